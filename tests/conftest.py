@@ -1,21 +1,15 @@
 """Fixtures that tests of every room share."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from boinc_gahp import secret
 from tests.containers_engine import engine  # noqa: F401  (a fixture)
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
 
 # How long an example takes says more of what else the machine does than of the code. The examples
 # that all tests together can have in a few minutes; EXAMPLES=1000 looks longer.
@@ -61,13 +55,13 @@ LONG = (
 STARTS = frozenset({"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"})
 
 
-def _fail_at_a_start(event: str, _arguments: tuple[object, ...]) -> None:
+def _fail_at_a_start(event, _arguments):
     # Other threads are the local project's volunteers, who run jobs.
     if event in STARTS and threading.current_thread() is threading.main_thread():
         pytest.fail("a test that starts a program needs the mark pytest.mark.processes")
 
 
-def pytest_make_parametrize_id(val: object) -> str | None:
+def pytest_make_parametrize_id(val):
     """Shorten what would be megabytes of a name, which each of pytest's processes would get."""
     if isinstance(val, str | bytes) and len(val) > 60:
         return f"{val[:20]!r}… of {len(val):,}"
@@ -75,14 +69,14 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_processes(request: pytest.FixtureRequest) -> None:
+def _no_processes(request):
     """Let a test fail that starts a program, in the step that leaves such tests out."""
     if "not processes" in request.config.option.markexpr:
         sys.addaudithook(_fail_at_a_start)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _usual_signals() -> None:
+def _usual_signals():
     """Let what tests start be interrupted, though the tests themselves run in the background.
 
     nohup ignores SIGHUP, and a shell's & SIGINT; whatever is started inherits that.
@@ -96,7 +90,7 @@ def _usual_signals() -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _own_secrets() -> Iterator[None]:
+def _own_secrets():
     """Have what is kept out of texts be a module's own: some have odd authenticators."""
     before = dict(secret._authenticators)
     yield
@@ -105,7 +99,7 @@ def _own_secrets() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _own_directories(tmp_path_factory):
     """Keep tests, and what they start, from the settings, logs and ledger of who runs them.
 
     Where there is a proxy, what packages come with goes through it, and nothing of this machine.
@@ -124,14 +118,14 @@ def _own_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     os.environ.update(before)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Begin with the files that take longest."""
     places = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport():
     """Make what a test printed fit to be sent from one pytest process to another.
 
     Names with bytes that are not UTF-8 stand in logs on purpose; xdist cannot send them.

@@ -18,12 +18,8 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 INSTALL = "apt-get install --no-install-recommends podman runc busybox-static"
 
@@ -57,7 +53,7 @@ class Engine:
     program: str
     directory: Path
 
-    def __call__(self, *arguments: str | Path) -> str:
+    def __call__(self, *arguments):
         """Run the engine with arguments; return what it prints. It must succeed."""
         done = subprocess.run(
             [self.program, *arguments],
@@ -70,27 +66,27 @@ class Engine:
         assert done.returncode == 0, f"podman {' '.join(map(str, arguments))}: {done.stderr}"
         return done.stdout
 
-    def containers(self) -> set[str]:
+    def containers(self):
         """Return the names of all containers, running or not."""
         return set(self("ps", "--all", "--format", "{{.Names}}").split())
 
-    def images(self) -> set[str]:
+    def images(self):
         """Return the names of all images, with tags."""
         return set(self("images", "--format", "{{.Repository}}:{{.Tag}}").split())
 
-    def archive(self) -> Path:
+    def archive(self):
         """Return ``IMAGE`` as an oci-archive."""
         path = self.directory / "image.tar"
         if not path.exists():
             self("save", "--quiet", "--format", "oci-archive", "--output", path, IMAGE)
         return path
 
-    def root_file_system(self) -> Path:
+    def root_file_system(self):
         """Return the contents of ``IMAGE`` as a tar.gz."""
         return self.directory / "rootfs.tar.gz"
 
 
-def _make_root_file_system(path: Path, busybox: str) -> None:
+def _make_root_file_system(path, busybox):
     listed = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True)
     with tarfile.open(path, "w:gz") as tar:
         tar.add(busybox, "bin/busybox")
@@ -105,14 +101,14 @@ def _make_root_file_system(path: Path, busybox: str) -> None:
             tar.addfile(directory, io.BytesIO())
 
 
-def _missing(program: str, required: bool) -> None:
+def _missing(program, required):
     words = f"there is no {program}: {INSTALL}"
     if required:
         pytest.fail(words)
     pytest.skip(words)
 
 
-def started(directory: Path, *, required: bool) -> Engine:
+def started(directory, *, required):
     """Return an engine whose files are all in a directory, and which has ``IMAGE``.
 
     The environment names its settings. ``required``: fail without an engine, do not skip.
@@ -144,7 +140,7 @@ def started(directory: Path, *, required: bool) -> Engine:
     raise AssertionError("podman does not run a container")
 
 
-def ended(directory: Path) -> None:
+def ended(directory):
     """Remove all containers and images of an engine, and its directory."""
     podman = shutil.which("podman")
     if podman is not None and (directory / "store").exists():
@@ -162,7 +158,7 @@ def ended(directory: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+def engine(request):
     """An engine for all tests of this process; without one they are skipped, or fail in CI."""
     # Sockets are in it, so its name has to be short.
     directory = Path(tempfile.mkdtemp(prefix="engine-"))

@@ -22,13 +22,7 @@ import struct
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import parse_qs, unquote_plus, urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from typing_extensions import Self
 
 _HOP_BY_HOP = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "content-length", "expect", "te", "upgrade"}
@@ -55,7 +49,7 @@ class Reply:
     headers: list[tuple[str, str]]
     body: bytes
 
-    def head(self, length: int | None = None) -> bytes:
+    def head(self, length=None):
         """Return status line and headers, with a Content-Length of ``length`` or the true one."""
         lines = [f"HTTP/1.1 {self.status} {http.client.responses.get(self.status, 'Odd')}"]
         lines += [f"{name}: {value}" for name, value in self.headers]
@@ -66,18 +60,18 @@ class Reply:
 class Exchange:
     """One request on its way: what a fault works with."""
 
-    def __init__(self, proxy: FaultProxy, client: socket.socket, stream: BinaryIO) -> None:
+    def __init__(self, proxy, client, stream):
         self._proxy = proxy
         self.client = client
         self._stream = stream
         self.method = self.target = self.rpc = ""
-        self.headers: list[tuple[str, str]] = []
+        self.headers = []
         self.body = bytearray()
-        self._rest: Iterator[bytes] = iter(())
+        self._rest = iter(())
         #: Set when the proxy closes: faults wait on it instead of sleeping.
         self.closing = proxy.closing
 
-    def begin(self) -> bool:
+    def begin(self):
         """Read the head and enough of the body to know the RPC; False at end of connection."""
         if not (line := self._stream.readline()):
             return False
@@ -97,16 +91,16 @@ class Exchange:
         self.rpc = rpc or f"{self.method} {urlsplit(self.target).path}"
         return True
 
-    def header(self, name: str) -> str:
+    def header(self, name):
         """Return a header's value, or nothing."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
     @property
-    def length(self) -> int:
+    def length(self):
         """The body's length as the client gave it, in bytes; 0 where it gave none."""
         return int(self.header("content-length") or 0)
 
-    def _name(self) -> str:
+    def _name(self):
         url = urlsplit(self.target)
         if cmd := parse_qs(url.query).get("cmd"):
             return cmd[0]
@@ -119,7 +113,7 @@ class Exchange:
         root = _ROOT.search(text)
         return root[1] if root else ""
 
-    def _chunks(self) -> Iterator[bytes]:
+    def _chunks(self):
         if "chunked" in self.header("transfer-encoding").lower():
             while size := int(self._stream.readline().split(b";")[0], 16):
                 yield self._stream.read(size)
@@ -127,17 +121,17 @@ class Exchange:
             self._stream.readline()
             return
         left = self.length
-        while left and (chunk := self._stream.read1(min(left, 16384))):  # type: ignore[attr-defined]
+        while left and (chunk := self._stream.read1(min(left, 16384))):
             left -= len(chunk)
             yield chunk
 
-    def read_body(self, share: float = 1.0) -> None:
+    def read_body(self, share=1.0):
         """Read the request's body until ``share`` of it is here."""
         enough = self.length * share if share < 1 else float("inf")
         while len(self.body) < enough and (chunk := next(self._rest, b"")):
             self.body += chunk
 
-    def forward(self, *, plain: bool = False) -> Reply:
+    def forward(self, *, plain=False):
         """Have the project carry the request out; ``plain``: with a reply that is not gzipped."""
         self.read_body()
         with self._proxy.connect_upstream() as upstream:
@@ -153,7 +147,7 @@ class Exchange:
             headers = [(k, v) for k, v in answer.getheaders() if k.lower() not in _HOP_BY_HOP]
             return Reply(answer.status, headers, answer.read())
 
-    def send(self, reply: Reply, *, length: int | None = None) -> None:
+    def send(self, reply, *, length=None):
         """Send the client a reply, with a Content-Length of ``length`` bytes or the true one."""
         self.client.sendall(reply.head(length) + (b"" if self.method == "HEAD" else reply.body))
 
@@ -162,8 +156,8 @@ class Exchange:
 Fault = Callable[[Exchange], bool]
 
 
-def _instead(change: Callable[[Reply], Reply], *, forward: bool) -> Fault:
-    def run(exchange: Exchange) -> bool:
+def _instead(change, *, forward):
+    def run(exchange):
         reply = Reply(200, [("Content-Type", "text/xml; charset=UTF-8")], b"")
         if forward:
             reply = exchange.forward(plain=True)
@@ -175,48 +169,48 @@ def _instead(change: Callable[[Reply], Reply], *, forward: bool) -> Fault:
     return run
 
 
-def lose_reply() -> Fault:
+def lose_reply():
     """Have the project do it, then close the client's connection without an answer."""
 
-    def run(exchange: Exchange) -> bool:
+    def run(exchange):
         exchange.forward()
         return False
 
     return run
 
 
-def lose_request() -> Fault:
+def lose_request():
     """Take the request, never forward it, close the client's connection without an answer."""
 
-    def run(exchange: Exchange) -> bool:
+    def run(exchange):
         exchange.read_body()
         return False
 
     return run
 
 
-def status(code: int = 500, *, carried_out: bool = False, text: bytes = b"") -> Fault:
+def status(code=500, *, carried_out=False, text=b""):
     """Answer with an HTTP status; ``carried_out``: after the project did what was asked."""
     headers = [("Content-Type", "text/html")]
     return _instead(lambda _: Reply(code, headers, text), forward=carried_out)
 
 
-def html(*, carried_out: bool = False) -> Fault:
+def html(*, carried_out=False):
     """Answer with an HTML page and status 200."""
     headers = [("Content-Type", "text/html; charset=UTF-8")]
     return _instead(lambda _: Reply(200, headers, HTML_PAGE), forward=carried_out)
 
 
-def body(contents: bytes, *, carried_out: bool = False) -> Fault:
+def body(contents, *, carried_out=False):
     """Answer with a body of the test's own, as text/xml with status 200."""
     headers = [("Content-Type", "text/xml; charset=UTF-8")]
     return _instead(lambda _: Reply(200, headers, contents), forward=carried_out)
 
 
-def php_warnings(*, before: bool = True, inside: bool = True, after: bool = False) -> Fault:
+def php_warnings(*, before=True, inside=True, after=False):
     """Put PHP warnings around and inside the real reply, as a project does with display_errors."""
 
-    def change(reply: Reply) -> Reply:
+    def change(reply):
         text = reply.body
         if inside and (root := re.search(rb"<[A-Za-z_][\w.-]*>\n?", text)):
             text = text[: root.end()] + PHP_WARNING + text[root.end() :]
@@ -230,14 +224,14 @@ def php_warnings(*, before: bool = True, inside: bool = True, after: bool = Fals
     return _instead(change, forward=True)
 
 
-def cut(share: float = 0.5, *, honest: bool = False) -> Fault:
+def cut(share=0.5, *, honest=False):
     """Send the first ``share`` of the reply's body.
 
     ``honest``: with the Content-Length of what is sent, as when PHP dies half way; otherwise with
     that of the whole, as when the connection breaks.
     """
 
-    def run(exchange: Exchange) -> bool:
+    def run(exchange):
         reply = exchange.forward(plain=True)
         whole = len(reply.body)
         reply.body = reply.body[: int(whole * share)]
@@ -247,10 +241,10 @@ def cut(share: float = 0.5, *, honest: bool = False) -> Fault:
     return run
 
 
-def drip(pause: float = 0.001) -> Fault:
+def drip(pause=0.001):
     """Send the reply byte by byte, with ``pause`` seconds before each."""
 
-    def run(exchange: Exchange) -> bool:
+    def run(exchange):
         reply = exchange.forward(plain=True)
         for byte in reply.head() + reply.body:
             if exchange.closing.wait(pause):
@@ -261,10 +255,10 @@ def drip(pause: float = 0.001) -> Fault:
     return run
 
 
-def reset(share: float = 0.0) -> Fault:
+def reset(share=0.0):
     """Reset the connection (RST) when ``share`` of the request's body was read."""
 
-    def run(exchange: Exchange) -> bool:
+    def run(exchange):
         exchange.read_body(share)
         # Lingering for no time makes close() send RST instead of FIN.
         exchange.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -273,10 +267,10 @@ def reset(share: float = 0.0) -> Fault:
     return run
 
 
-def delay(seconds: float) -> Fault:
+def delay(seconds):
     """Have the project do it, and answer that much later."""
 
-    def run(exchange: Exchange) -> bool:
+    def run(exchange):
         reply = exchange.forward()
         if exchange.closing.wait(seconds):
             return False
@@ -289,16 +283,16 @@ def delay(seconds: float) -> Fault:
 class Hang:
     """No answer until :meth:`release`; ``reached`` is set when a request has come to hang."""
 
-    def __init__(self, *, carried_out: bool) -> None:
+    def __init__(self, *, carried_out):
         self.reached = threading.Event()
         self._released = threading.Event()
         self._carried_out = carried_out
 
-    def release(self) -> None:
+    def release(self):
         """Let all requests that hang here go on, and later ones pass."""
         self._released.set()
 
-    def __call__(self, exchange: Exchange) -> bool:
+    def __call__(self, exchange):
         """Wait for release, or for the proxy's end."""
         reply = exchange.forward() if self._carried_out else None
         exchange.read_body()
@@ -310,7 +304,7 @@ class Hang:
         return True
 
 
-def hang(*, carried_out: bool = False) -> Hang:
+def hang(*, carried_out=False):
     """Give no answer until the fault's ``release()``.
 
     ``carried_out``: the project has done it by then; otherwise the project gets it on release.
@@ -335,20 +329,20 @@ class FaultProxy:
         choose: asked for the fault of each request for which :meth:`fail` has none.
     """
 
-    def __init__(self, upstream_url: str) -> None:
+    def __init__(self, upstream_url):
         self._upstream = urlsplit(upstream_url)
-        self.seen: list[str] = []
+        self.seen = []
         self.closing = threading.Event()
-        self.choose: Callable[[Exchange], Fault | None] = lambda _: None
-        self._rules: list[_Rule] = []
+        self.choose = lambda _: None
+        self._rules = []
         self._lock = threading.Lock()
-        self._sockets: set[socket.socket] = set()
-        self._threads: list[threading.Thread] = []
+        self._sockets = set()
+        self._threads = []
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         host, port = self._listener.getsockname()
         self.url = self._upstream._replace(netloc=f"{host}:{port}").geturl()
 
-    def fail(self, rpc: str, fault: Fault, *, times: int | None = 1, skip: int = 0) -> None:
+    def fail(self, rpc, fault, *, times=1, skip=0):
         """Let ``fault`` happen to requests of an RPC (``*``: of any).
 
         ``skip`` requests of it pass first, then ``times`` fail (None: all). Of several calls for
@@ -357,21 +351,21 @@ class FaultProxy:
         with self._lock:
             self._rules.append(_Rule(rpc, fault, skip, float("inf") if times is None else times))
 
-    def heal(self) -> None:
+    def heal(self):
         """Forget all faults; those under way go on."""
         with self._lock:
             self._rules.clear()
 
-    def count(self, rpc: str) -> int:
+    def count(self, rpc):
         """Return how many requests of an RPC have arrived."""
         with self._lock:
             return self.seen.count(rpc)
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         self._start(self._accept)
         return self
 
-    def __exit__(self, *_exc: object) -> None:
+    def __exit__(self, *_exc):
         self.closing.set()
         with self._lock:
             sockets = [self._listener, *self._sockets]
@@ -383,13 +377,13 @@ class FaultProxy:
             thread.join(60)
             assert not thread.is_alive(), f"{thread.name} did not stop"
 
-    def _start(self, target: Callable[..., None], *args: object) -> None:
+    def _start(self, target, *args):
         thread = threading.Thread(target=target, args=args, name="fault proxy", daemon=True)
         self._threads = [one for one in self._threads if one.is_alive()]
         self._threads.append(thread)
         thread.start()
 
-    def _accept(self) -> None:
+    def _accept(self):
         while not self.closing.is_set():
             try:
                 client, _ = self._listener.accept()
@@ -398,7 +392,7 @@ class FaultProxy:
             if self._keep(client):
                 self._start(self._serve, client)
 
-    def _keep(self, connection: socket.socket) -> bool:
+    def _keep(self, connection):
         """Note a socket for the end; when that has come already, close it and return False."""
         with self._lock:
             if not self.closing.is_set():
@@ -407,12 +401,12 @@ class FaultProxy:
         connection.close()
         return False
 
-    def _drop(self, connection: socket.socket) -> None:
+    def _drop(self, connection):
         with self._lock:
             self._sockets.discard(connection)
         connection.close()
 
-    def _serve(self, client: socket.socket) -> None:
+    def _serve(self, client):
         # A client may go away at any time, and the proxy's end shuts sockets down under us.
         with contextlib.suppress(OSError, http.client.HTTPException), client.makefile("rb") as file:
             exchange = Exchange(self, client, file)
@@ -420,13 +414,13 @@ class FaultProxy:
                 exchange = Exchange(self, client, file)
         self._drop(client)
 
-    def _answer(self, exchange: Exchange) -> bool:
+    def _answer(self, exchange):
         if fault := self._turn(exchange.rpc) or self.choose(exchange):
             return fault(exchange)
         exchange.send(exchange.forward())
         return True
 
-    def _turn(self, rpc: str) -> Fault | None:
+    def _turn(self, rpc):
         with self._lock:
             self.seen.append(rpc)
             for rule in self._rules:
@@ -440,7 +434,7 @@ class FaultProxy:
         return None
 
     @contextlib.contextmanager
-    def connect_upstream(self) -> Iterator[http.client.HTTPConnection]:
+    def connect_upstream(self):
         """Return a connection to the project, closed afterwards and at the proxy's end."""
         assert self._upstream.hostname
         connection = http.client.HTTPConnection(self._upstream.hostname, self._upstream.port)

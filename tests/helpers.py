@@ -1,31 +1,16 @@
 """What tests of every room share."""
 
-from __future__ import annotations
-
 import signal
 import ssl
 import threading
 import time
-from typing import TYPE_CHECKING, TypeVar
 
 import trustme
 
 from boinc_gahp.rpc._refusals import meaning
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
-    import pexpect
-
-    from boinc_gahp.errors import ProjectError
-
-T = TypeVar("T")
-
-
-def wait_for(
-    condition: Callable[[], T], what: str, timeout: float = 60.0, pause: float = 0.02
-) -> T:
+def wait_for(condition, what, timeout=60.0, pause=0.02):
     """Return the first true value of ``condition()``; fail with ``what`` after ``timeout`` s.
 
     ``pause`` is for conditions that cost something: seconds from one look to the next.
@@ -41,7 +26,7 @@ def wait_for(
         never.wait(pause)
 
 
-def hang_up(child: pexpect.spawn[str]) -> None:
+def hang_up(child):
     """End what runs in a terminal as closing the terminal's window does, and wait until it has.
 
     pexpect's own close gives it tenths of a second, which a busy machine may not have.
@@ -57,7 +42,7 @@ def hang_up(child: pexpect.spawn[str]) -> None:
     child.close()
 
 
-def certified(directory: Path, *names: str) -> tuple[ssl.SSLContext, Path]:
+def certified(directory, *names):
     """Return a server's TLS context for these names, and the bundle that makes it trusted."""
     authority, bundle = trustme.CA(), directory / "ca.pem"
     authority.cert_pem.write_to_path(str(bundle))
@@ -66,9 +51,7 @@ def certified(directory: Path, *names: str) -> tuple[ssl.SSLContext, Path]:
     return context, bundle
 
 
-def refusal(
-    words: str, rpc: str = "submit_batch", host: str = "p", number: int = -1
-) -> ProjectError:
+def refusal(words, rpc="submit_batch", host="p", number=-1):
     """Return the error that a project's words become."""
     means = meaning(number, words)
     return means.error(

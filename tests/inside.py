@@ -1,9 +1,6 @@
 """What tests read, and what they do, in a running local project's database."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.names import name_key
 from boinc_gahp.localproject.server import rpc_jobs
@@ -11,22 +8,12 @@ from boinc_gahp.localproject.server.application import SUBMIT_RPCS
 from boinc_gahp.localproject.server.replies import htmlspecialchars
 from boinc_gahp.localproject.states import BatchState, ErrorMask, Outcome
 
-if TYPE_CHECKING:
-    import sqlite3
 
-    import pytest
-
-    from boinc_gahp.localproject.core import Core
-    from boinc_gahp.localproject.project import LocalProject
-    from boinc_gahp.localproject.server.replies import RpcReply
-    from boinc_gahp.localproject.server.request import RpcRequest
-
-
-def _rows(project: LocalProject, query: str, *parameters: object) -> list[sqlite3.Row]:
+def _rows(project, query, *parameters):
     return project.core.db.connection().execute(query, parameters).fetchall()
 
 
-def workunit_names(project: LocalProject, batch_name: str | None = None) -> list[str]:
+def workunit_names(project, batch_name=None):
     """Return the names of all workunits, or of those in the oldest batch with a name."""
     rows = _rows(
         project,
@@ -37,18 +24,18 @@ def workunit_names(project: LocalProject, batch_name: str | None = None) -> list
     return [row["name"] for row in rows]
 
 
-def batches(project: LocalProject) -> list[tuple[int, str, BatchState]]:
+def batches(project):
     """Return id, name and state (as last stored) of all batches."""
     rows = _rows(project, "SELECT id, name, state FROM batch ORDER BY id")
     return [(row["id"], row["name"], BatchState(row["state"])) for row in rows]
 
 
-def staged_files(project: LocalProject) -> list[str]:
+def staged_files(project):
     """Return the physical names of the files that were staged by upload_files."""
     return [row["name"] for row in _rows(project, "SELECT name FROM job_file ORDER BY id")]
 
 
-def fail_workunit(project: LocalProject, name: str) -> None:
+def fail_workunit(project, name):
     """Mark a workunit as failed."""
     with project.core.db.write() as connection:
         connection.execute(
@@ -59,19 +46,19 @@ def fail_workunit(project: LocalProject, name: str) -> None:
     project.core.wake.ring()
 
 
-def unfinished_jobs(project: LocalProject) -> int:
+def unfinished_jobs(project):
     """Return how many workunits are neither done nor failed."""
     query = "SELECT count(*) FROM workunit WHERE canonical_resultid = 0 AND error_mask = 0"
     return int(_rows(project, query)[0][0])
 
 
-def tell_of_failed_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def tell_of_failed_jobs(monkeypatch):
     """Let query_completed_job describe failed jobs too, as BOINC's code means to do.
 
     In today's BOINC it fails for them (``web-rpcs.rst``, "query_completed_job").
     """
 
-    def answer(core: Core, request: RpcRequest, reply: RpcReply) -> None:
+    def answer(core, request, reply):
         row = (
             core.db.connection()
             .execute(

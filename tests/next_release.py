@@ -1,7 +1,5 @@
 """The code of a next release, for processes beside this one's: its ledger has a migration more."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -14,7 +12,7 @@ VERSION = _migrations.VERSION + 1
 
 
 @pytest.fixture(scope="session")
-def next_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def next_release(tmp_path_factory):
     """A directory with the package ``boinc_gahp`` as it may become."""
     directory = tmp_path_factory.mktemp("next")
     shutil.copytree(PACKAGE, directory / "boinc_gahp", ignore=shutil.ignore_patterns("__pycache__"))

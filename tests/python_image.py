@@ -1,19 +1,11 @@
 """An image with this machine's Python for tests: busybox, the interpreter, and its library."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 import sysconfig
 import tarfile
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tests.containers_engine import Engine
 
 #: Its name, where an engine has it.
 PYTHON_IMAGE = "localhost/python-for-tests"
@@ -29,7 +21,7 @@ _LEFT_OUT = re.compile(
 _LIBRARY = re.compile(r"(/[^ \n]+) \(0x")
 
 
-def python_image(engine: Engine) -> str:
+def python_image(engine):
     """Return the name of the image; made when it is asked for first."""
     if f"{PYTHON_IMAGE}:latest" not in engine.images():
         path = engine.directory / "python.tar"
@@ -46,7 +38,7 @@ def python_image(engine: Engine) -> str:
     return PYTHON_IMAGE
 
 
-def _files() -> Iterator[tuple[Path, str]]:
+def _files():
     """Yield files of this machine, and their places in the image."""
     program = Path(sys.executable).resolve()
     library = Path(sysconfig.get_path("stdlib"))
@@ -63,7 +55,7 @@ def _files() -> Iterator[tuple[Path, str]]:
         yield path.resolve(), str(path).lstrip("/") if is_loader else f"lib/{path.name}"
 
 
-def _libraries(binaries: Iterable[Path]) -> set[Path]:
+def _libraries(binaries):
     """Return the shared libraries that programs need."""
     done = subprocess.run(["ldd", *binaries], capture_output=True, text=True, check=False)
     return {Path(found) for found in _LIBRARY.findall(done.stdout)}

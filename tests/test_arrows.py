@@ -1,17 +1,11 @@
 """Who may import whom (``CONTRIBUTING.rst``, "The house"), read off the source."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGE = Path(__file__).parent.parent / "boinc_gahp"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -83,18 +77,18 @@ NO_IO = {"asyncio", "concurrent", "multiprocessing", "os", "requests", "select",
 NO_IO |= {"socket", "sqlite3", "subprocess", "sys", "threading"}
 
 
-def room_of(path: Path) -> str:
+def room_of(path):
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return "" if parts[0] == "__init__" else parts[0]
 
 
 @cache
-def imported(source: str, path: Path) -> list[tuple[int, str]]:
+def imported(source, path):
     """Return line and dotted name of everything that a module imports, names of packages whole."""
     return list(_imported(source, path))
 
 
-def _imported(source: str, path: Path) -> Iterator[tuple[int, str]]:
+def _imported(source, path):
     package = ("boinc_gahp", *path.relative_to(PACKAGE).parent.parts)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -111,19 +105,19 @@ def _imported(source: str, path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, argument.value
 
 
-def name_of(function: ast.expr) -> str:
+def name_of(function):
     """Return the last name in what is called."""
     return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
-def rooms_imported(source: str, path: Path) -> Iterator[tuple[int, str]]:
+def rooms_imported(source, path):
     for line, name in imported(source, path):
         if name == "boinc_gahp" or name.startswith("boinc_gahp."):
             first = f"{name}.".split(".")[1]
             yield line, first if first in ARROWS else ""
 
 
-def wrong_arrows(source: str, path: Path) -> list[str]:
+def wrong_arrows(source, path):
     room = room_of(path)
     return [
         f"{path.relative_to(PACKAGE.parent)}:{line}: {room} imports {other or 'boinc_gahp'}"
@@ -132,12 +126,12 @@ def wrong_arrows(source: str, path: Path) -> list[str]:
     ]
 
 
-def test_every_module_belongs_to_a_room() -> None:
+def test_every_module_belongs_to_a_room():
     assert {room_of(path) for path in SOURCES} == set(ARROWS)
 
 
 @pytest.mark.parametrize("room", ARROWS)
-def test_a_room_imports_only_what_it_may(room: str) -> None:
+def test_a_room_imports_only_what_it_may(room):
     found = [
         arrow
         for path in SOURCES
@@ -166,11 +160,11 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
         ("cli/demo.py", "from boinc_gahp.localproject.project import LocalProject", False),
     ],
 )
-def test_a_new_arrow_is_noticed(place: str, line: str, is_wrong: bool) -> None:
+def test_a_new_arrow_is_noticed(place, line, is_wrong):
     assert bool(wrong_arrows(line, PACKAGE / place)) == is_wrong
 
 
-def insides(source: str, path: Path) -> list[str]:
+def insides(source, path):
     """Return the imports of what belongs to another room alone: its name has an underscore."""
     own = room_of(path)
     found = []
@@ -182,7 +176,7 @@ def insides(source: str, path: Path) -> list[str]:
     return found
 
 
-def test_no_room_imports_anothers_insides() -> None:
+def test_no_room_imports_anothers_insides():
     assert [each for path in SOURCES for each in insides(path.read_text("utf-8"), path)] == []
 
 
@@ -199,11 +193,11 @@ def test_no_room_imports_anothers_insides() -> None:
         ("from boinc_gahp import __version__", False),
     ],
 )
-def test_an_import_of_insides_is_noticed(line: str, is_inside: bool) -> None:
+def test_an_import_of_insides_is_noticed(line, is_inside):
     assert bool(insides(line, PACKAGE / "htcondor" / "_manager.py")) == is_inside
 
 
-def test_what_no_other_room_imports_has_an_underscore() -> None:
+def test_what_no_other_room_imports_has_an_underscore():
     """But for rooms that only the command line uses, where nothing is another room's."""
     used = {
         name
@@ -223,7 +217,7 @@ def test_what_no_other_room_imports_has_an_underscore() -> None:
     assert inner == []
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def test_no_modules_import_each_other_in_a_circle():
     """Imports for types, and imports inside functions, are not counted: they close no circle."""
     modules = {module_of(path): path for path in SOURCES}
     TopologicalSorter(
@@ -236,12 +230,12 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     ).prepare()
 
 
-def module_of(path: Path) -> str:
+def module_of(path):
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def at_import(path: Path) -> Iterator[str]:
+def at_import(path):
     """Yield the modules, or names in modules, that a module imports when it is imported."""
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -249,7 +243,7 @@ def at_import(path: Path) -> Iterator[str]:
                 yield name
 
 
-def test_the_protocol_imports_nothing_that_does_input_or_output() -> None:
+def test_the_protocol_imports_nothing_that_does_input_or_output():
     found = [
         (path.name, name)
         for path in SOURCES

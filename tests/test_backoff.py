@@ -1,7 +1,5 @@
 """Growing pauses between attempts."""
 
-from __future__ import annotations
-
 import threading
 import time
 
@@ -18,9 +16,7 @@ JITTERS = st.tuples(st.floats(0.1, 1.0), st.floats(1.0, 3.0))
 
 
 @given(SECONDS, SECONDS, FACTORS, FAILURES)
-def test_pauses_grow_from_the_first_to_the_longest(
-    first: float, longest: float, factor: float, failures: int
-) -> None:
+def test_pauses_grow_from_the_first_to_the_longest(first, longest, factor, failures):
     backoff = Backoff(first, longest, factor)
     pause, next_ = backoff.seconds(failures), backoff.seconds(failures + 1)
     assert backoff.seconds(0) == first
@@ -29,30 +25,26 @@ def test_pauses_grow_from_the_first_to_the_longest(
 
 
 @given(SECONDS, SECONDS, st.floats(1.1, 10.0))
-def test_pauses_come_to_the_longest(first: float, longest: float, factor: float) -> None:
+def test_pauses_come_to_the_longest(first, longest, factor):
     # 1.1 to the power of 60 is 304.
     longest = min(longest, 300 * first)
     assert Backoff(first, longest, factor).seconds(60) == max(first, longest)
 
 
 @given(SECONDS, SECONDS, FACTORS, JITTERS, FAILURES)
-def test_pauses_are_spread_within_their_bounds(
-    first: float, longest: float, factor: float, jitter: tuple[float, float], failures: int
-) -> None:
+def test_pauses_are_spread_within_their_bounds(first, longest, factor, jitter, failures):
     plain = Backoff(first, longest, factor).seconds(failures)
     pause = Backoff(first, longest, factor, jitter).seconds(failures)
     assert plain * jitter[0] * (1 - 1e-9) <= pause <= plain * jitter[1] * (1 + 1e-9)
 
 
-def test_pauses_that_are_spread_differ() -> None:
+def test_pauses_that_are_spread_differ():
     backoff = Backoff(1.0, jitter=(0.5, 1.5))
     assert len({backoff.seconds(3) for _ in range(20)}) > 1
 
 
 @given(SECONDS, SECONDS, FACTORS, st.floats(0.0, 1e7))
-def test_what_follows_on_a_pause_is_longer_and_within_the_bounds(
-    first: float, longest: float, factor: float, pause: float
-) -> None:
+def test_what_follows_on_a_pause_is_longer_and_within_the_bounds(first, longest, factor, pause):
     backoff = Backoff(first, longest, factor)
     most = max(first, longest)
     assert min(pause, most) <= backoff.after(pause) <= most
@@ -60,9 +52,7 @@ def test_what_follows_on_a_pause_is_longer_and_within_the_bounds(
 
 
 @given(SECONDS, SECONDS, FACTORS, st.integers(0, 50))
-def test_one_pause_after_the_other_is_as_by_number(
-    first: float, longest: float, factor: float, failures: int
-) -> None:
+def test_one_pause_after_the_other_is_as_by_number(first, longest, factor, failures):
     backoff = Backoff(first, longest, factor)
     pause = first
     for _ in range(failures):
@@ -70,9 +60,9 @@ def test_one_pause_after_the_other_is_as_by_number(
     assert pause == pytest.approx(backoff.seconds(failures))
 
 
-def test_a_pause_without_end_is_ended_by_whoever_stops_it() -> None:
+def test_a_pause_without_end_is_ended_by_whoever_stops_it():
     stop = threading.Event()
-    said: list[bool] = []
+    said = []
     waiter = threading.Thread(target=lambda: said.append(Backoff(1e6).wait(0, stop=stop)))
     waiter.start()
     stop.set()
@@ -81,10 +71,10 @@ def test_a_pause_without_end_is_ended_by_whoever_stops_it() -> None:
 
 
 @pytest.mark.parametrize("left", [0.02, 0.0, -5.0])
-def test_a_pause_without_end_goes_no_further_than_the_deadline(left: float) -> None:
+def test_a_pause_without_end_goes_no_further_than_the_deadline(left):
     assert Backoff(1e6).wait(0, until=time.monotonic() + left)
     assert Backoff(1e6).wait(7, stop=threading.Event(), until=time.monotonic() + left)
 
 
-def test_a_pause_that_ends_lets_go_on() -> None:
+def test_a_pause_that_ends_lets_go_on():
     assert Backoff(0.001).wait(1)

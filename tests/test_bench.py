@@ -1,7 +1,5 @@
 """The benchmarks run; what they measure is for people to judge."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +14,7 @@ SCRIPT = Path(__file__).parent.parent / "scripts" / "bench"
 OURS = str(Path(sys.executable).with_name("boinc_gahp"))
 
 
-def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+def bench(*arguments):
     return subprocess.run(
         [SCRIPT, "--repeat", "1", "--size", "0.005", *arguments],
         capture_output=True,
@@ -26,13 +24,13 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def rows(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
+def rows(done):
     """Return the table's columns, without those of parts and of the footer."""
     table = done.stdout.partition("\n\n")[0].splitlines()[1:]
     return [row[44:].split() for row in table if not row.startswith(" ")]
 
 
-def test_each_case_has_its_floor_which_makes_the_same_requests() -> None:
+def test_each_case_has_its_floor_which_makes_the_same_requests():
     done = bench(*CASES)  # it says "not measured" of a floor that made others
     assert (done.returncode, done.stderr) == (0, "")
     assert len(rows(done)) == len(CASES)
@@ -43,18 +41,18 @@ def test_each_case_has_its_floor_which_makes_the_same_requests() -> None:
         assert float(processor) >= 0
 
 
-def test_each_other_benchmark_runs() -> None:
+def test_each_other_benchmark_runs():
     done = bench(*MEASURES)
     assert (done.returncode, done.stderr) == (0, "")
     assert "floor:" not in done.stdout
 
 
-def test_fsyncs_of_fetched_files_are_counted() -> None:
+def test_fsyncs_of_fetched_files_are_counted():
     ((*_, fsyncs),) = rows(bench("fetches"))
     assert int(fsyncs) > 0
 
 
-def test_it_measures_two_programs_and_their_ratio() -> None:
+def test_it_measures_two_programs_and_their_ratio():
     done = bench("version", "blah-fetches", OURS)
     assert (done.returncode, done.stderr) == (0, "")
     header, *_ = done.stdout.splitlines()
@@ -63,21 +61,21 @@ def test_it_measures_two_programs_and_their_ratio() -> None:
     assert all(float(row[-1]) > 0 for row in rows(done))
 
 
-def test_a_program_that_is_none_is_reported_beside_ours() -> None:
+def test_a_program_that_is_none_is_reported_beside_ours():
     done = bench("--only", "spawn", "/bin/false")
     assert done.returncode == 1
     assert "spawn to banner" in done.stdout
     assert "other: not measured: RuntimeError: the program has ended" in done.stdout
 
 
-def test_a_program_without_blah_commands_is_not_measured_with_them() -> None:
+def test_a_program_without_blah_commands_is_not_measured_with_them():
     done = bench("batch-submit", "blah-fetches", "/bin/false")
     assert (done.returncode, done.stderr) == (0, "")
     assert "BLAH_JOB_SUBMITs, 50 at a time" in done.stdout
     assert "not measured" not in done.stdout
 
 
-def test_a_misspelt_case_is_refused() -> None:
+def test_a_misspelt_case_is_refused():
     done = bench("fetchs")
     assert done.returncode == 2
     assert "'fetchs' is neither a case nor a program; did you mean fetches?" in done.stderr

@@ -45,9 +45,9 @@ UNDERLINE = re.compile(r"([=~^-])\1{2,}")
 
 
 @cache
-def sections(page: Path) -> dict[str, int]:
+def sections(page):
     """The titles of a document's sections, each with the largest number of its numbered list."""
-    found: dict[str, int] = {}
+    found = {}
     lines = page.read_text("utf-8").splitlines()
     title = ""
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
@@ -64,13 +64,13 @@ def sections(page: Path) -> dict[str, int]:
     return found
 
 
-def documents(name: str) -> list[Path]:
+def documents(name):
     """The documents that a name stands for; with ``*`` it can be several."""
     places = [ROOT] if "/" in name else [ROOT, PAGES]
     return [path for place in places for path in sorted(place.glob(name))]
 
 
-def flat(text: str) -> str:
+def flat(text):
     """Return a text that stands on several lines as one line."""
     return re.sub(GAP, " ", text)
 
@@ -81,9 +81,9 @@ class Problem:
     what: str
 
 
-def problems(text: str, where: str) -> list[Problem]:
+def problems(text, where):
     """What a text cites that is not there."""
-    found: list[tuple[int, str]] = []
+    found = []
     for match in CITATION.finditer(text):
         cited = documents(match["document"])
         if not cited:
@@ -117,7 +117,7 @@ def problems(text: str, where: str) -> list[Problem]:
     return [Problem(f"{where}:{text.count(chr(10), 0, at) + 1}", what) for at, what in found]
 
 
-def is_code(name: str) -> bool:
+def is_code(name):
     """Tell whether a module, or what it has, is called so."""
     try:
         pkgutil.resolve_name(name)
@@ -126,7 +126,7 @@ def is_code(name: str) -> bool:
     return True
 
 
-def texts() -> dict[str, str]:
+def texts():
     """Every text of the repository that may cite, by path."""
     found = {}
     for top in (top for pattern in READ for top in ROOT.glob(pattern)):
@@ -140,12 +140,12 @@ def texts() -> dict[str, str]:
     return found
 
 
-def test_what_is_cited_is_there() -> None:
+def test_what_is_cited_is_there():
     found = [each for name, text in texts().items() for each in problems(text, name)]
     assert [f"{each.where}: {each.what}" for each in found] == []
 
 
-def test_every_page_of_internals_is_cited() -> None:
+def test_every_page_of_internals_is_cited():
     cited = {
         match["document"]
         for name, text in texts().items()
@@ -170,7 +170,7 @@ def test_every_page_of_internals_is_cited() -> None:
         ":mod:`boinc_gahp.text`, :func:`~boinc_gahp.text.size`, :meth:`boinc_gahp.Project.submit`",
     ],
 )
-def test_a_citation_of_what_is_there_is_taken(text: str) -> None:
+def test_a_citation_of_what_is_there_is_taken(text):
     assert problems(text, "x") == []
 
 
@@ -194,5 +194,5 @@ def test_a_citation_of_what_is_there_is_taken(text: str) -> None:
         (":class:`~boinc_gahp.ledger.Store`", "there is no boinc_gahp.ledger.Store"),
     ],
 )
-def test_a_citation_of_what_is_not_there_is_found(text: str, what: str) -> None:
+def test_a_citation_of_what_is_not_there_is_found(text, what):
     assert [each.what for each in problems(text, "x")] == [what]

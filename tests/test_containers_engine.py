@@ -1,27 +1,20 @@
 """The container engine of tests: it works, and has nothing to do with the machine's own."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.containers_engine import IMAGE
 
-if TYPE_CHECKING:
-    from tests.containers_engine import Engine
-
 pytestmark = [pytest.mark.containers, pytest.mark.processes]
 
 
-def test_a_container_runs_and_nothing_is_left_of_it(engine: Engine) -> None:
+def test_a_container_runs_and_nothing_is_left_of_it(engine):
     assert (
         engine("run", "--rm", "--network", "none", IMAGE, "sh", "-c", "echo $((6 * 7))") == "42\n"
     )
     assert (engine.containers(), engine.images()) == (set(), {f"{IMAGE}:latest"})
 
 
-def test_the_store_is_the_tests_own(engine: Engine) -> None:
+def test_the_store_is_the_tests_own(engine):
     assert engine("info", "--format", "{{.Store.GraphRoot}}").startswith(
         str(engine.directory.parent)
     )

@@ -1,7 +1,5 @@
 """Who uses something without its optional packages is told what to install."""
 
-from __future__ import annotations
-
 import importlib
 import runpy
 import sys
@@ -19,9 +17,7 @@ EXAMPLES = Path(__file__).parents[1] / "scripts" / "examples"
     ("module", "extra"),
     [("localproject.project", "local-project"), ("workflows", "snakemake")],
 )
-def test_a_module_that_needs_an_extra_names_it_and_the_command(
-    monkeypatch: pytest.MonkeyPatch, module: str, extra: str
-) -> None:
+def test_a_module_that_needs_an_extra_names_it_and_the_command(monkeypatch, module, extra):
     monkeypatch.setattr(extras, "find_spec", lambda _name: None)
     monkeypatch.delitem(sys.modules, f"boinc_gahp.{module}", raising=False)
     with pytest.raises(MissingExtra, match=rf"needs .*; .*pip install 'boinc_gahp\[{extra}\]'"):
@@ -37,8 +33,8 @@ def test_a_module_that_needs_an_extra_names_it_and_the_command(
     ],
 )
 def test_an_example_without_its_packages_ends_with_one_line_that_names_them(
-    monkeypatch: pytest.MonkeyPatch, script: str, package: str
-) -> None:
+    monkeypatch, script, package
+):
     for name in ("matplotlib", "matplotlib.pyplot", "cloudpickle", "pandas"):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setattr(sys, "argv", [script])

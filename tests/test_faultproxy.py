@@ -6,7 +6,6 @@ import http.client
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import psutil
@@ -16,9 +15,6 @@ import requests
 from tests import faultproxy
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 REPLY = b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<ping>\n<success>1</success>\n</ping>\n'
 
@@ -30,7 +26,7 @@ class Upstream(ThreadingHTTPServer):
     done: list[tuple[str, bytes]]
 
     @property
-    def url(self) -> str:
+    def url(self):
         return f"http://127.0.0.1:{self.server_port}/test/"
 
 
@@ -38,7 +34,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Upstream
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.server.done.append((self.path, body))
         self.send_response(200)
@@ -47,15 +43,15 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(REPLY)
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         self.do_POST()
 
-    def log_message(self, *_args: object) -> None:
+    def log_message(self, *_args):
         """Say nothing."""
 
 
 @pytest.fixture
-def upstream() -> Iterator[Upstream]:
+def upstream():
     with Upstream(("127.0.0.1", 0), Handler) as server:
         server.done = []
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -66,21 +62,19 @@ def upstream() -> Iterator[Upstream]:
 
 
 @pytest.fixture
-def proxy(upstream: Upstream) -> Iterator[FaultProxy]:
+def proxy(upstream):
     with FaultProxy(upstream.url) as running:
         yield running
 
 
-def rpc(
-    proxy: FaultProxy, name: str = "ping", *, timeout: float = 10, filler: str = " "
-) -> requests.Response:
+def rpc(proxy, name="ping", *, timeout=10, filler=" "):
     document = f'<?xml version="1.0"?>\n<!-- hello --><{name}>{filler}</{name}>'
     return requests.post(
         f"{proxy.url}submit_rpc_handler.php", data={"request": document}, timeout=timeout
     )
 
 
-def test_requests_pass_untouched_and_are_named(proxy: FaultProxy, upstream: Upstream) -> None:
+def test_requests_pass_untouched_and_are_named(proxy, upstream):
     url = f"{proxy.url}job_file.php"
     with requests.Session() as session:
         assert session.post(url, data={"a": "1", "request": "<query_files> </query_files>"}).ok
@@ -101,7 +95,7 @@ def test_requests_pass_untouched_and_are_named(proxy: FaultProxy, upstream: Upst
     assert upstream.done[3][0] == "/test/get_output.php?cmd=result_file&file_num=0"
 
 
-def test_a_body_in_chunks_is_passed_on(proxy: FaultProxy, upstream: Upstream) -> None:
+def test_a_body_in_chunks_is_passed_on(proxy, upstream):
     pieces = iter([b"request=%3Cping%3E", b"+", b"%3C%2Fping%3E"])
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     assert requests.post(proxy.url, data=pieces, headers=headers, timeout=60).ok
@@ -118,9 +112,7 @@ def test_a_body_in_chunks_is_passed_on(proxy: FaultProxy, upstream: Upstream) ->
         pytest.param(faultproxy.reset(0.5), 0, id="reset in the middle of the request"),
     ],
 )
-def test_the_connection_ends_without_an_answer(
-    proxy: FaultProxy, upstream: Upstream, fault: faultproxy.Fault, carried_out: int
-) -> None:
+def test_the_connection_ends_without_an_answer(proxy, upstream, fault, carried_out):
     proxy.fail("ping", fault)
     with pytest.raises(requests.ConnectionError):
         rpc(proxy, filler="x" * 1_000_000)
@@ -137,13 +129,7 @@ def test_the_connection_ends_without_an_answer(
         pytest.param(faultproxy.html, 200, id="html"),
     ],
 )
-def test_another_answer_comes_instead(
-    proxy: FaultProxy,
-    upstream: Upstream,
-    make: Callable[..., faultproxy.Fault],
-    code: int,
-    carried_out: bool,
-) -> None:
+def test_another_answer_comes_instead(proxy, upstream, make, code, carried_out):
     proxy.fail("ping", make(carried_out=carried_out))
     answer = rpc(proxy)
     assert answer.status_code == code
@@ -151,7 +137,7 @@ def test_another_answer_comes_instead(
     assert len(upstream.done) == carried_out
 
 
-def test_warnings_stand_before_inside_and_after_the_real_reply(proxy: FaultProxy) -> None:
+def test_warnings_stand_before_inside_and_after_the_real_reply(proxy):
     proxy.fail("ping", faultproxy.php_warnings(after=True))
     text = rpc(proxy).content
     assert text.count(b"<b>Warning</b>") == 3
@@ -168,14 +154,12 @@ def test_warnings_stand_before_inside_and_after_the_real_reply(proxy: FaultProxy
         pytest.param(faultproxy.delay(0.01), REPLY, id="delay"),
     ],
 )
-def test_a_reply_is_what_the_fault_makes_of_it(
-    proxy: FaultProxy, fault: faultproxy.Fault, contents: bytes
-) -> None:
+def test_a_reply_is_what_the_fault_makes_of_it(proxy, fault, contents):
     proxy.fail("*", fault)
     assert rpc(proxy).content == contents
 
 
-def test_a_cut_reply_is_short_of_its_announced_length(proxy: FaultProxy) -> None:
+def test_a_cut_reply_is_short_of_its_announced_length(proxy):
     proxy.fail("ping", faultproxy.cut())
     connection = http.client.HTTPConnection(urlsplit(proxy.url).netloc)
     connection.request("POST", "/test/", "request=<ping>", {"Content-Type": "x-urlencoded"})
@@ -188,9 +172,7 @@ def test_a_cut_reply_is_short_of_its_announced_length(proxy: FaultProxy) -> None
 
 
 @pytest.mark.parametrize("carried_out", [True, False], ids=["carried out", "not carried out"])
-def test_a_hanging_request_goes_on_when_released(
-    proxy: FaultProxy, upstream: Upstream, carried_out: bool
-) -> None:
+def test_a_hanging_request_goes_on_when_released(proxy, upstream, carried_out):
     fault = faultproxy.hang(carried_out=carried_out)
     proxy.fail("ping", fault)
     with ThreadPoolExecutor(1) as pool:
@@ -203,7 +185,7 @@ def test_a_hanging_request_goes_on_when_released(
     assert len(upstream.done) == 1
 
 
-def test_a_client_may_take_it_for_its_http_proxy(proxy: FaultProxy, upstream: Upstream) -> None:
+def test_a_client_may_take_it_for_its_http_proxy(proxy, upstream):
     answer = requests.post(
         "http://project.invalid/test/submit_rpc_handler.php?x=1",
         data={"request": "<ping> </ping>"},
@@ -215,7 +197,7 @@ def test_a_client_may_take_it_for_its_http_proxy(proxy: FaultProxy, upstream: Up
     assert proxy.seen == ["ping"]
 
 
-def test_faults_are_for_the_named_rpc_and_take_turns(proxy: FaultProxy) -> None:
+def test_faults_are_for_the_named_rpc_and_take_turns(proxy):
     proxy.fail("submit_batch", faultproxy.status(503), skip=1, times=2)
     proxy.fail("submit_batch", faultproxy.status(500), times=None)
     codes = [rpc(proxy, "submit_batch").status_code for _ in range(5)]
@@ -226,9 +208,7 @@ def test_faults_are_for_the_named_rpc_and_take_turns(proxy: FaultProxy) -> None:
     assert proxy.count("submit_batch") == 6
 
 
-def test_nothing_is_left_when_it_closes_on_hanging_and_dripping_requests(
-    upstream: Upstream,
-) -> None:
+def test_nothing_is_left_when_it_closes_on_hanging_and_dripping_requests(upstream):
     process = psutil.Process()
     with ThreadPoolExecutor(3) as pool:
         with FaultProxy(upstream.url) as proxy:

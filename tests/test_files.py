@@ -1,23 +1,16 @@
 """Directories opened part by part, as the kernel would go there; whole files or none."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
 import stat
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.files import make_private_directory, open_directory, whole_file, write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 PARTS = ["a", "b", "c", "..", "."]
 WAYS = st.lists(st.sampled_from(PARTS), min_size=1, max_size=5).map("/".join)
@@ -28,12 +21,8 @@ LINKS = st.dictionaries(WAYS, st.tuples(st.booleans(), WAYS), max_size=6)
 
 @given(directories=st.lists(WAYS, max_size=6), links=LINKS, way=WAYS, has_file=st.booleans())
 def test_a_path_leads_where_it_leads_the_kernel(
-    directories: list[str],
-    links: dict[str, tuple[bool, str]],
-    way: str,
-    has_file: bool,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+    directories, links, way, has_file, tmp_path_factory
+):
     root = tmp_path_factory.mktemp("tree") / "x" / "x" / "x" / "x" / "x"
     root.mkdir(parents=True)
     try:
@@ -53,7 +42,7 @@ def test_a_path_leads_where_it_leads_the_kernel(
         shutil.rmtree(root.parents[4])
 
 
-def led(way: Callable[[], int]) -> tuple[int, int] | str | None:
+def led(way):
     """Return which directory a descriptor is of, or the system's name for why there is none."""
     try:
         descriptor = way()
@@ -66,14 +55,14 @@ def led(way: Callable[[], int]) -> tuple[int, int] | str | None:
         os.close(descriptor)
 
 
-def test_what_a_link_to_nowhere_leads_to_is_not_made(tmp_path: Path) -> None:
+def test_what_a_link_to_nowhere_leads_to_is_not_made(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "not mounted")
     with pytest.raises(FileNotFoundError):
         make_private_directory(tmp_path / "link" / "state")
     assert not (tmp_path / "not mounted").exists()
 
 
-def test_what_is_made_is_the_users_alone(tmp_path: Path) -> None:
+def test_what_is_made_is_the_users_alone(tmp_path):
     before = os.umask(0)
     try:
         make_private_directory(tmp_path / "a" / "b")
@@ -82,7 +71,7 @@ def test_what_is_made_is_the_users_alone(tmp_path: Path) -> None:
     assert [path.stat().st_mode & 0o777 for path in sorted(tmp_path.rglob("*"))] == [0o700, 0o700]
 
 
-def test_what_is_there_is_replaced_and_is_as_private_as_it_shall_be(tmp_path: Path) -> None:
+def test_what_is_there_is_replaced_and_is_as_private_as_it_shall_be(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
     path.chmod(0o644)
@@ -92,14 +81,12 @@ def test_what_is_there_is_replaced_and_is_as_private_as_it_shall_be(tmp_path: Pa
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_cannot_be_written_leaves_what_was_there_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_written_leaves_what_was_there_and_nothing_else(tmp_path, monkeypatch):
     """No disk is full here: the system says so."""
     path = tmp_path / "file"
     path.write_text("old")
 
-    def full(*_: object) -> None:
+    def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.replace", full)
@@ -109,13 +96,13 @@ def test_what_cannot_be_written_leaves_what_was_there_and_nothing_else(
     assert os.listdir(tmp_path) == ["file"]  # noqa: PTH208
 
 
-def test_writers_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_writers_at_once_do_not_disturb_each_other(tmp_path):
     path = tmp_path / "file"
     texts = [str(number) * 100_000 for number in range(8)]
     start = threading.Barrier(len(texts))
-    failed: list[BaseException] = []
+    failed = []
 
-    def write(text: str) -> None:
+    def write(text):
         start.wait(60)
         try:
             for _ in range(10):
@@ -134,9 +121,7 @@ def test_writers_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("durable", [False, True])
-def test_a_name_that_is_taken_is_kept_where_it_is_not_to_be_replaced(
-    tmp_path: Path, durable: bool
-) -> None:
+def test_a_name_that_is_taken_is_kept_where_it_is_not_to_be_replaced(tmp_path, durable):
     path = tmp_path / "file"
     for text in (b"first", b"second"):
         with (
@@ -149,12 +134,10 @@ def test_a_name_that_is_taken_is_kept_where_it_is_not_to_be_replaced(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_without_links_a_file_gets_its_name_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_links_a_file_gets_its_name_all_the_same(tmp_path, monkeypatch):
     """No file system here is without links: the system says so."""
 
-    def refused(*_: object) -> None:
+    def refused(*_):
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr("pathlib.Path.hardlink_to", refused)
@@ -163,8 +146,8 @@ def test_without_links_a_file_gets_its_name_all_the_same(
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"text"]
 
 
-def test_whoever_fails_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
-    def write() -> None:
+def test_whoever_fails_in_the_middle_leaves_nothing(tmp_path):
+    def write():
         with whole_file(tmp_path / "file") as file:
             file.write(b"half")
             raise KeyboardInterrupt

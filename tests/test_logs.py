@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import logging
 import os
 import stat
@@ -8,7 +6,6 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -18,39 +15,36 @@ from boinc_gahp.config.settings import Logging, Settings, State
 from boinc_gahp.daemon._engine import log_file
 from boinc_gahp.secret import Authenticator
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 SECRET = "5d41402abc4b2a76b9719d911017c592"
 
 log = logging.getLogger("boinc_gahp.test")
 
 
 @pytest.fixture(autouse=True)
-def _stopped() -> Iterator[None]:
+def _stopped():
     yield
     logs.stop()
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path):
     return Settings(state=State(dir=tmp_path / "state"))
 
 
-def begin(settings: Settings) -> Path:
+def begin(settings):
     path = logs.start(settings)
     assert path is not None
     return path
 
 
-def test_the_log_is_in_the_state_directory_and_private(settings: Settings, tmp_path: Path) -> None:
+def test_the_log_is_in_the_state_directory_and_private(settings, tmp_path):
     path = begin(settings)
     assert path == tmp_path / "state" / "boinc_gahp.log"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_it_begins_with_version_sources_and_problems(settings: Settings) -> None:
+def test_it_begins_with_version_sources_and_problems(settings):
     path = begin(replace(settings, sources=(Path("/etc/x.toml"),), problems=("something odd",)))
     first, second = path.read_text().splitlines()
     assert "settings from /etc/x.toml" in first
@@ -67,9 +61,7 @@ def test_it_begins_with_version_sources_and_problems(settings: Settings) -> None
         ("error", ["e"]),
     ],
 )
-def test_the_level_decides_what_is_written(
-    settings: Settings, level: str, written: list[str]
-) -> None:
+def test_the_level_decides_what_is_written(settings, level, written):
     path = begin(replace(settings, logging=Logging(level=level)))
     for name, write in [("d", log.debug), ("i", log.info), ("w", log.warning), ("e", log.error)]:
         write(name)
@@ -77,40 +69,38 @@ def test_the_level_decides_what_is_written(
     assert [line[-1] for line in lines] == written
 
 
-def test_an_internal_error_can_say_where_it_is(settings: Settings) -> None:
+def test_an_internal_error_can_say_where_it_is(settings):
     path = begin(settings)
     assert log_file() == str(path)
     logs.stop()
     assert "no log is written" in log_file()
 
 
-def test_off_writes_nothing_anywhere(
-    settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_off_writes_nothing_anywhere(settings, tmp_path, capfd):
     assert logs.start(replace(settings, logging=Logging(level="off"))) is None
     log.error("x")
     assert not (tmp_path / "state").exists()
     assert capfd.readouterr() == ("", "")
 
 
-def test_another_file_can_be_set(settings: Settings, tmp_path: Path) -> None:
+def test_another_file_can_be_set(settings, tmp_path):
     named = tmp_path / "logs" / "mine.log"
     assert begin(replace(settings, logging=Logging(file=str(named)))) == named
     assert named.exists()
 
 
-def test_names_that_are_not_unicode_are_written(settings: Settings) -> None:
+def test_names_that_are_not_unicode_are_written(settings):
     path = begin(settings)
     log.info("path %s", os.fsdecode(b"/data/\xff\xfe"))
     assert "path /data/\\xff\\xfe" in path.read_text()
 
 
-def test_a_record_that_takes_long_to_format_holds_up_no_other(tmp_path: Path) -> None:
+def test_a_record_that_takes_long_to_format_holds_up_no_other(tmp_path):
     handler = logs.SharedLogHandler(tmp_path / "log", 1_000_000, 1)
     begun, may_end = threading.Event(), threading.Event()
 
     class Slow:
-        def __str__(self) -> str:
+        def __str__(self):
             begun.set()
             assert may_end.wait(60)
             return "slow"
@@ -128,10 +118,10 @@ def test_a_record_that_takes_long_to_format_holds_up_no_other(tmp_path: Path) ->
     assert (tmp_path / "log").read_text() == "quick\nslow\n"
 
 
-def test_threads_lose_no_line(settings: Settings) -> None:
+def test_threads_lose_no_line(settings):
     path = begin(replace(settings, logging=Logging(max_bytes=2000, keep=1000)))
 
-    def write(name: str) -> None:
+    def write(name):
         for number in range(200):
             log.info("%s:%d:", name, number)
 
@@ -147,7 +137,7 @@ def test_threads_lose_no_line(settings: Settings) -> None:
         assert [n for n in range(200) if text.count(f": {name}:{n}:") != 1] == []
 
 
-def test_a_message_cannot_look_like_two(settings: Settings) -> None:
+def test_a_message_cannot_look_like_two(settings):
     path = begin(settings)
     log.info("the server said %s", "x\r\n2026-01-01 1 INFO boinc_gahp: all is well")
     assert len(path.read_text().splitlines()) == 2
@@ -164,9 +154,7 @@ class TestSecrets:
     )
 
     @pytest.mark.parametrize("text", LEAKS)
-    def test_a_known_authenticator_is_masked_in_messages_and_arguments(
-        self, settings: Settings, text: str
-    ) -> None:
+    def test_a_known_authenticator_is_masked_in_messages_and_arguments(self, settings, text):
         known = Authenticator(SECRET)
         path = begin(settings)
         log.info(text)
@@ -175,17 +163,17 @@ class TestSecrets:
         assert known.reveal() == SECRET
 
     @pytest.mark.parametrize("text", LEAKS[1:])
-    def test_one_that_nobody_knows_is_recognised_by_its_place(self, text: str) -> None:
+    def test_one_that_nobody_knows_is_recognised_by_its_place(self, text):
         strange = text.replace(SECRET, "1234567_0123456789abcdef")
         assert "0123456789abcdef" not in logs.redact(strange)
 
-    def test_logins_in_urls_are_masked(self) -> None:
+    def test_logins_in_urls_are_masked(self):
         text = "proxies http://u:s3same@a:1 and https://s3same@b/x, mail to me@x.example"
         assert logs.redact(text) == (
             "proxies http://<login>@a:1 and https://<login>@b/x, mail to me@x.example"
         )
 
-    def test_tracebacks_are_masked_too(self, settings: Settings) -> None:
+    def test_tracebacks_are_masked_too(self, settings):
         Authenticator(SECRET)
         path = begin(settings)
         try:
@@ -197,7 +185,7 @@ class TestSecrets:
         assert "Traceback" in text
         assert SECRET not in text
 
-    def test_libraries_are_masked_too(self, settings: Settings) -> None:
+    def test_libraries_are_masked_too(self, settings):
         path = begin(settings)
         logging.getLogger("urllib3.connectionpool").warning(
             "Retrying: /get_output.php?auth_str=%s", SECRET
@@ -205,25 +193,25 @@ class TestSecrets:
         assert "auth_str=<authenticator>" in path.read_text()
 
     @given(st.text(st.characters(exclude_categories=["Cs"])))
-    def test_texts_without_secrets_stay_as_they_are(self, text: str) -> None:
+    def test_texts_without_secrets_stay_as_they_are(self, text):
         if not any(word in text.lower() for word in ("auth", "select", "://")):
             assert logs.redact(text) == text
 
-    def test_a_list_of_commands_is_no_secret(self) -> None:
+    def test_a_list_of_commands_is_no_secret(self):
         text = "S BOINC_PING BOINC_SELECT_PROJECT BOINC_SET_LEASE BOINC_SUBMIT"
         assert logs.redact(text) == text
 
-    def test_what_was_masked_stays_readable(self) -> None:
+    def test_what_was_masked_stays_readable(self):
         once = logs.redact(f"auth_str={SECRET}&x=1 <authenticator> is wrong")
         assert once == "auth_str=<authenticator>&x=1 <authenticator> is wrong"
         assert logs.redact(once) == once
 
 
 class TestRotation:
-    def small(self, settings: Settings, keep: int) -> Settings:
+    def small(self, settings, keep):
         return replace(settings, logging=Logging(max_bytes=400, keep=keep))
 
-    def test_old_logs_are_numbered_and_at_most_so_many(self, settings: Settings) -> None:
+    def test_old_logs_are_numbered_and_at_most_so_many(self, settings):
         path = begin(self.small(settings, 2))
         for number in range(40):
             log.info("line %d", number)
@@ -233,7 +221,7 @@ class TestRotation:
         numbers = [int(line.rsplit(" ", 1)[1]) for line in text.splitlines()]
         assert numbers == list(range(numbers[0], 40))
 
-    def test_with_none_to_keep_the_log_begins_anew(self, settings: Settings) -> None:
+    def test_with_none_to_keep_the_log_begins_anew(self, settings):
         path = begin(self.small(settings, 0))
         for number in range(40):
             log.info("line %d", number)
@@ -241,7 +229,7 @@ class TestRotation:
         assert {each.name for each in path.parent.iterdir()} == {path.name, f"{path.name}.lock"}
 
     @pytest.mark.processes
-    def test_several_daemons_lose_no_line(self, settings: Settings) -> None:
+    def test_several_daemons_lose_no_line(self, settings):
         path = begin(self.small(settings, 1000))
         program = (
             "import logging, sys\n"
@@ -261,7 +249,7 @@ class TestRotation:
         for name in ("one", "two", "three"):
             assert [n for n in range(150) if f": {name}:{n}:" not in text] == []
 
-    def test_a_log_that_someone_moved_away_is_begun_anew(self, settings: Settings) -> None:
+    def test_a_log_that_someone_moved_away_is_begun_anew(self, settings):
         path = begin(settings)
         path.rename(path.with_suffix(".old"))
         log.info("after")
@@ -270,8 +258,8 @@ class TestRotation:
 
 class TestTrouble:
     def test_a_directory_that_cannot_be_made_is_reported_once_on_stderr(
-        self, settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-    ) -> None:
+        self, settings, tmp_path, capfd
+    ):
         (tmp_path / "state").write_text("a file")
         assert logs.start(settings) is None
         log.error("x")
@@ -280,9 +268,7 @@ class TestTrouble:
         assert err.startswith("boinc_gahp: no log is written: ")
         assert err.count("\n") == 1
 
-    def test_a_full_disk_is_reported_once_and_stops_nobody(
-        self, settings: Settings, capfd: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_full_disk_is_reported_once_and_stops_nobody(self, settings, capfd):
         assert logs.start(replace(settings, logging=Logging(file="/dev/full"))) is not None
         log.error("x")
         log.error("y")
@@ -292,7 +278,7 @@ class TestTrouble:
             "[Errno 28] No space left on device\n"
         )
 
-    def test_a_directory_that_vanishes_is_made_again(self, settings: Settings) -> None:
+    def test_a_directory_that_vanishes_is_made_again(self, settings):
         path = begin(settings)
         path.unlink()
         path.parent.rmdir()
@@ -301,8 +287,8 @@ class TestTrouble:
         assert path.parent.stat().st_mode & 0o777 == 0o700
 
     def test_a_file_in_the_directory_s_place_is_reported_once_and_stops_nobody(
-        self, settings: Settings, capfd: pytest.CaptureFixture[str]
-    ) -> None:
+        self, settings, capfd
+    ):
         path = begin(settings)
         path.unlink()
         path.parent.rmdir()

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import configparser
 import os
 import re
@@ -20,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 COMMAND = Path(sys.executable).with_name("boinc_gahp")
 
 
-def run(*arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def run(*arguments, stdin=""):
     return subprocess.run(
         list(map(str, arguments)),
         input=stdin,
@@ -31,7 +29,7 @@ def run(*arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[
     )
 
 
-def test_the_command_tells_the_version() -> None:
+def test_the_command_tells_the_version():
     done = run(COMMAND, "--version")
     assert (done.returncode, done.stdout, done.stderr) == (
         0,
@@ -40,7 +38,7 @@ def test_the_command_tells_the_version() -> None:
     )
 
 
-def test_version_changes_and_banner_agree() -> None:
+def test_version_changes_and_banner_agree():
     heads = re.findall(r"^(\d\S+) \((.+)\)$", (ROOT / "CHANGES.rst").read_text(), re.MULTILINE)
     release = datetime.strptime(_version.RELEASE_DATE, "%b %d %Y").date()  # noqa: DTZ007
     [(_, date), *_] = released = [head for head in heads if head[1] != "unreleased"]
@@ -57,12 +55,12 @@ def test_version_changes_and_banner_agree() -> None:
     assert len(banner) <= 148
 
 
-def test_scripts_know_what_is_missing() -> None:
+def test_scripts_know_what_is_missing():
     script = ROOT / "scripts" / "missing_requirements.py"
     assert run(sys.executable, script, "local-project", "test").stdout == ""
 
 
-def test_scripts_say_which_extras_there_are() -> None:
+def test_scripts_say_which_extras_there_are():
     done = run(sys.executable, ROOT / "scripts/missing_requirements.py", "tets")
     assert done.returncode == 1
     assert (
@@ -71,7 +69,7 @@ def test_scripts_say_which_extras_there_are() -> None:
     )
 
 
-def test_scripts_find_all_requirements_missing_in_a_bare_environment(tmp_path: Path) -> None:
+def test_scripts_find_all_requirements_missing_in_a_bare_environment(tmp_path):
     environment = tmp_path / "bare"
     made = run(sys.executable, "-m", "venv", "--without-pip", environment)
     assert made.returncode == 0, made.stderr
@@ -89,7 +87,7 @@ def test_scripts_find_all_requirements_missing_in_a_bare_environment(tmp_path: P
     assert len(set(extra) - {""}) <= len(missing)
 
 
-def test_scripts_find_the_oldest_releases_that_are_allowed() -> None:
+def test_scripts_find_the_oldest_releases_that_are_allowed():
     done = run(
         sys.executable,
         ROOT / "scripts/missing_requirements.py",
@@ -108,7 +106,7 @@ def test_scripts_find_the_oldest_releases_that_are_allowed() -> None:
 
 
 @pytest.mark.parametrize("name", ["run", "test"])
-def test_scripts_say_which_python_they_want(name: str, tmp_path: Path) -> None:
+def test_scripts_say_which_python_they_want(name, tmp_path):
     copy = tmp_path / "scripts"
     copy.mkdir()
     for each in (name, "environment.sh", "missing_requirements.py"):

@@ -1,7 +1,5 @@
 """README.rst and the guides tell what the program does; these tests tell when they do not."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -18,13 +16,13 @@ PAGES += sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.rst"))
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_file_that_a_page_names_is_there(page: str) -> None:
+def test_every_file_that_a_page_names_is_there(page):
     text = (ROOT / page).read_text("utf-8")
     for name in re.findall(r"(?<![\w./-])(?:conf|scripts)/[\w.-]+(?:/[\w.-]+)*\w", text):
         assert (ROOT / name).exists(), name
 
 
-def test_every_module_that_contributing_names_is_there() -> None:
+def test_every_module_that_contributing_names_is_there():
     named = re.findall(r"``([\w/]+\.py)``", (ROOT / "CONTRIBUTING.rst").read_text("utf-8"))
     above = (ROOT, ROOT / "boinc_gahp", ROOT / "tests")
     assert "daemon/_dispatch.py" in named
@@ -32,44 +30,42 @@ def test_every_module_that_contributing_names_is_there() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_that_a_page_names_is_there(page: str) -> None:
+def test_every_page_that_a_page_names_is_there(page):
     text = (ROOT / page).read_text("utf-8")
     for name in re.findall(r":doc:`(?:[^`<]*<)?([\w/-]+)>?`", text):
         assert (ROOT / "docs" / f"{name}.rst").exists(), name
 
 
-def test_the_readme_has_the_two_commands_to_try_first() -> None:
+def test_the_readme_has_the_two_commands_to_try_first():
     readme = (ROOT / "README.rst").read_text("utf-8")
     assert re.search(r"^    \./scripts/run$", readme, re.MULTILINE)
     assert re.search(r"^    \./scripts/test$", readme, re.MULTILINE)
 
 
-def test_every_guide_is_on_the_first_page() -> None:
+def test_every_guide_is_on_the_first_page():
     listed = set(re.findall(r"^   ([\w/-]+)$", (ROOT / "docs/index.rst").read_text(), re.MULTILINE))
     there = {path.stem for path in (ROOT / "docs").glob("*.rst")} - {"index"}
     assert there <= listed
 
 
-def test_the_guide_for_scientists_explains_every_hold_code_and_no_other() -> None:
+def test_the_guide_for_scientists_explains_every_hold_code_and_no_other():
     found = re.findall(r"^(23\d\d)  ", SCIENTISTS, re.MULTILINE)
     assert [int(code) for code in found] == list(HoldCode)
 
 
-def test_the_guide_for_scientists_explains_every_attribute_of_a_job() -> None:
+def test_the_guide_for_scientists_explains_every_attribute_of_a_job():
     found = re.findall(r"^``Boinc(\w+)``  ", SCIENTISTS, re.MULTILINE)
     assert sorted(found) == sorted(NAMES)
 
 
-def test_the_guide_for_scientists_has_the_exit_statuses_that_hold_reasons_explain() -> None:
+def test_the_guide_for_scientists_has_the_exit_statuses_that_hold_reasons_explain():
     found = re.findall(r"^(-?\d{3,}) +(.*)$", SCIENTISTS, re.MULTILINE)
     listed = {int(status): text for status, text in found if not status.startswith("23")}
     assert listed == MEANINGS
 
 
 @pytest.mark.parametrize("page", ["README.rst", "docs/scientists.rst"])
-def test_submit_files_of_a_page_say_what_the_samples_say_that_a_real_htcondor_runs(
-    page: str,
-) -> None:
+def test_submit_files_of_a_page_say_what_the_samples_say_that_a_real_htcondor_runs(page):
     samples = "".join(path.read_text("utf-8") for path in (ROOT / "conf/submit").glob("*.sub"))
     known = set(re.findall(r"^(\+?\w+) *=", samples, re.MULTILINE))
     text = (ROOT / page).read_text("utf-8")

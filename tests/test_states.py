@@ -1,7 +1,5 @@
 """What jobs and batches are doing: one set of words, in the documentation, too."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -17,7 +15,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 _RULE = re.compile(r"=+(?: +=+)+")
 
 
-def table(page: str, head: str) -> list[list[str]]:
+def table(page, head):
     """Return the rows of the table of a page whose first row is ``head``; no cell is broken."""
     lines = (DOCS / page).read_text("utf-8").splitlines()
     at = next(i for i, line in enumerate(lines) if re.split("  +", line.strip()) == head.split("|"))
@@ -26,7 +24,7 @@ def table(page: str, head: str) -> list[list[str]]:
     return [re.split("  +", line.strip()) for line in body[:end]]
 
 
-def test_the_guide_has_the_words_for_jobs_and_the_projects_words_for_them() -> None:
+def test_the_guide_has_the_words_for_jobs_and_the_projects_words_for_them():
     rows = table("batch.rst", "job|project's word|meaning")
     assert {word: theirs for word, theirs, _ in rows} == {
         state.value: word for state, word in states.STATUS_WORDS.items()
@@ -34,14 +32,14 @@ def test_the_guide_has_the_words_for_jobs_and_the_projects_words_for_them() -> N
     assert {row[0] for row in rows} == {state.value for state in JobState} - {"unknown"}
 
 
-def test_the_guide_has_the_words_for_batches() -> None:
+def test_the_guide_has_the_words_for_batches():
     rows = table("batch.rst", "batch|meaning")
     assert [row[0] for row in rows] == [
         state.words for state in BatchState if state is not BatchState.UNKNOWN
     ]
 
 
-def test_the_guide_for_admins_has_the_words_for_the_ledgers_states() -> None:
+def test_the_guide_for_admins_has_the_words_for_the_ledgers_states():
     assert table("htcondor-admins.rst", "name|state|HTCondor") == [
         [name, told.words, told.htcondor.words] for name, told in states.LEDGER_WORDS.items()
     ]
@@ -61,11 +59,11 @@ def test_the_guide_for_admins_has_the_words_for_the_ledgers_states() -> None:
         ("", JobState.UNKNOWN),
     ],
 )
-def test_a_projects_word_has_one_meaning(word: str, state: JobState) -> None:
+def test_a_projects_word_has_one_meaning(word, state):
     assert states.job_state(word) is state
 
 
-def test_the_local_projects_pages_say_the_same() -> None:
+def test_the_local_projects_pages_say_the_same():
     told = [words.job_state(state) for state in queries.STATES]
     assert told == [state.value for state in states.STATUS_WORDS]
     assert [words.batch_state(state) for state in StoredState] == [
@@ -73,5 +71,5 @@ def test_the_local_projects_pages_say_the_same() -> None:
     ]
 
 
-def test_every_word_of_the_local_project_for_an_error_is_explained() -> None:
+def test_every_word_of_the_local_project_for_an_error_is_explained():
     assert set(ERROR_WORDS.values()) <= states.ERROR_MEANINGS.keys()

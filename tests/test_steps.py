@@ -1,7 +1,5 @@
 """Every test is run by one step of ``scripts/test``; ``.ci/run`` has all but ``--oldest``."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -18,16 +16,14 @@ STEPS = set(re.findall(r"^#   (--[a-z]+) ", SCRIPT, re.MULTILINE))
 @pytest.mark.parametrize("processes", [False, True])
 @pytest.mark.parametrize("long", [False, True])
 @pytest.mark.parametrize("containers", [False, True])
-def test_one_step_selects_a_test_whatever_marks_it_has(
-    processes: bool, long: bool, containers: bool
-) -> None:
+def test_one_step_selects_a_test_whatever_marks_it_has(processes, long, containers):
     selections = re.findall(r'^\S+\) marks="([^"]+)" ;;$', SCRIPT, re.MULTILINE)
     assert len(selections) == 4
     has = {"processes": processes, "long": long, "containers": containers}
     assert sum(eval(selection, {}, has) for selection in selections) == 1
 
 
-def test_a_directory_that_these_steps_ignore_has_a_step_of_its_own() -> None:
+def test_a_directory_that_these_steps_ignore_has_a_step_of_its_own():
     ignored = re.findall(r"--ignore=(tests/\w+)", SCRIPT)
     assert sorted(re.findall(r"pytest .*\b(?<!=)(tests/\w+)", SCRIPT)) == sorted(ignored)
     listed = re.findall(r"^#   --[a-z]+ +(tests/\w+):", SCRIPT, re.MULTILINE)
@@ -36,7 +32,7 @@ def test_a_directory_that_these_steps_ignore_has_a_step_of_its_own() -> None:
         assert list((ROOT / directory).glob("test_*.py")), directory
 
 
-def test_continuous_integration_runs_every_step_but_the_one_that_repeats_the_quick_tests() -> None:
+def test_continuous_integration_runs_every_step_but_the_one_that_repeats_the_quick_tests():
     runs = re.findall(
         r'^step "[^"]+" (?:"[^"]+" )?(?:env COVERAGE=1 )?scripts/test ?(.*)$',
         (ROOT / ".ci/run").read_text(),
@@ -46,7 +42,7 @@ def test_continuous_integration_runs_every_step_but_the_one_that_repeats_the_qui
 
 
 @pytest.mark.processes
-def test_a_program_may_only_be_started_by_a_test_with_that_mark(tmp_path: Path) -> None:
+def test_a_program_may_only_be_started_by_a_test_with_that_mark(tmp_path):
     test = tmp_path / "test_it.py"
     test.write_text(
         "import subprocess, pytest\n"

@@ -1,39 +1,33 @@
 """Work on threads: on one, task by task, in turns of projects, on many things at once."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.threads import Pool, Workers, in_order, in_parallel, start
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 class Gate:
     """Tasks that wait until they are let through."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.inside = threading.Semaphore(0)
         self.open = threading.Event()
 
-    def task(self) -> None:
+    def task(self):
         self.inside.release()
         self.open.wait(60)
 
 
-def count(name: str) -> int:
+def count(name):
     return sum(thread.name.startswith(name) for thread in threading.enumerate())
 
 
-def test_threads_are_started_when_they_are_needed_and_used_again() -> None:
+def test_threads_are_started_when_they_are_needed_and_used_again():
     pool = Pool("thrifty", lambda: 10)
     done = threading.Semaphore(0)
     for _ in range(20):
@@ -45,7 +39,7 @@ def test_threads_are_started_when_they_are_needed_and_used_again() -> None:
     assert count("thrifty-") == 0
 
 
-def test_there_are_never_more_threads_than_the_size() -> None:
+def test_there_are_never_more_threads_than_the_size():
     pool = Pool("bounded", lambda: 3)
     gate = Gate()
     done = threading.Semaphore(0)
@@ -64,7 +58,7 @@ def test_there_are_never_more_threads_than_the_size() -> None:
     assert count("bounded-") == 0
 
 
-def test_a_project_holds_half_of_what_the_others_leave_and_always_one() -> None:
+def test_a_project_holds_half_of_what_the_others_leave_and_always_one():
     pool = Pool("shared", lambda: 8)
     gates = [Gate() for _ in range(6)]
     for project, gate in enumerate(gates):
@@ -82,10 +76,10 @@ def test_a_project_holds_half_of_what_the_others_leave_and_always_one() -> None:
     assert count("shared-") == 0
 
 
-def test_a_thread_that_comes_free_goes_to_who_holds_fewest() -> None:
+def test_a_thread_that_comes_free_goes_to_who_holds_fewest():
     pool = Pool("fair", lambda: 2)
     first, other = Gate(), Gate()
-    order: list[str] = []
+    order = []
     for _ in range(2):
         pool.submit(first.task, "first")
     pool.submit(other.task, "other")
@@ -94,7 +88,7 @@ def test_a_thread_that_comes_free_goes_to_who_holds_fewest() -> None:
     assert other.inside.acquire(timeout=60)
     for name in ("other", "first"):
         for _ in range(3):
-            pool.submit(lambda name=name: order.append(name), name)  # type: ignore[misc]
+            pool.submit(lambda name=name: order.append(name), name)
     other.open.set()
     wait_for(lambda: len(order) == 3, "the other's tasks")
     assert order == ["other"] * 3
@@ -103,7 +97,7 @@ def test_a_thread_that_comes_free_goes_to_who_holds_fewest() -> None:
     pool.close(20)
 
 
-def test_tasks_that_no_thread_has_begun_are_dropped_at_the_end() -> None:
+def test_tasks_that_no_thread_has_begun_are_dropped_at_the_end():
     pool = Pool("closing", lambda: 1)
     gate = Gate()
     begun = threading.Event()
@@ -116,21 +110,21 @@ def test_tasks_that_no_thread_has_begun_are_dropped_at_the_end() -> None:
     assert not begun.is_set()
 
 
-def test_tasks_are_all_done_at_the_end_where_none_may_be_dropped() -> None:
+def test_tasks_are_all_done_at_the_end_where_none_may_be_dropped():
     pool = Pool("thorough", lambda: 2)
-    done: list[int] = []
+    done = []
     for number in range(100):
-        pool.submit(lambda number=number: done.append(number))  # type: ignore[misc]
+        pool.submit(lambda number=number: done.append(number))
     pool.close(20, drop=False)
     assert sorted(done) == list(range(100))
     assert count("thorough-") == 0
 
 
-def test_a_task_is_not_begun_twice_and_one_that_fails_keeps_no_other_from_it() -> None:
+def test_a_task_is_not_begun_twice_and_one_that_fails_keeps_no_other_from_it():
     ended, hold = threading.Event(), threading.Event()
     workers = Workers("t", ended.set)
 
-    def task() -> None:
+    def task():
         assert hold.wait(60)
         raise ValueError("a fault")
 
@@ -148,8 +142,8 @@ def test_a_task_is_not_begun_twice_and_one_that_fails_keeps_no_other_from_it() -
     assert workers.wait(time.monotonic() + 60)
 
 
-def test_what_a_thread_raises_goes_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    def work() -> None:
+def test_what_a_thread_raises_goes_into_the_log(caplog):
+    def work():
         raise ValueError("a fault")
 
     start(work, "faulty").join(60)
@@ -161,7 +155,7 @@ def test_what_a_thread_raises_goes_into_the_log(caplog: pytest.LogCaptureFixture
     assert caplog.text.count("ValueError: a fault") == 2
 
 
-def test_a_thread_that_has_nothing_to_do_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_has_nothing_to_do_ends(monkeypatch):
     monkeypatch.setattr("boinc_gahp.threads._IDLE", 0.01)
     workers, done = Workers("resting"), threading.Semaphore(0)
     for _ in range(3):
@@ -171,8 +165,8 @@ def test_a_thread_that_has_nothing_to_do_ends(monkeypatch: pytest.MonkeyPatch) -
     workers.close(60)
 
 
-def test_a_task_waits_where_the_system_gives_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(_self: threading.Thread) -> None:
+def test_a_task_waits_where_the_system_gives_no_thread(monkeypatch):
+    def start(_self):
         raise RuntimeError("can't start new thread")
 
     workers = Workers("t")
@@ -184,16 +178,16 @@ def test_a_task_waits_where_the_system_gives_no_thread(monkeypatch: pytest.Monke
     assert workers.wait(time.monotonic() + 60)
 
 
-def test_each_item_is_worked_on_once() -> None:
+def test_each_item_is_worked_on_once():
     done = in_parallel(lambda item: item * item, range(100), threads=4, name="t")
     assert sorted(done) == [(item, item * item) for item in range(100)]
 
 
-def test_no_more_threads_than_allowed_or_needed_are_started() -> None:
-    names: set[str] = set()
+def test_no_more_threads_than_allowed_or_needed_are_started():
+    names = set()
     barrier = threading.Barrier(3, timeout=60)
 
-    def work(_: int) -> None:
+    def work(_):
         names.add(threading.current_thread().name)
         barrier.wait()
 
@@ -202,15 +196,15 @@ def test_no_more_threads_than_allowed_or_needed_are_started() -> None:
     assert all(name.startswith("few") for name in names)
 
 
-def test_nothing_is_nothing() -> None:
+def test_nothing_is_nothing():
     assert in_parallel(str, [], threads=4, name="t") == []
 
 
-def test_the_first_error_stops_what_runs_and_what_has_not_begun() -> None:
+def test_the_first_error_stops_what_runs_and_what_has_not_begun():
     stop = threading.Event()
-    begun: list[int] = []
+    begun = []
 
-    def work(item: int) -> None:
+    def work(item):
         begun.append(item)
         if item == 0:
             # Others are in the midst of their work: they have to be told.
@@ -224,13 +218,11 @@ def test_the_first_error_stops_what_runs_and_what_has_not_begun() -> None:
 
 
 @pytest.mark.parametrize("given", [0, 2])
-def test_with_a_limit_on_threads_all_is_done_by_those_there_are(
-    given: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_with_a_limit_on_threads_all_is_done_by_those_there_are(given, monkeypatch):
     start = threading.Thread.start
     left = iter(range(given))
 
-    def limited(thread: threading.Thread) -> None:
+    def limited(thread):
         if next(left, None) is None:
             raise RuntimeError("can't start new thread")
         start(thread)
@@ -240,10 +232,10 @@ def test_with_a_limit_on_threads_all_is_done_by_those_there_are(
     assert sorted(done) == [(item, item + 1) for item in range(20)]
 
 
-def test_ctrl_c_is_told_to_what_runs_and_not_kept_waiting() -> None:
+def test_ctrl_c_is_told_to_what_runs_and_not_kept_waiting():
     stop, ended = threading.Event(), threading.Event()
 
-    def work(_: int) -> None:
+    def work(_):
         os.kill(os.getpid(), signal.SIGINT)
         assert stop.wait(60)
         ended.set()
@@ -253,16 +245,16 @@ def test_ctrl_c_is_told_to_what_runs_and_not_kept_waiting() -> None:
     assert ended.wait(60)
 
 
-def test_in_order_a_few_are_worked_on_at_a_time_and_told_in_turn() -> None:
+def test_in_order_a_few_are_worked_on_at_a_time_and_told_in_turn():
     barrier = threading.Barrier(3, timeout=60)
-    read: list[int] = []
+    read = []
 
-    def items() -> Iterator[int]:
+    def items():
         for item in range(6):
             read.append(item)
             yield item
 
-    def work(item: int) -> int:
+    def work(item):
         barrier.wait()  # three are under way at once
         return item * item
 
@@ -272,10 +264,10 @@ def test_in_order_a_few_are_worked_on_at_a_time_and_told_in_turn() -> None:
     assert list(done) == [1, 4, 9, 16, 25]
 
 
-def test_in_order_an_error_is_raised_in_its_turn_and_nothing_more_begun() -> None:
-    begun: list[int] = []
+def test_in_order_an_error_is_raised_in_its_turn_and_nothing_more_begun():
+    begun = []
 
-    def work(item: int) -> int:
+    def work(item):
         begun.append(item)
         if item == 2:
             raise KeyError(item)
@@ -288,8 +280,8 @@ def test_in_order_an_error_is_raised_in_its_turn_and_nothing_more_begun() -> Non
     assert max(begun) <= 3
 
 
-def test_in_order_works_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(_: threading.Thread) -> None:
+def test_in_order_works_without_threads(monkeypatch):
+    def refused(_):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refused)

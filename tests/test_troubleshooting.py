@@ -1,7 +1,5 @@
 """docs/troubleshooting.rst: each error's code leads to a situation, and what it quotes is said."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re
@@ -22,31 +20,31 @@ VARIES = "…"
 
 
 @cache
-def error_classes() -> tuple[type[GahpError], ...]:
+def error_classes():
     """Return all of the program's classes of errors that have a code."""
     for module in pkgutil.walk_packages(boinc_gahp.__path__, "boinc_gahp."):
         # The workflows need Snakemake, and have no errors.
         if not module.name.startswith("boinc_gahp.workflows"):
             importlib.import_module(module.name)
 
-    def below(base: type[GahpError]) -> list[type[GahpError]]:
+    def below(base):
         return [base, *(found for child in base.__subclasses__() for found in below(child))]
 
     return tuple(each for each in dict.fromkeys(below(GahpError)) if _is_ours(each))
 
 
-def _is_ours(error: type[GahpError]) -> bool:
+def _is_ours(error):
     return error.__module__.startswith("boinc_gahp.")
 
 
 @cache
-def source() -> str:
+def source():
     """Return the source, in which a text that is written in several pieces is one."""
     texts = (path.read_text("utf-8") for path in sorted(Path(boinc_gahp.__path__[0]).rglob("*.py")))
     return re.sub(r"""["']\s*\n\s*[fr]{0,2}["']""", "", "\n".join(texts))
 
 
-def situations() -> dict[str, str]:
+def situations():
     """Return the page's situations: their labels, and what stands below each."""
     parts = re.split(r"^\.\. _(trouble-[\w-]+):\n", PAGE.read_text("utf-8"), flags=re.M)
     found = dict(zip(parts[1::2], parts[2::2], strict=True))
@@ -55,7 +53,7 @@ def situations() -> dict[str, str]:
     return found
 
 
-def entries() -> dict[str, str]:
+def entries():
     """Return the codes that the page's table has, each with the label that it leads to."""
     table = PAGE.read_text("utf-8").partition("\n.. _codes:\n")[2]
     rows = re.findall(
@@ -66,7 +64,7 @@ def entries() -> dict[str, str]:
     return dict(rows)
 
 
-def quoted() -> list[str]:
+def quoted():
     """Return what the page says that people see."""
     found = []
     for text in situations().values():
@@ -76,7 +74,7 @@ def quoted() -> list[str]:
     return [" ".join(each.split()) for each in found]
 
 
-def test_each_class_of_errors_has_a_code_of_its_own() -> None:
+def test_each_class_of_errors_has_a_code_of_its_own():
     without = [each.__name__ for each in error_classes() if "code" not in vars(each)]
     assert without == []
     codes = [each.code for each in error_classes()]
@@ -84,19 +82,19 @@ def test_each_class_of_errors_has_a_code_of_its_own() -> None:
     assert [code for code in codes if not CODE.fullmatch(code)] == []
 
 
-def test_each_code_is_in_the_table_and_leads_to_a_situation() -> None:
+def test_each_code_is_in_the_table_and_leads_to_a_situation():
     assert sorted(entries()) == sorted(each.code for each in error_classes())
     assert set(entries().values()) <= situations().keys()
 
 
-def test_no_document_has_a_code_that_no_class_has() -> None:
+def test_no_document_has_a_code_that_no_class_has():
     known = {each.code for each in error_classes()}
     for path in [*ROOT.glob("docs/**/*.rst"), *ROOT.glob("*.rst"), *ROOT.glob("conf/**/*")]:
         if path.is_file():
             assert set(CODE.findall(path.read_text("utf-8"))) <= known, path
 
 
-def test_a_code_stands_in_brackets_behind_the_text() -> None:
+def test_a_code_stands_in_brackets_behind_the_text():
     for each in error_classes():
         error = each.__new__(each)
         Exception.__init__(error, "the text")
@@ -106,14 +104,14 @@ def test_a_code_stands_in_brackets_behind_the_text() -> None:
 
 
 @pytest.mark.parametrize("text", quoted())
-def test_what_the_page_quotes_stands_in_the_source(text: str) -> None:
+def test_what_the_page_quotes_stands_in_the_source(text):
     # Codes are put behind texts where these are shown.
     pieces = [piece.strip() for piece in re.sub(r" ?\[BG[-A-Z]+\]", "", text).split(VARIES)]
     missing = [piece for piece in pieces if piece not in source()]
     assert missing == []
 
 
-def test_each_situation_tells_what_is_seen_why_and_what_to_do() -> None:
+def test_each_situation_tells_what_is_seen_why_and_what_to_do():
     for label, text in situations().items():
         for part in ("You see", "Why", "Do"):
             assert len(re.findall(rf"^{part}\n    \S", text, re.M)) == 1, (label, part)

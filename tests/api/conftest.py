@@ -22,10 +22,8 @@ from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from tests.faultproxy import FaultProxy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.api.batch import Batch
 
 _numbers = itertools.count(1)
 
@@ -48,10 +46,10 @@ class Site:
     authenticator: str
     stack: ExitStack = field(default_factory=ExitStack)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.project = self.open()
 
-    def open(self, authenticator: str | None = None, *, retry: float = 3.0) -> Project:
+    def open(self, authenticator=None, *, retry=3.0):
         """Return a new project object, as another process would have it; closed at the end."""
         settings = Settings(
             project=ProjectSettings(ProjectUrl(self.proxy.url)),
@@ -61,20 +59,18 @@ class Site:
         project = Project(self.proxy.url, authenticator or self.authenticator, settings=settings)
         return self.stack.enter_context(project)
 
-    def elsewhere(self) -> Project:
+    def elsewhere(self):
         """Return the same account's project on another machine."""
         state = State(dir=self.directory / "other", cache_dir=self.directory / "cache2")
         settings = replace(self.project.session.settings, state=state)
         project = Project(self.proxy.url, self.authenticator, settings=settings)
         return self.stack.enter_context(project)
 
-    def somebody_else(self) -> Project:
+    def somebody_else(self):
         """Return the same project as another account sees it."""
         return self.open(self.local.add_user(f"other{next(_numbers)}"))
 
-    def batch(
-        self, jobs: int = 3, name: str | None = None, args: str = "", project: Project | None = None
-    ) -> Batch:
+    def batch(self, jobs=3, name=None, args="", project=None):
         """Submit uppercase jobs, called jN_0, jN_1, ..., by the web RPCs themselves."""
         project = project or self.project
         name = name or f"batch{next(_numbers)}"
@@ -90,7 +86,7 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def local_project(tmp_path_factory):
     """A project whose volunteers sleep, shared by a module; PHP's messages are in its replies."""
     directory = tmp_path_factory.mktemp("project")
     with LocalProject(directory, hosts=2, php=STOCK) as project:
@@ -99,7 +95,7 @@ def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPro
 
 
 @pytest.fixture
-def site(local_project: LocalProject, tmp_path: Path) -> Iterator[Site]:
+def site(local_project, tmp_path):
     """An account of its own on the project."""
     authenticator = local_project.add_user(f"user{next(_numbers)}")
     with FaultProxy(local_project.url) as proxy, ExitStack() as stack:
@@ -107,7 +103,7 @@ def site(local_project: LocalProject, tmp_path: Path) -> Iterator[Site]:
 
 
 @pytest.fixture
-def working(site: Site) -> Iterator[Site]:
+def working(site):
     """A site whose volunteers work during the test, on nothing that was left over before it."""
     with site.local.core.db.write() as connection:
         connection.execute(

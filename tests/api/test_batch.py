@@ -1,7 +1,5 @@
 """Batches and jobs as handles: what they tell, and what can be done to them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import threading
@@ -9,7 +7,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -30,17 +27,13 @@ from boinc_gahp.rpc.types import JobInfo
 from tests import faultproxy
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from boinc_gahp.api.batch import Batch
-    from tests.api.conftest import Site
-
 QUICK = Poll(shortest=0.01, longest=0.05)
 
 
 # -- what they tell
 
 
-def test_a_handle_tells_what_the_project_told_last(site: Site) -> None:
+def test_a_handle_tells_what_the_project_told_last(site):
     batch = site.batch(3, "told")
     assert (batch.name, batch.app_name, batch.njobs) == ("told", "uppercase", 3)
     assert (batch.nover, batch.nerror_jobs, batch.fraction_done) == (0, 0, 0.0)
@@ -54,7 +47,7 @@ def test_a_handle_tells_what_the_project_told_last(site: Site) -> None:
     assert batch.is_over
 
 
-def test_handles_of_one_batch_are_equal_and_of_others_not(site: Site) -> None:
+def test_handles_of_one_batch_are_equal_and_of_others_not(site):
     one, other = site.batch(1), site.batch(1)
     again = site.open().batch(one.id)
     assert one == again != other
@@ -63,7 +56,7 @@ def test_handles_of_one_batch_are_equal_and_of_others_not(site: Site) -> None:
     assert one != one.info
 
 
-def test_jobs_can_be_named_by_their_handles(site: Site) -> None:
+def test_jobs_can_be_named_by_their_handles(site):
     batch, other = site.batch(3), site.batch(1)
     first, *rest = batch.jobs()
     batch.abort(rest)
@@ -75,7 +68,7 @@ def test_jobs_can_be_named_by_their_handles(site: Site) -> None:
     assert [failure.id for failure in batch.failures(jobs=first)] == [first.id]
 
 
-def test_a_batch_that_is_gone_cannot_be_refreshed(site: Site) -> None:
+def test_a_batch_that_is_gone_cannot_be_refreshed(site):
     batch = site.batch(1)
     with site.local.core.db.write() as connection:
         connection.execute("DELETE FROM batch WHERE id = ?", (batch.id,))
@@ -83,7 +76,7 @@ def test_a_batch_that_is_gone_cannot_be_refreshed(site: Site) -> None:
         batch.refresh()
 
 
-def test_jobs_tell_how_they_are(working: Site) -> None:
+def test_jobs_tell_how_they_are(working):
     good = working.batch(2)
     bad = working.batch(1, args="--fail 3")
     for batch in (good, bad):
@@ -108,7 +101,7 @@ def test_jobs_tell_how_they_are(working: Site) -> None:
     assert "too many instances failed" in failure.why
 
 
-def failed_batch(site: Site, jobs: int) -> Batch:
+def failed_batch(site, jobs):
     """Return a batch whose jobs have all failed, as the project's database has it."""
     batch = site.batch(jobs)
     with site.local.core.db.write() as connection:
@@ -116,7 +109,7 @@ def failed_batch(site: Site, jobs: int) -> Batch:
     return batch.refresh()
 
 
-def test_a_few_failed_jobs_are_asked_about_at_a_time_and_told_in_order(site: Site) -> None:
+def test_a_few_failed_jobs_are_asked_about_at_a_time_and_told_in_order(site):
     batch = failed_batch(site, 6)
     names = [job.name for job in batch.jobs()]
     hang = faultproxy.hang()
@@ -134,7 +127,7 @@ def test_a_few_failed_jobs_are_asked_about_at_a_time_and_told_in_order(site: Sit
     assert site.proxy.count("query_batch") == lists + 1
 
 
-def test_failures_end_with_an_error_where_the_project_goes_away(site: Site) -> None:
+def test_failures_end_with_an_error_where_the_project_goes_away(site):
     batch = failed_batch(site, 3)
     quick = site.open(retry=0).batch(batch.id)
     site.proxy.fail("query_job", faultproxy.status(500), times=None)
@@ -144,7 +137,7 @@ def test_failures_end_with_an_error_where_the_project_goes_away(site: Site) -> N
         list(quick.failures())
 
 
-def test_a_job_that_is_called_as_another_is_numbered_is_none(site: Site) -> None:
+def test_a_job_that_is_called_as_another_is_numbered_is_none(site):
     batch = site.batch(2)
     first, last = batch.jobs()
     with site.local.core.db.write() as connection:
@@ -156,21 +149,21 @@ def test_a_job_that_is_called_as_another_is_numbered_is_none(site: Site) -> None
     assert batch.job(f"name:{said}").id == last.id
 
 
-def test_a_job_with_a_canonical_instance_is_done_whatever_else_is_reported() -> None:
+def test_a_job_with_a_canonical_instance_is_done_whatever_else_is_reported():
     assert JobInfo(1, "j", 7, "error", ("cancelled",)).state is JobState.DONE
     assert JobInfo(1, "j", 0, "error", ("cancelled",)).state is JobState.FAILED
     assert JobInfo(1, "j", 0, "in_progress").state is JobState.IN_PROGRESS
     assert JobInfo(1, "j", 0, "splendid").state is JobState.UNKNOWN
 
 
-def test_jobs_are_given_in_the_order_of_their_submission(site: Site) -> None:
+def test_jobs_are_given_in_the_order_of_their_submission(site):
     batch = site.batch(30)
     numbers = [int(job.name.rsplit("_", 1)[1]) for job in batch.jobs()]
     assert numbers == list(range(30))
     assert batch.counts().total == batch.njobs
 
 
-def test_some_jobs_are_found_with_one_look_at_the_batch(site: Site) -> None:
+def test_some_jobs_are_found_with_one_look_at_the_batch(site):
     batch = site.batch(5)
     first, *_, last = batch.jobs()
     found = list(batch.jobs([last.name, first.id, last.id]))
@@ -179,13 +172,13 @@ def test_some_jobs_are_found_with_one_look_at_the_batch(site: Site) -> None:
         list(batch.jobs([first.name, "nobody"]))
 
 
-def test_a_cut_list_of_jobs_is_asked_for_again(site: Site) -> None:
+def test_a_cut_list_of_jobs_is_asked_for_again(site):
     batch = site.batch(20)
     site.proxy.fail("query_batch", faultproxy.cut(honest=True))
     assert len(list(batch.jobs())) == 20
 
 
-def test_a_repr_is_readable(site: Site) -> None:
+def test_a_repr_is_readable(site):
     batch = site.batch(4, "sweep")
     assert repr(batch) == f"<Batch {batch.id} 'sweep' in progress 0/4 jobs>"
     first = next(batch.jobs())
@@ -193,18 +186,18 @@ def test_a_repr_is_readable(site: Site) -> None:
     assert repr(batch) == f"<Batch {batch.id} 'sweep' in progress 1/4 jobs, 1 failed>"
 
 
-def test_a_notebook_shows_a_batch_with_its_name_escaped(site: Site) -> None:
-    texts: list[str] = []
-    unclosed: list[str] = []
+def test_a_notebook_shows_a_batch_with_its_name_escaped(site):
+    texts = []
+    unclosed = []
 
     class Reader(HTMLParser):
-        def handle_starttag(self, tag: str, _attrs: object) -> None:
+        def handle_starttag(self, tag, _attrs):
             unclosed.append(tag)
 
-        def handle_endtag(self, tag: str) -> None:
+        def handle_endtag(self, tag):
             assert unclosed.pop() == tag
 
-        def handle_data(self, data: str) -> None:
+        def handle_data(self, data):
             texts.append(data)
 
     batch = site.batch(1)
@@ -217,7 +210,7 @@ def test_a_notebook_shows_a_batch_with_its_name_escaped(site: Site) -> None:
     assert "0 done, 0 failed, of 1" in texts
 
 
-def test_a_notebook_says_that_jobs_of_a_complete_batch_failed(working: Site) -> None:
+def test_a_notebook_says_that_jobs_of_a_complete_batch_failed(working):
     batch = working.batch(2).wait(timeout=60, poll=QUICK)
     batch.see(replace(batch.info, nerror_jobs=1))
     assert ">complete, 1 failed<" in batch._repr_html_()
@@ -226,7 +219,7 @@ def test_a_notebook_says_that_jobs_of_a_complete_batch_failed(working: Site) -> 
 # -- abort
 
 
-def test_a_batch_that_is_over_is_not_aborted(working: Site) -> None:
+def test_a_batch_that_is_over_is_not_aborted(working):
     # It would look as if it had come to nothing, or be alive again (web-rpcs.rst, "Batch states").
     batch = working.batch(1).wait(timeout=60, poll=QUICK)
     batch.abort()
@@ -236,7 +229,7 @@ def test_a_batch_that_is_over_is_not_aborted(working: Site) -> None:
     assert batch.state.name == "RETIRED"
 
 
-def test_jobs_are_aborted_by_name_and_by_id(site: Site) -> None:
+def test_jobs_are_aborted_by_name_and_by_id(site):
     batch = site.batch(5)
     jobs = list(batch.jobs())
     batch.abort([jobs[1].name, jobs[3].id, str(jobs[3].id)])
@@ -251,14 +244,14 @@ def test_jobs_are_aborted_by_name_and_by_id(site: Site) -> None:
     assert site.proxy.count("abort_jobs") == before
 
 
-def test_a_job_that_is_done_is_not_aborted(working: Site) -> None:
+def test_a_job_that_is_done_is_not_aborted(working):
     batch = working.batch(1).wait(timeout=60, poll=QUICK)
     batch.abort([next(batch.jobs()).name])
     assert next(batch.jobs()).errors == ()
 
 
 @pytest.mark.parametrize("rpc", ["abort_batch", "abort_jobs", "retire_batch", "set_expire_time"])
-def test_a_lost_answer_is_asked_for_again(site: Site, rpc: str) -> None:
+def test_a_lost_answer_is_asked_for_again(site, rpc):
     batch = site.batch(2)
     site.proxy.fail(rpc, faultproxy.lose_reply())
     if rpc == "abort_batch":
@@ -277,12 +270,12 @@ def test_a_lost_answer_is_asked_for_again(site: Site, rpc: str) -> None:
 
 
 @pytest.fixture
-def quick_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick_checks(monkeypatch):
     """Pauses between an abort and the looks after it that are for tests."""
     monkeypatch.setattr(_control, "_BACKOFF", Backoff(0.01))
 
 
-def _half_submitted(site: Site) -> Batch:
+def _half_submitted(site):
     """Return a batch as it is while its submit_batch runs: in INIT, with jobs."""
     batch = site.batch(2)
     with site.local.core.db.write() as connection:
@@ -290,7 +283,7 @@ def _half_submitted(site: Site) -> Batch:
     return batch
 
 
-def _end_of_submit(site: Site, batch: Batch) -> None:
+def _end_of_submit(site, batch):
     """Do what the end of a submit_batch does: there are jobs, and the batch is in progress."""
     with site.local.core.db.write() as connection:
         connection.execute("UPDATE batch SET state = 1 WHERE id = ?", (batch.id,))
@@ -298,11 +291,11 @@ def _end_of_submit(site: Site, batch: Batch) -> None:
 
 
 @pytest.mark.usefixtures("quick_checks")
-def test_an_abort_that_a_running_submit_undoes_is_done_again(site: Site) -> None:
+def test_an_abort_that_a_running_submit_undoes_is_done_again(site):
     batch = _half_submitted(site)
     looks = itertools.count()
 
-    def undo(exchange: faultproxy.Exchange) -> bool:
+    def undo(exchange):
         if next(looks) == 3:  # before the abort, twice by it, and now
             _end_of_submit(site, batch)
         exchange.send(exchange.forward())
@@ -316,10 +309,10 @@ def test_an_abort_that_a_running_submit_undoes_is_done_again(site: Site) -> None
 
 
 @pytest.mark.usefixtures("quick_checks")
-def test_an_abort_that_does_not_last_is_reported(site: Site) -> None:
+def test_an_abort_that_does_not_last_is_reported(site):
     batch = _half_submitted(site)
 
-    def undo(exchange: faultproxy.Exchange) -> bool:
+    def undo(exchange):
         exchange.send(exchange.forward())
         _end_of_submit(site, batch)
         return True
@@ -332,7 +325,7 @@ def test_an_abort_that_does_not_last_is_reported(site: Site) -> None:
 
 
 @pytest.mark.usefixtures("quick_checks")
-def test_a_batch_that_was_left_with_half_of_its_jobs_is_aborted(site: Site) -> None:
+def test_a_batch_that_was_left_with_half_of_its_jobs_is_aborted(site):
     batch = _half_submitted(site)
     batch.abort()
     assert batch.state.name == "ABORTED"
@@ -342,7 +335,7 @@ def test_a_batch_that_was_left_with_half_of_its_jobs_is_aborted(site: Site) -> N
 # -- retire and lease
 
 
-def test_a_retired_batch_is_listed_no_more(site: Site) -> None:
+def test_a_retired_batch_is_listed_no_more(site):
     batch = site.batch(2)
     batch.retire()
     batch.retire()
@@ -351,7 +344,7 @@ def test_a_retired_batch_is_listed_no_more(site: Site) -> None:
     assert site.project.batches() == ()
 
 
-def test_a_lease_is_extended_to_a_time_to_come(site: Site) -> None:
+def test_a_lease_is_extended_to_a_time_to_come(site):
     batch = site.batch(1)
     until = round(time.time()) + 3600
     batch.extend(until)
@@ -361,7 +354,7 @@ def test_a_lease_is_extended_to_a_time_to_come(site: Site) -> None:
 
 
 @pytest.mark.parametrize("until", [0, -1.0, 1e9, math.nan, -math.inf, 1_900_000_000_000])
-def test_a_lease_does_not_end_before_now_nor_in_milliseconds(site: Site, until: float) -> None:
+def test_a_lease_does_not_end_before_now_nor_in_milliseconds(site, until):
     before = len(site.proxy.seen)
     batch = site.batch(0)
     before = len(site.proxy.seen)
@@ -370,12 +363,12 @@ def test_a_lease_does_not_end_before_now_nor_in_milliseconds(site: Site, until: 
     assert len(site.proxy.seen) == before
 
 
-def test_closing_the_project_ends_an_abort_that_looks_again(site: Site) -> None:
+def test_closing_the_project_ends_an_abort_that_looks_again(site):
     project = site.open()
     batch = site.batch(0, project=project)
-    ended: list[RpcError] = []
+    ended = []
 
-    def abort() -> None:
+    def abort():
         try:
             batch.abort()
         except RpcError as error:

@@ -1,10 +1,7 @@
 """A batch's name stands for its jobs: the same name with others is an error, not an old result."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -19,19 +16,12 @@ from boinc_gahp.submit.types import SubmitRequest
 from tests.faultproxy import hang, status
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-    from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.types import Progress
-    from tests.api.conftest import Site
-
-
-def jobs(*args: str, text: str = "x") -> list[Job]:
+def jobs(*args, text="x"):
     return [Job(each, {"in": InlineFile(text)}) for each in args]
 
 
-def records(site: Site) -> list[Path]:
+def records(site):
     directory = site.directory / "state" / "submitted"
     return sorted(directory.iterdir()) if directory.exists() else []
 
@@ -55,9 +45,7 @@ def records(site: Site) -> list[Path]:
     ],
     ids=["an argument", "all arguments", "a file", "fewer jobs", "more jobs", "three", "more"],
 )
-def test_the_same_name_with_other_jobs_is_refused_and_what_differs_is_told(
-    site: Site, other: list[Job], told: str
-) -> None:
+def test_the_same_name_with_other_jobs_is_refused_and_what_differs_is_told(site, other, told):
     name = f"same-{site.directory.name}"
     # Names of their own, for those made of the number of jobs would differ as well.
     named = [replace(job, name=f"{name}_{n}") for n, job in enumerate(jobs("-n 1", "-n 2"))]
@@ -75,7 +63,7 @@ def test_the_same_name_with_other_jobs_is_refused_and_what_differs_is_told(
     assert (again.id, again.existed, again.compared) == (batch.id, True, True)
 
 
-def test_other_rows_with_the_same_words_are_the_same_jobs(site: Site) -> None:
+def test_other_rows_with_the_same_words_are_the_same_jobs(site):
     name = f"rows-{site.directory.name}"
     for seed in (1, 2):
         batch = site.open().submit(
@@ -85,7 +73,7 @@ def test_other_rows_with_the_same_words_are_the_same_jobs(site: Site) -> None:
     assert next(iter(batch)).parameters == {"s": 1}
 
 
-def test_a_conflict_tells_a_name_for_a_new_batch(site: Site) -> None:
+def test_a_conflict_tells_a_name_for_a_new_batch(site):
     name = f"pi-{site.directory.name}"
     site.project.submit("uppercase", jobs("-n 1"), name=name)
     site.project.submit("uppercase", jobs("-n 1"), name=f"{name}-2")
@@ -105,7 +93,7 @@ def test_a_conflict_tells_a_name_for_a_new_batch(site: Site) -> None:
         site.project.submit("uppercase", [replace(named, args="-n 2")], name=f"{name}-3")
 
 
-def test_other_parameters_are_other_jobs(site: Site) -> None:
+def test_other_parameters_are_other_jobs(site):
     name = f"parameters-{site.directory.name}"
     site.project.submit("uppercase", jobs(""), name=name, lease=5000)
     with pytest.raises(BatchConflict, match="than these: delay; to"):
@@ -115,7 +103,7 @@ def test_other_parameters_are_other_jobs(site: Site) -> None:
     assert site.project.submit("uppercase", jobs(""), name=name, lease=6000).compared
 
 
-def test_files_are_compared_by_what_is_in_them(site: Site) -> None:
+def test_files_are_compared_by_what_is_in_them(site):
     name = f"files-{site.directory.name}"
     path, copy = site.directory / "a.txt", site.directory / "b.txt"
     path.write_text("one")
@@ -133,14 +121,14 @@ def test_files_are_compared_by_what_is_in_them(site: Site) -> None:
         site.open().submit("uppercase", [Job("", {"in": path})], name=name)
 
 
-def test_what_was_submitted_elsewhere_is_not_compared_and_that_is_reported(site: Site) -> None:
+def test_what_was_submitted_elsewhere_is_not_compared_and_that_is_reported(site):
     name = f"elsewhere-{site.directory.name}"
     site.project.submit("uppercase", jobs("-n 1"), name=name)
     again = site.elsewhere().submit("uppercase", jobs("-n 2"), name=name)
     assert (again.existed, again.compared) == (True, False)
 
 
-def test_what_was_begun_elsewhere_and_completed_here_is_not_compared(site: Site) -> None:
+def test_what_was_begun_elsewhere_and_completed_here_is_not_compared(site):
     name = f"begun-{site.directory.name}"
     named = [replace(job, name=f"{name}_{n}") for n, job in enumerate(jobs("-n 1", "-n 2"))]
     begun = site.elsewhere().submit("uppercase", named[:1], name=name)
@@ -152,7 +140,7 @@ def test_what_was_begun_elsewhere_and_completed_here_is_not_compared(site: Site)
 
 
 @pytest.mark.long
-def test_jobs_that_were_never_sent_may_be_others_the_next_time(site: Site) -> None:
+def test_jobs_that_were_never_sent_may_be_others_the_next_time(site):
     name = f"never-{site.directory.name}"
     path = site.directory / "a.txt"
     path.write_text(name)
@@ -163,7 +151,7 @@ def test_jobs_that_were_never_sent_may_be_others_the_next_time(site: Site) -> No
     assert site.project.submit("uppercase", [Job("-n 2", {"in": path})], name=name).njobs == 1
 
 
-def test_jobs_that_the_project_refused_may_be_others_the_next_time(site: Site) -> None:
+def test_jobs_that_the_project_refused_may_be_others_the_next_time(site):
     name = f"refused-{site.directory.name}"
     site.project.submit("uppercase", [replace(jobs("")[0], name=f"{name}_x")], name=f"{name}2")
     taken = [replace(jobs("")[0], name=f"{name}_x")]
@@ -173,7 +161,7 @@ def test_jobs_that_the_project_refused_may_be_others_the_next_time(site: Site) -
     assert (batch.njobs, batch.existed) == (1, False)
 
 
-def test_jobs_that_may_still_appear_are_not_replaced_by_others(site: Site) -> None:
+def test_jobs_that_may_still_appear_are_not_replaced_by_others(site):
     name = f"hanging-{site.directory.name}"
     held = hang()
     site.proxy.fail("submit_batch", held)
@@ -186,14 +174,12 @@ def test_jobs_that_may_still_appear_are_not_replaced_by_others(site: Site) -> No
         assert first.result(timeout=30).njobs == 1
 
 
-def test_a_name_that_another_process_fills_meanwhile_with_other_jobs_is_refused(
-    site: Site, tmp_path: Path
-) -> None:
+def test_a_name_that_another_process_fills_meanwhile_with_other_jobs_is_refused(site, tmp_path):
     name = f"race-{site.directory.name}"
     (tmp_path / "in").write_text("x")
-    winners: list[Batch] = []
+    winners = []
 
-    def other(_: Progress) -> None:
+    def other(_):
         if not winners:
             winners.append(site.open().submit("uppercase", jobs("-n 2"), name=name))
 
@@ -204,7 +190,7 @@ def test_a_name_that_another_process_fills_meanwhile_with_other_jobs_is_refused(
     assert [each.id for each in site.project.batches() if each.name == name] == [winners[0].id]
 
 
-def test_a_record_is_for_its_owner_alone_and_goes_with_its_batch(site: Site) -> None:
+def test_a_record_is_for_its_owner_alone_and_goes_with_its_batch(site):
     batch = site.project.submit("uppercase", jobs(""), name=f"gone-{site.directory.name}")
     (record,) = records(site)
     assert record.stat().st_mode & 0o777 == 0o600
@@ -214,9 +200,7 @@ def test_a_record_is_for_its_owner_alone_and_goes_with_its_batch(site: Site) -> 
 
 
 @pytest.mark.parametrize("trouble", ["for all to write", "a file"])
-def test_where_nothing_can_be_written_down_jobs_are_submitted_all_the_same(
-    site: Site, trouble: str
-) -> None:
+def test_where_nothing_can_be_written_down_jobs_are_submitted_all_the_same(site, trouble):
     name = f"{trouble.replace(' ', '-')}-{site.directory.name}"
     directory = site.directory / "state" / "submitted"
     directory.parent.mkdir()
@@ -230,7 +214,7 @@ def test_where_nothing_can_be_written_down_jobs_are_submitted_all_the_same(
     assert (again.existed, again.compared) == (True, False)
 
 
-def test_a_damaged_record_is_none(site: Site) -> None:
+def test_a_damaged_record_is_none(site):
     name = f"damaged-{site.directory.name}"
     site.project.submit("uppercase", jobs("-n 1"), name=name)
     (record,) = records(site)
@@ -258,13 +242,11 @@ requests = st.builds(
 
 
 @given(requests, requests)
-def test_two_requests_differ_exactly_if_something_in_them_does(
-    one: SubmitRequest, other: SubmitRequest
-) -> None:
+def test_two_requests_differ_exactly_if_something_in_them_does(one, other):
     assert (difference(describe(one, {}), describe(other, {})) == "") == (one == other)
 
 
-def test_what_is_written_down_is_read_again(site: Site) -> None:
+def test_what_is_written_down_is_read_again(site):
     kept = Manifests(site.project.session)
     request = SubmitRequest(
         "b", "a", [("\udcff\n\t\"'é", Job(("\udcff\n\t", ""), {"in": InlineFile("\0")}))]

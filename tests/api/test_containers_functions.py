@@ -1,7 +1,5 @@
 """Functions that volunteers call, from the call to the value, in real containers."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import re
@@ -10,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,11 +21,6 @@ from boinc_gahp.localproject.project import LocalProject
 from tests.localproject.in_containers import APP, add_container_app
 from tests.python_image import PYTHON_IMAGE, python_image
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.containers_engine import Engine
-
 # A machine with other work starts a container in seconds.
 pytestmark = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(1200)]
 
@@ -36,7 +28,7 @@ _TIMEOUT = 500
 
 
 @pytest.fixture(scope="module")
-def volunteers(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def volunteers(engine, tmp_path_factory):
     """A project as a real server, with volunteers that have an engine and an image of Python."""
     python_image(engine)
     directory = tmp_path_factory.mktemp("project")
@@ -48,14 +40,12 @@ def volunteers(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest.fixture
-def authenticator(volunteers: LocalProject, tmp_path: Path) -> str:
+def authenticator(volunteers, tmp_path):
     return volunteers.add_user(tmp_path.name.replace("_", "").lower()[-40:])
 
 
 @pytest.fixture
-def project(
-    volunteers: LocalProject, authenticator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Project]:
+def project(volunteers, authenticator, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = Settings(
         project=ProjectSettings(ProjectUrl(volunteers.url), container_app=APP),
@@ -66,12 +56,12 @@ def project(
         yield opened
 
 
-def divide(number: int, by: int) -> float:
+def divide(number, by):
     sys.stdout.write(f"dividing {number}")
     return number / by
 
 
-def test_a_call_returns_its_value_and_what_it_raises(project: Project) -> None:
+def test_a_call_returns_its_value_and_what_it_raises(project):
     function = project.function(divide, image=PYTHON_IMAGE)
     good, bad = function.starmap([(3, 2), {"number": 1, "by": 0}])
     assert good.result(_TIMEOUT) == 1.5
@@ -85,8 +75,8 @@ def test_a_call_returns_its_value_and_what_it_raises(project: Project) -> None:
     assert "divide(number=1, by=0), job" in str(error)
 
 
-def test_two_hundred_calls_of_which_five_raise(project: Project) -> None:
-    def root(number: int) -> tuple[int, float]:
+def test_two_hundred_calls_of_which_five_raise(project):
+    def root(number):
         if number % 40 == 7:
             raise ValueError(f"not {number}")
         return number, number**0.5
@@ -149,18 +139,14 @@ with Project(url, authenticator, settings=settings) as project:
 
 @pytest.mark.parametrize("when", ["staging", "submitting", "result"])
 def test_a_program_that_was_killed_finds_its_calls_again(
-    when: str,
-    project: Project,
-    volunteers: LocalProject,
-    authenticator: str,
-    tmp_path: Path,
-) -> None:
-    def workunits() -> int:
+    when, project, volunteers, authenticator, tmp_path
+):
+    def workunits():
         with volunteers.core.db.read() as connection:
             [(number,)] = connection.execute("SELECT count(*) FROM workunit")
         return int(number)
 
-    def started(when: str) -> subprocess.Popen[str]:
+    def started(when):
         words = [sys.executable, "-c", SCRIPT, volunteers.url, authenticator, PYTHON_IMAGE, when]
         return subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
 
@@ -178,7 +164,7 @@ def test_a_program_that_was_killed_finds_its_calls_again(
     assert batch.id == int(batch_id)
 
 
-def forged(kind: str, key: str) -> None:
+def forged(kind, key):
     """Do what a hostile computer might do: forge what comes back, and end well."""
     import pathlib
 
@@ -238,9 +224,7 @@ HOSTILE = {
 }
 
 
-def test_nothing_from_a_hostile_computer_is_executed_or_taken_for_a_value(
-    project: Project, tmp_path: Path
-) -> None:
+def test_nothing_from_a_hostile_computer_is_executed_or_taken_for_a_value(project, tmp_path):
     function = project.function(forged, image=PYTHON_IMAGE)
     other = pack_call(pack_function(forged), ("pickle", ""))
     futures = function.starmap([(kind, other.key) for kind in HOSTILE])
@@ -253,10 +237,10 @@ def test_nothing_from_a_hostile_computer_is_executed_or_taken_for_a_value(
     assert not list(tmp_path.rglob("executed"))
 
 
-def test_arrays_tables_files_and_large_arguments_travel(project: Project, tmp_path: Path) -> None:
+def test_arrays_tables_files_and_large_arguments_travel(project, tmp_path):
     (tmp_path / "data.txt").write_text("from a file")
 
-    def both(data: bytes) -> tuple[int, Path, str]:
+    def both(data):
         Path("plot.txt").write_text("a plot")
         return len(data), Path("plot.txt"), Path("data.txt").read_text()
 
@@ -268,10 +252,8 @@ def test_arrays_tables_files_and_large_arguments_travel(project: Project, tmp_pa
     assert path.is_relative_to(tmp_path)
 
 
-def test_the_same_name_with_another_function_or_other_arguments_is_refused(
-    project: Project,
-) -> None:
-    def double(number: int) -> int:
+def test_the_same_name_with_another_function_or_other_arguments_is_refused(project):
+    def double(number):
         return 2 * number
 
     first = project.function(double, image=PYTHON_IMAGE)
@@ -286,7 +268,7 @@ def test_the_same_name_with_another_function_or_other_arguments_is_refused(
     with pytest.raises(BatchConflict, match="the image, the input files or the options; give"):
         project.function(double, image=f"{PYTHON_IMAGE}:latest").map([1, 2], name="numbers")
 
-    def double(number: int) -> int:  # type: ignore[no-redef]
+    def double(number):
         return 3 * number
 
     with pytest.raises(BatchConflict, match="the function double; give"):
@@ -294,12 +276,10 @@ def test_the_same_name_with_another_function_or_other_arguments_is_refused(
     assert again.results(_TIMEOUT) == futures.results(_TIMEOUT) == [2, 4]
 
 
-def test_the_examples_of_the_page_are_as_it_says(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_examples_of_the_page_are_as_it_says(project, monkeypatch, capsys):
     plain = Project.function
 
-    def here(self: Project, function: Any, **options: Any) -> Any:
+    def here(self, function, **options):
         return plain(self, function, image=PYTHON_IMAGE, **options)
 
     monkeypatch.setattr(Project, "function", here)
@@ -320,8 +300,8 @@ def test_the_examples_of_the_page_are_as_it_says(
     assert "return number / by" in "\n".join(out) or "in divide" in "\n".join(out)
 
 
-def test_calls_that_raise_count_as_failed_and_can_be_sent_again(project: Project) -> None:
-    def refuses(number: int) -> int:
+def test_calls_that_raise_count_as_failed_and_can_be_sent_again(project):
+    def refuses(number):
         raise ValueError("not here")
 
     futures = project.function(refuses, image=PYTHON_IMAGE).map([1, 2])

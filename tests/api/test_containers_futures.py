@@ -1,13 +1,10 @@
 """Programs in real containers, with a future for each job."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,12 +16,6 @@ from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests.containers_engine import IMAGE
 from tests.localproject.in_containers import APP, add_container_app
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.containers_engine import Engine
 
 # A machine with other work starts a container in seconds.
 pytestmark = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(1200)]
@@ -40,13 +31,13 @@ if [ $(($1 % 8)) = 7 ]; then echo "cannot do $1" >&2; exit 3; fi
 """
 
 
-def _user(directory: Path) -> str:
+def _user(directory):
     """Return the name of a test's own account."""
     return directory.name[:40].replace("_", "").lower()
 
 
 @pytest.fixture(scope="module")
-def volunteers(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def volunteers(engine, tmp_path_factory):
     """A project as a real server, with volunteers that have an engine and an image."""
     assert engine.images()
     directory = tmp_path_factory.mktemp("project")
@@ -58,9 +49,7 @@ def volunteers(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest.fixture
-def project(
-    volunteers: LocalProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Project]:
+def project(volunteers, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "program.sh").write_text(PROGRAM)
     (tmp_path / "program.sh").chmod(0o755)
@@ -76,7 +65,7 @@ def project(
         yield opened
 
 
-def test_forty_programs_of_which_five_fail(project: Project, tmp_path: Path) -> None:
+def test_forty_programs_of_which_five_fail(project, tmp_path):
     rows = [{"n": n} for n in range(40)]
     command = ["./program.sh", "{n}", "data/in.txt"]
     futures = project.run(command, image=IMAGE, rows=rows, outputs=["result.txt"])
@@ -134,9 +123,7 @@ for future in futures.as_completed(500):
 """
 
 
-def test_a_killed_interpreter_finds_its_programs_again(
-    project: Project, volunteers: LocalProject, tmp_path: Path
-) -> None:
+def test_a_killed_interpreter_finds_its_programs_again(project, volunteers, tmp_path):
     authenticator = volunteers.authenticator_of(_user(tmp_path))
     given = {"url": volunteers.url, "authenticator": authenticator, "image": IMAGE}
     command = [sys.executable, "-c", RUN, json.dumps(given)]

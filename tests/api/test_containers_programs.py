@@ -1,14 +1,11 @@
 """Programs of people, from a command line to folders, in real containers."""
 
-from __future__ import annotations
-
 import csv
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,12 +21,6 @@ from tests.containers_engine import IMAGE
 from tests.helpers import wait_for
 from tests.localproject.in_containers import APP, add_container_app
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from boinc_gahp.api.batch import Batch
-    from tests.containers_engine import Engine
-
 # A machine with other work starts a container in seconds.
 pytestmark = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(1200)]
 
@@ -37,7 +28,7 @@ HARD = ["two words", "it's", "$HOME", "`id`", "\\", 'a"b', "*", "<&>", "ü", "",
 
 
 @pytest.fixture(scope="module")
-def local(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def local(engine, tmp_path_factory):
     """A project as a real server, with volunteers that have an engine."""
     directory = tmp_path_factory.mktemp("project")
     with LocalProject(directory, hosts=0):
@@ -48,9 +39,7 @@ def local(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture
-def project(
-    local: LocalProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Project]:
+def project(local, tmp_path, monkeypatch):
     """Somebody's project; the working directory is empty."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -58,7 +47,7 @@ def project(
         yield project
 
 
-def opened(local: LocalProject, state: Path) -> Project:
+def opened(local, state):
     """Return the project as a machine with this state directory sees it."""
     settings = Settings(
         project=ProjectSettings(ProjectUrl(local.url), container_app=APP),
@@ -67,33 +56,31 @@ def opened(local: LocalProject, state: Path) -> Project:
     return Project(local.url, local.authenticator, settings=settings)
 
 
-def script(path: str, text: str) -> None:
+def script(path, text):
     made = Path(path)
     made.parent.mkdir(parents=True, exist_ok=True)
     made.write_text(f"#!/bin/sh\n{text}\n")
     made.chmod(0o755)
 
 
-def run(project: Project, command: Any, name: str, **more: Any) -> Batch:
+def run(project, command, name, **more):
     """Submit a program, and wait for it."""
     return submitted(project, command, name, **more).wait(timeout=500)
 
 
-def submitted(project: Project, command: Any, name: str, **more: Any) -> Batch:
+def submitted(project, command, name, **more):
     made = program_batch(project.session, command, image=IMAGE, name=name, **more)
     return project.submit(made.app, made.jobs, **made.options)
 
 
-def workunits(local: LocalProject, batch: str) -> list[str]:
+def workunits(local, batch):
     rows = local.core.db.connection().execute(
         "SELECT w.name FROM workunit w JOIN batch b ON b.id = w.batch WHERE b.name = ?", (batch,)
     )
     return [name for (name,) in rows]
 
 
-def test_words_variables_files_and_directories_go_there_and_outputs_come_back(
-    project: Project, tmp_path: Path
-) -> None:
+def test_words_variables_files_and_directories_go_there_and_outputs_come_back(project, tmp_path):
     script(
         "bin/fit.sh",
         'printf "%s\\n" "$@" "$A"; cat data/a.csv model/deep/m in.txt b.csv >all; '
@@ -129,7 +116,7 @@ def test_words_variables_files_and_directories_go_there_and_outputs_come_back(
     assert not [key for key in first if key.startswith(("input:", "md5:"))]
 
 
-def test_all_new_and_changed_files_come_back_if_none_is_named(project: Project) -> None:
+def test_all_new_and_changed_files_come_back_if_none_is_named(project):
     Path("kept.txt").write_text("kept\n")
     Path("in.txt").write_text("in\n")
     command = ["sh", "-c", "echo more >>in.txt; echo x >new; echo s >stdout.txt", "kept.txt"]
@@ -155,8 +142,8 @@ def test_all_new_and_changed_files_come_back_if_none_is_named(project: Project) 
 
 
 def test_programs_that_end_badly_have_failed_for_people_and_can_be_sent_again(
-    local: LocalProject, project: Project, tmp_path: Path
-) -> None:
+    local, project, tmp_path
+):
     script(
         "fit.sh",
         'case $1 in 1) echo "ValueError: bad" >&2; exit 3;; 2) kill -9 $$;; 3) exit 0;; esac\n'
@@ -196,7 +183,7 @@ def test_programs_that_end_badly_have_failed_for_people_and_can_be_sent_again(
     assert len(workunits(local, "bad")) == 4
 
 
-def test_a_program_that_is_not_there_is_told(project: Project) -> None:
+def test_a_program_that_is_not_there_is_told(project):
     batch = run(project, "no-such-program", "none")
     [log] = batch.logs()
     assert log.why == (
@@ -205,9 +192,7 @@ def test_a_program_that_is_not_there_is_told(project: Project) -> None:
     assert batch.fetch("out").ended_badly == {"none_0": log.why}
 
 
-def test_another_machine_fetches_the_same(
-    local: LocalProject, project: Project, tmp_path: Path
-) -> None:
+def test_another_machine_fetches_the_same(local, project, tmp_path):
     command = ["sh", "-c", "echo $1 >a; mkdir d; echo d >d/e; echo o; exit $1", "sh", "{n}"]
     rows = [{"n": 0}, {"n": 1}]
     outputs = ["a", "d", "sub/absent"]
@@ -227,7 +212,7 @@ def test_another_machine_fetches_the_same(
             )
 
 
-def files(directory: Path) -> dict[str, bytes]:
+def files(directory):
     """Return the contents of all files but the notes and the table."""
     return {
         str(path.relative_to(directory)): path.read_bytes()
@@ -236,7 +221,7 @@ def files(directory: Path) -> dict[str, bytes]:
     }
 
 
-def test_another_command_under_the_same_name_is_told(project: Project) -> None:
+def test_another_command_under_the_same_name_is_told(project):
     command = ["sh", "-c", "true", "sh", "--n"]
     submitted(project, [*command, "5"], "words-differ")
     with pytest.raises(BatchConflict, match="command of job words-differ_0;"):
@@ -246,7 +231,7 @@ def test_another_command_under_the_same_name_is_told(project: Project) -> None:
     assert submitted(project, [*command, "5"], "words-differ").existed
 
 
-def test_jobs_with_files_of_their_own_share_a_script(project: Project, tmp_path: Path) -> None:
+def test_jobs_with_files_of_their_own_share_a_script(project, tmp_path):
     for number in range(5):
         (tmp_path / f"here/{number}.csv").write_text(str(number))
     made = program_batch(
@@ -255,9 +240,7 @@ def test_jobs_with_files_of_their_own_share_a_script(project: Project, tmp_path:
     assert len({job.files["run.sh"] for job in made.jobs}) == 1
 
 
-def test_200_runs_survive_a_kill_in_the_middle_and_the_same_command_again(
-    local: LocalProject, project: Project, tmp_path: Path
-) -> None:
+def test_200_runs_survive_a_kill_in_the_middle_and_the_same_command_again(local, project, tmp_path):
     script("square.sh", "read n <n.txt; echo $(($1 * $1 + n)) >result")
     (tmp_path / "here/n.txt").write_text("7\n")
     words = ["batch", "run", "--image", IMAGE, "--count", "200", "--name", "many"]
@@ -290,7 +273,7 @@ def test_200_runs_survive_a_kill_in_the_middle_and_the_same_command_again(
         assert result.read_text() == f"{number * number + 7}\n"
 
 
-def over(local: LocalProject, batch: str) -> int:
+def over(local, batch):
     """Return how many of a batch's jobs are done."""
     local.check()
     [(number,)] = local.core.db.connection().execute(

@@ -1,10 +1,7 @@
 """Counts of a watched batch's jobs: right, cheap for the project, and of this batch only."""
 
-from __future__ import annotations
-
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -15,16 +12,11 @@ from boinc_gahp.errors import RpcError
 from boinc_gahp.states import JobState
 from tests import faultproxy
 
-if TYPE_CHECKING:
-    from boinc_gahp.api.batch import Batch
-    from tests.api.conftest import Site
-    from tests.faultproxy import Exchange
-
 QUICK = Poll(shortest=0.01, longest=0.05)
 
 
 @pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+def clock(monkeypatch):
     """The clock by which Counting asks seldom for what takes long; it stands still."""
     clock = SimpleNamespace(now=0.0, time=time.time)
     clock.monotonic = lambda: clock.now
@@ -32,7 +24,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-def send(site: Site, batch: Batch, count: int) -> None:
+def send(site, batch, count):
     """Send ``count`` of a batch's jobs to a host, as the scheduler does."""
     with site.local.core.db.write() as connection:
         jobs = "SELECT id FROM workunit WHERE batch = ? ORDER BY id LIMIT ?"
@@ -45,16 +37,14 @@ def send(site: Site, batch: Batch, count: int) -> None:
         )
 
 
-def counted(batch: Batch) -> tuple[int, int, int, int]:
+def counted(batch):
     counts = batch.latest_counts
     assert counts is not None
     return counts.queued, counts.in_progress, counts.done, counts.failed
 
 
 @pytest.mark.parametrize("is_small", [True, False], ids=["small", "large"])
-def test_a_watched_batch_knows_how_many_jobs_wait_and_run(
-    site: Site, is_small: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_watched_batch_knows_how_many_jobs_wait_and_run(site, is_small, monkeypatch):
     monkeypatch.setattr("boinc_gahp.api.watching.FEW", FEW if is_small else 0)
     batch = site.batch(4)
     assert batch.latest_counts is None
@@ -74,7 +64,7 @@ def test_a_watched_batch_knows_how_many_jobs_wait_and_run(
     assert counted(batch)[:2] == (0, 0)
 
 
-def test_a_large_batch_is_listed_once(site: Site) -> None:
+def test_a_large_batch_is_listed_once(site):
     batch = site.batch(FEW + 1)
     watch = site.project.watch([batch], poll=QUICK)
     for _ in range(5):
@@ -83,13 +73,11 @@ def test_a_large_batch_is_listed_once(site: Site) -> None:
     assert counted(batch) == (FEW + 1, 0, 0, 0)
 
 
-def test_changes_that_take_the_project_long_are_asked_for_seldom(
-    site: Site, monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace
-) -> None:
+def test_changes_that_take_the_project_long_are_asked_for_seldom(site, monkeypatch, clock):
     monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
     batch = site.batch(3)
 
-    def slow(exchange: Exchange) -> bool:
+    def slow(exchange):
         clock.now += 2.0
         return faultproxy.delay(0.0)(exchange)
 
@@ -102,9 +90,7 @@ def test_changes_that_take_the_project_long_are_asked_for_seldom(
     assert counted(batch) == (3, 0, 0, 0)
 
 
-def test_a_batch_that_is_too_large_is_not_counted(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_is_too_large_is_not_counted(site, monkeypatch):
     monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
     monkeypatch.setattr("boinc_gahp.api.counting.MOST", 2)
     batch = site.batch(3)
@@ -115,9 +101,7 @@ def test_a_batch_that_is_too_large_is_not_counted(
 
 
 @pytest.mark.parametrize("whose", ["ours", "somebody else's"])
-def test_jobs_of_an_older_batch_of_the_name_are_not_counted(
-    site: Site, monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace, whose: str
-) -> None:
+def test_jobs_of_an_older_batch_of_the_name_are_not_counted(site, monkeypatch, clock, whose):
     monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
     project = site.project if whose == "ours" else site.somebody_else()
     name = f"twice {whose[:4]}"
@@ -136,8 +120,8 @@ def test_jobs_of_an_older_batch_of_the_name_are_not_counted(
 
 
 def test_changes_that_the_name_does_not_tell_are_missed_and_the_batch_is_listed_again(
-    site: Site, monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace
-) -> None:
+    site, monkeypatch, clock
+):
     monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
     older = site.batch(2, name="long ago")
     with site.local.core.db.write() as connection:
@@ -154,9 +138,7 @@ def test_changes_that_the_name_does_not_tell_are_missed_and_the_batch_is_listed_
     assert counted(batch) == (0, 2, 0, 1)
 
 
-def test_a_batch_is_watched_even_if_its_jobs_cannot_be_counted(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_is_watched_even_if_its_jobs_cannot_be_counted(site, monkeypatch):
     monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
     batch = site.open(retry=0).batch(site.batch(3).id)
     site.proxy.fail("query_batch2", faultproxy.status(500), times=100)
@@ -167,7 +149,7 @@ def test_a_batch_is_watched_even_if_its_jobs_cannot_be_counted(
         batch.project.rpc.query_batch2([batch.name])
 
 
-def test_a_batch_that_is_asked_for_alone_has_no_counts(site: Site) -> None:
+def test_a_batch_that_is_asked_for_alone_has_no_counts(site):
     batch = site.batch(2)
     next(site.project.watch([batch], poll=QUICK))
     assert batch.latest_counts == Counts(queued=2)
@@ -182,11 +164,9 @@ _STATES = st.sampled_from([state for state in JobState if state is not JobState.
         lambda count: st.lists(st.lists(_STATES, min_size=count, max_size=count), min_size=1)
     )
 )
-def test_a_tracker_that_sees_changes_knows_what_one_that_sees_everything_knows(
-    looks: list[list[JobState]],
-) -> None:
+def test_a_tracker_that_sees_changes_knows_what_one_that_sees_everything_knows(looks):
     everything, changes = JobTracker(), JobTracker()
-    before: list[JobState | None] = [None] * len(looks[0])
+    before = [None] * len(looks[0])
     for at, look in enumerate(looks, 1):
         jobs = [(f"j{n}", state) for n, state in enumerate(look)]
         everything.see(jobs, at)
@@ -199,14 +179,14 @@ def test_a_tracker_that_sees_changes_knows_what_one_that_sees_everything_knows(
         assert changes.over == sum(state.is_over for state in look)
 
 
-def test_strange_jobs_change_nothing() -> None:
+def test_strange_jobs_change_nothing():
     tracker = JobTracker()
     tracker.see([("a", JobState.QUEUED)], 1.0)
     assert not tracker.see([("a", JobState.DONE), ("b", JobState.DONE)], 2.0)
     assert (tracker.over, tracker.running) == (0, 0)
 
 
-def test_the_longest_job_is_the_one_that_was_first_seen_running() -> None:
+def test_the_longest_job_is_the_one_that_was_first_seen_running():
     tracker = JobTracker()
     longest = []
     for at, jobs in (

@@ -1,7 +1,5 @@
 """Outputs of batches, fetched from a local project with all its misbehaviours."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -11,7 +9,6 @@ import sys
 import threading
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -33,12 +30,6 @@ from tests import faultproxy
 from tests.fetch.farm import TEXT, Farm, contents, farm, healthy  # noqa: F401  (fixtures)
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from boinc_gahp.api.fetching import Fetched
-    from boinc_gahp.api.types import Progress
-
 pytestmark = pytest.mark.long
 
 ERR = b"starting uppercase args: \ncalled boinc_finish(0)\n"
@@ -53,15 +44,15 @@ ALL_UPPER = {
 class Desk:
     """Somebody with a cache of their own, and a directory to fetch into."""
 
-    def __init__(self, at: Farm, directory: Path, authenticator: str | None = None) -> None:
+    def __init__(self, at, directory, authenticator=None):
         self.farm = at
         self.directory = directory
         self.results = directory / "results"
         self.authenticator = authenticator or at.local.authenticator
-        self._projects: list[Project] = []
+        self._projects = []
         self.project = self.open("cache")
 
-    def open(self, cache: str, *, retry: float = 3.0) -> Project:
+    def open(self, cache, *, retry=3.0):
         """Return the project with a cache of its own, as another machine has it."""
         settings = Settings(
             project=ProjectSettings(ProjectUrl(self.farm.proxy.url)),
@@ -72,33 +63,31 @@ class Desk:
         self._projects.append(project)
         return project
 
-    def batch(self, name: str) -> Batch:
+    def batch(self, name):
         """Return a batch."""
         return self.project.batch(name)
 
-    def fetch(
-        self, name: str = "upper", project: Project | None = None, **options: object
-    ) -> Fetched:
+    def fetch(self, name="upper", project=None, **options):
         """Fetch a batch."""
         batch = Batch(project or self.project, self.batch(name).info)
-        return fetching.fetch(batch, self.results, **options)  # type: ignore[arg-type]
+        return fetching.fetch(batch, self.results, **options)
 
-    def fetch_zip(self, name: str, target: Path, *, stderr: bool = True) -> Fetched:
+    def fetch_zip(self, name, target, *, stderr=True):
         """Fetch a batch into an archive."""
         return fetching.fetch_zip(self.batch(name), target, stderr=stderr)
 
-    def have(self) -> dict[str, bytes]:
+    def have(self):
         """Return the jobs' files in the results, hidden ones too; not notes and jobs.csv."""
         found = contents(self.results).items()
         return {name: data for name, data in found if not name.endswith((f"/{NOTE}", "jobs.csv"))}
 
-    def close(self) -> None:
+    def close(self):
         for project in self._projects:
             project.close()
 
 
 @pytest.fixture
-def desk(healthy: Farm, tmp_path: Path) -> Iterator[Desk]:  # noqa: F811
+def desk(healthy, tmp_path):  # noqa: F811
     """A desk at the farm."""
     desk = Desk(healthy, tmp_path)
     yield desk
@@ -108,8 +97,8 @@ def desk(healthy: Farm, tmp_path: Path) -> Iterator[Desk]:  # noqa: F811
 # -- what is fetched, and what is not again
 
 
-def test_every_job_gets_a_folder_with_its_outputs_and_stderr(desk: Desk) -> None:
-    told: list[Progress] = []
+def test_every_job_gets_a_folder_with_its_outputs_and_stderr(desk):
+    told = []
     fetched = desk.fetch(progress=told.append)
     assert desk.have() == ALL_UPPER
     assert dataclasses.replace(fetched, errors={}) == fetching.Fetched(
@@ -125,22 +114,18 @@ def test_every_job_gets_a_folder_with_its_outputs_and_stderr(desk: Desk) -> None
     assert [each.done for each in told if each.unit == "bytes"][-1] == 20 * len(TEXT)
 
 
-def test_all_files_are_on_the_disk_with_their_names_when_it_ends(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    events: list[tuple[str, str]] = []
+def test_all_files_are_on_the_disk_with_their_names_when_it_ends(desk, monkeypatch):
+    events = []
     fsync, replace, mkdir = os.fsync, os.replace, os.mkdir
 
-    def path_of(descriptor: int) -> str:
+    def path_of(descriptor):
         return str(Path(f"/proc/self/fd/{descriptor}").readlink())
 
-    def syncing(descriptor: int) -> None:
+    def syncing(descriptor):
         events.append(("synced", path_of(descriptor)))
         fsync(descriptor)
 
-    def renaming(
-        source: str, target: str, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None
-    ) -> None:
+    def renaming(source, target, *, src_dir_fd=None, dst_dir_fd=None):
         if src_dir_fd is None or dst_dir_fd is None:  # not in the results
             replace(source, target)
             return
@@ -148,7 +133,7 @@ def test_all_files_are_on_the_disk_with_their_names_when_it_ends(
         replace(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
         events.append(("new", path_of(dst_dir_fd)))
 
-    def making(name: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
+    def making(name, mode=0o777, *, dir_fd=None):
         mkdir(name, mode, dir_fd=dir_fd)
         if dir_fd is not None:
             events.append(("new", path_of(dir_fd)))
@@ -169,7 +154,7 @@ def test_all_files_are_on_the_disk_with_their_names_when_it_ends(
         assert ("synced", path) in events[last:]
 
 
-def test_a_job_that_is_here_is_not_asked_for_again_on_any_machine(desk: Desk) -> None:
+def test_a_job_that_is_here_is_not_asked_for_again_on_any_machine(desk):
     desk.fetch(jobs=["upper#1.3", "upper#1.4"])
     counts = {rpc: desk.farm.count(rpc) for rpc in ("query_job", "result_file")}
     moved = desk.results.rename(desk.directory / "moved")
@@ -180,7 +165,7 @@ def test_a_job_that_is_here_is_not_asked_for_again_on_any_machine(desk: Desk) ->
     assert counts == {rpc: desk.farm.count(rpc) for rpc in counts}
 
 
-def test_what_was_deleted_or_has_another_size_comes_again_and_nothing_else(desk: Desk) -> None:
+def test_what_was_deleted_or_has_another_size_comes_again_and_nothing_else(desk):
     jobs = [f"upper#1.{number}" for number in range(5)]
     desk.fetch(jobs=jobs)
     before = desk.have()
@@ -199,7 +184,7 @@ def test_what_was_deleted_or_has_another_size_comes_again_and_nothing_else(desk:
     assert desk.farm.count("query_completed_job") == asked + 2
 
 
-def test_again_fetches_everything(desk: Desk) -> None:
+def test_again_fetches_everything(desk):
     desk.fetch(jobs=["upper#1.7"])
     (desk.results / "upper#1.7/out").write_bytes(b"x" * len(TEXT))
     assert desk.fetch(jobs=["upper#1.7"]).here == 1
@@ -207,7 +192,7 @@ def test_again_fetches_everything(desk: Desk) -> None:
     assert desk.have()["upper#1.7/out"] == TEXT.upper()
 
 
-def test_stderr_costs_nothing_if_it_is_not_wanted_and_comes_when_it_is(desk: Desk) -> None:
+def test_stderr_costs_nothing_if_it_is_not_wanted_and_comes_when_it_is(desk):
     asked = desk.farm.count("query_completed_job")
     desk.fetch(jobs=["upper#1.8"], stderr=False)
     assert sorted(desk.have()) == ["upper#1.8/out"]
@@ -222,9 +207,7 @@ def test_stderr_costs_nothing_if_it_is_not_wanted_and_comes_when_it_is(desk: Des
     assert desk.have()["upper#1.8/stderr.txt"] == ERR
 
 
-def test_an_optional_output_that_is_absent_is_no_error_and_not_looked_for_again(
-    desk: Desk,
-) -> None:
+def test_an_optional_output_that_is_absent_is_no_error_and_not_looked_for_again(desk):
     assert desk.fetch("optmid").is_complete
     names = {Path(name).name for name in desk.have() if name.startswith("optmid#1.0/")}
     assert names == {"out0", "out2", "stderr.txt"}
@@ -232,7 +215,7 @@ def test_an_optional_output_that_is_absent_is_no_error_and_not_looked_for_again(
     assert desk.fetch("optmid").here == 2
 
 
-def test_an_apps_archive_stays_one_and_what_volunteers_compressed_is_plain(desk: Desk) -> None:
+def test_an_apps_archive_stays_one_and_what_volunteers_compressed_is_plain(desk):
     assert desk.fetch("zip").is_complete
     assert desk.fetch("gzip").is_complete
     have = desk.have()
@@ -242,7 +225,7 @@ def test_an_apps_archive_stays_one_and_what_volunteers_compressed_is_plain(desk:
     assert TEXT.upper() in [data for name, data in have.items() if name.startswith("foreign")]
 
 
-def test_failed_and_unknown_jobs(desk: Desk) -> None:
+def test_failed_and_unknown_jobs(desk):
     fetched = desk.fetch("fail")
     assert (fetched.fetched, fetched.failed, fetched.unfinished) == (1, 1, 0)
     assert not fetched.is_complete
@@ -259,7 +242,7 @@ def test_failed_and_unknown_jobs(desk: Desk) -> None:
     assert not (desk.results / "upper#1.1").exists()
 
 
-def test_one_deleted_output_does_not_stop_the_others(desk: Desk) -> None:
+def test_one_deleted_output_does_not_stop_the_others(desk):
     found = [
         path
         for path in desk.farm.local.directory.rglob("multi#1.0_*")
@@ -283,7 +266,7 @@ def test_one_deleted_output_does_not_stop_the_others(desk: Desk) -> None:
 # -- while things go wrong
 
 
-def test_trouble_that_passes_is_not_noticed(desk: Desk) -> None:
+def test_trouble_that_passes_is_not_noticed(desk):
     for rpc, fault in (
         ("query_batch", faultproxy.lose_reply()),
         ("query_job", faultproxy.status(500)),
@@ -303,7 +286,7 @@ def test_trouble_that_passes_is_not_noticed(desk: Desk) -> None:
         pytest.param(faultproxy.body(b"ERROR: no way"), id="an ERROR: page"),
     ],
 )
-def test_an_output_that_never_comes_is_that_jobs_error(fault: faultproxy.Fault, desk: Desk) -> None:
+def test_an_output_that_never_comes_is_that_jobs_error(fault, desk):
     desk.farm.proxy.fail("result_file", fault, times=None)
     fetched = desk.fetch(jobs=["upper#1.0", "upper#1.1"])
     assert sorted(fetched.errors) == ["upper#1.0", "upper#1.1"]
@@ -314,8 +297,8 @@ def test_an_output_that_never_comes_is_that_jobs_error(fault: faultproxy.Fault, 
     assert desk.fetch(jobs=["upper#1.0", "upper#1.1"]).fetched == 2
 
 
-def test_a_project_that_goes_down_meanwhile_stops_all_with_one_error(desk: Desk) -> None:
-    def down(progress: Progress) -> None:
+def test_a_project_that_goes_down_meanwhile_stops_all_with_one_error(desk):
+    def down(progress):
         if progress.unit == "jobs" and progress.done == 0:
             desk.farm.local.core.web_stopped = True
 
@@ -326,7 +309,7 @@ def test_a_project_that_goes_down_meanwhile_stops_all_with_one_error(desk: Desk)
     assert desk.have() == ALL_UPPER
 
 
-def test_an_authenticator_that_is_refused_stops_all(desk: Desk) -> None:
+def test_an_authenticator_that_is_refused_stops_all(desk):
     page = b"ERROR: bad authenticator"
     desk.farm.proxy.fail("result_file", faultproxy.body(page), times=None)
     with pytest.raises(PermissionDenied):
@@ -350,7 +333,7 @@ fetching.fetch(project.batch(int(batch)), results)
 """
 
 
-def test_a_fetch_that_is_killed_is_finished_by_the_next(desk: Desk) -> None:
+def test_a_fetch_that_is_killed_is_finished_by_the_next(desk):
     rpc, skip = "result_file", 9
     gets = desk.farm.count(rpc)
     desk.farm.proxy.fail(rpc, faultproxy.drip(0.001), times=None, skip=skip)
@@ -372,10 +355,10 @@ def test_a_fetch_that_is_killed_is_finished_by_the_next(desk: Desk) -> None:
     assert desk.have() == ALL_UPPER
 
 
-def test_a_stop_ends_it_soon_and_leaves_nothing_begun(desk: Desk) -> None:
+def test_a_stop_ends_it_soon_and_leaves_nothing_begun(desk):
     stop = threading.Event()
 
-    def enough(progress: Progress) -> None:
+    def enough(progress):
         if progress.unit == "jobs" and progress.done >= 2:
             stop.set()
 
@@ -389,9 +372,9 @@ def test_a_stop_ends_it_soon_and_leaves_nothing_begun(desk: Desk) -> None:
     assert desk.fetch().is_complete
 
 
-def test_two_at_once_into_the_same_directory_do_no_harm(desk: Desk) -> None:
+def test_two_at_once_into_the_same_directory_do_no_harm(desk):
     others = [desk.open("one"), desk.open("two")]
-    found: list[Fetched] = []
+    found = []
     jobs = [f"upper#1.{number}" for number in range(2, 10)]
     threads = [
         threading.Thread(target=lambda each=each: found.append(desk.fetch(project=each, jobs=jobs)))
@@ -408,7 +391,7 @@ def test_two_at_once_into_the_same_directory_do_no_harm(desk: Desk) -> None:
 # -- where it cannot be written
 
 
-def test_directories_that_cannot_be_written_are_reported(desk: Desk) -> None:
+def test_directories_that_cannot_be_written_are_reported(desk):
     desk.results.write_text("a file")
     with pytest.raises(OutputError, match="is not a directory: name another one to fetch into"):
         desk.fetch()
@@ -421,7 +404,7 @@ def test_directories_that_cannot_be_written_are_reported(desk: Desk) -> None:
     assert fetched.fetched == 1
 
 
-def test_a_folder_of_another_job_is_left_alone(desk: Desk) -> None:
+def test_a_folder_of_another_job_is_left_alone(desk):
     desk.fetch(jobs=["upper#1.1"])
     note = desk.results / "upper#1.1" / NOTE
     said = json.loads(note.read_text())
@@ -435,7 +418,7 @@ def test_a_folder_of_another_job_is_left_alone(desk: Desk) -> None:
 # -- archives
 
 
-def test_an_archive_has_every_output_under_its_right_name(desk: Desk) -> None:
+def test_an_archive_has_every_output_under_its_right_name(desk):
     target = desk.directory / "all.zip"
     fetched = desk.fetch_zip("upper", target)
     assert (fetched.fetched, fetched.files, fetched.is_complete) == (20, 40, True)
@@ -446,7 +429,7 @@ def test_an_archive_has_every_output_under_its_right_name(desk: Desk) -> None:
     assert not list(desk.directory.glob(".*"))
 
 
-def test_an_archive_of_no_outputs_has_only_the_table_of_jobs(desk: Desk) -> None:
+def test_an_archive_of_no_outputs_has_only_the_table_of_jobs(desk):
     target = desk.directory / "none.zip"
     fetched = desk.fetch_zip("gone", target)
     assert (fetched.files, fetched.failed) == (0, 1)
@@ -454,7 +437,7 @@ def test_an_archive_of_no_outputs_has_only_the_table_of_jobs(desk: Desk) -> None
         assert archive.namelist() == ["jobs.csv"]
 
 
-def test_an_archive_appears_whole_or_not_at_all(desk: Desk) -> None:
+def test_an_archive_appears_whole_or_not_at_all(desk):
     target = desk.directory / "all.zip"
     target.write_text("old")
     desk.farm.proxy.fail("result_file", faultproxy.body(b"ERROR: bad authenticator"), skip=5)

@@ -1,7 +1,5 @@
 """Input files and arguments as text."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest
@@ -13,7 +11,7 @@ from boinc_gahp.api.files import (
     relative_to,
     split_args,
 )
-from boinc_gahp.api.types import File, InlineFile, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest
 from tests.api.texts import written
 
@@ -33,7 +31,7 @@ urls = st.builds(
 )
 sizes = st.integers(0, 10**18 - 1)
 digests = st.text("0123456789abcdefABCDEF", min_size=32, max_size=32)
-files: st.SearchStrategy[File] = st.one_of(
+files = st.one_of(
     st.builds(LocalFile, paths),
     st.builds(StagedFile, texts),
     st.builds(InlineFile, texts),
@@ -42,12 +40,12 @@ files: st.SearchStrategy[File] = st.one_of(
 
 
 @given(files)
-def test_what_is_written_is_read_back(file: File) -> None:
+def test_what_is_written_is_read_back(file):
     assert read_file(written(file)) == file
 
 
 @given(st.text())
-def test_any_text_is_a_file_or_a_refusal_that_tells_what_was_expected(text: str) -> None:
+def test_any_text_is_a_file_or_a_refusal_that_tells_what_was_expected(text):
     said = ""
     try:
         read_file(text)
@@ -58,7 +56,7 @@ def test_any_text_is_a_file_or_a_refusal_that_tells_what_was_expected(text: str)
 
 
 @given(st.text(st.sampled_from("ab =:'\"\\\t\n\r\x0b\x0c\x85\xa0#~$é")))
-def test_arguments_are_split_as_a_shell_would(text: str) -> None:
+def test_arguments_are_split_as_a_shell_would(text):
     try:
         expected = shlex.split(text)
     except ValueError:
@@ -81,7 +79,7 @@ def test_arguments_are_split_as_a_shell_would(text: str) -> None:
         (f"remote:http://h/a,b,5,{MD5}", RemoteFile("http://h/a,b", 5, MD5)),
     ],
 )
-def test_each_kind_of_file_has_its_form(text: str, file: File) -> None:
+def test_each_kind_of_file_has_its_form(text, file):
     assert read_file(text) == file
 
 
@@ -101,19 +99,19 @@ def test_each_kind_of_file_has_its_form(text: str, file: File) -> None:
         (f"remote:/h/a,5,{MD5}", "expected a URL"),
     ],
 )
-def test_a_refusal_tells_what_was_expected(text: str, said: str) -> None:
+def test_a_refusal_tells_what_was_expected(text, said):
     with pytest.raises(BadRequest, match=said.replace("?", r"\?")):
         read_file(text)
 
 
-def test_an_input_has_a_name() -> None:
+def test_an_input_has_a_name():
     assert read_named("in=a=b.txt") == ("in", LocalFile("a=b.txt"))
     for text in ("a.txt", "=a.txt"):
         with pytest.raises(BadRequest, match="expected NAME=FILE"):
             read_named(text)
 
 
-def test_only_relative_paths_are_seen_from_a_directory() -> None:
+def test_only_relative_paths_are_seen_from_a_directory():
     assert relative_to("/data", LocalFile("a/b")) == LocalFile("/data/a/b")
     assert relative_to("/data", "/a/b") == LocalFile("/a/b")
     assert relative_to("/data", StagedFile("a")) == StagedFile("a")

@@ -1,9 +1,5 @@
 """Which batch or job a name or an id stands for."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -12,22 +8,19 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.submit.checks import fold
 from boinc_gahp.text import did_you_mean
 
-if TYPE_CHECKING:
-    from tests.api.conftest import Site
 
-
-def test_a_batch_is_found_by_its_id_and_by_its_name(site: Site) -> None:
+def test_a_batch_is_found_by_its_id_and_by_its_name(site):
     batch = site.batch(1, "found")
     for which in (batch.id, str(batch.id), "found", f"id:{batch.id}", "name:found"):
         assert site.project.batch(which).id == batch.id
 
 
-def test_a_name_in_other_letters_is_found_if_no_other_is_like_it(site: Site) -> None:
+def test_a_name_in_other_letters_is_found_if_no_other_is_like_it(site):
     batch = site.batch(0, "Café")
     assert site.project.batch("cafe ").id == batch.id
 
 
-def test_the_exact_name_wins_over_one_that_the_project_thinks_the_same(site: Site) -> None:
+def test_the_exact_name_wins_over_one_that_the_project_thinks_the_same(site):
     older, newer = site.batch(0, "Sweep"), site.batch(0, "sweep")
     assert site.project.batch("sweep").id == newer.id
     assert site.project.batch("Sweep").id == older.id
@@ -36,7 +29,7 @@ def test_the_exact_name_wins_over_one_that_the_project_thinks_the_same(site: Sit
     assert f"id {newer.id}" in str(caught.value)
 
 
-def test_two_batches_of_one_name_are_reported_with_id_state_and_time(site: Site) -> None:
+def test_two_batches_of_one_name_are_reported_with_id_state_and_time(site):
     older, newer = site.batch(2, "twice"), site.batch(0, "twice")
     with pytest.raises(AmbiguousBatch) as caught:
         site.project.batch("twice")
@@ -48,7 +41,7 @@ def test_two_batches_of_one_name_are_reported_with_id_state_and_time(site: Site)
     assert site.project.batch(f"id:{older.id}").njobs == 2
 
 
-def test_what_is_done_to_the_newer_of_two_does_not_touch_the_older(site: Site) -> None:
+def test_what_is_done_to_the_newer_of_two_does_not_touch_the_older(site):
     older, newer = site.batch(2, "both"), site.batch(3, "both")
     assert newer.counts().queued == newer.njobs == 3
     newer.extend(4e9)
@@ -61,7 +54,7 @@ def test_what_is_done_to_the_newer_of_two_does_not_touch_the_older(site: Site) -
     assert site.project.batch("both").id == older.id
 
 
-def test_a_foreign_batch_of_the_same_name_does_no_harm(site: Site) -> None:
+def test_a_foreign_batch_of_the_same_name_does_no_harm(site):
     site.batch(1, "shared", project=site.somebody_else())
     mine = site.batch(2, "shared")
     found = site.project.batch("shared")
@@ -70,7 +63,7 @@ def test_a_foreign_batch_of_the_same_name_does_no_harm(site: Site) -> None:
     assert found.state is BatchState.ABORTED
 
 
-def test_a_number_that_is_an_id_and_a_name_is_asked_about(site: Site) -> None:
+def test_a_number_that_is_an_id_and_a_name_is_asked_about(site):
     numbered = site.batch(0)
     called = site.batch(0, str(numbered.id))
     with pytest.raises(AmbiguousBatch, match=f"write id:{numbered.id} or id:{called.id}"):
@@ -80,20 +73,20 @@ def test_a_number_that_is_an_id_and_a_name_is_asked_about(site: Site) -> None:
     assert site.project.batch(f"name:{numbered.id}").id == called.id
 
 
-def test_a_number_that_is_a_name_and_a_strangers_id_is_the_name(site: Site) -> None:
+def test_a_number_that_is_a_name_and_a_strangers_id_is_the_name(site):
     theirs = site.batch(0, project=site.somebody_else())
     mine = site.batch(0, str(theirs.id))
     assert site.project.batch(str(theirs.id)).id == mine.id
 
 
-def test_a_foreign_batch_is_told_apart_from_one_that_is_not_there(site: Site) -> None:
+def test_a_foreign_batch_is_told_apart_from_one_that_is_not_there(site):
     theirs = site.batch(0, project=site.somebody_else())
     for which in (theirs.id, str(theirs.id), f"id:{theirs.id}", theirs.name):
         with pytest.raises(ForeignBatch, match="belongs to another account"):
             site.project.batch(which)
 
 
-def test_a_retired_batch_is_found_although_it_is_not_listed(site: Site) -> None:
+def test_a_retired_batch_is_found_although_it_is_not_listed(site):
     batch = site.batch(1, "gone-by")
     batch.retire()
     assert site.project.batches() == ()
@@ -101,7 +94,7 @@ def test_a_retired_batch_is_found_although_it_is_not_listed(site: Site) -> None:
         assert site.project.batch(which).state is BatchState.RETIRED
 
 
-def test_a_wrong_name_gets_the_nearest_and_the_newest(site: Site) -> None:
+def test_a_wrong_name_gets_the_nearest_and_the_newest(site):
     with pytest.raises(NoSuchBatch, match="you have no batches there"):
         site.project.batch("sweeep")
     site.batch(0, "sweep-of-may")
@@ -114,20 +107,20 @@ def test_a_wrong_name_gets_the_nearest_and_the_newest(site: Site) -> None:
             site.project.batch(which)
 
 
-def test_a_name_with_quotes_is_found_in_the_list(site: Site) -> None:
+def test_a_name_with_quotes_is_found_in_the_list(site):
     # The project escapes it twice, and finds it never again (web-rpcs.rst, "create_batch").
     batch = site.batch(0, 'Ann\'s "first"')
     assert site.project.batch('Ann\'s "first"').id == batch.id
 
 
-def test_a_job_is_found_by_name_and_by_id(site: Site) -> None:
+def test_a_job_is_found_by_name_and_by_id(site):
     batch = site.batch(3)
     last = list(batch.jobs())[-1]
     for which in (last.name, last.id, str(last.id), f"id:{last.id}", f"name:{last.name}"):
         assert batch.job(which).id == last.id
 
 
-def test_a_wrong_job_gets_the_nearest_name(site: Site) -> None:
+def test_a_wrong_job_gets_the_nearest_name(site):
     batch = site.batch(3)
     name = next(batch.jobs()).name
     with pytest.raises(NoSuchJob, match=f"did you mean '{name}'"):
@@ -138,7 +131,7 @@ def test_a_wrong_job_gets_the_nearest_name(site: Site) -> None:
         site.batch(0).job("x")
 
 
-def test_a_job_of_another_batch_is_not_aborted_with_this_one(site: Site) -> None:
+def test_a_job_of_another_batch_is_not_aborted_with_this_one(site):
     this, other = site.batch(2), site.batch(1)
     mine, strange = next(this.jobs()), next(other.jobs())
     with pytest.raises(NoSuchJob):
@@ -148,11 +141,11 @@ def test_a_job_of_another_batch_is_not_aborted_with_this_one(site: Site) -> None
 
 @pytest.mark.long
 @given(st.text(), st.lists(st.text(), max_size=5))
-def test_the_nearest_name_is_one_of_the_names(said: str, names: list[str]) -> None:
+def test_the_nearest_name_is_one_of_the_names(said, names):
     found = did_you_mean(said, names, fold, repr)
     assert found == "" or any(found == f"; did you mean {name!r}?" for name in names)
 
 
 @given(st.text(min_size=3))
-def test_a_name_that_is_there_is_nearest_to_itself(name: str) -> None:
+def test_a_name_that_is_there_is_nearest_to_itself(name):
     assert did_you_mean(name, [name], fold, repr) != "" or not name.rstrip(" ")

@@ -1,18 +1,12 @@
 """Names of folders, and the notes in them."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.api.folders import NOTE, Note, folder_name, read_note, write_note
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: Names, the odd ones often: of dots, slashes, percent signs, and too long.
 NAMES = st.one_of(
@@ -36,12 +30,12 @@ NAMES = st.one_of(
         ("a\nb\0", "a%0Ab%00"),
     ],
 )
-def test_a_folder_has_its_jobs_name_where_that_can_be_one(name: str, folder: str) -> None:
+def test_a_folder_has_its_jobs_name_where_that_can_be_one(name, folder):
     assert folder_name(name) == folder
 
 
 @given(NAMES)
-def test_no_name_leaves_its_directory_or_is_hidden(name: str) -> None:
+def test_no_name_leaves_its_directory_or_is_hidden(name):
     folder = folder_name(name)
     assert os.path.normpath(f"/results/{folder}") == f"/results/{folder}"
     assert os.path.dirname(f"/results/{folder}") == "/results"  # noqa: PTH120
@@ -51,11 +45,11 @@ def test_no_name_leaves_its_directory_or_is_hidden(name: str) -> None:
 
 
 @given(NAMES, NAMES)
-def test_different_names_give_different_folders(one: str, other: str) -> None:
+def test_different_names_give_different_folders(one, other):
     assert (folder_name(one) == folder_name(other)) == (one == other)
 
 
-def test_a_note_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_note_is_read_as_it_was_written(tmp_path):
     note = Note("https://boinc.example.edu/test/", 7, 9, {"out": 3, "b/é": 0}, stderr=None)
     write_note(tmp_path, note, "job", NEVER_CANCELLED)
     assert read_note(tmp_path) == note
@@ -64,12 +58,12 @@ def test_a_note_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "null", "{}", '{"format": 2}', '{"format": 1, "files": 3}']
 )
-def test_a_note_that_cannot_be_read_is_none(text: str, tmp_path: Path) -> None:
+def test_a_note_that_cannot_be_read_is_none(text, tmp_path):
     (tmp_path / NOTE).write_text(text)
     assert read_note(tmp_path) is None
 
 
-def test_only_regular_files_of_the_same_size_are_there(tmp_path: Path) -> None:
+def test_only_regular_files_of_the_same_size_are_there(tmp_path):
     (tmp_path / "same").write_text("abc")
     (tmp_path / "longer").write_text("abcd")
     (tmp_path / "link").symlink_to(tmp_path / "same")

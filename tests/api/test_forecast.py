@@ -1,7 +1,5 @@
 """A batch's end at its recent rate: never in the past, and nothing where nothing is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -30,7 +28,7 @@ INFO = BatchInfo(
 
 
 @given(st.floats(0.05, 0.95), st.floats(1, 1e6))
-def test_an_even_speed_gives_the_right_end(fraction: float, duration: float) -> None:
+def test_an_even_speed_gives_the_right_end(fraction, duration):
     forecast = Forecast()
     for part in (0.25, 0.5, 0.75, 1.0):
         at = fraction * part
@@ -38,7 +36,7 @@ def test_an_even_speed_gives_the_right_end(fraction: float, duration: float) -> 
     assert forecast.end == pytest.approx(NOW + duration, abs=0.01 * duration + 0.01)
 
 
-def test_a_slow_beginning_is_forgotten() -> None:
+def test_a_slow_beginning_is_forgotten():
     forecast = Forecast()
     for second in range(51):  # nothing for 1,000 s, then a hundredth a second
         seen = replace(INFO, fraction_done=second / 100)
@@ -46,7 +44,7 @@ def test_a_slow_beginning_is_forgotten() -> None:
     assert forecast.end == pytest.approx(NOW + 1100, abs=5)
 
 
-def test_the_end_goes_off_while_nothing_happens() -> None:
+def test_the_end_goes_off_while_nothing_happens():
     forecast = Forecast()
     half = replace(INFO, fraction_done=0.5)
     forecast.see(half, NOW + 100)
@@ -66,7 +64,7 @@ def test_the_end_goes_off_while_nothing_happens() -> None:
     ],
     ids=["no job has ended", "the project guesses", "aborted", "ten years are too far"],
 )
-def test_nothing_is_said_where_nothing_is_known(info: BatchInfo) -> None:
+def test_nothing_is_said_where_nothing_is_known(info):
     forecast = Forecast()
     forecast.see(info, NOW + 5)
     assert forecast.end is None
@@ -77,7 +75,7 @@ def test_nothing_is_said_where_nothing_is_known(info: BatchInfo) -> None:
         st.tuples(st.floats(0, 1e9), st.floats(0, 1), st.sampled_from(BatchState)), max_size=30
     )
 )
-def test_no_end_is_in_the_past(seen: list[tuple[float, float, BatchState]]) -> None:
+def test_no_end_is_in_the_past(seen):
     forecast = Forecast()
     for ago, fraction, state in sorted(seen, key=lambda one: one[0], reverse=True):
         now = NOW - ago

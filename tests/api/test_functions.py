@@ -1,11 +1,8 @@
 """Calls of functions as jobs, on a project without volunteers."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,15 +14,9 @@ from boinc_gahp.functions.payload import PYTHON
 from boinc_gahp.localproject.project import LocalProject
 from tests.localproject.in_containers import APP, add_container_app
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from boinc_gahp.api.functions import Function
-
 
 @pytest.fixture(scope="module")
-def nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def nobody(tmp_path_factory):
     """A project with an app for containers, and without volunteers."""
     directory = tmp_path_factory.mktemp("project")
     with LocalProject(directory, hosts=0):
@@ -36,9 +27,7 @@ def nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
 
 
 @pytest.fixture
-def project(
-    nobody: LocalProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Project]:
+def project(nobody, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = Settings(
         project=ProjectSettings(ProjectUrl(nobody.url), container_app=APP),
@@ -49,16 +38,16 @@ def project(
         yield opened
 
 
-def scale(number: int, factor: float = 2.0) -> float:
+def scale(number, factor=2.0):
     return number * factor
 
 
 @pytest.fixture
-def function(project: Project) -> Function[float]:
+def function(project):
     return project.function(scale)
 
 
-def test_calls_are_jobs_of_one_batch_which_share_their_files(function: Function[float]) -> None:
+def test_calls_are_jobs_of_one_batch_which_share_their_files(function):
     futures = function.map(range(300))
     assert function.image == f"python:{PYTHON}-slim"
     assert futures.batch.njobs == len(futures) == 300
@@ -72,7 +61,7 @@ def test_calls_are_jobs_of_one_batch_which_share_their_files(function: Function[
     assert len(files) < 12
 
 
-def test_a_large_argument_is_a_file_that_equal_calls_share(function: Function[float]) -> None:
+def test_a_large_argument_is_a_file_that_equal_calls_share(function):
     large = list(range(100_000))
     futures = function.starmap([(large, 1), (large, 2), (large, 2)])
     found = [
@@ -85,9 +74,7 @@ def test_a_large_argument_is_a_file_that_equal_calls_share(function: Function[fl
     assert len(set(found)) == 2
 
 
-def test_the_same_calls_are_the_same_batch_and_others_are_another(
-    project: Project, function: Function[float]
-) -> None:
+def test_the_same_calls_are_the_same_batch_and_others_are_another(project, function):
     first = function.map([1, 2])
     assert function.map([1, 2]).batch.id == first.batch.id
     assert project.function(scale).map(iter([1, 2])).batch.id == first.batch.id
@@ -106,7 +93,7 @@ def test_the_same_calls_are_the_same_batch_and_others_are_another(
     assert first.batch.name.startswith("scale-")
 
 
-def test_a_batch_that_was_aborted_is_not_taken_up_again(function: Function[float]) -> None:
+def test_a_batch_that_was_aborted_is_not_taken_up_again(function):
     first = function.map([1, 2])
     first.cancel()
     second = function.map([1, 2])
@@ -114,9 +101,7 @@ def test_a_batch_that_was_aborted_is_not_taken_up_again(function: Function[float
     assert function.map([1, 2]).batch.id == second.batch.id
 
 
-def test_an_input_file_that_has_changed_makes_another_batch(
-    project: Project, tmp_path: Path
-) -> None:
+def test_an_input_file_that_has_changed_makes_another_batch(project, tmp_path):
     (tmp_path / "data.csv").write_text("1")
     function = project.function(scale, inputs=["data.csv"])
     first = function.map([1])
@@ -129,9 +114,7 @@ def test_an_input_file_that_has_changed_makes_another_batch(
     assert function.map([1], name="scales").batch.id == named.batch.id
 
 
-def test_a_name_of_a_batch_that_ran_no_function_is_refused(
-    project: Project, function: Function[float], tmp_path: Path
-) -> None:
+def test_a_name_of_a_batch_that_ran_no_function_is_refused(project, function, tmp_path):
     (tmp_path / "fit.sh").write_text("#!/bin/sh\n")
     project.run("./fit.sh", image="debian:12", name="fits")
     with pytest.raises(BatchConflict, match="the function scale; give"):
@@ -144,21 +127,19 @@ def test_a_name_of_a_batch_that_ran_no_function_is_refused(
         ([], "there are no calls of scale"),
         ([3], r"calls\[0\] is of the type int: expected a tuple"),
         (["ab"], r"calls\[0\] is of the type str: expected a tuple"),
-        ([(1, 2, 3)], r"scale\(number: .* has wrong arguments: too many positional"),
+        ([(1, 2, 3)], r"scale\(number, .* has wrong arguments: too many positional"),
         ([{"nothing": 1}], "wrong arguments: missing a required argument"),
         ([(threading.Lock(),)], "the arguments of scale cannot be sent"),
     ],
     ids=["none", "number", "text", "many", "name", "lock"],
 )
-def test_wrong_calls_are_refused_before_anything_is_sent(
-    calls: list[Any], words: str, project: Project, function: Function[float]
-) -> None:
+def test_wrong_calls_are_refused_before_anything_is_sent(calls, words, project, function):
     with pytest.raises(BadRequest, match=words):
         function.starmap(calls)
     assert project.batches() == ()
 
 
-def test_a_single_call_with_wrong_arguments_is_refused(function: Function[float]) -> None:
+def test_a_single_call_with_wrong_arguments_is_refused(function):
     with pytest.raises(BadRequest, match="too many positional arguments"):
         function(1, 2, 3)  # type: ignore[call-arg, arg-type, unused-ignore]
     with pytest.raises(BadRequest, match="argument 2 of map is of the type int: expected a list"):
@@ -167,7 +148,7 @@ def test_a_single_call_with_wrong_arguments_is_refused(function: Function[float]
         function.map()
 
 
-def test_what_the_batch_keeps_of_a_call_is_for_people(function: Function[float]) -> None:
+def test_what_the_batch_keeps_of_a_call_is_for_people(function):
     futures = function.starmap([(3, 0.5), ({"a": list(range(1000))},)])
     [first, second] = futures.batch.to_records()
     assert (first["number"], first["factor"]) == (3, 0.5)
@@ -175,14 +156,14 @@ def test_what_the_batch_keeps_of_a_call_is_for_people(function: Function[float])
     assert "base64" not in str(first)
 
 
-def test_processes_that_make_the_same_calls_at_once_get_the_same_batch(project: Project) -> None:
+def test_processes_that_make_the_same_calls_at_once_get_the_same_batch(project):
     # Of sets, and of classes of a script, each process makes another pickle.
     functions = [project.function(scale) for _ in range(4)]
     for number, each in enumerate(functions):
         each._payload = replace(each._payload, content=each._payload.content + bytes([number]))
     begin = threading.Barrier(len(functions))
 
-    def call(function: Function[float]) -> int:
+    def call(function):
         begin.wait()
         return function.map(range(50)).batch.id
 

@@ -1,12 +1,9 @@
 """Futures over jobs: results as they come, errors, cancelling, and the same call again."""
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import sys
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -30,36 +27,25 @@ from tests import faultproxy
 from tests.helpers import wait_for
 from tests.inside import fail_workunit, tell_of_failed_jobs
 
-if TYPE_CHECKING:
-    from boinc_gahp.api.futures import JobResult
-    from boinc_gahp.api.project import Project
-    from tests.api.conftest import Site
-
 QUICK = Poll(0.02, 0.1)
 LIMIT = 60
 
 
-def mapped(
-    site: Site,
-    count: int = 4,
-    args: str = "--n {n}",
-    project: Project | None = None,
-    **more: object,
-) -> JobFutures[JobResult]:
+def mapped(site, count=4, args="--n {n}", project=None, **more):
     """Return futures of jobs whose batch no other test has."""
     options = {"inputs": {"in": InlineFile(f"{site.authenticator}\n")}, "poll": QUICK, **more}
     options.setdefault("directory", site.directory / "results")
     rows = [{"n": n} for n in range(count)]
-    return (project or site.project).map("uppercase", rows, args=args, **options)  # type: ignore[arg-type]
+    return (project or site.project).map("uppercase", rows, args=args, **options)
 
 
-def error_of(future: concurrent.futures.Future[JobResult]) -> BaseException:
+def error_of(future):
     error = future.exception(LIMIT)
     assert error is not None
     return error
 
 
-def test_results_come_in_the_order_of_the_rows(working: Site) -> None:
+def test_results_come_in_the_order_of_the_rows(working):
     futures = mapped(working, 5, outputs=["out"])
     results = futures.results(LIMIT)
     assert [result.parameters for result in results] == [{"n": n} for n in range(5)]
@@ -75,7 +61,7 @@ def test_results_come_in_the_order_of_the_rows(working: Site) -> None:
     assert (working.directory / "results" / "jobs.csv").read_text().count("\n") == 6
 
 
-def test_the_rows_of_jobs_csv_have_the_order_of_the_jobs(working: Site) -> None:
+def test_the_rows_of_jobs_csv_have_the_order_of_the_jobs(working):
     # The later a job is in the table, the sooner it is over.
     rows = [{"n": n, "sleep": (5 - n) / 5} for n in range(6)]
     futures = working.project.map(
@@ -91,7 +77,7 @@ def test_the_rows_of_jobs_csv_have_the_order_of_the_jobs(working: Site) -> None:
     assert [line.split(",")[1] for line in lines[1:]] == list("012345")
 
 
-def test_what_concurrent_futures_and_asyncio_have_works(working: Site) -> None:
+def test_what_concurrent_futures_and_asyncio_have_works(working):
     futures = mapped(working, 3)
     assert {each.job_name for each in futures.as_completed(LIMIT)} == {
         each.job_name for each in futures
@@ -100,13 +86,13 @@ def test_what_concurrent_futures_and_asyncio_have_works(working: Site) -> None:
     assert (len(done), len(left)) == (3, 0)
     assert all(each in done for each in concurrent.futures.as_completed(futures))
 
-    async def gathered() -> list[JobResult]:
+    async def gathered():
         return await asyncio.gather(*map(asyncio.wrap_future, futures))
 
     assert asyncio.run(gathered()) == futures.results()
 
 
-def test_a_future_calls_back_when_its_job_is_here(working: Site) -> None:
+def test_a_future_calls_back_when_its_job_is_here(working):
     futures = mapped(working, 1)
     called = threading.Event()
     futures[0].add_done_callback(lambda _: called.set())
@@ -114,7 +100,7 @@ def test_a_future_calls_back_when_its_job_is_here(working: Site) -> None:
     assert futures[0].done()
 
 
-def test_the_same_call_finds_the_same_batch_and_fetches_nothing_again(working: Site) -> None:
+def test_the_same_call_finds_the_same_batch_and_fetches_nothing_again(working):
     before = mapped(working)
     results = before.results(LIMIT)
     assert working.proxy.count("result_file") == 4
@@ -126,7 +112,7 @@ def test_the_same_call_finds_the_same_batch_and_fetches_nothing_again(working: S
     assert working.proxy.count("submit_batch") == 1
 
 
-def test_another_machine_finds_the_same_batch_too(working: Site) -> None:
+def test_another_machine_finds_the_same_batch_too(working):
     before = mapped(working)
     before.wait(LIMIT)
     there = working.directory / "there"
@@ -135,9 +121,7 @@ def test_another_machine_finds_the_same_batch_too(working: Site) -> None:
     assert [each.parameters for each in again.results(LIMIT)] == [{"n": n} for n in range(4)]
 
 
-def test_a_failed_job_raises_why_with_its_stderr(
-    working: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_job_raises_why_with_its_stderr(working, monkeypatch):
     tell_of_failed_jobs(monkeypatch)
     futures = mapped(working, 3, args="--fail {n}")
     futures.wait(LIMIT)
@@ -159,7 +143,7 @@ def test_a_failed_job_raises_why_with_its_stderr(
     assert table.count("exit status 2") == 1
 
 
-def test_a_job_that_was_sent_again_counts_as_its_retry(working: Site) -> None:
+def test_a_job_that_was_sent_again_counts_as_its_retry(working):
     # The first instance of a job fails as the project says; its retry runs.
     working.local.pause_volunteers()
     futures = mapped(working, 2)
@@ -176,7 +160,7 @@ def test_a_job_that_was_sent_again_counts_as_its_retry(working: Site) -> None:
     assert futures[0].result(LIMIT) == results[0]
 
 
-def test_an_output_that_a_job_has_to_have(working: Site) -> None:
+def test_an_output_that_a_job_has_to_have(working):
     with pytest.raises(
         BadRequest, match=r"which jobs of uppercase do not make.*did you mean 'out'"
     ):
@@ -196,7 +180,7 @@ def test_an_output_that_a_job_has_to_have(working: Site) -> None:
     assert error.why == "it has no output 'out1'; its outputs are: 'out0', 'out2'"
 
 
-def test_a_cancelled_future_aborts_its_job_only(site: Site) -> None:
+def test_a_cancelled_future_aborts_its_job_only(site):
     futures = mapped(site, 3)
     assert futures[1].cancel()
     assert futures[1].cancel()
@@ -211,7 +195,7 @@ def test_a_cancelled_future_aborts_its_job_only(site: Site) -> None:
     assert [repr(each).split()[-1] for each in futures] == ["pending>", "cancelled>", "pending>"]
 
 
-def test_cancelling_all_aborts_the_batch_and_the_same_call_makes_a_new_one(site: Site) -> None:
+def test_cancelling_all_aborts_the_batch_and_the_same_call_makes_a_new_one(site):
     futures = mapped(site, 3)
     futures.cancel()
     assert futures.wait(LIMIT).here == 3
@@ -224,14 +208,14 @@ def test_cancelling_all_aborts_the_batch_and_the_same_call_makes_a_new_one(site:
     assert mapped(site, 3).batch.name == f"{futures.batch.name}-3"
 
 
-def test_a_future_that_has_its_result_cannot_be_cancelled(working: Site) -> None:
+def test_a_future_that_has_its_result_cannot_be_cancelled(working):
     futures = mapped(working, 1)
     result = futures[0].result(LIMIT)
     assert not futures[0].cancel()
     assert futures[0].result() is result
 
 
-def test_nothing_is_cancelled_if_the_project_cannot_be_asked(site: Site) -> None:
+def test_nothing_is_cancelled_if_the_project_cannot_be_asked(site):
     project = site.open(retry=0)
     futures = mapped(site, 1, project=project)
     site.proxy.fail("abort_jobs", faultproxy.status(503), times=None)
@@ -240,13 +224,13 @@ def test_nothing_is_cancelled_if_the_project_cannot_be_asked(site: Site) -> None
     assert not futures[0].done()
 
 
-def test_jobs_that_somebody_aborts_have_failed(site: Site) -> None:
+def test_jobs_that_somebody_aborts_have_failed(site):
     futures = mapped(site, 2)
     site.open().batch(futures.batch.id).abort()
     assert "aborted" in str(error_of(futures[1]))
 
 
-def test_a_closed_project_ends_the_futures_and_not_the_jobs(site: Site) -> None:
+def test_a_closed_project_ends_the_futures_and_not_the_jobs(site):
     with site.open() as project:
         futures = mapped(site, 2, project=project)
     error = error_of(futures[0])
@@ -257,7 +241,7 @@ def test_a_closed_project_ends_the_futures_and_not_the_jobs(site: Site) -> None:
     assert again.batch.counts().queued == 2
 
 
-def test_a_project_that_is_down_for_a_while_only_delays_results(working: Site) -> None:
+def test_a_project_that_is_down_for_a_while_only_delays_results(working):
     working.local.pause_volunteers()
     futures = mapped(working, 2, project=working.open(retry=0))
     working.local.core.web_stopped = True
@@ -270,20 +254,20 @@ def test_a_project_that_is_down_for_a_while_only_delays_results(working: Site) -
     assert len(futures.results(LIMIT)) == 2
 
 
-def test_outputs_that_do_not_come_at_first_come_later(working: Site) -> None:
+def test_outputs_that_do_not_come_at_first_come_later(working):
     working.proxy.fail("result_file", faultproxy.status(503), times=2)
     futures = mapped(working, 2, project=working.open(retry=0))
     assert len(futures.results(LIMIT)) == 2
 
 
-def test_a_directory_that_cannot_be_written_is_told(working: Site) -> None:
+def test_a_directory_that_cannot_be_written_is_told(working):
     (working.directory / "file").write_text("x")
     futures = mapped(working, 2, directory=working.directory / "file")
     assert isinstance(error_of(futures[0]), OutputError)
     assert "is not a directory" in str(error_of(futures[1]))
 
 
-def test_a_project_that_refuses_the_account_ends_the_futures(site: Site) -> None:
+def test_a_project_that_refuses_the_account_ends_the_futures(site):
     futures = mapped(site, 1)
     site.proxy.fail("query_batch", faultproxy.body(_REFUSED), times=None)
     assert "bad authenticator" in str(error_of(futures[0]))
@@ -292,9 +276,9 @@ def test_a_project_that_refuses_the_account_ends_the_futures(site: Site) -> None
 _REFUSED = b"<error><error_num>-136</error_num><error_msg>bad authenticator</error_msg></error>"
 
 
-def test_waiting_has_a_limit_and_shows_progress(site: Site) -> None:
+def test_waiting_has_a_limit_and_shows_progress(site):
     futures = mapped(site, 2)
-    seen: list[int] = []
+    seen = []
     with pytest.raises(TimeoutError, match=r"2 of 2 results of batch .* not here after 0\.3 s"):
         futures.wait("0.3s", progress=lambda each: seen.append(each.here))
     assert seen
@@ -304,14 +288,14 @@ def test_waiting_has_a_limit_and_shows_progress(site: Site) -> None:
     with pytest.raises(concurrent.futures.TimeoutError):
         futures[0].result(0)
 
-    def stop(_: object) -> None:
+    def stop(_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         futures.results(progress=stop)
 
 
-def test_the_rows_may_be_jobs_of_any_kind(site: Site) -> None:
+def test_the_rows_may_be_jobs_of_any_kind(site):
     jobs = [Job(args=["--x", "1"], inputs={"in": InlineFile("a\n")}, parameters={"x": 1})]
     futures = site.project.map("uppercase", iter(jobs), poll=QUICK, directory=site.directory)
     assert futures[0].parameters == {"x": 1}
@@ -331,12 +315,10 @@ def test_the_rows_may_be_jobs_of_any_kind(site: Site) -> None:
     with pytest.raises(NotFound):
         site.project.map("upercase", table, inputs={"in": InlineFile("a\n")})
     with pytest.raises(BadRequest, match="rows is a int"):
-        site.project.map("uppercase", 3)  # type: ignore[arg-type]
+        site.project.map("uppercase", 3)
 
 
-def test_the_folder_is_called_like_the_batch(
-    working: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_folder_is_called_like_the_batch(working, monkeypatch):
     monkeypatch.chdir(working.directory)
     futures = mapped(working, 1, directory=None)
     monkeypatch.chdir("/")
@@ -344,7 +326,7 @@ def test_the_folder_is_called_like_the_batch(
     assert folder == working.directory / futures.batch.name / futures[0].job_name
 
 
-def test_a_timeout_tells_why_results_do_not_come(working: Site) -> None:
+def test_a_timeout_tells_why_results_do_not_come(working):
     working.proxy.fail("result_file", faultproxy.status(503), times=None)
     futures = mapped(working, 1, project=working.open(retry=0))
     wait_for(lambda: futures.trouble is not None, "an attempt that fails")
@@ -355,9 +337,7 @@ def test_a_timeout_tells_why_results_do_not_come(working: Site) -> None:
 
 
 @pytest.mark.processes  # hosts look for a container engine
-def test_programs_with_the_same_contents_are_one_batch(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_programs_with_the_same_contents_are_one_batch(site, monkeypatch):
     if "docker" not in _apps(site):
         site.local.add_container_app("docker")
     (site.directory / "in.txt").write_text("x")
@@ -366,9 +346,9 @@ def test_programs_with_the_same_contents_are_one_batch(
     monkeypatch.chdir(site.directory)
     command = ["/opt/my fit!.py", "in.txt", "--tree=tree", "{n}"]
 
-    def run(project: Project, **more: object) -> JobFutures[JobResult]:
+    def run(project, **more):
         options = {"image": "bb", "rows": [{"n": 1}, {"n": 2}], "app": "docker", **more}
-        return project.run(command, poll=QUICK, **options)  # type: ignore[arg-type]
+        return project.run(command, poll=QUICK, **options)
 
     futures = run(site.project)
     assert futures.batch.name.startswith("myfit.py-")
@@ -381,12 +361,12 @@ def test_programs_with_the_same_contents_are_one_batch(
     assert run(site.project).batch != futures.batch
 
 
-def _apps(site: Site) -> list[str]:
+def _apps(site):
     with site.local.core.db.read() as connection:
         return [row["name"] for row in connection.execute("SELECT name FROM app")]
 
 
-def test_a_project_that_is_closed_during_a_fetch_says_so(working: Site) -> None:
+def test_a_project_that_is_closed_during_a_fetch_says_so(working):
     hanging = faultproxy.hang()
     working.proxy.fail("result_file", hanging, times=None)
     try:
@@ -400,11 +380,11 @@ def test_a_project_that_is_closed_during_a_fetch_says_so(working: Site) -> None:
         hanging.release()
 
 
-def test_what_makes_a_value_may_raise_anything(working: Site) -> None:
+def test_what_makes_a_value_may_raise_anything(working):
     futures = mapped(working, 2)
     futures.wait(LIMIT)
 
-    def make(result: JobResult) -> int:
+    def make(result):
         return 1 // int(result.parameters["n"] or 0)
 
     made = JobFutures(
@@ -418,7 +398,7 @@ def test_what_makes_a_value_may_raise_anything(working: Site) -> None:
     assert isinstance(made[0].exception(LIMIT), ZeroDivisionError)
 
 
-def test_jobs_whose_outputs_are_gone_do_not_keep_the_others_waiting(working: Site) -> None:
+def test_jobs_whose_outputs_are_gone_do_not_keep_the_others_waiting(working):
     # More in a row than after which a fetch gives up on a network that is broken.
     working.proxy.fail("result_file", faultproxy.status(404), times=8)
     futures = mapped(working, 10, project=working.open(retry=0))
@@ -428,9 +408,7 @@ def test_jobs_whose_outputs_are_gone_do_not_keep_the_others_waiting(working: Sit
     assert all(isinstance(each, TransportError) and each.status == 404 for each in gone)
 
 
-def test_outputs_that_never_come_end_in_an_error(
-    working: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outputs_that_never_come_end_in_an_error(working, monkeypatch):
     monkeypatch.setattr(_gathering, "_BACKOFF", Backoff(0.01))
     working.proxy.fail("result_file", faultproxy.status(503), times=None)
     futures = mapped(working, 8, project=working.open(retry=0))
@@ -440,12 +418,12 @@ def test_outputs_that_never_come_end_in_an_error(
         assert error.status == 503
 
 
-def test_a_callback_that_exits_does_not_keep_the_others_waiting(working: Site) -> None:
+def test_a_callback_that_exits_does_not_keep_the_others_waiting(working):
     working.local.pause_volunteers()
     project = working.open()
     done, closed = mapped(working, 3), mapped(working, 4, args="--m {n}", project=project)
 
-    def leave(_: object) -> None:
+    def leave(_):
         sys.exit("raised by a callback")
 
     for each in (*done, *closed):
@@ -456,9 +434,7 @@ def test_a_callback_that_exits_does_not_keep_the_others_waiting(working: Site) -
     assert len(done.results(LIMIT)) == 3
 
 
-def test_a_state_that_nobody_knows_is_no_reason_to_wait_for_ever(
-    working: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_that_nobody_knows_is_no_reason_to_wait_for_ever(working, monkeypatch):
     monkeypatch.setattr(JobInfo, "state", property(lambda _: JobState.UNKNOWN))
     futures = mapped(working, 2)
     error = error_of(futures[0])

@@ -1,18 +1,12 @@
 """An interpreter that waits for futures is killed, and the same call is made again."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from tests.api.conftest import Site
 
 MAPPER = """
 import json, sys
@@ -33,7 +27,7 @@ print(futures.batch.id)
 
 
 @pytest.mark.processes
-def test_a_killed_interpreter_finds_its_batch_with_all_results(working: Site) -> None:
+def test_a_killed_interpreter_finds_its_batch_with_all_results(working):
     directory = working.directory / "results"
     given = {
         "url": working.proxy.url,

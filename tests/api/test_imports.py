@@ -1,15 +1,9 @@
 """What importing and using the Python API imports."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from tests.api.conftest import Site
 
 LISTER = """
 import sys
@@ -21,7 +15,7 @@ print(*(name for name in sys.modules if name.startswith("boinc_gahp.")))
 
 
 @pytest.mark.processes
-def test_listing_batches_imports_nothing_that_submits_or_fetches(site: Site) -> None:
+def test_listing_batches_imports_nothing_that_submits_or_fetches(site):
     site.batch(1)
     done = subprocess.run(
         [sys.executable, "-I", "-c", LISTER, site.proxy.url, site.authenticator],

@@ -1,11 +1,8 @@
 """Batches of people do not end while somebody watches them, nor soon when nobody does."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,23 +12,17 @@ from boinc_gahp.localproject.backend import expiry
 from boinc_gahp.templates.writing import write_input_template
 from tests.faultproxy import status
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from boinc_gahp.api.batch import Batch
-    from tests.api.conftest import Site
-
 _A_DAY = 86400.0
 _OFTEN = Poll(0.05, 0.05)
 
 
-def left(batch: Batch) -> float:
+def left(batch):
     """Return for how many days the project keeps a batch from now."""
     end = batch.refresh().expire_time
     return math.inf if end is None else (end - time.time()) / _A_DAY
 
 
-def leased(site: Site, seconds: float, jobs: int = 1) -> Batch:
+def leased(site, seconds, jobs=1):
     """Return a batch that the project keeps for so long."""
     batch = site.batch(jobs)
     site.project.rpc.set_expire_time(time.time() + seconds, batch_id=batch.id)
@@ -42,11 +33,11 @@ class Enough(Exception):
     """A batch was looked at often enough."""
 
 
-def wait_a_while(batch: Batch) -> None:
+def wait_a_while(batch):
     """Wait for a batch until it was looked at three times."""
     looks = itertools.count(1)
 
-    def see(_: Batch) -> None:
+    def see(_):
         if next(looks) == 3:
             raise Enough
 
@@ -54,9 +45,7 @@ def wait_a_while(batch: Batch) -> None:
         batch.wait(poll=_OFTEN, progress=see)
 
 
-def test_a_batch_is_kept_for_two_weeks_at_least_and_for_all_deadlines_and_retries(
-    site: Site,
-) -> None:
+def test_a_batch_is_kept_for_two_weeks_at_least_and_for_all_deadlines_and_retries(site):
     job = Job(inputs={"in": InlineFile("x")})
     plain = site.project.submit("uppercase", [job], name="plain")
     assert left(plain) == pytest.approx(14, abs=0.1)
@@ -73,7 +62,7 @@ def test_a_batch_is_kept_for_two_weeks_at_least_and_for_all_deadlines_and_retrie
     assert site.project.plan("uppercase", [job]).lease == 14 * _A_DAY
 
 
-def test_a_batch_that_is_waited_for_does_not_end(site: Site) -> None:
+def test_a_batch_that_is_waited_for_does_not_end(site):
     batch = leased(site, 60)
     wait_a_while(batch)
     assert left(batch) == pytest.approx(14, abs=0.1)
@@ -81,7 +70,7 @@ def test_a_batch_that_is_waited_for_does_not_end(site: Site) -> None:
     assert site.proxy.count("set_expire_time") == 2
 
 
-def test_a_batch_that_is_fetched_from_does_not_end(site: Site, tmp_path: Path) -> None:
+def test_a_batch_that_is_fetched_from_does_not_end(site, tmp_path):
     batch = leased(site, 60)
     batch.fetch(tmp_path / "out")
     assert left(batch) == pytest.approx(14, abs=0.1)
@@ -91,7 +80,7 @@ def test_a_batch_that_is_fetched_from_does_not_end(site: Site, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("days", [13.5, 60, math.inf])
-def test_a_renewal_makes_no_lease_shorter(site: Site, tmp_path: Path, days: float) -> None:
+def test_a_renewal_makes_no_lease_shorter(site, tmp_path, days):
     batch = leased(site, 60)
     other = site.project.batch(batch.id)
     other.extend(time.time() + days * _A_DAY)
@@ -101,7 +90,7 @@ def test_a_renewal_makes_no_lease_shorter(site: Site, tmp_path: Path, days: floa
     assert left(batch) == pytest.approx(days, abs=0.1)
 
 
-def test_a_submit_that_finds_its_batch_there_renews_its_lease(site: Site) -> None:
+def test_a_submit_that_finds_its_batch_there_renews_its_lease(site):
     job = Job(inputs={"in": InlineFile("x")})
     batch = site.project.submit("uppercase", [job], name="again", lease=60)
     assert left(batch) < 1
@@ -109,7 +98,7 @@ def test_a_submit_that_finds_its_batch_there_renews_its_lease(site: Site) -> Non
     assert left(batch) == pytest.approx(14, abs=0.1)
 
 
-def test_a_project_that_renews_no_lease_is_waited_for_all_the_same(site: Site) -> None:
+def test_a_project_that_renews_no_lease_is_waited_for_all_the_same(site):
     batch = leased(site, 60)
     site.proxy.fail("set_expire_time", status(500), times=1000)
     wait_a_while(batch)
@@ -121,7 +110,7 @@ def test_a_project_that_renews_no_lease_is_waited_for_all_the_same(site: Site) -
     assert site.proxy.count("set_expire_time") == asked
 
 
-def test_what_ended_a_batch_is_reported(site: Site) -> None:
+def test_what_ended_a_batch_is_reported(site):
     batch = leased(site, 60)
     site.project.rpc.set_expire_time(time.time() - 60, batch_id=batch.id)
     expiry.expire_batches(site.local.core, time.time())

@@ -1,14 +1,11 @@
 """A manifest keeps all that is needed to send a job again."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -22,16 +19,12 @@ from boinc_gahp.config.settings import Settings, State
 from boinc_gahp.errors import BatchConflict, StagingError
 from boinc_gahp.submit.types import SubmitRequest
 
-if TYPE_CHECKING:
-    from boinc_gahp.api.manifest import SubmittedJob
-    from tests.api.conftest import Site
 
-
-def md5(text: str) -> str:
+def md5(text):
     return hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
-def kept(job: Job, **md5s: str) -> SubmittedJob:
+def kept(job, **md5s):
     return describe(SubmitRequest("b", "app", [("j", job)]), md5s).job("j")
 
 
@@ -59,13 +52,11 @@ jobs = st.builds(
 
 
 @given(jobs)
-def test_a_job_is_sent_again_as_it_was_sent(job: Job) -> None:
+def test_a_job_is_sent_again_as_it_was_sent(job):
     assert kept(job).again() == job
 
 
-def test_a_local_file_is_sent_again_if_it_is_the_same_else_the_projects_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_local_file_is_sent_again_if_it_is_the_same_else_the_projects_copy(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "a.txt"
     path.write_text("one")
@@ -81,7 +72,7 @@ def test_a_local_file_is_sent_again_if_it_is_the_same_else_the_projects_copy(
         kept(Job("", {"in": path})).again()
 
 
-def test_what_is_kept_is_read_again(site: Site) -> None:
+def test_what_is_kept_is_read_again(site):
     manifests = Manifests(site.project.session)
     request = SubmitRequest(
         "b",
@@ -107,7 +98,7 @@ def test_what_is_kept_is_read_again(site: Site) -> None:
 
 
 @pytest.mark.parametrize("form", [1, 3])
-def test_a_manifest_of_another_form_is_refused_and_stays_as_it_is(site: Site, form: int) -> None:
+def test_a_manifest_of_another_form_is_refused_and_stays_as_it_is(site, form):
     name = f"form{form}-{site.directory.name}"
     listed = [Job("-n 1", {"in": InlineFile("x")})]
     batch = site.project.submit("uppercase", listed, name=name)
@@ -126,16 +117,16 @@ def test_a_manifest_of_another_form_is_refused_and_stays_as_it_is(site: Site, fo
 
 
 @pytest.fixture(scope="module")
-def file_of_a_manifest(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def file_of_a_manifest(tmp_path_factory):
     """The contents of the file of a batch ``b`` with 20 jobs."""
     manifests = manifests_in(tmp_path_factory.mktemp("state"))
     listed = [(f"j{n}", Job(("-n", str(n)), {"in": LocalFile("/a.txt")})) for n in range(20)]
     manifests.write("b", describe(SubmitRequest("b", "app", listed), {}), new=True)
-    (path,) = (each for each in manifests._directory.iterdir())  # type: ignore[union-attr]
+    (path,) = (each for each in manifests._directory.iterdir())
     return path.read_bytes()
 
 
-def manifests_in(directory: Path) -> Manifests:
+def manifests_in(directory):
     settings = Settings(state=State(dir=directory))
     project = Project("http://127.0.0.1:1/", "0" * 32, settings=settings)
     with project:
@@ -143,9 +134,7 @@ def manifests_in(directory: Path) -> Manifests:
 
 
 @given(st.data())
-def test_a_file_that_was_damaged_is_unknown_or_whole(
-    file_of_a_manifest: bytes, data: st.DataObject
-) -> None:
+def test_a_file_that_was_damaged_is_unknown_or_whole(file_of_a_manifest, data):
     damaged = bytearray(file_of_a_manifest)
     place = data.draw(st.integers(0, len(damaged) - 1))
     damaged[place] = data.draw(st.integers(0, 255))
@@ -178,7 +167,7 @@ VALUES = st.recursive(
     )
     | VALUES
 )
-def test_a_line_that_was_edited_is_refused_or_a_job(line: object) -> None:
+def test_a_line_that_was_edited_is_refused_or_a_job(line):
     text = json.dumps(line)
     try:
         check_line(text)

@@ -1,8 +1,6 @@
 """Names of batches that are made from their contents."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,14 +9,9 @@ from boinc_gahp.api.table import jobs_from
 from boinc_gahp.api.types import InlineFile, Job, Parameters
 from boinc_gahp.submit.checks import MAX_BATCH_NAME
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+JOB = {"args": ["-n", "1"], "inputs": {"in": InlineFile("a\n")}}
 
-    from tests.api.conftest import Site
-
-JOB: dict[str, Any] = {"args": ["-n", "1"], "inputs": {"in": InlineFile("a\n")}}
-
-CHANGES: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
+CHANGES = {
     "args": lambda job, _: job.update(args=["-n", "2"]),
     "contents": lambda job, _: job.update(inputs={"in": InlineFile("b\n")}),
     "open name": lambda job, _: job.update(inputs={"inn": InlineFile("a\n")}),
@@ -31,19 +24,19 @@ CHANGES: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
 }
 
 
-def named(site: Site, *jobs: Job, app: str = "uppercase", **options: Any) -> str:
+def named(site, *jobs, app="uppercase", **options):
     return contents_name(site.project.session, app, jobs, **options)
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_is_sent_changes_the_name(site: Site, change: str) -> None:
+def test_what_is_sent_changes_the_name(site, change):
     job, batch = dict(JOB), dict[str, Any]()
     before = named(site, Job(**job))
     CHANGES[change](job, batch)
     assert named(site, Job(**job), **batch) != before
 
 
-def test_what_is_not_sent_leaves_the_name_as_it_is(site: Site) -> None:
+def test_what_is_not_sent_leaves_the_name_as_it_is(site):
     one, two = site.directory / "one", site.directory / "two"
     for path in (one, two):
         path.write_text("a\n")
@@ -54,7 +47,7 @@ def test_what_is_not_sent_leaves_the_name_as_it_is(site: Site) -> None:
     assert before.startswith("uppercase-")
 
 
-def test_the_app_the_number_of_jobs_and_the_account_change_the_name(site: Site) -> None:
+def test_the_app_the_number_of_jobs_and_the_account_change_the_name(site):
     names = {
         named(site, Job(**JOB)),
         named(site, Job(**JOB), app="gzipped"),
@@ -64,19 +57,19 @@ def test_the_app_the_number_of_jobs_and_the_account_change_the_name(site: Site) 
     assert len(names) == 4
 
 
-def test_names_of_jobs_may_have_the_batchs_name(site: Site) -> None:
+def test_names_of_jobs_may_have_the_batchs_name(site):
     jobs = jobs_from([{"n": 1}], name="{batch}_{n}", inputs={"in": InlineFile("a\n")})
     name = contents_name(site.project.session, "uppercase", jobs)
     batch = site.project.submit("uppercase", jobs, name=name)
     assert [job.name for job in batch.jobs()] == [f"{name}_1"]
 
 
-def test_another_accounts_batch_takes_a_name(site: Site) -> None:
+def test_another_accounts_batch_takes_a_name(site):
     name = name_of(site.project.session, "x", ["contents"])
     assert free_name(site.project.session, name) == name
     site.batch(1, name, project=site.somebody_else())
     assert free_name(site.project.session, name) == f"{name}-2"
 
 
-def test_a_long_stem_leaves_room(site: Site) -> None:
+def test_a_long_stem_leaves_room(site):
     assert len(name_of(site.project.session, "x" * 300, [])) <= MAX_BATCH_NAME - 20

@@ -1,9 +1,5 @@
 """The files that the words of a command name, and what they are called in the job."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -13,14 +9,9 @@ from boinc_gahp.errors import BadRequest, StagingError
 from boinc_gahp.submit.container_jobs import Tree
 from boinc_gahp.submit.types import LocalFile
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.api.conftest import Site
-
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """The working directory, with files beside it."""
     home = tmp_path / "here"
     (home / "data/deep").mkdir(parents=True)
@@ -54,13 +45,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("x" * 5000, "x" * 5000, []),
     ],
 )
-def test_a_word_that_names_a_file_sends_it(word: str, becomes: str, names: list[str]) -> None:
+def test_a_word_that_names_a_file_sends_it(word, becomes, names):
     words, sources = FileFinder().in_words([word])
     assert words == [becomes]
     assert [source.name for source in sources] == names
 
 
-def test_an_absolute_path_becomes_its_last_part(tmp_path: Path) -> None:
+def test_an_absolute_path_becomes_its_last_part(tmp_path):
     words, [source] = FileFinder().in_words([f"{tmp_path}/beside.txt"])
     assert words == ["beside.txt"]
     assert source.file == LocalFile(tmp_path / "beside.txt")
@@ -68,7 +59,7 @@ def test_an_absolute_path_becomes_its_last_part(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.text()))
-def test_words_that_name_nothing_stay_as_they_are(words: list[str]) -> None:
+def test_words_that_name_nothing_stay_as_they_are(words):
     kept, sources = FileFinder().in_words(words)
     assert sources or kept == words
 
@@ -77,7 +68,7 @@ def test_words_that_name_nothing_stay_as_they_are(words: list[str]) -> None:
     "word",
     [".ssh/id_rsa", ".ssh/config", ".ssh", "--key=.ssh/id_rsa", ".netrc", "../here", "keys/id_rsa"],
 )
-def test_a_word_sends_no_secrets(here: Path, word: str) -> None:
+def test_a_word_sends_no_secrets(here, word):
     for name in (".ssh/id_rsa", ".ssh/config", ".netrc", "keys/id_rsa"):
         (here / name).parent.mkdir(exist_ok=True)
         (here / name).write_text("secret")
@@ -87,7 +78,7 @@ def test_a_word_sends_no_secrets(here: Path, word: str) -> None:
     assert FileFinder().given(word.partition("=")[2] or word).file
 
 
-def test_two_files_of_one_name_are_refused() -> None:
+def test_two_files_of_one_name_are_refused():
     finder = FileFinder()
     sources = [finder.given("model"), finder.named("model", "data/a.csv")]
     with pytest.raises(BadRequest, match='would both be "model" in the job\'s directory'):
@@ -95,14 +86,14 @@ def test_two_files_of_one_name_are_refused() -> None:
     assert list(together([finder.given("model"), finder.given("./model")])) == ["model"]
 
 
-def test_a_file_is_no_directory_of_another() -> None:
+def test_a_file_is_no_directory_of_another():
     finder = FileFinder()
     sources = [finder.given("model"), finder.given("model/deep/b=data/a.csv")]
     with pytest.raises(BadRequest, match=r"model.* below it: rename one"):
         together(sources)
 
 
-def test_what_a_directory_brings_is_not_sent_twice() -> None:
+def test_what_a_directory_brings_is_not_sent_twice():
     _, sources = FileFinder().in_words(["data/a.csv", "data", "data/deep"])
     needed = together(sources)
     assert list(needed) == ["data"]
@@ -121,24 +112,24 @@ def test_what_a_directory_brings_is_not_sent_twice() -> None:
         ("/usr/bin/env", "env"),
     ],
 )
-def test_an_input_is_given_with_or_without_a_name(text: str, name: str) -> None:
+def test_an_input_is_given_with_or_without_a_name(text, name):
     assert FileFinder().given(text).name == name
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../up", "/abs", "a/../..", "nul\0"])
-def test_a_name_outside_of_the_directory_is_refused(name: str) -> None:
+def test_a_name_outside_of_the_directory_is_refused(name):
     with pytest.raises(BadRequest):
         FileFinder().named(name, "model")
 
 
-def test_an_input_that_is_not_there_is_told() -> None:
+def test_an_input_that_is_not_there_is_told():
     with pytest.raises(StagingError, match="'no-such-file' cannot be read: No such file"):
         FileFinder().given("no-such-file")
     with pytest.raises(BadRequest, match="has no name: write NAME=inline:hello"):
         FileFinder().given("inline:hello")
 
 
-def test_a_variable_in_front_of_the_program_is_not_taken_for_it(site: Site) -> None:
+def test_a_variable_in_front_of_the_program_is_not_taken_for_it(site):
     # A shell would set DATA; the file behind = is no program.
     with pytest.raises(BadRequest, match=r'the program "DATA=\./model" is no file here'):
         program_batch(
@@ -168,13 +159,13 @@ def test_a_variable_in_front_of_the_program_is_not_taken_for_it(site: Site) -> N
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_what_no_program_can_get_is_refused(site: Site, given: dict[str, Any], words: str) -> None:
+def test_what_no_program_can_get_is_refused(site, given, words):
     given = {"command": ["sh"], "image": "bb", "app": "docker", **given}
     with pytest.raises(BadRequest, match=words):
         program_batch(site.project.session, **given)
 
 
-def test_the_longest_word_is_sent(site: Site) -> None:
+def test_the_longest_word_is_sent(site):
     word = "ü" * 65_535 + "x"
     made = program_batch(site.project.session, ["sh", word], image="bb", app="docker")
     assert made.jobs[0].program is not None

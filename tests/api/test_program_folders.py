@@ -1,9 +1,5 @@
 """The folder of a program's job, and what strangers may send for it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -13,19 +9,10 @@ from boinc_gahp.api.fetching_batch import FinishedJob
 from boinc_gahp.api.folders import Note
 from boinc_gahp.errors import OutputError
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 STREAMS = ("_exit", "_stdout", "_stderr")
 
 
-def folder_of(
-    path: Path,
-    ending: bytes,
-    *,
-    named: tuple[str, ...] | None = None,
-    template: str | None = "<its own/>",
-) -> ProgramFolder:
+def folder_of(path, ending, *, named=None, template="<its own/>"):
     """Return a folder that has read how its program ended."""
     job = FinishedJob("job", 1, 2)
     folder = ProgramFolder(path / "job", job, stderr=True, again=False, named=named)
@@ -34,26 +21,24 @@ def folder_of(
     return folder
 
 
-def places(folder: ProgramFolder, *outputs: str) -> dict[str, str]:
+def places(folder, *outputs):
     """Return where outputs go, relative to the folder."""
     names = {name: name for name in (*STREAMS, *outputs)}
     found = folder.select(names)
     return {item.output: str(item.destination.relative_to(folder.directory)) for item in found}
 
 
-def unpacked(folder: ProgramFolder, *members: str) -> dict[str, str]:
+def unpacked(folder, *members):
     """Return where an archive's members go, relative to the folder."""
     found = folder.members("_outputs.tar", {name: name for name in members}, ()).files
     return {item.output: str(item.destination.relative_to(folder.directory)) for item in found}
 
 
-def told(folder: ProgramFolder) -> Note:
+def told(folder):
     return folder.told(Note("https://boinc.example.org/", 1, 2, {}, None))
 
 
-def test_outputs_keep_their_directories_and_streams_have_names_of_their_own(
-    tmp_path: Path,
-) -> None:
+def test_outputs_keep_their_directories_and_streams_have_names_of_their_own(tmp_path):
     folder = folder_of(tmp_path, b"0\n")
     assert places(folder, "work/run/result.json", "work/stdout.txt") == {
         "_stdout": "stdout.boinc.txt",
@@ -64,7 +49,7 @@ def test_outputs_keep_their_directories_and_streams_have_names_of_their_own(
     assert unpacked(folder_of(tmp_path, b"0\n"), "a/b", "c") == {"a/b": "a/b", "c": "c"}
 
 
-def test_a_member_called_as_a_stream_does_not_replace_it(tmp_path: Path) -> None:
+def test_a_member_called_as_a_stream_does_not_replace_it(tmp_path):
     folder = folder_of(tmp_path, b"0\n")
     places(folder)
     assert unpacked(folder, "stderr.txt", "d/stderr.txt") == {
@@ -74,7 +59,7 @@ def test_a_member_called_as_a_stream_does_not_replace_it(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["/abs", "nul\0", "", "x" * 300, "a//../b\\..\\c\0"])
-def test_a_name_from_a_stranger_that_is_none_is_an_error(tmp_path: Path, name: str) -> None:
+def test_a_name_from_a_stranger_that_is_none_is_an_error(tmp_path, name):
     folder = folder_of(tmp_path, b"0\n")
     places(folder)
     with pytest.raises(OutputError, match="has no valid name for a file"):
@@ -86,7 +71,7 @@ def test_a_name_from_a_stranger_that_is_none_is_an_error(tmp_path: Path, name: s
         places(folder, "work/0", "work/1")
 
 
-def test_dots_of_a_stranger_are_no_way_out(tmp_path: Path) -> None:
+def test_dots_of_a_stranger_are_no_way_out(tmp_path):
     folder = folder_of(tmp_path, b"0\n")
     places(folder)
     assert unpacked(folder, "../up", "a/../../b", ".hidden") == {
@@ -97,9 +82,7 @@ def test_dots_of_a_stranger_are_no_way_out(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.text(min_size=1), max_size=5))
-def test_members_stay_inside_and_are_never_hidden(
-    tmp_path_factory: pytest.TempPathFactory, names: list[str]
-) -> None:
+def test_members_stay_inside_and_are_never_hidden(tmp_path_factory, names):
     folder = folder_of(tmp_path_factory.getbasetemp(), b"0\n")
     places(folder)
     try:
@@ -111,9 +94,7 @@ def test_members_stay_inside_and_are_never_hidden(
         assert not any(part.startswith(".") for part in name.split("/"))
 
 
-def test_names_that_another_machine_has_to_look_up_are_those_that_the_script_told(
-    tmp_path: Path,
-) -> None:
+def test_names_that_another_machine_has_to_look_up_are_those_that_the_script_told(tmp_path):
     template = unknown_template()
     folder = folder_of(tmp_path, b"0\noutputs:\na\nsub/b\n", template=template)
     assert places(folder, "work/0", "work/1", "work/2") == {
@@ -138,13 +119,13 @@ def test_names_that_another_machine_has_to_look_up_are_those_that_the_script_tol
         (b"\x80nonsense", "a volunteer's computer did not tell how the program ended"),
     ],
 )
-def test_the_note_says_why_a_program_failed(tmp_path: Path, ending: bytes, failure: str) -> None:
+def test_the_note_says_why_a_program_failed(tmp_path, ending, failure):
     folder = folder_of(tmp_path, ending, named=("a", "d"))
     places(folder, "work/a", "work/d")
     assert told(folder).failure.startswith(failure)
 
 
-def test_a_directory_that_is_in_the_archive_is_not_missing(tmp_path: Path) -> None:
+def test_a_directory_that_is_in_the_archive_is_not_missing(tmp_path):
     folder = folder_of(tmp_path, b"0\n", named=("d", "it's"))
     places(folder, "work/d")
     assert folder.lacks([])
@@ -152,7 +133,7 @@ def test_a_directory_that_is_in_the_archive_is_not_missing(tmp_path: Path) -> No
     assert told(folder).failure == ""
 
 
-def test_a_program_that_was_not_run_has_only_its_streams(tmp_path: Path) -> None:
+def test_a_program_that_was_not_run_has_only_its_streams(tmp_path):
     folder = folder_of(tmp_path, b"no-program fit\n")
     assert places(folder, "work/a") == {"_stdout": "stdout.txt", "_stderr": "stderr.txt"}
     assert folder.packed is None

@@ -1,7 +1,5 @@
 """Progress that is shown where somebody looks: on a terminal, in a notebook; nothing in a pipe."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty
@@ -13,7 +11,6 @@ import threading
 from contextlib import contextmanager
 from dataclasses import replace
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,16 +25,10 @@ from boinc_gahp.states import BatchState, JobState
 from tests.api.test_forecast import INFO, NOW
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.api.conftest import Site
-
 QUICK = Poll(0.05, 0.1)
 
 
-def work(site: Site, directory: Path) -> Batch:
+def work(site, directory):
     """Submit, wait and fetch with progress=True."""
     jobs = [Job(inputs={"in": InlineFile("x")}) for _ in range(4)]
     batch = site.project.submit("uppercase", jobs, name=directory.name, progress=True)
@@ -47,20 +38,20 @@ def work(site: Site, directory: Path) -> Batch:
 
 
 @contextmanager
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
+def terminal(monkeypatch):
     """Make stderr a terminal; give a function that returns what was written so far."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-    written: list[bytes] = []
+    written = []
 
-    def read() -> None:
+    def read():
         while True:
             try:
                 written.append(os.read(master, 65536))
             except OSError:
                 return
 
-    def told() -> str:
+    def told():
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(written).decode("utf-8", "ignore"))
 
     reader = threading.Thread(target=read)
@@ -85,44 +76,40 @@ class Notebook:
         updates: how often a display was made or updated.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, kernel: object) -> None:
-        self.shown: list[str] = []
+    def __init__(self, monkeypatch, *, kernel):
+        self.shown = []
         self.updates = 0
-        package: Any = ModuleType("IPython")
+        package = ModuleType("IPython")
         package.get_ipython = lambda: SimpleNamespace(kernel=kernel)
-        display: Any = ModuleType("IPython.display")
+        display = ModuleType("IPython.display")
         display.HTML = str
         display.display = self._display
         monkeypatch.setitem(sys.modules, "IPython", package)
         monkeypatch.setitem(sys.modules, "IPython.display", display)
 
-    def _display(self, html: str, *, display_id: bool) -> SimpleNamespace:
+    def _display(self, html, *, display_id):
         assert display_id
         place = len(self.shown)
         self.shown.append(html)
         self.updates += 1
 
-        def update(html: str) -> None:
+        def update(html):
             self.shown[place] = html
             self.updates += 1
 
         return SimpleNamespace(update=update)
 
 
-def test_a_pipe_gets_nothing(
-    working: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pipe_gets_nothing(working, tmp_path, capfd):
     assert work(working, tmp_path / "piped").state is BatchState.COMPLETE
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_terminal_shows_live_lines_on_stderr(
-    working: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_shows_live_lines_on_stderr(working, tmp_path, monkeypatch):
     working.local.pause_volunteers()
     with terminal(monkeypatch) as told:
 
-        def resume() -> None:
+        def resume():
             wait_for(lambda: re.search(r"shown .*\d%  .*4 waiting", told()), "how many jobs wait")
             working.local.resume_volunteers()
 
@@ -136,9 +123,7 @@ def test_a_terminal_shows_live_lines_on_stderr(
     assert "4 of 4 jobs" in text
 
 
-def test_a_notebook_shows_one_bar_for_each_call(
-    working: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notebook_shows_one_bar_for_each_call(working, tmp_path, monkeypatch):
     notebook = Notebook(monkeypatch, kernel=object())
     work(working, tmp_path / "noted")
     sent, waited, fetched = notebook.shown
@@ -148,7 +133,7 @@ def test_a_notebook_shows_one_bar_for_each_call(
     assert "<b>fetching</b> 4 of 4 jobs" in fetched
 
 
-def test_a_notebook_is_not_updated_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_is_not_updated_all_the_time(monkeypatch):
     notebook = Notebook(monkeypatch, kernel=object())
     # The machine has just been started.
     now = 0.0
@@ -162,9 +147,7 @@ def test_a_notebook_is_not_updated_all_the_time(monkeypatch: pytest.MonkeyPatch)
     assert "<b>fetching</b> 4<" in notebook.shown[0]
 
 
-def test_ipython_on_a_pipe_is_no_notebook(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_ipython_on_a_pipe_is_no_notebook(monkeypatch, capfd):
     notebook = Notebook(monkeypatch, kernel=None)
     with progress_module.of_steps(True) as report:
         assert report is None
@@ -172,8 +155,8 @@ def test_ipython_on_a_pipe_is_no_notebook(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_function_is_called_as_before(working: Site, tmp_path: Path) -> None:
-    seen: list[object] = []
+def test_a_function_is_called_as_before(working, tmp_path):
+    seen = []
     batch = working.batch(1)
     batch.wait(timeout=60, poll=QUICK, progress=seen.append)
     batch.fetch(tmp_path / "out", progress=seen.append)
@@ -185,9 +168,7 @@ def test_a_function_is_called_as_before(working: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["plan", "submit_split"])
-def test_everything_that_takes_progress_takes_true(
-    site: Site, method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_everything_that_takes_progress_takes_true(site, method, monkeypatch):
     notebook = Notebook(monkeypatch, kernel=object())
     (site.directory / "in.txt").write_text("x")
     job = Job(inputs={"in": site.directory / "in.txt"})
@@ -198,9 +179,9 @@ def test_everything_that_takes_progress_takes_true(
 # -- words
 
 
-def shown(**changes: Any) -> Batch:
+def shown(**changes):
     """Return a batch as the project's last answer describes it."""
-    batch = Batch(SimpleNamespace(), INFO)  # type: ignore[arg-type]
+    batch = Batch(SimpleNamespace(), INFO)
     running = changes.pop("running", None)
     batch.see(replace(INFO, **changes))
     batch._running = running
@@ -221,7 +202,7 @@ def shown(**changes: Any) -> Batch:
         ({"state": BatchState.INIT}, ""),
     ],
 )
-def test_counts_are_in_words(changes: dict[str, Any], words: str) -> None:
+def test_counts_are_in_words(changes, words):
     assert counts_words(shown(**changes)).startswith(words)
 
 
@@ -237,13 +218,11 @@ def test_counts_are_in_words(changes: dict[str, Any], words: str) -> None:
         ({"state": BatchState.INIT}, "being made"),
     ],
 )
-def test_a_batch_that_is_complete_tells_how_many_failed(
-    changes: dict[str, Any], words: str
-) -> None:
+def test_a_batch_that_is_complete_tells_how_many_failed(changes, words):
     assert state_words(shown(**changes)) == words
 
 
-def test_the_rest_at_the_recent_rate_is_told() -> None:
+def test_the_rest_at_the_recent_rate_is_told():
     batch = shown(fraction_done=0.5)
     assert rest_words(batch, None, NOW) == ""
     assert rest_words(batch, NOW + 7200, NOW) == "at the recent rate: about 2 h more"
@@ -260,7 +239,7 @@ def test_the_rest_at_the_recent_rate_is_told() -> None:
     ],
     ids=["the last ones run", "others wait", "just begun"],
 )
-def test_the_longest_job_is_told_when_none_waits(waiting: int, seconds: float, words: str) -> None:
+def test_the_longest_job_is_told_when_none_waits(waiting, seconds, words):
     batch = shown(fraction_done=0.5)
     jobs = JobTracker()
     for at in (NOW, NOW + seconds):
@@ -273,9 +252,9 @@ def test_the_longest_job_is_told_when_none_waits(waiting: int, seconds: float, w
 
 
 @pytest.mark.parametrize("wrong", [1, "yes"])
-def test_progress_that_is_no_function_is_refused_in_words(wrong: object) -> None:
+def test_progress_that_is_no_function_is_refused_in_words(wrong):
     with (
         pytest.raises(BadRequest, match=f"progress is {wrong!r}: expected True or a function"),
-        progress_module.of_steps(wrong),  # type: ignore[arg-type]
+        progress_module.of_steps(wrong),
     ):
         pass

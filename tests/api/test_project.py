@@ -1,11 +1,8 @@
 """The way in: from an address, from settings, and what is handed out at the top of the package."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,16 +13,11 @@ from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, RpcError, TransportError
 from tests import faultproxy
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.api.conftest import Site
-
 URL = "https://boinc.example.edu/test/"
 
 
 @pytest.fixture
-def settings_file(tmp_path: Path) -> Path:
+def settings_file(tmp_path):
     """A file with two projects, and one that has no authenticator."""
     secret = tmp_path / "authenticator"
     secret.write_text("0123456789abcdef\n")
@@ -41,7 +33,7 @@ def settings_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_project_lists_its_batches_newest_first(site: Site) -> None:
+def test_a_project_lists_its_batches_newest_first(site):
     ids = [site.batch(1).id for _ in range(3)]
     with site.local.core.db.write() as connection:  # the same second, or another: by time, then id
         connection.execute("UPDATE batch SET create_time = 9e8 WHERE id = ?", (ids[2],))
@@ -50,7 +42,7 @@ def test_a_project_lists_its_batches_newest_first(site: Site) -> None:
     assert all(batch.project is site.project for batch in listed)
 
 
-def test_a_ping_tells_whether_the_project_answers(site: Site) -> None:
+def test_a_ping_tells_whether_the_project_answers(site):
     site.project.ping()
     site.local.core.web_stopped = True
     try:
@@ -60,7 +52,7 @@ def test_a_ping_tells_whether_the_project_answers(site: Site) -> None:
         site.local.core.web_stopped = False
 
 
-def test_the_web_rpcs_are_at_hand(site: Site) -> None:
+def test_the_web_rpcs_are_at_hand(site):
     batch = site.batch(2)
     assert [info.id for info in site.project.rpc.query_batches()] == [batch.id]
     assert site.project.url == site.proxy.url
@@ -70,7 +62,7 @@ def test_the_web_rpcs_are_at_hand(site: Site) -> None:
     assert all(context is site.project.session.context for context in contexts)
 
 
-def test_nothing_is_asked_after_the_end_and_closing_twice_is_fine(site: Site) -> None:
+def test_nothing_is_asked_after_the_end_and_closing_twice_is_fine(site):
     with site.open() as project:
         batch = site.batch(1, project=project)
     project.close()
@@ -79,12 +71,12 @@ def test_nothing_is_asked_after_the_end_and_closing_twice_is_fine(site: Site) ->
             ask()
 
 
-def test_an_address_that_is_none_is_refused() -> None:
+def test_an_address_that_is_none_is_refused():
     with pytest.raises(BadRequest, match="is not a project's URL"):
         Project("boinc.example.edu", "secret")
 
 
-def test_a_submit_returns_its_batch_and_a_plan_sends_nothing(site: Site) -> None:
+def test_a_submit_returns_its_batch_and_a_plan_sends_nothing(site):
     jobs = [Job(inputs={"in": InlineFile(f"text {number}")}) for number in range(3)]
     name = f"planned-{site.project.account}"
     plan = site.project.plan("uppercase", jobs, name=name)
@@ -96,7 +88,7 @@ def test_a_submit_returns_its_batch_and_a_plan_sends_nothing(site: Site) -> None
     assert site.project.submit("uppercase", jobs, name=name).id == batch.id
 
 
-def test_a_batch_is_not_looked_at_once_more_after_its_submit(site: Site) -> None:
+def test_a_batch_is_not_looked_at_once_more_after_its_submit(site):
     # Whoever heard of an error would submit the jobs once more, under another name.
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=4)
     batch = site.open(retry=0).submit("uppercase", [Job(inputs={"in": InlineFile("a")})])
@@ -108,7 +100,7 @@ def test_a_batch_is_not_looked_at_once_more_after_its_submit(site: Site) -> None
     assert batch.njobs == 1
 
 
-def test_a_repr_tells_which_project_and_no_secret(site: Site) -> None:
+def test_a_repr_tells_which_project_and_no_secret(site):
     project = site.open()
     assert repr(project) == f"<Project {project.url} account {project.account}>"
     batch = site.batch(1)
@@ -116,7 +108,7 @@ def test_a_repr_tells_which_project_and_no_secret(site: Site) -> None:
     assert all(site.authenticator not in text for text in shown)
 
 
-def test_settings_name_the_project(settings_file: Path) -> None:
+def test_settings_name_the_project(settings_file):
     with (
         Project.from_settings(config=settings_file) as first,
         Project.from_settings("einstein", config=settings_file) as second,
@@ -129,14 +121,14 @@ def test_settings_name_the_project(settings_file: Path) -> None:
         assert first.account == second.account
 
 
-def test_a_wrong_name_in_the_settings_gets_the_nearest(settings_file: Path) -> None:
+def test_a_wrong_name_in_the_settings_gets_the_nearest(settings_file):
     with pytest.raises(ConfigError, match=r"einstein: .*, rosetta: .*mean einstein"):
         Project.from_settings("Einstien", config=settings_file)
     with pytest.raises(ConfigError, match=r"no authenticator for .* section \[projects\.ros"):
         Project.from_settings("rosetta", config=settings_file)
 
 
-def test_settings_without_a_project_say_where_to_put_it(tmp_path: Path) -> None:
+def test_settings_without_a_project_say_where_to_put_it(tmp_path):
     path = tmp_path / "boinc_gahp.toml"
     path.write_text(f'[projects.only]\nurl = "{URL}"\n')
     path.chmod(0o600)
@@ -144,7 +136,7 @@ def test_settings_without_a_project_say_where_to_put_it(tmp_path: Path) -> None:
         Project.from_settings(config=path)
 
 
-def test_the_settings_own_project_lends_its_proxy_to_the_same_address_only() -> None:
+def test_the_settings_own_project_lends_its_proxy_to_the_same_address_only():
     settings = Settings(project=ProjectSettings(ProjectUrl(URL), proxy="http://p:1"))
     for url, proxy in ((URL[:-1], "http://p:1"), (URL + "x", None)):
         with Project(url, "secret", settings=settings) as project:
@@ -152,23 +144,21 @@ def test_the_settings_own_project_lends_its_proxy_to_the_same_address_only() -> 
             assert project.session.project_settings.authenticator is not None
 
 
-def test_a_user_without_a_home_needs_no_cache(
-    site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_user_without_a_home_needs_no_cache(site, monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", "")
     with Project(site.proxy.url, site.authenticator) as project:
         project.ping()
 
 
-def test_what_goes_wrong_on_the_way_is_an_error_of_ours() -> None:
+def test_what_goes_wrong_on_the_way_is_an_error_of_ours():
     settings = Settings(timeouts=Timeouts(connect=1, read=1, retry=0))
     project = Project("http://127.0.0.1:9/none/", "secret", settings=settings)
     with project, pytest.raises(RpcError):
         project.batches()
 
 
-def test_everything_at_the_top_of_the_package_is_there() -> None:
+def test_everything_at_the_top_of_the_package_is_there():
     for name in boinc_gahp.__all__:
         assert getattr(boinc_gahp, name) is not None
         assert name in dir(boinc_gahp)
@@ -177,7 +167,7 @@ def test_everything_at_the_top_of_the_package_is_there() -> None:
 
 
 @pytest.mark.processes
-def test_what_a_projects_php_says_is_not_printed_into_a_notebook(site: Site) -> None:
+def test_what_a_projects_php_says_is_not_printed_into_a_notebook(site):
     script = "import sys; from boinc_gahp import Project; print(Project(*sys.argv[1:]).batches())"
     batch = site.batch(1)
     result = subprocess.run(

@@ -1,9 +1,5 @@
 """Why jobs failed: grouped, with a line of stderr, and the logs of single jobs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -16,18 +12,14 @@ from boinc_gahp.states import JobState
 from tests import faultproxy
 from tests.inside import tell_of_failed_jobs
 
-if TYPE_CHECKING:
-    from boinc_gahp.api.batch import Batch
-    from tests.api.conftest import Site
-
 QUICK = Poll(0.05, 0.2)
 
 
-def failed(*statuses: int, errors: tuple[str, ...] = ("too_many_error_results",)) -> JobInfo:
+def failed(*statuses, errors=("too_many_error_results",)):
     return JobInfo(1, "j", 0, "error", errors, statuses)
 
 
-def spoil(site: Site, batch: Batch, mask: int = 2, *names: str) -> None:
+def spoil(site, batch, mask=2, *names):
     """Make jobs fail, or all of them, as the project's database shows it."""
     chosen = names or tuple(job.name for job in batch.jobs())
     with site.local.core.db.write() as connection:
@@ -53,19 +45,17 @@ def spoil(site: Site, batch: Batch, mask: int = 2, *names: str) -> None:
         (failed(7, errors=("too_many_error_results", "cancelled")), "exit status 7"),
     ],
 )
-def test_a_reason_is_what_says_most(job: JobInfo, text: str) -> None:
+def test_a_reason_is_what_says_most(job, text):
     assert why(job) == text
 
 
-def test_a_lease_that_ended_is_a_reason(site: Site) -> None:
+def test_a_lease_that_ended_is_a_reason(site):
     job = failed(errors=("cancelled",))
     assert why(job, lease_is_over=True) == "its batch's lease ended, or it was aborted"
 
 
 @given(st.lists(st.integers(-(2**31), 2**31 - 1)))
-def test_the_telling_status_is_one_of_them_and_of_the_program_if_one_ran_it(
-    statuses: list[int],
-) -> None:
+def test_the_telling_status_is_one_of_them_and_of_the_program_if_one_ran_it(statuses):
     told = client_exits.telling(statuses)
     ran = [status for status in statuses if status and status not in client_exits.NOT_RUN]
     if told is None:
@@ -75,7 +65,7 @@ def test_the_telling_status_is_one_of_them_and_of_the_program_if_one_ran_it(
         assert told == ran[-1] if ran else told in client_exits.NOT_RUN
 
 
-def test_jobs_are_grouped_by_their_reasons_the_most_frequent_first(site: Site) -> None:
+def test_jobs_are_grouped_by_their_reasons_the_most_frequent_first(site):
     batch = site.batch(6)
     names = [job.name for job in batch.jobs()]
     batch.abort(names[0])
@@ -95,8 +85,8 @@ def test_jobs_are_grouped_by_their_reasons_the_most_frequent_first(site: Site) -
 
 @pytest.mark.parametrize("told", ["", "failing with 3 as asked"], ids=["untold", "told"])
 def test_a_reason_has_the_last_line_of_stderr_where_the_project_tells_it(
-    working: Site, told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    working, told, monkeypatch
+):
     if told:
         tell_of_failed_jobs(monkeypatch)
     batch = working.batch(2, args="--fail 3").wait(timeout=60, poll=QUICK)
@@ -106,9 +96,7 @@ def test_a_reason_has_the_last_line_of_stderr_where_the_project_tells_it(
     assert batch.reasons(stderr=False)[0].stderr == ""
 
 
-def test_an_image_that_cannot_be_pulled_is_told_in_words(
-    working: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_image_that_cannot_be_pulled_is_told_in_words(working, monkeypatch):
     tell_of_failed_jobs(monkeypatch)
     line = "build command failed: -1"  # what BOINC's wrapper prints
     working.local.add_app("unbuilt", ["sh", "-c", f"echo '{line}' >&2; exit 1"], outputs="out")
@@ -120,7 +108,7 @@ def test_an_image_that_cannot_be_pulled_is_told_in_words(
     assert f'"{line}" (the image could not be pulled or built; check its name)' in str(error)
 
 
-def test_reasons_are_told_also_if_the_project_does_not_tell_of_single_jobs(site: Site) -> None:
+def test_reasons_are_told_also_if_the_project_does_not_tell_of_single_jobs(site):
     batch = site.batch(2)
     spoil(site, batch)
     quick = site.open(retry=0).batch(batch.id)
@@ -130,12 +118,12 @@ def test_reasons_are_told_also_if_the_project_does_not_tell_of_single_jobs(site:
     assert (reason.text, reason.count) == ("too many instances failed", 2)
 
 
-def test_control_characters_of_a_stderr_do_not_reach_people() -> None:
+def test_control_characters_of_a_stderr_do_not_reach_people():
     reason = Reason("exit status 3", 1, "j\x1b[2J", 3, (), "\x1b]0;x\x07 \u202e")
     assert str(reason).isprintable()
 
 
-def test_logs_have_stderr_and_instances(working: Site) -> None:
+def test_logs_have_stderr_and_instances(working):
     good = working.batch(1).wait(timeout=60, poll=QUICK)
     [log] = good.logs()
     assert (log.state, log.exit_statuses, log.why) == (JobState.DONE, (0,), "")
@@ -149,7 +137,7 @@ def test_logs_have_stderr_and_instances(working: Site) -> None:
     assert log.stderr is None
 
 
-def test_jobs_that_are_not_over_are_not_asked_about(site: Site) -> None:
+def test_jobs_that_are_not_over_are_not_asked_about(site):
     batch = site.batch(2)
     assert [(log.state, log.stderr) for log in batch.logs()] == [(JobState.QUEUED, None)] * 2
     assert site.proxy.count("query_completed_job") == 0

@@ -1,12 +1,9 @@
 """Results can be traced: which job had which parameters, and what came of it."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -20,21 +17,15 @@ from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.submit.types import SubmitRequest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from boinc_gahp.api.batch import Batch
-    from tests.api.conftest import Site
-
 pytestmark = pytest.mark.long
 
 
-def read(path: Path) -> list[dict[str, str]]:
+def read(path):
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def finished(site: Site, count: int = 3, name: str | None = None) -> Batch:
+def finished(site, count=3, name=None):
     """Return a batch whose jobs have parameters and a file, and are done."""
     path = site.directory / "a.txt"
     path.write_text("one")
@@ -46,7 +37,7 @@ def finished(site: Site, count: int = 3, name: str | None = None) -> Batch:
     return batch.wait(timeout=60)
 
 
-def test_a_row_has_what_was_submitted_and_what_came_of_it(working: Site) -> None:
+def test_a_row_has_what_was_submitted_and_what_came_of_it(working):
     batch = finished(working)
     before = batch.to_records()
     assert [(row["seed"], row["exit_status"], row["folder"]) for row in before] == [
@@ -86,7 +77,7 @@ def test_a_row_has_what_was_submitted_and_what_came_of_it(working: Site) -> None
         assert written[1][key] == str(row[key])
 
 
-def test_a_fetch_of_a_part_keeps_the_rows_of_the_others(working: Site) -> None:
+def test_a_fetch_of_a_part_keeps_the_rows_of_the_others(working):
     batch = finished(working)
     results = working.directory / "results"
     batch.fetch(results)
@@ -100,7 +91,7 @@ def test_a_fetch_of_a_part_keeps_the_rows_of_the_others(working: Site) -> None:
     assert (results / "jobs.csv").read_bytes() == whole
 
 
-def test_an_archive_has_the_same_table(working: Site) -> None:
+def test_an_archive_has_the_same_table(working):
     batch = finished(working)
     batch.fetch(working.directory / "results")
     batch.fetch_zip(working.directory / "all.zip")
@@ -109,7 +100,7 @@ def test_an_archive_has_the_same_table(working: Site) -> None:
     assert found == (working.directory / "results" / "jobs.csv").read_bytes()
 
 
-def test_a_file_of_the_users_own_is_left_alone(working: Site) -> None:
+def test_a_file_of_the_users_own_is_left_alone(working):
     batch = finished(working, 1)
     results = working.directory / "results"
     results.mkdir()
@@ -121,7 +112,7 @@ def test_a_file_of_the_users_own_is_left_alone(working: Site) -> None:
     assert (results / "jobs.boinc.csv").read_text() == "mine"
 
 
-def test_a_batch_is_a_collection_of_its_jobs(working: Site) -> None:
+def test_a_batch_is_a_collection_of_its_jobs(working):
     batch = finished(working)
     assert len(batch) == 3
     assert [job.name for job in batch] == [f"{batch.name}_{n}" for n in range(3)]
@@ -140,7 +131,7 @@ def test_a_batch_is_a_collection_of_its_jobs(working: Site) -> None:
     assert empty
 
 
-def test_a_jobs_outputs_are_where_the_last_fetch_has_put_them(working: Site) -> None:
+def test_a_jobs_outputs_are_where_the_last_fetch_has_put_them(working):
     batch = finished(working, 1)
     job = next(iter(batch))
     with pytest.raises(OutputError, match=r"not fetched on this machine: call batch.fetch\(dir"):
@@ -166,7 +157,7 @@ def test_a_jobs_outputs_are_where_the_last_fetch_has_put_them(working: Site) -> 
         _ = job.outputs
 
 
-def test_a_job_that_is_not_done_tells_that_it_has_no_outputs(site: Site) -> None:
+def test_a_job_that_is_not_done_tells_that_it_has_no_outputs(site):
     batch = site.batch(jobs=2)
     batch.fetch(site.directory / "results")
     first, second = batch
@@ -184,7 +175,7 @@ def test_a_job_that_is_not_done_tells_that_it_has_no_outputs(site: Site) -> None
     ]
 
 
-def test_on_another_machine_outputs_are_fetched_and_the_rest_is_not_known(working: Site) -> None:
+def test_on_another_machine_outputs_are_fetched_and_the_rest_is_not_known(working):
     here = finished(working, 2)
     batch = working.elsewhere().batch(here.id)
     results = working.directory / "results"
@@ -205,7 +196,7 @@ def test_on_another_machine_outputs_are_fetched_and_the_rest_is_not_known(workin
     assert (results / "jobs.csv").read_bytes() == whole
 
 
-def test_parts_that_are_fetched_at_the_same_time_all_get_their_rows(working: Site) -> None:
+def test_parts_that_are_fetched_at_the_same_time_all_get_their_rows(working):
     batch = finished(working, 8)
     results = working.directory / "results"
     with ThreadPoolExecutor(8) as pool:
@@ -213,7 +204,7 @@ def test_parts_that_are_fetched_at_the_same_time_all_get_their_rows(working: Sit
     assert {row["job"] for row in read(results / "jobs.csv")} == {job.name for job in batch}
 
 
-def test_a_retired_batch_keeps_its_table(working: Site) -> None:
+def test_a_retired_batch_keeps_its_table(working):
     batch = finished(working, 1)
     batch.fetch(working.directory / "results")
     whole = (working.directory / "results" / "jobs.csv").read_bytes()
@@ -221,7 +212,7 @@ def test_a_retired_batch_keeps_its_table(working: Site) -> None:
     assert (working.directory / "results" / "jobs.csv").read_bytes() == whole
 
 
-def test_two_batches_in_one_directory_share_the_table(working: Site) -> None:
+def test_two_batches_in_one_directory_share_the_table(working):
     results = working.directory / "results"
     one = finished(working, 2, f"one-{working.directory.name}")
     other = finished(working, 1, f"other-{working.directory.name}")
@@ -246,12 +237,12 @@ VALUES = (
 )
 
 
-def listed(name: str, **more: Any) -> JobInfo:
+def listed(name, **more):
     return JobInfo(7, name, 9, "done", **more)
 
 
 @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=4), min_size=1, max_size=4))
-def test_every_parameter_has_a_key_of_its_own(rows: list[dict[str, Any]]) -> None:
+def test_every_parameter_has_a_key_of_its_own(rows):
     jobs = [
         (f"j{n}", Job((), {"in": InlineFile("x")}, parameters=row)) for n, row in enumerate(rows)
     ]
@@ -270,9 +261,7 @@ TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from('\r\n",;\0'), max
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4, unique=True), TEXTS, NAMES)
-def test_what_is_written_is_read_by_any_reader_of_csv(
-    tmp_path_factory: pytest.TempPathFactory, jobs: list[str], text: str, key: str
-) -> None:
+def test_what_is_written_is_read_by_any_reader_of_csv(tmp_path_factory, jobs, text, key):
     root = tmp_path_factory.mktemp("csv")
     keys = ("job", f"x{key}", *LAST)
     rows = [{**dict.fromkeys(keys), "job": name, f"x{key}": text} for name in jobs]
@@ -287,7 +276,7 @@ def test_what_is_written_is_read_by_any_reader_of_csv(
         assert read(path) == found
 
 
-def test_what_a_stranger_says_is_no_formula(tmp_path: Path) -> None:
+def test_what_a_stranger_says_is_no_formula(tmp_path):
     keys = ("job", "args", *LAST)
     row = {**dict.fromkeys(keys), "job": "j", "args": "-n 1", "why": "=HYPERLINK(1)\x1b[2J"}
     path = _jobs_csv.write(tmp_path, keys, {"j"}, [row], NEVER_CANCELLED)
@@ -296,7 +285,7 @@ def test_what_a_stranger_says_is_no_formula(tmp_path: Path) -> None:
     assert (found["args"], found["why"]) == ("-n 1", "'=HYPERLINK(1)\\x1b[2J")
 
 
-def test_a_failed_job_tells_its_exit_status_and_why() -> None:
+def test_a_failed_job_tells_its_exit_status_and_why():
     job = JobInfo(7, "j", 0, "error", ("too_many_error_results",), (3, 3), 1.5)
     assert job.state is JobState.FAILED
     row = RowMaker(None).row(job)

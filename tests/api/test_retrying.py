@@ -1,13 +1,10 @@
 """Failed jobs are sent again, each once, whatever happens meanwhile."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -32,32 +29,25 @@ from tests.api.test_reasons import QUICK, spoil
 from tests.api.test_submission import small
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.project import Project
-    from tests.api.conftest import Site
-
 #: No watch of these tests needs to be polite.
 assert isinstance(QUICK, Poll)
 
 
-def submitted(site: Site, count: int = 3, *, name: str | None = None, **more: object) -> Batch:
+def submitted(site, count=3, *, name=None, **more):
     """Return a batch of the test's own; its jobs differ in their arguments."""
     name = name or f"s-{site.directory.name}"
     jobs = [
         Job(args=["-n", str(n)], inputs={"in": InlineFile(f"{n}\n")}, parameters={"n": n})
         for n in range(count)
     ]
-    return site.project.submit("uppercase", jobs, name=name, **more)  # type: ignore[arg-type]
+    return site.project.submit("uppercase", jobs, name=name, **more)
 
 
-def names_of(batch: Batch | None) -> list[str]:
+def names_of(batch):
     return [] if batch is None else [job.name for job in batch.jobs()]
 
 
-def workunits(site: Site, mark: str) -> list[str]:
+def workunits(site, mark):
     """Return the names of all jobs of the project that contain ``mark``, in order."""
     with site.local.core.db.read() as connection:
         rows = connection.execute("SELECT name FROM workunit ORDER BY name").fetchall()
@@ -65,7 +55,7 @@ def workunits(site: Site, mark: str) -> list[str]:
 
 
 @given(st.text(min_size=1), st.integers(1, 10**6), st.integers(60, 255))
-def test_a_retrys_name_fits_and_has_the_number(name: str, number: int, longest: int) -> None:
+def test_a_retrys_name_fits_and_has_the_number(name, number, longest):
     name = name.encode("utf-8", "ignore").decode() or "x"
     made = retry_name(name, number, longest)
     assert made.endswith(f"-retry{number}")
@@ -74,7 +64,7 @@ def test_a_retrys_name_fits_and_has_the_number(name: str, number: int, longest: 
 
 
 @given(st.integers(170, 180))
-def test_long_names_of_jobs_stay_different(length: int) -> None:
+def test_long_names_of_jobs_stay_different(length):
     one, other = "a" * length + "1", "a" * length + "2"
     names = {retry_name(name, 12, 180) for name in (one, other)}
     assert len(names) == 2
@@ -82,7 +72,7 @@ def test_long_names_of_jobs_stay_different(length: int) -> None:
         check_job_name(name, {})
 
 
-def test_failed_jobs_are_sent_again_with_the_same_contents(site: Site) -> None:
+def test_failed_jobs_are_sent_again_with_the_same_contents(site):
     needs = Parameters(delay_bound=4000)
     batch = submitted(site, 3, parameters=needs, priority=7)
     spoil(site, batch, 2, f"{batch.name}_1")
@@ -104,7 +94,7 @@ def test_failed_jobs_are_sent_again_with_the_same_contents(site: Site) -> None:
     assert [each.id for each in batch.retries()] == [made.id]
 
 
-def test_nothing_is_sent_if_nothing_has_failed(site: Site) -> None:
+def test_nothing_is_sent_if_nothing_has_failed(site):
     batch = submitted(site)
     assert batch.retry() is None
     with pytest.raises(BatchConflict, match="is waiting: only jobs that failed are sent again"):
@@ -113,7 +103,7 @@ def test_nothing_is_sent_if_nothing_has_failed(site: Site) -> None:
         batch.retry("nosuch")
 
 
-def test_a_job_whose_retry_failed_is_sent_once_more(site: Site) -> None:
+def test_a_job_whose_retry_failed_is_sent_once_more(site):
     batch = submitted(site)
     spoil(site, batch, 2, f"{batch.name}_0", f"{batch.name}_1")
     first = batch.retry(f"{batch.name}_0")
@@ -125,7 +115,7 @@ def test_a_job_whose_retry_failed_is_sent_once_more(site: Site) -> None:
     assert batch.retry() is None
 
 
-def test_a_retry_of_a_retry_repeats_jobs_of_the_first_batch(site: Site) -> None:
+def test_a_retry_of_a_retry_repeats_jobs_of_the_first_batch(site):
     batch = submitted(site)
     spoil(site, batch, 2, f"{batch.name}_0", f"{batch.name}_1")
     first = batch.retry()
@@ -140,7 +130,7 @@ def test_a_retry_of_a_retry_repeats_jobs_of_the_first_batch(site: Site) -> None:
     assert first.retry() is None
 
 
-def test_reasons_leave_out_what_is_sent_again(site: Site) -> None:
+def test_reasons_leave_out_what_is_sent_again(site):
     batch = submitted(site)
     spoil(site, batch, 2, f"{batch.name}_0", f"{batch.name}_1")
     assert [each.count for each in batch.reasons()] == [2]
@@ -151,16 +141,14 @@ def test_reasons_leave_out_what_is_sent_again(site: Site) -> None:
     assert [each.count for each in batch.reasons()] == [2]
 
 
-def test_another_machine_says_that_it_does_not_know_what_was_sent(site: Site) -> None:
+def test_another_machine_says_that_it_does_not_know_what_was_sent(site):
     batch = site.batch(1)  # with the web RPCs alone
     spoil(site, batch)
     with pytest.raises(NotKnownHere, match="on the machine that submitted it"):
         batch.retry()
 
 
-def test_a_file_that_has_changed_is_the_projects_copy_or_an_error(
-    site: Site, tmp_path: Path
-) -> None:
+def test_a_file_that_has_changed_is_the_projects_copy_or_an_error(site, tmp_path):
     path = tmp_path / "in.txt"
     path.write_text(f"first {tmp_path}")
     name = f"f-{site.directory.name}"
@@ -179,7 +167,7 @@ def test_a_file_that_has_changed_is_the_projects_copy_or_an_error(
         batch.retry()
 
 
-def test_a_name_that_another_batch_has_is_left_out(site: Site) -> None:
+def test_a_name_that_another_batch_has_is_left_out(site):
     batch = submitted(site)
     spoil(site, batch, 2, f"{batch.name}_0")
     submitted(site, 1, name=f"{batch.name}-retry1")
@@ -190,7 +178,7 @@ def test_a_name_that_another_batch_has_is_left_out(site: Site) -> None:
     assert [each.name for each in batch.retries()] == [made.name]
 
 
-def test_too_many_failed_jobs_for_a_request_are_retried_in_parts(site: Site) -> None:
+def test_too_many_failed_jobs_for_a_request_are_retried_in_parts(site):
     batch = submitted(site, 60)
     spoil(site, batch)
     project = small(site, 10_000)
@@ -204,7 +192,7 @@ def test_too_many_failed_jobs_for_a_request_are_retried_in_parts(site: Site) -> 
     assert len(names_of(part)) == int(found[1])
 
 
-def test_the_lease_of_the_parent_is_renewed(site: Site) -> None:
+def test_the_lease_of_the_parent_is_renewed(site):
     batch = submitted(site, lease=3600)
     spoil(site, batch, 2, f"{batch.name}_0")
     before = batch.expire_time or 0
@@ -212,9 +200,7 @@ def test_the_lease_of_the_parent_is_renewed(site: Site) -> None:
     assert (batch.refresh().expire_time or 0) > before + 86400
 
 
-def test_outputs_of_retries_are_in_the_folders_of_the_jobs_that_failed(
-    working: Site, tmp_path: Path
-) -> None:
+def test_outputs_of_retries_are_in_the_folders_of_the_jobs_that_failed(working, tmp_path):
     working.local.pause_volunteers()
     batch = submitted(working, 2)
     batch.abort(f"{batch.name}_1")
@@ -254,7 +240,7 @@ def test_outputs_of_retries_are_in_the_folders_of_the_jobs_that_failed(
     assert (late.errors, late.here, late.retried) == ({}, 2, 0)
 
 
-def test_a_job_whose_retry_is_not_over_is_unfinished(site: Site, tmp_path: Path) -> None:
+def test_a_job_whose_retry_is_not_over_is_unfinished(site, tmp_path):
     batch = submitted(site, 1)
     spoil(site, batch)
     assert batch.fetch(tmp_path / "out").failed == 1
@@ -281,7 +267,7 @@ with Project(url, authenticator, settings=settings) as project:
 """
 
 
-def retrier(site: Site, batch: Batch) -> subprocess.Popen[bytes]:
+def retrier(site, batch):
     arguments = [site.proxy.url, site.authenticator, str(site.directory), str(batch.id)]
     return subprocess.Popen([sys.executable, "-c", RETRIER, *arguments])
 
@@ -289,9 +275,7 @@ def retrier(site: Site, batch: Batch) -> subprocess.Popen[bytes]:
 @pytest.mark.long
 @pytest.mark.parametrize("carried_out", [True, False], ids=["done", "arrives later"])
 @pytest.mark.parametrize("step", ["create_batch", "query_files", "upload_files", "submit_batch"])
-def test_after_a_kill_at_any_step_each_job_is_sent_again_once(
-    site: Site, tmp_path: Path, step: str, carried_out: bool
-) -> None:
+def test_after_a_kill_at_any_step_each_job_is_sent_again_once(site, tmp_path, step, carried_out):
     name = f"k-{site.directory.name}"
     path = tmp_path / "in.txt"
     path.write_text(f"{name} {step}")
@@ -320,13 +304,13 @@ def test_after_a_kill_at_any_step_each_job_is_sent_again_once(
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["the same jobs", "others"])
-def test_two_retries_at_the_same_time_send_each_job_once(site: Site, same: bool) -> None:
+def test_two_retries_at_the_same_time_send_each_job_once(site, same):
     batch = submitted(site, 4)
     spoil(site, batch)
     names = names_of(batch)
     ready = threading.Barrier(2)
 
-    def run(project: Project, jobs: list[str] | None) -> Batch | GahpError | None:
+    def run(project, jobs):
         its = project.batch(batch.id)
         ready.wait(30)
         try:
@@ -345,7 +329,7 @@ def test_two_retries_at_the_same_time_send_each_job_once(site: Site, same: bool)
     assert all(job.state is JobState.QUEUED for each in batch.retries() for job in each.jobs())
 
 
-def test_a_retry_whose_reply_is_lost_sends_each_job_once(site: Site) -> None:
+def test_a_retry_whose_reply_is_lost_sends_each_job_once(site):
     batch = submitted(site)
     spoil(site, batch)
     site.proxy.fail("submit_batch", faultproxy.lose_reply())

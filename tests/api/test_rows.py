@@ -1,7 +1,5 @@
 """Jobs out of CSV and JSON lines."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io
@@ -9,18 +7,14 @@ import json
 import re
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.rows import Format, WrongRow, read_rows, rows_of
-from boinc_gahp.api.types import File, InlineFile, Job, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.api.rows import WrongRow, read_rows, rows_of
+from boinc_gahp.api.types import InlineFile, Job, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import GahpError
 from tests.api.texts import written
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MD5 = "0123456789abcdef" * 2
 #: Texts that a cell can hold and that are not white space at their ends.
@@ -30,7 +24,7 @@ words = st.text(
 #: What CSV may take for a number.
 NUMBER = re.compile("[-0-9]")
 names = words.filter(lambda text: "=" not in text and not text.startswith("-"))
-files: st.SearchStrategy[File] = st.one_of(
+files = st.one_of(
     st.builds(LocalFile, words),
     st.builds(StagedFile, words),
     st.builds(InlineFile, words),
@@ -57,13 +51,13 @@ jobs = st.builds(
 )
 
 
-def rows(data: bytes, form: Format | None = None, directory: str = "") -> list[Job]:
+def rows(data, form=None, directory=""):
     return [
         row.job for row in rows_of(io.BytesIO(data), form, name="rows.csv", directory=directory)
     ]
 
 
-def as_csv(listed: list[Job], delimiter: str, *, columns: bool) -> str:
+def as_csv(listed, delimiter, *, columns):
     """Write jobs as a spreadsheet would, their inputs in columns of their own or in one."""
     open_names = sorted({name for job in listed for name in job.inputs}) if columns else []
     out = io.StringIO(newline="")
@@ -91,8 +85,8 @@ def as_csv(listed: list[Job], delimiter: str, *, columns: bool) -> str:
     return out.getvalue()
 
 
-def as_json(job: Job) -> str:
-    inputs: dict[str, object] = {}
+def as_json(job):
+    inputs = {}
     for name, file in job.inputs.items():
         match file:
             case LocalFile():
@@ -108,27 +102,25 @@ def as_json(job: Job) -> str:
     return json.dumps({**row, **sizes, **job.parameters})
 
 
-def of_any_order(job: Job) -> object:
+def of_any_order(job):
     return replace(job, inputs=dict(sorted(job.inputs.items())))
 
 
 @given(st.lists(jobs, min_size=1, max_size=3), st.sampled_from(",;\t"), st.booleans())
-def test_what_a_spreadsheet_writes_is_read_back(
-    listed: list[Job], delimiter: str, columns: bool
-) -> None:
+def test_what_a_spreadsheet_writes_is_read_back(listed, delimiter, columns):
     data = as_csv(listed, delimiter, columns=columns).encode()
     for encoded in (data, codecs.BOM_UTF8 + data, data + b"\r\n\r\n"):
         assert list(map(of_any_order, rows(encoded))) == list(map(of_any_order, listed))
 
 
 @given(st.lists(jobs, min_size=1, max_size=3))
-def test_what_is_written_as_json_is_read_back(listed: list[Job]) -> None:
+def test_what_is_written_as_json_is_read_back(listed):
     for data in ("\n\n".join(map(as_json, listed)), f"\n[{','.join(map(as_json, listed))}\n ]\n"):
         assert rows(data.encode()) == listed
 
 
 @given(st.binary() | st.text().map(str.encode), st.sampled_from(["csv", "jsonl", None]))
-def test_any_bytes_are_jobs_or_a_refusal_on_one_line(data: bytes, form: Format | None) -> None:
+def test_any_bytes_are_jobs_or_a_refusal_on_one_line(data, form):
     try:
         rows(data, form)
     except GahpError as error:
@@ -223,43 +215,41 @@ def test_any_bytes_are_jobs_or_a_refusal_on_one_line(data: bytes, form: Format |
         (b"{" + b'"args":[' * 100_000, "rows.csv:1: expected one JSON object on the line"),
     ],
 )
-def test_a_refusal_tells_the_line_what_was_expected_and_what_was_found(
-    data: bytes, said: str
-) -> None:
+def test_a_refusal_tells_the_line_what_was_expected_and_what_was_found(data, said):
     with pytest.raises(WrongRow) as caught:
         rows(data)
     assert said in str(caught.value)
 
 
-def test_rows_before_a_wrong_one_are_there_already() -> None:
+def test_rows_before_a_wrong_one_are_there_already():
     read = rows_of([b"name\n", b"a\n", b"\xff\n"], name="r")
     assert next(read).job == Job(name="a")
     with pytest.raises(WrongRow, match="r:3: byte 0xff"):
         next(read)
 
 
-def test_rows_know_the_lines_on_which_they_begin() -> None:
+def test_rows_know_the_lines_on_which_they_begin():
     data = b'\n\nname,args\n\na,"x\ny"\n,,\nb,z\n'
     assert [(row.line, row.job.name) for row in rows_of(io.BytesIO(data))] == [(5, "a"), (8, "b")]
 
 
-def test_a_number_in_json_is_an_argument_as_it_was_written() -> None:
+def test_a_number_in_json_is_an_argument_as_it_was_written():
     (job,) = rows(b'{"args": ["-x", 1.50, 1e3, -7, 12345678901234567890]}')
     assert job.args == ("-x", "1.50", "1e3", "-7", "12345678901234567890")
 
 
 @pytest.mark.parametrize("data", [b'{"n": 1e999}', b"n\n1e999\n"], ids=["JSON", "CSV"])
-def test_a_number_that_is_too_large_stays_a_text(data: bytes) -> None:
+def test_a_number_that_is_too_large_stays_a_text(data):
     (job,) = rows(data)
     assert job.parameters == {"n": "1e999"}
 
 
-def test_cells_may_have_spaces_around_them_and_columns_any_case() -> None:
+def test_cells_may_have_spaces_around_them_and_columns_any_case():
     (job,) = rows(b"Name, ARGS , Input:In , Input_Template,fpops\n a , -n 1, f.txt , , 1e6\n")
     assert job == Job(("-n", "1"), {"In": LocalFile("f.txt")}, "a", fpops=1e6)
 
 
-def test_relative_paths_are_seen_from_the_directory_of_the_file(tmp_path: Path) -> None:
+def test_relative_paths_are_seen_from_the_directory_of_the_file(tmp_path):
     (tmp_path / "t.xml").write_text("<template/>")
     csv_file = tmp_path / "jobs.tsv"
     csv_file.write_text("input:in\tinput:b\ttemplate\nd/f.txt\t/f.txt\tt.xml\n")
@@ -280,14 +270,12 @@ def test_relative_paths_are_seen_from_the_directory_of_the_file(tmp_path: Path) 
         ("a.dat", "name\n{}"),
     ],
 )
-def test_the_format_is_told_by_the_name_or_the_beginning(
-    tmp_path: Path, name: str, text: str
-) -> None:
+def test_the_format_is_told_by_the_name_or_the_beginning(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     assert [row.job.name for row in read_rows(tmp_path / name)] == ["{}"]
 
 
-def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path):
     for path in (tmp_path / "none.csv", tmp_path, "a\0b"):
         with pytest.raises(WrongRow, match="the file with the rows cannot be opened"):
             next(read_rows(path))

@@ -1,18 +1,12 @@
 """Jobs that do not fit into one request become several batches."""
 
-from __future__ import annotations
-
 from itertools import count
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.api.types import InlineFile, Job, Parameters
 from boinc_gahp.errors import BatchConflict, BatchTooLarge
 from tests.api.test_submission import small
-
-if TYPE_CHECKING:
-    from tests.api.conftest import Site
 
 #: With it each job takes a template with it, and a request of 10,000 bytes holds about ten.
 NEEDS = Parameters(delay_bound=4242)
@@ -21,22 +15,22 @@ NEEDS = Parameters(delay_bound=4242)
 _numbers = count(1)
 
 
-def new_name() -> str:
+def new_name():
     return f"split{next(_numbers)}"
 
 
-def jobs_of(number: int) -> list[Job]:
+def jobs_of(number):
     return [Job(args=[f"-n{n}"], inputs={"in": InlineFile("x")}) for n in range(number)]
 
 
-def stored(site: Site, prefix: str) -> list[tuple[str, float]]:
+def stored(site, prefix):
     rows = site.local.core.db.connection().execute(
         "SELECT name, delay_bound FROM workunit WHERE name LIKE ? ORDER BY name", (f"{prefix}%",)
     )
     return [tuple(row) for row in rows]
 
 
-def test_jobs_with_templates_are_split_into_batches_that_fit(site: Site) -> None:
+def test_jobs_with_templates_are_split_into_batches_that_fit(site):
     project, name, jobs = small(site, 10_000), new_name(), jobs_of(35)
     with pytest.raises(BatchTooLarge, match=r"input templates.*Project\.submit_split"):
         project.submit("uppercase", jobs, name=name, parameters=NEEDS)
@@ -51,14 +45,14 @@ def test_jobs_with_templates_are_split_into_batches_that_fit(site: Site) -> None
     assert len(stored(site, name)) == 35
 
 
-def test_jobs_that_fit_are_one_batch_of_the_name_that_was_given(site: Site) -> None:
+def test_jobs_that_fit_are_one_batch_of_the_name_that_was_given(site):
     project, name = small(site, 10_000), new_name()
     [batch] = project.submit_split("uppercase", jobs_of(20), name=name)
     assert (batch.name, batch.njobs) == (name, 20)
     assert project.submit("uppercase", jobs_of(20), name=name).existed
 
 
-def test_one_large_job_among_small_ones_makes_no_batch_too_large(site: Site) -> None:
+def test_one_large_job_among_small_ones_makes_no_batch_too_large(site):
     project = small(site, 6_000)
     jobs = jobs_of(12)
     jobs[5] = Job(inputs={"in": InlineFile("y" * 5_000)})
@@ -69,7 +63,7 @@ def test_one_large_job_among_small_ones_makes_no_batch_too_large(site: Site) -> 
         project.submit_split("uppercase", jobs, name=new_name())
 
 
-def test_with_another_limit_in_between_no_job_exists_twice(site: Site) -> None:
+def test_with_another_limit_in_between_no_job_exists_twice(site):
     name, jobs = new_name(), jobs_of(30)
     small(site, 10_000).submit_split("uppercase", jobs, name=name, parameters=NEEDS)
     with pytest.raises(BatchConflict):

@@ -1,12 +1,9 @@
 """Jobs are submitted once, looked at beforehand, and estimated."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -32,17 +29,12 @@ from boinc_gahp.submit.checks import check_batch_name, check_job_name
 from boinc_gahp.submit.staging import physical_names
 from tests.faultproxy import lose_reply, status
 
-if TYPE_CHECKING:
-    from boinc_gahp.api.types import File
-    from boinc_gahp.submit.types import Progress
-    from tests.api.conftest import Site
-
 URL = "http://h/file"
 MD5 = "0" * 31 + "1"
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> list[Path]:
+def data(tmp_path):
     """Three small files, two of them alike."""
     paths = [tmp_path / f"in {n}.txt" for n in range(3)]
     for number, path in enumerate(paths):
@@ -50,21 +42,21 @@ def data(tmp_path: Path) -> list[Path]:
     return paths
 
 
-def jobs_of(data: list[Path], count: int = 6) -> list[Job]:
+def jobs_of(data, count=6):
     return [Job(args=f"-n {n}", inputs={"in": data[n % len(data)]}) for n in range(count)]
 
 
-def names_of(batch: object) -> list[str]:
-    return [job.name for job in batch.jobs()]  # type: ignore[attr-defined]
+def names_of(batch):
+    return [job.name for job in batch.jobs()]
 
 
 # -- submit
 
 
-def test_jobs_of_every_kind_of_input_are_submitted(site: Site, data: list[Path]) -> None:
+def test_jobs_of_every_kind_of_input_are_submitted(site, data):
     project = site.project
     staged = physical_names(project.session.context, [str(data[0])])[str(data[0])]
-    files: list[File] = [
+    files = [
         str(data[0]),
         LocalFile(data[1]),
         StagedFile(staged),
@@ -76,7 +68,7 @@ def test_jobs_of_every_kind_of_input_are_submitted(site: Site, data: list[Path])
     assert (batch.njobs, batch.info.app_name) == (len(files), "uppercase")
 
 
-def test_the_same_submit_again_finds_it_done(site: Site, data: list[Path]) -> None:
+def test_the_same_submit_again_finds_it_done(site, data):
     name = f"again-{site.directory.name}"
     batch = site.project.submit("uppercase", jobs_of(data), name=name)
     uploads, submits = site.proxy.count("upload_files"), site.proxy.count("submit_batch")
@@ -90,13 +82,13 @@ def test_the_same_submit_again_finds_it_done(site: Site, data: list[Path]) -> No
     )
 
 
-def test_a_submit_whose_reply_is_lost_makes_each_job_once(site: Site, data: list[Path]) -> None:
+def test_a_submit_whose_reply_is_lost_makes_each_job_once(site, data):
     site.proxy.fail("submit_batch", lose_reply())
     batch = site.project.submit("uppercase", jobs_of(data))
     assert len(names_of(batch)) == len(set(names_of(batch))) == 6
 
 
-def test_a_submit_that_failed_goes_on_with_the_same_name(site: Site, data: list[Path]) -> None:
+def test_a_submit_that_failed_goes_on_with_the_same_name(site, data):
     name = new_batch_name("uppercase")
     site.proxy.fail("query_files", status(500), times=None)
     with pytest.raises(RpcError):
@@ -107,14 +99,14 @@ def test_a_submit_that_failed_goes_on_with_the_same_name(site: Site, data: list[
     assert [each.name for each in site.project.batches()].count(name) == 1
 
 
-def test_progress_goes_from_reading_to_submitting(site: Site, data: list[Path]) -> None:
-    seen: list[Progress] = []
+def test_progress_goes_from_reading_to_submitting(site, data):
+    seen = []
     site.project.submit("uppercase", jobs_of(data), progress=seen.append)
     assert list(dict.fromkeys(each.step for each in seen)) == ["reading", "staging", "submitting"]
     assert (seen[-1].done, seen[-1].total, seen[-1].unit) == (6, 6, "jobs")
 
 
-def test_parameters_reach_the_project(site: Site, data: list[Path]) -> None:
+def test_parameters_reach_the_project(site, data):
     needs = Parameters(1e12, 2e14, 5e8, 3e9, 7200)
     jobs = [*jobs_of(data, 1), replace(jobs_of(data, 1)[0], fpops=5e12, priority=7)]
     batch = site.project.submit(
@@ -134,7 +126,7 @@ def test_parameters_reach_the_project(site: Site, data: list[Path]) -> None:
     assert batch.expire_time - batch.create_time == pytest.approx(5000, abs=60)
 
 
-def test_sizes_may_be_texts_with_units_and_a_jobs_own_win(site: Site, data: list[Path]) -> None:
+def test_sizes_may_be_texts_with_units_and_a_jobs_own_win(site, data):
     (plain,) = jobs_of(data, 1)
     own = replace(plain, fpops="5T", memory="600MB", disk="2GB", delay="3h", parameters={"n": 1})
     needs = Parameters("1T", "200T", "0.5GB", 3e9, "2h")
@@ -153,9 +145,7 @@ def test_sizes_may_be_texts_with_units_and_a_jobs_own_win(site: Site, data: list
     assert batch.expire_time - batch.create_time == pytest.approx(30 * 86400, abs=60)
 
 
-def test_a_batch_is_kept_as_long_as_the_longest_delay_of_its_jobs_needs(
-    site: Site, data: list[Path]
-) -> None:
+def test_a_batch_is_kept_as_long_as_the_longest_delay_of_its_jobs_needs(site, data):
     (plain,) = jobs_of(data, 1)
     usual = site.project.plan("uppercase", [plain]).lease
     assert site.project.plan("uppercase", [plain, replace(plain, delay="60d")]).lease > max(
@@ -163,7 +153,7 @@ def test_a_batch_is_kept_as_long_as_the_longest_delay_of_its_jobs_needs(
     )
 
 
-def test_names_of_jobs_may_have_the_name_of_their_batch(site: Site, data: list[Path]) -> None:
+def test_names_of_jobs_may_have_the_name_of_their_batch(site, data):
     table = [{"seed": 5, "path": str(data[0])}, {"seed": 60, "path": str(data[1])}]
     jobs = jobs_from(table, inputs={"in": "{path}"}, name="{batch}_{seed:3}")
     name = new_batch_name("uppercase")
@@ -172,9 +162,7 @@ def test_names_of_jobs_may_have_the_name_of_their_batch(site: Site, data: list[P
     assert site.project.submit("uppercase", jobs, name=name).existed
 
 
-def test_a_name_in_use_leaves_no_batch_and_the_batchs_name_free(
-    site: Site, data: list[Path]
-) -> None:
+def test_a_name_in_use_leaves_no_batch_and_the_batchs_name_free(site, data):
     name = new_batch_name("uppercase")
     jobs = [replace(job, name=f"{name}-{n}") for n, job in enumerate(jobs_of(data, 3))]
     site.project.submit("uppercase", jobs, name=name)
@@ -186,9 +174,7 @@ def test_a_name_in_use_leaves_no_batch_and_the_batchs_name_free(
     assert site.project.submit("uppercase", jobs_of(data, 1), name=f"{name}-2").njobs == 1
 
 
-def test_a_name_in_use_that_the_project_notices_retires_the_batch(
-    site: Site, data: list[Path]
-) -> None:
+def test_a_name_in_use_that_the_project_notices_retires_the_batch(site, data):
     name = new_batch_name("uppercase")
     jobs = [replace(job, name=f"{name}-{n}") for n, job in enumerate(jobs_of(data, 3))]
     site.project.submit("uppercase", jobs[1:2], name=name)
@@ -209,18 +195,14 @@ def test_a_name_in_use_that_the_project_notices_retires_the_batch(
     ],
     ids=["local", "staged", "inline", "remote"],
 )
-def test_an_input_that_cannot_be_had_leaves_nothing_behind(
-    site: Site, file: File, said: str
-) -> None:
+def test_an_input_that_cannot_be_had_leaves_nothing_behind(site, file, said):
     before = len(site.project.batches())
     with pytest.raises((StagingError, JobRefused, BadRequest), match=said):
         site.project.submit("uppercase", [Job(inputs={"in": file})])
     assert len(site.project.batches()) == before
 
 
-def test_an_app_that_is_not_there_is_reported_with_what_could_be_meant(
-    site: Site, data: list[Path]
-) -> None:
+def test_an_app_that_is_not_there_is_reported_with_what_could_be_meant(site, data):
     with pytest.raises(NotFound, match="app not found: uppercse; ask the project's admin"):
         site.project.app("uppercse")
     site.project.submit("uppercase", jobs_of(data, 1))
@@ -231,14 +213,14 @@ def test_an_app_that_is_not_there_is_reported_with_what_could_be_meant(
         site.project.app("xyz")
 
 
-def test_an_account_without_the_right_is_reported(site: Site, data: list[Path]) -> None:
+def test_an_account_without_the_right_is_reported(site, data):
     nobody = site.open("0" * 32)
     for act in (nobody.submit, nobody.plan, nobody.estimate):
         with pytest.raises(PermissionDenied):
             act("uppercase", jobs_of(data, 1))
 
 
-def test_too_many_jobs_are_told_how_many_fit(site: Site, data: list[Path]) -> None:
+def test_too_many_jobs_are_told_how_many_fit(site, data):
     project = small(site, 20_000)
     jobs = jobs_of(data, 300)
     with pytest.raises(BatchTooLarge, match="of these 300 jobs fit into one request") as caught:
@@ -255,7 +237,7 @@ def test_too_many_jobs_are_told_how_many_fit(site: Site, data: list[Path]) -> No
     assert not project.plan("uppercase", jobs[: fits + 1], name="toolarge").is_good
 
 
-def small(site: Site, max_post_bytes: int) -> Project:
+def small(site, max_post_bytes):
     """Return the project with a small limit on requests."""
     limited = ProjectSettings(ProjectUrl(site.proxy.url), max_post_bytes=max_post_bytes)
     settings = replace(site.project.session.settings, project=limited)
@@ -265,7 +247,7 @@ def small(site: Site, max_post_bytes: int) -> Project:
 # -- plan and estimate
 
 
-def test_a_plan_tells_which_files_would_be_sent(site: Site, data: list[Path]) -> None:
+def test_a_plan_tells_which_files_would_be_sent(site, data):
     project = site.project
     jobs = [*jobs_of(data), Job(inputs={"in": RemoteFile(URL, 5, MD5)})]
     plan = project.plan("uppercase", jobs)
@@ -284,7 +266,7 @@ def test_a_plan_tells_which_files_would_be_sent(site: Site, data: list[Path]) ->
     assert site.proxy.count("submit_batch") == 1
 
 
-def test_a_plan_tells_every_job_that_would_be_refused(site: Site, data: list[Path]) -> None:
+def test_a_plan_tells_every_job_that_would_be_refused(site, data):
     jobs = jobs_of(data, 8)
     jobs[1] = Job(inputs={"in": "nowhere"})
     jobs[3] = Job(name="a b", inputs={"in": data[0]})
@@ -301,7 +283,7 @@ def test_a_plan_tells_every_job_that_would_be_refused(site: Site, data: list[Pat
     assert "has no file 'nothing.dat'" in str(plan.problems["wrong_5"])
 
 
-def test_a_plan_knows_a_batch_that_is_there(site: Site, data: list[Path]) -> None:
+def test_a_plan_knows_a_batch_that_is_there(site, data):
     name = f"there-{site.directory.name}"
     batch = site.project.submit("uppercase", jobs_of(data), name=name)
     plan = site.project.plan("uppercase", jobs_of(data), name=name)
@@ -317,28 +299,26 @@ def test_a_plan_knows_a_batch_that_is_there(site: Site, data: list[Path]) -> Non
     assert "belongs to another account" in str(refusal)
 
 
-def test_a_plan_refuses_what_a_batch_cannot_be(site: Site, data: list[Path]) -> None:
+def test_a_plan_refuses_what_a_batch_cannot_be(site, data):
     assert "has no jobs" in str(site.project.plan("uppercase", []).refusal)
     assert "holds a '" in str(site.project.plan("uppercase", jobs_of(data), name="it's").refusal)
 
 
 @pytest.mark.parametrize("act", ["submit", "estimate"])
-def test_an_input_that_the_app_does_not_have_is_no_other_one(
-    site: Site, data: list[Path], act: str
-) -> None:
+def test_an_input_that_the_app_does_not_have_is_no_other_one(site, data, act):
     with pytest.raises(JobRefused, match='"inn" is none of these, did you mean "in"'):
         getattr(site.project, act)("uppercase", [Job(inputs={"inn": data[0]})])
     assert site.project.batches() == ()
 
 
-def test_an_estimate_creates_nothing(site: Site, data: list[Path]) -> None:
+def test_an_estimate_creates_nothing(site, data):
     few = site.project.estimate("uppercase", jobs_of(data, 1), parameters=Parameters(1e13))
     many = site.project.estimate("uppercase", jobs_of(data, 50), parameters=Parameters(1e13))
     assert 0 < few < many
     assert site.project.batches() == ()
 
 
-def test_an_app_tells_its_inputs_and_outputs(site: Site) -> None:
+def test_an_app_tells_its_inputs_and_outputs(site):
     app = site.project.app("uppercase")
     assert [file.open_name for file in app.inputs] == ["in"]
     assert [file.open_name for file in app.outputs] == ["out"]
@@ -348,13 +328,13 @@ def test_an_app_tells_its_inputs_and_outputs(site: Site) -> None:
 # -- requests
 
 
-def request_of(*jobs: Job, **more: object) -> list[tuple[str, tuple[str, ...]]]:
-    request = build_request("app", jobs, name="b", **more)  # type: ignore[arg-type]
+def request_of(*jobs, **more):
+    request = build_request("app", jobs, name="b", **more)
     return [(name, tuple(job.args)) for name, job in request.jobs]
 
 
-def test_arguments_are_words_or_are_split_as_a_shell_would() -> None:
-    jobs = [Job("-a 'b c'"), Job(("-a", "b c")), Job(("-n", 5, 0.5, Path("x/y")))]  # type: ignore[arg-type]
+def test_arguments_are_words_or_are_split_as_a_shell_would():
+    jobs = [Job("-a 'b c'"), Job(("-a", "b c")), Job(("-n", 5, 0.5, Path("x/y")))]
     assert [args for _, args in request_of(*jobs)] == [
         ("-a", "b c"),
         ("-a", "b c"),
@@ -371,13 +351,13 @@ def test_arguments_are_words_or_are_split_as_a_shell_would() -> None:
         ([Job((None,))], {}, "the argument None is a NoneType"),  # type: ignore[arg-type]
         ([Job((True,))], {}, "the argument True is a bool"),  # type: ignore[arg-type]
         ([Job(fpops=-1.0)], {}, "fpops: -1.0 is not a number of floating-point"),
-        ([Job(inputs={"in": 5})], {}, "input 'in' is a int"),  # type: ignore[dict-item]
+        ([Job(inputs={"in": 5})], {}, "input 'in' is a int"),
         ([Job(name=5)], {}, "a job's name is a int"),  # type: ignore[arg-type]
         (5, {}, "jobs is a int: expected a list of boinc_gahp.Job"),
         ("rows.csv", {}, r"jobs is a path: expected a list, so write jobs_from\('rows.csv'\)"),
         ([{"n": 1}], {}, "expected a boinc_gahp.Job; jobs_from makes jobs of rows"),
         ([Job(inputs=["a.txt"])], {}, "job 'b_0': inputs is a list: expected files by open names"),  # type: ignore[arg-type]
-        ([Job(inputs={5: "a.txt"})], {}, "input 5: name is a int: expected a string"),  # type: ignore[dict-item]
+        ([Job(inputs={5: "a.txt"})], {}, "input 5: name is a int: expected a string"),
         ([Job(inputs={"in": InlineFile(b"x")})], {}, "job 'b_0': input 'in': text is a bytes"),  # type: ignore[arg-type]
         ([Job(inputs={"in": StagedFile(None)})], {}, "physical_name is a NoneType"),  # type: ignore[arg-type]
         ([Job(inputs={"in": RemoteFile(URL, "5", MD5)})], {}, "nbytes is '5': expected a whole"),  # type: ignore[arg-type]
@@ -400,24 +380,22 @@ def test_arguments_are_words_or_are_split_as_a_shell_would() -> None:
         ),
     ],
 )
-def test_what_is_no_job_is_told_by_its_place(
-    jobs: list[Job], more: dict[str, object], said: str
-) -> None:
+def test_what_is_no_job_is_told_by_its_place(jobs, more, said):
     with pytest.raises((BadRequest, JobRefused), match=said):
-        build_request("app", jobs, name="b", **more)  # type: ignore[arg-type]
+        build_request("app", jobs, name="b", **more)
 
 
 class Measured(float):
     """As numpy's numbers are: floats, or registered as such, with a repr of their own."""
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return f"np.float64({float(self)})"
 
     __str__ = float.__repr__
 
 
-def test_numbers_of_other_libraries_are_plain_ones_in_a_request() -> None:
-    jobs = [Job(args=[Measured(0.5)], fpops=Measured(2e12))]  # type: ignore[list-item]
+def test_numbers_of_other_libraries_are_plain_ones_in_a_request():
+    jobs = [Job(args=[Measured(0.5)], fpops=Measured(2e12))]
     request = build_request("app", jobs, parameters=Parameters(Measured(1e12)))
     ((_, job),) = request.jobs
     assert job.args == ("0.5",)
@@ -427,12 +405,12 @@ def test_numbers_of_other_libraries_are_plain_ones_in_a_request() -> None:
     )
 
 
-def test_a_plan_of_what_is_no_list_of_jobs_is_reported_as_a_submit_is(site: Site) -> None:
+def test_a_plan_of_what_is_no_list_of_jobs_is_reported_as_a_submit_is(site):
     with pytest.raises(BadRequest, match=r"write \[job\]"):
-        site.project.plan("uppercase", Job())  # type: ignore[arg-type]
+        site.project.plan("uppercase", Job())
 
 
-def test_paths_of_bytes_are_kept(tmp_path: Path) -> None:
+def test_paths_of_bytes_are_kept(tmp_path):
     odd = os.fsdecode(b"in\xff.txt")
     request = build_request("app", [Job(inputs={"in": odd})])
     assert [job.files for _, job in request.jobs] == [{"in": LocalFile(odd)}]
@@ -444,21 +422,21 @@ def test_paths_of_bytes_are_kept(tmp_path: Path) -> None:
     ),
     st.integers(1, 120),
 )
-def test_names_of_jobs_are_derived_so_that_the_project_takes_them(name: str, count: int) -> None:
+def test_names_of_jobs_are_derived_so_that_the_project_takes_them(name, count):
     check_batch_name(name)
     names = job_names(name, [Job()] * count)
     assert names == sorted(names)
     assert len(set(names)) == count
     assert names == job_names(name, [Job()] * count)
-    seen: dict[str, str] = {}
+    seen = {}
     for each in names:
         check_job_name(each, seen)
 
 
-def test_names_that_are_given_stay_and_count() -> None:
+def test_names_that_are_given_stay_and_count():
     assert job_names("b", [Job(), Job(name="x"), *[Job()] * 9])[:3] == ["b_00", "x", "b_02"]
 
 
-def test_a_batch_without_a_name_gets_one_of_its_own() -> None:
+def test_a_batch_without_a_name_gets_one_of_its_own():
     name = new_batch_name("uppercase")
     assert re.fullmatch(r"uppercase-\d{8}-\d{6}-[a-z]{4}", name)

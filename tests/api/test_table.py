@@ -1,11 +1,8 @@
 """Jobs out of tables of parameters: files, mappings, DataFrames."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,13 +12,10 @@ from boinc_gahp.api.row_values import WrongRow
 from boinc_gahp.errors import BadRequest
 from tests.api.test_submission import Measured
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 @pytest.fixture
-def file(tmp_path: Path) -> Callable[[str, str], Path]:
-    def file(name: str, text: str) -> Path:
+def file(tmp_path):
+    def file(name, text):
         path = tmp_path / name
         path.write_text(text)
         return path
@@ -29,9 +23,7 @@ def file(tmp_path: Path) -> Callable[[str, str], Path]:
     return file
 
 
-def test_the_columns_of_a_csv_file_are_placeholders(
-    file: Callable[[str, str], Path], tmp_path: Path
-) -> None:
+def test_the_columns_of_a_csv_file_are_placeholders(file, tmp_path):
     path = file("params.csv", "seed,n,path,tag\n1,0.10,a.txt,two words\n2,1e3,/b.txt,{seed}\n")
     jobs = jobs_from(
         path,
@@ -73,24 +65,20 @@ def test_the_columns_of_a_csv_file_are_placeholders(
         '[{"seed": 1, "n": 0.10, "on": true, "tag": null}]',
     ],
 )
-def test_json_keeps_types_and_numbers_as_they_were_written(
-    file: Callable[[str, str], Path], text: str
-) -> None:
+def test_json_keeps_types_and_numbers_as_they_were_written(file, text):
     (job,) = jobs_from(file("params.json", text), args="{seed} {n} {on}")
     assert job.args == ("1", "0.10", "true")
     assert job.parameters == {"seed": 1, "n": 0.1, "on": True, "tag": None}
     assert list(map(type, job.parameters.values())) == [int, float, bool, type(None)]
 
 
-def test_texts_that_look_like_numbers_only_partly_stay_texts(
-    file: Callable[[str, str], Path],
-) -> None:
+def test_texts_that_look_like_numbers_only_partly_stay_texts(file):
     cells = ["007", "1_000", "+5", ".5", "1e999", "nan", "٣", "9" * 5000, "-"]
     table = file("params.csv", "x,y\n" + "".join(f"{cell},\n" for cell in cells))
     assert [job.parameters["x"] for job in jobs_from(table)] == cells
 
 
-def test_what_a_row_says_of_its_job_wins(file: Callable[[str, str], Path]) -> None:
+def test_what_a_row_says_of_its_job_wins(file):
     path = file(
         "params.csv",
         "seed,name,input:in,memory,disk,delay,fpops,priority\n1,me,staged:x,2GB,500kB,2d,2T,3\n2,,,,,,,\n",
@@ -112,23 +100,21 @@ def test_what_a_row_says_of_its_job_wins(file: Callable[[str, str], Path]) -> No
 class Frame:
     """As a DataFrame of pandas: not a mapping, with rows that have numbers of other types."""
 
-    def __init__(self, *rows: dict[str, Any]) -> None:
+    def __init__(self, *rows):
         self.rows = rows
 
-    def to_dict(self, orient: str) -> list[dict[str, Any]]:
+    def to_dict(self, orient):
         assert orient == "records"
         return list(self.rows)
 
 
 class Polars(Frame):
-    def to_dicts(self) -> list[dict[str, Any]]:
+    def to_dicts(self):
         return self.to_dict("records")
 
 
 @pytest.mark.parametrize("kind", [Frame, Polars, lambda *rows: iter(rows)])
-def test_mappings_and_frames_have_plain_numbers_and_empty_cells(
-    kind: Callable[..., Any],
-) -> None:
+def test_mappings_and_frames_have_plain_numbers_and_empty_cells(kind):
     rows = kind(
         {"x": Measured(0.5), "y": math.nan, "name": None, "memory": "2GB"},
         {"x": Fraction(1, 2), "y": Path("a.txt"), "name": "n", "memory": math.nan},
@@ -144,7 +130,7 @@ def test_mappings_and_frames_have_plain_numbers_and_empty_cells(
     assert [(job.name, job.memory) for job in jobs] == [(None, 2e9), ("n", None), (None, 5e8)]
 
 
-def test_numbers_of_numpy_are_plain_numbers() -> None:
+def test_numbers_of_numpy_are_plain_numbers():
     numpy = pytest.importorskip("numpy")
     row = {"i": numpy.int64(3), "f": numpy.float32(0.1), "d": numpy.float64(0.1)}
     (job,) = jobs_from([{**row, "b": numpy.bool_(True)}], args="{i} {f} {d} {b}")
@@ -152,7 +138,7 @@ def test_numbers_of_numpy_are_plain_numbers() -> None:
     assert repr(job.parameters) == "{'i': 3, 'f': 0.1, 'd': 0.1, 'b': True}"
 
 
-def test_frames_of_pandas_are_tables_themselves_and_as_json(tmp_path: Path) -> None:
+def test_frames_of_pandas_are_tables_themselves_and_as_json(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"seed": [1, 2], "x": [0.5, None], "t": ["a", pandas.NA]})
     first, second = jobs_from(frame, args="{seed}")
@@ -164,7 +150,7 @@ def test_frames_of_pandas_are_tables_themselves_and_as_json(tmp_path: Path) -> N
     assert jobs_from(tmp_path / "t.json", args="{seed}") == [first, second]
 
 
-def test_rows_in_python_may_have_lists_files_and_inputs_by_name() -> None:
+def test_rows_in_python_may_have_lists_files_and_inputs_by_name():
     row = {
         "args": ["-n", 5, Path("p")],
         "inputs": {"a": Path("x"), "b": {"staged": "s"}},
@@ -204,16 +190,14 @@ def test_rows_in_python_may_have_lists_files_and_inputs_by_name() -> None:
         ([], {"name": "{"}, "a { stands alone"),
     ],
 )
-def test_what_is_wrong_in_python_is_told_by_the_number_of_the_row(
-    rows: Any, more: dict[str, Any], said: str
-) -> None:
+def test_what_is_wrong_in_python_is_told_by_the_number_of_the_row(rows, more, said):
     with pytest.raises((WrongRow, BadRequest)) as caught:
         jobs_from(rows, **more)
     assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("column", ["prioriy", "decay", "arg", "imput:in"])
-def test_a_column_that_a_placeholder_uses_may_have_any_name(column: str) -> None:
+def test_a_column_that_a_placeholder_uses_may_have_any_name(column):
     (job,) = jobs_from([{column: 1}], args=f"{{{column}}}")
     assert (job.args, job.parameters) == (("1",), {column: 1})
 
@@ -221,11 +205,11 @@ def test_a_column_that_a_placeholder_uses_may_have_any_name(column: str) -> None
 @pytest.mark.parametrize(
     "column", ["seed", "n", "x", "rate", "dist", "game", "time", "mass", "temp", "path", "frame"]
 )
-def test_parameters_that_only_look_a_little_like_other_columns_are_kept(column: str) -> None:
+def test_parameters_that_only_look_a_little_like_other_columns_are_kept(column):
     assert jobs_from([{column: 1}])[0].parameters == {column: 1}
 
 
-def test_a_wrong_cell_is_told_by_file_and_line(file: Callable[[str, str], Path]) -> None:
+def test_a_wrong_cell_is_told_by_file_and_line(file):
     path = file("params.csv", "seed,n\n1,2\n\n3,\n")
     with pytest.raises(WrongRow, match=r"params\.csv:4: \{n\} has no value in this row"):
         jobs_from(path, args="{seed} {n}")

@@ -1,26 +1,19 @@
 """One project object for many threads."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.states import BatchState
 
-if TYPE_CHECKING:
-    from boinc_gahp.api.batch import Batch
-    from tests.api.conftest import Site
-
 THREADS = 4
 
 
-def test_many_threads_use_one_project(site: Site) -> None:
+def test_many_threads_use_one_project(site):
     project = site.project
     together = threading.Barrier(THREADS, timeout=60)
 
-    def life(number: int) -> tuple[Batch, int]:
+    def life(number):
         together.wait()
         batch = site.batch(number + 1, f"thread-{site.authenticator[:6]}-{number}")
         assert project.batch(batch.name).id == batch.id
@@ -37,16 +30,16 @@ def test_many_threads_use_one_project(site: Site) -> None:
     assert {batch.id for batch in project.batches()} == {batch.id for batch, _ in ends}
 
 
-def test_many_threads_watch_one_batch_while_others_refresh_it(site: Site) -> None:
+def test_many_threads_watch_one_batch_while_others_refresh_it(site):
     batch = site.batch(20)
     names = [job.name for job in batch.jobs()]
     together = threading.Barrier(THREADS + 1, timeout=60)
 
-    def wait() -> BatchState:
+    def wait():
         together.wait()
         return batch.wait(timeout=60, poll=Poll(0.01, 0.02)).state
 
-    def refresh() -> None:
+    def refresh():
         together.wait()
         while not batch.is_over:
             assert 0 <= batch.refresh().nover <= 20

@@ -1,10 +1,7 @@
 """Waiting for batches: kind to the project, patient with it, and over when it should be."""
 
-from __future__ import annotations
-
 import math
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -15,11 +12,6 @@ from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from boinc_gahp.api.batch import Batch
-    from tests.api.conftest import Site
-    from tests.faultproxy import Fault
-
 QUICK = Poll(shortest=0.01, longest=0.05)
 #: For what is not to be asked again before something else ends the wait.
 SLOW = Poll(shortest=60, longest=60)
@@ -28,9 +20,9 @@ SLOW = Poll(shortest=60, longest=60)
 # -- waiting
 
 
-def test_a_wait_ends_when_the_last_job_is_done(working: Site) -> None:
+def test_a_wait_ends_when_the_last_job_is_done(working):
     batch = working.batch(3)
-    seen: list[float] = []
+    seen = []
     assert batch.wait(timeout=60, poll=QUICK, progress=lambda b: seen.append(b.fraction_done))
     assert batch.state is BatchState.COMPLETE
     assert (batch.nover, batch.nerror_jobs) == (3, 0)
@@ -40,7 +32,7 @@ def test_a_wait_ends_when_the_last_job_is_done(working: Site) -> None:
     assert batch.expected_end is None
 
 
-def test_a_batch_that_is_over_is_looked_at_no_more(site: Site) -> None:
+def test_a_batch_that_is_over_is_looked_at_no_more(site):
     batch = site.batch(1)
     batch.abort()
     before = len(site.proxy.seen)
@@ -48,7 +40,7 @@ def test_a_batch_that_is_over_is_looked_at_no_more(site: Site) -> None:
     assert len(site.proxy.seen) == before
 
 
-def test_a_wait_that_is_too_long_says_how_far_it_was(site: Site) -> None:
+def test_a_wait_that_is_too_long_says_how_far_it_was(site):
     batch = site.batch(2)
     with pytest.raises(
         TimeoutError, match=r"not over after 0\.05 s: 0 of 2 jobs are; it continues on the project$"
@@ -57,7 +49,7 @@ def test_a_wait_that_is_too_long_says_how_far_it_was(site: Site) -> None:
     assert not batch.is_over
 
 
-def test_a_wait_without_time_looks_once(site: Site) -> None:
+def test_a_wait_without_time_looks_once(site):
     batch = site.batch(2)
     before = len(site.proxy.seen)
     with pytest.raises(TimeoutError):
@@ -65,9 +57,7 @@ def test_a_wait_without_time_looks_once(site: Site) -> None:
     assert site.proxy.seen[before:] == ["query_batch"]
 
 
-def test_many_batches_are_listed_once_and_then_asked_for_what_has_changed(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_batches_are_listed_once_and_then_asked_for_what_has_changed(site, monkeypatch):
     # What takes the project long is asked for seldom.
     monkeypatch.setattr("boinc_gahp.api.counting._SLOW", math.inf)
     batches = [site.batch(20) for _ in range(3)]
@@ -79,7 +69,7 @@ def test_many_batches_are_listed_once_and_then_asked_for_what_has_changed(
     assert site.proxy.seen[before:] == once + ["query_batches", "query_batch2"] * 3
 
 
-def test_a_small_batch_is_asked_for_with_its_jobs(site: Site) -> None:
+def test_a_small_batch_is_asked_for_with_its_jobs(site):
     watch = site.project.watch([site.batch(1)], poll=QUICK)
     before = len(site.proxy.seen)
     for _ in range(3):
@@ -87,12 +77,12 @@ def test_a_small_batch_is_asked_for_with_its_jobs(site: Site) -> None:
     assert site.proxy.seen[before:] == ["query_batch"] * 3
 
 
-def test_one_batch_can_be_watched_as_such(site: Site) -> None:
+def test_one_batch_can_be_watched_as_such(site):
     batch = site.batch(1)
     assert next(site.project.watch(batch, poll=QUICK)) == (batch,)
 
 
-def test_a_watch_ends_when_all_are_over(site: Site) -> None:
+def test_a_watch_ends_when_all_are_over(site):
     batches = [site.batch(1) for _ in range(3)]
     looks = 0
     for now in site.project.watch(batches, poll=QUICK):
@@ -103,14 +93,14 @@ def test_a_watch_ends_when_all_are_over(site: Site) -> None:
     assert {batch.state for batch in batches} == {BatchState.ABORTED}
 
 
-def test_a_batch_that_is_retired_meanwhile_ends_the_wait(site: Site) -> None:
+def test_a_batch_that_is_retired_meanwhile_ends_the_wait(site):
     batch = site.batch(2)
     site.open().batch(batch.id).retire()
     batch.wait(timeout=60, poll=QUICK)
     assert batch.state is BatchState.RETIRED
 
 
-def test_a_batch_that_vanishes_ends_the_wait(site: Site) -> None:
+def test_a_batch_that_vanishes_ends_the_wait(site):
     batch = site.batch(2)
     with site.local.core.db.write() as connection:
         connection.execute("DELETE FROM batch WHERE id = ?", (batch.id,))
@@ -120,7 +110,7 @@ def test_a_batch_that_vanishes_ends_the_wait(site: Site) -> None:
     assert repr(batch).endswith("gone>")
 
 
-def test_a_batch_without_jobs_is_not_waited_for_for_ever(site: Site) -> None:
+def test_a_batch_without_jobs_is_not_waited_for_for_ever(site):
     batch = site.batch(0)
     with site.local.core.db.write() as connection:
         connection.execute("UPDATE batch SET state = 1 WHERE id = ?", (batch.id,))
@@ -130,11 +120,11 @@ def test_a_batch_without_jobs_is_not_waited_for_for_ever(site: Site) -> None:
 # -- trouble
 
 
-def test_a_project_that_is_down_is_waited_out_and_reported(site: Site) -> None:
+def test_a_project_that_is_down_is_waited_out_and_reported(site):
     batch = site.open(retry=0).batch(site.batch(2).id)
-    said: list[str] = []
+    said = []
 
-    def progress(now: Batch) -> None:
+    def progress(now):
         if len(said) == 2:
             site.local.core.web_stopped = False
             site.project.rpc.abort_batch(batch_id=now.id)
@@ -152,7 +142,7 @@ def test_a_project_that_is_down_is_waited_out_and_reported(site: Site) -> None:
     assert batch.trouble is None
 
 
-def test_the_trouble_stands_in_the_timeout(site: Site) -> None:
+def test_the_trouble_stands_in_the_timeout(site):
     batch = site.open(retry=0).batch(site.batch(2).id)
     site.local.core.database_down = True
     try:
@@ -175,7 +165,7 @@ def test_the_trouble_stands_in_the_timeout(site: Site) -> None:
     ],
     ids=["lost reply", "HTML page", "500", "404", "empty", "cut"],
 )
-def test_one_bad_answer_is_no_end(site: Site, fault: Fault) -> None:
+def test_one_bad_answer_is_no_end(site, fault):
     batch = site.open(retry=0).batch(site.batch(2).id)
     watch = batch.project.watch([batch], poll=QUICK)
     site.proxy.fail("query_batch", fault, times=2)
@@ -186,14 +176,14 @@ def test_one_bad_answer_is_no_end(site: Site, fault: Fault) -> None:
     assert (batch.state, batch.njobs) == (BatchState.IN_PROGRESS, 2)
 
 
-def test_php_warnings_are_no_trouble(site: Site) -> None:
+def test_php_warnings_are_no_trouble(site):
     batch = site.batch(2)
     site.proxy.fail("query_batch", faultproxy.php_warnings())
     next(site.project.watch([batch], poll=QUICK))
     assert batch.trouble is None
 
 
-def test_an_account_that_may_not_look_any_more_ends_the_wait(site: Site) -> None:
+def test_an_account_that_may_not_look_any_more_ends_the_wait(site):
     batch = site.batch(1)
     with site.local.core.db.write() as connection:
         connection.execute(
@@ -203,8 +193,8 @@ def test_an_account_that_may_not_look_any_more_ends_the_wait(site: Site) -> None
         batch.wait(timeout=60, poll=QUICK)
 
 
-def test_what_progress_raises_ends_the_wait(site: Site) -> None:
-    def interrupted(_batch: Batch) -> None:
+def test_what_progress_raises_ends_the_wait(site):
+    def interrupted(_batch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -212,15 +202,15 @@ def test_what_progress_raises_ends_the_wait(site: Site) -> None:
 
 
 @pytest.mark.parametrize("during", ["pause", "question"])
-def test_closing_the_project_ends_a_wait_at_once(site: Site, during: str) -> None:
+def test_closing_the_project_ends_a_wait_at_once(site, during):
     batch = site.batch(1)
     looked = threading.Event()
-    ended: list[BaseException] = []
+    ended = []
     hang = faultproxy.hang()
     if during == "question":
         site.proxy.fail("query_batch", hang)
 
-    def wait() -> None:
+    def wait():
         try:
             batch.wait(poll=SLOW, progress=lambda _: looked.set())
         except RpcError as error:
@@ -244,7 +234,7 @@ def test_closing_the_project_ends_a_wait_at_once(site: Site, during: str) -> Non
     "pauses",
     [(0, 1), (-1, 1), (2, 1), (math.nan, 1), (1, math.nan), (1, math.inf), (1, 86401)],
 )
-def test_a_poll_of_nonsense_is_refused(pauses: tuple[float, float]) -> None:
+def test_a_poll_of_nonsense_is_refused(pauses):
     with pytest.raises(BadRequest, match="a poll's pauses are"):
         Poll(*pauses)
 
@@ -254,7 +244,7 @@ def test_a_poll_of_nonsense_is_refused(pauses: tuple[float, float]) -> None:
         st.tuples(st.floats(0, 1e6), st.floats(0, 100), st.booleans()), min_size=1, max_size=50
     )
 )
-def test_a_pause_is_never_outside_its_bounds(looks: list[tuple[float, float, bool]]) -> None:
+def test_a_pause_is_never_outside_its_bounds(looks):
     poll = Poll(2, 20)
     pauses = PollPauses(poll)
     for elapsed, cost, changed in looks:
@@ -263,7 +253,7 @@ def test_a_pause_is_never_outside_its_bounds(looks: list[tuple[float, float, boo
         assert pause >= min(10 * cost, poll.longest)
 
 
-def test_pauses_grow_while_nothing_changes_and_shrink_when_something_does() -> None:
+def test_pauses_grow_while_nothing_changes_and_shrink_when_something_does():
     pauses = PollPauses(Poll())
     assert pauses.pause(0, 0, changed=True) == 1.0
     quiet = [pauses.pause(0, 0, changed=False) for _ in range(12)]
@@ -273,7 +263,7 @@ def test_pauses_grow_while_nothing_changes_and_shrink_when_something_does() -> N
     assert pauses.pause(0, 0, changed=True) == 7.5
 
 
-def test_a_watch_of_an_hour_looks_rarely_though_jobs_end_all_the_time() -> None:
+def test_a_watch_of_an_hour_looks_rarely_though_jobs_end_all_the_time():
     pauses, elapsed, looks = PollPauses(Poll()), 0.0, 0
     while elapsed < 3600:
         elapsed += pauses.pause(elapsed, 0.01, changed=True)

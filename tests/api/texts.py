@@ -1,18 +1,11 @@
 """The texts of input files, as people write them: the other way round than the program reads."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from boinc_gahp.api.files import path_of, read_file
 from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest
 
-if TYPE_CHECKING:
-    from boinc_gahp.api.types import File
 
-
-def written(file: File) -> str:
+def written(file):
     """Return a text that stands for ``file``, the plainest that there is."""
     if isinstance(file, StagedFile):
         return f"staged:{file.physical_name}"

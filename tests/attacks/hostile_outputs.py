@@ -1,7 +1,5 @@
 """A project over HTTP that has one finished job, with the outputs that an attacker chose."""
 
-from __future__ import annotations
-
 import re
 import threading
 from contextlib import contextmanager, suppress
@@ -19,7 +17,7 @@ from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.fetch.engine import fetch
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.locate import Located
-from boinc_gahp.fetch.types import AdFiles, FetchRequest
+from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit.types import JobIds
@@ -27,10 +25,7 @@ from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, instance, 
 from tests.submit.scripted import batch, job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-    from pathlib import Path
-
-    from boinc_gahp.fetch.engine import FetchedFiles
+    from collections.abc import Callable, Iterator
 
     #: What comes of an output: pieces, for as long as somebody takes them.
     Pieces = Callable[[], Iterator[bytes]]
@@ -46,7 +41,7 @@ class HostileOutputs:
         compressed: whether the template says that volunteers compress them.
     """
 
-    def __init__(self, outputs: dict[str, bytes | Pieces], *, compressed: bool = False) -> None:
+    def __init__(self, outputs, *, compressed=False):
         self.outputs = outputs
         self.sent = 0
         gzip = "<gzip_when_done/>" if compressed else ""
@@ -56,26 +51,26 @@ class HostileOutputs:
         project = self
 
         class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
+            def do_GET(self):
                 project.send_file(self)
 
-            def do_POST(self) -> None:
+            def do_POST(self):
                 project.answer(self)
 
-            def log_message(self, *_: object) -> None:
+            def log_message(self, *_):
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}/test/"
 
-    def own_template(self, max_nbytes: int) -> str:
+    def own_template(self, max_nbytes):
         """Return the output template as the job itself carries it."""
         found = re.search(r"<output_template>.*</output_template>", self.templates, re.DOTALL)
         assert found is not None
         return re.sub(r"(?<=<max_nbytes>)\d+", str(max_nbytes), found[0])
 
-    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+    def answer(self, handler):
         body = handler.rfile.read(int(handler.headers["Content-Length"]))
         found = re.search(rb"<(\w+)>.*</\1>", body, re.DOTALL)
         assert found is not None
@@ -93,7 +88,7 @@ class HostileOutputs:
         handler.end_headers()
         handler.wfile.write(text)
 
-    def send_file(self, handler: BaseHTTPRequestHandler) -> None:
+    def send_file(self, handler):
         number = int(parse_qs(urlsplit(handler.path).query)["file_num"][0])
         contents = list(self.outputs.values())[number]
         handler.send_response(200)
@@ -110,7 +105,7 @@ class HostileOutputs:
                 self.sent += len(piece)
 
     @contextmanager
-    def context(self, jobs: JobSettings = JobSettings()) -> Iterator[FetchContext]:  # noqa: B008  (frozen)
+    def context(self, jobs=JobSettings()):  # noqa: B008  (frozen)
         """Yield a context to it, as a new process would have it."""
         project = ProjectSettings(ProjectUrl(self.url))
         settings = Settings(project=project, timeouts=Timeouts(retry=0), jobs=jobs)
@@ -125,19 +120,19 @@ class HostileOutputs:
 
     def fetch(
         self,
-        home: Path,
-        *specs: tuple[str, str],
-        some: bool = False,
-        ad: AdFiles | None = None,
-        jobs: JobSettings = JobSettings(),  # noqa: B008  (frozen)
-    ) -> None:
+        home,
+        *specs,
+        some=False,
+        ad=None,
+        jobs=JobSettings(),  # noqa: B008  (frozen)
+    ):
         """Fetch the job's outputs into ``home``, as HTCondor asks for it."""
         mode = "SOME" if some else "ALL"
-        request = FetchRequest(JOB, str(home), None, mode, specs, ad)  # type: ignore[arg-type]
+        request = FetchRequest(JOB, str(home), None, mode, specs, ad)
         with self.context(jobs) as context:
             fetch_output(context, request)
 
-    def collect(self, path: Path, have: Collection[str] = ()) -> FetchedFiles:
+    def collect(self, path, have=()):
         """Fetch the job's outputs into a person's folder for it."""
         folder = Folder(path, FinishedJob(JOB, 1, 119), stderr=False, again=True)
         folder.have = dict.fromkeys(have, 0)
@@ -145,10 +140,10 @@ class HostileOutputs:
         with self.context() as context:
             return fetch(context, located, folder, NEVER_CANCELLED)
 
-    def __enter__(self) -> HostileOutputs:
+    def __enter__(self):
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self._server.shutdown()
         self._server.server_close()

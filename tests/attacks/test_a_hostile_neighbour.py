@@ -4,11 +4,8 @@ Both are one local project: straight, and through a proxy that misbehaves. To a 
 addresses are two projects.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -24,9 +21,6 @@ from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 from tests.inside import unfinished_jobs, workunit_names
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 pytestmark = pytest.mark.long
 
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
@@ -37,7 +31,7 @@ MANY = LimitSettings().workers + LimitSettings().control_workers
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=2) as project:
         yield project
 
@@ -45,7 +39,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
 class Neighbours:
     """One daemon on pipes, and two addresses for it."""
 
-    def __init__(self, daemon: Daemon, project: LocalProject, proxy: FaultProxy) -> None:
+    def __init__(self, daemon, project, proxy):
         self.daemon = daemon
         self.gridmanager = Gridmanager(daemon)
         self.process = psutil.Process(daemon.process.pid)
@@ -53,17 +47,17 @@ class Neighbours:
         self._urls = {"healthy": project.url, "hostile": proxy.url}
         self.proxy = proxy
 
-    def select(self, which: str) -> None:
+    def select(self, which):
         words = ["BOINC_SELECT_PROJECT", self._urls[which], self._authenticator]
         assert self.gridmanager.say(words) == ["S"]
 
-    def begin_fetch(self, job: str, directory: Path) -> str:
+    def begin_fetch(self, job, directory):
         directory.mkdir(parents=True)
         return self.gridmanager.begin(
             "BOINC_FETCH_OUTPUT", job, str(directory), "job.err", "ALL", "0"
         )
 
-    def check_healthy_is_served(self, room: Path) -> None:
+    def check_healthy_is_served(self, room):
         """Ask, submit to and fetch from the healthy one: all is answered (``Daemon.line``)."""
         self.select("healthy")
         assert self.gridmanager.do("BOINC_PING") == ["NULL"]
@@ -80,7 +74,7 @@ class Neighbours:
 
 
 @pytest.fixture
-def neighbours(project: LocalProject, tmp_path: Path) -> Iterator[Neighbours]:
+def neighbours(project, tmp_path):
     environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     with (
         FaultProxy(project.url) as proxy,
@@ -89,7 +83,7 @@ def neighbours(project: LocalProject, tmp_path: Path) -> Iterator[Neighbours]:
         neighbours = Neighbours(daemon, project, proxy)
         neighbours.select("healthy")
         if BATCH not in str(workunit_names(project)):
-            jobs: dict[str, tuple[list[str], list[str]]] = {}
+            jobs = {}
             for job in JOBS:
                 path = tmp_path / job
                 path.write_text(f"text {job}")
@@ -100,9 +94,7 @@ def neighbours(project: LocalProject, tmp_path: Path) -> Iterator[Neighbours]:
         yield neighbours
 
 
-def test_outputs_that_trickle_do_not_keep_a_neighbours_jobs_from_coming_home(
-    neighbours: Neighbours, tmp_path: Path
-) -> None:
+def test_outputs_that_trickle_do_not_keep_a_neighbours_jobs_from_coming_home(neighbours, tmp_path):
     proxy = neighbours.proxy
     # A reply of some hundred bytes takes minutes.
     proxy.fail("result_file", faultproxy.drip(1.0), times=None)
@@ -116,9 +108,7 @@ def test_outputs_that_trickle_do_not_keep_a_neighbours_jobs_from_coming_home(
     assert neighbours.process.memory_info().rss < before + 100_000_000
 
 
-def test_requests_that_hang_do_not_keep_a_neighbour_from_being_asked(
-    neighbours: Neighbours, tmp_path: Path
-) -> None:
+def test_requests_that_hang_do_not_keep_a_neighbour_from_being_asked(neighbours, tmp_path):
     proxy = neighbours.proxy
     proxy.fail("*", faultproxy.hang(), times=None)
     neighbours.select("hostile")
@@ -139,9 +129,7 @@ def test_requests_that_hang_do_not_keep_a_neighbour_from_being_asked(
     assert neighbours.process.num_threads() < MANY + 20
 
 
-def test_requests_that_wait_behind_a_project_that_hangs_are_within_the_same_bound(
-    neighbours: Neighbours,
-) -> None:
+def test_requests_that_wait_behind_a_project_that_hangs_are_within_the_same_bound(neighbours):
     neighbours.proxy.fail("*", faultproxy.hang(), times=None)
     neighbours.select("hostile")
     limit = LimitSettings().pending_requests
@@ -155,9 +143,7 @@ def test_requests_that_wait_behind_a_project_that_hangs_are_within_the_same_boun
 
 
 @pytest.mark.parametrize("trouble", ["trickles", "hangs"])
-def test_jobs_of_the_batch_type_come_home_beside_a_project_that(
-    trouble: str, project: LocalProject, tmp_path: Path
-) -> None:
+def test_jobs_of_the_batch_type_come_home_beside_a_project_that(trouble, project, tmp_path):
     node = Node(tmp_path, project)
     settings = tmp_path / ".config" / "boinc_gahp" / "boinc_gahp.toml"
     with FaultProxy(project.url) as proxy:

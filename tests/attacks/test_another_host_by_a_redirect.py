@@ -1,9 +1,6 @@
 """The project, or who is on the way to it, wants the authenticator sent to another server."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,16 +14,12 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import BatchSubmission, JobSubmission, UploadFile
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
 HERE = "http://boinc.example.edu/test/submit_rpc_handler.php"
 ONCE = ClientOptions(connect_timeout=5, read_timeout=5, retry_total=0)
 
 
 @pytest.fixture
-def server() -> Iterator[Scripted]:
+def server():
     with Scripted() as found:
         yield found
 
@@ -76,14 +69,12 @@ BROKEN = [
 ]
 
 
-def filled(location: str, server: Scripted, evil: Scripted) -> str:
+def filled(location, server, evil):
     return location.format(host=server.host, evil=evil.host, name="localhost")
 
 
 @pytest.mark.parametrize("location", TRICKS + BROKEN)
-def test_no_location_takes_the_authenticator_to_another_server(
-    server: Scripted, location: str
-) -> None:
+def test_no_location_takes_the_authenticator_to_another_server(server, location):
     with Scripted() as evil:
         evil.answers.append(ok())
         location = filled(location, server, evil).encode().decode("latin-1")
@@ -100,7 +91,7 @@ def test_no_location_takes_the_authenticator_to_another_server(
         assert evil.requests == []
 
 
-EVERY: dict[str, Callable[[WebRpcs, Path], object]] = {
+EVERY = {
     "ping": lambda project, _: project.ping(),
     "create_batch": lambda project, _: project.create_batch("b", "a"),
     "submit_batch": lambda project, _: project.submit_batch(
@@ -131,9 +122,7 @@ EVERY: dict[str, Callable[[WebRpcs, Path], object]] = {
 
 
 @pytest.mark.parametrize("rpc", EVERY)
-def test_a_broken_location_is_an_error_of_every_rpc(
-    server: Scripted, rpc: str, tmp_path: Path
-) -> None:
+def test_a_broken_location_is_an_error_of_every_rpc(server, rpc, tmp_path):
     path = tmp_path / "empty"
     path.touch()
     server.answers.append(status(301, Location=f"http://[::1/?auth_str={AUTHENTICATOR}"))
@@ -148,12 +137,12 @@ def test_a_broken_location_is_an_error_of_every_rpc(
     assert len(server.requests) == (2 if rpc == "set_expire_time" else 1)
 
 
-def test_an_endless_body_of_a_redirect_is_not_read(server: Scripted) -> None:
+def test_an_endless_body_of_a_redirect_is_not_read(server):
     head = b"HTTP/1.1 302 Found\r\nLocation: /x.php\r\nTransfer-Encoding: chunked\r\n\r\n"
     ended = threading.Event()
 
-    def endless(answer: object) -> bool:
-        connection, stop = answer.connection, answer.stop  # type: ignore[attr-defined]
+    def endless(answer):
+        connection, stop = answer.connection, answer.stop
         try:
             connection.sendall(head)
             while not stop.is_set():
@@ -190,9 +179,7 @@ URLS = [
 @example(["http://evil.example\\@boinc.example.edu/"], HERE)
 @example(["http://boinc.example.edu"], HERE)
 @given(st.lists(PIECES, max_size=12), st.sampled_from(URLS))
-def test_whatever_a_location_says_is_the_same_server_or_its_https_or_refused(
-    pieces: list[str], url: str
-) -> None:
+def test_whatever_a_location_says_is_the_same_server_or_its_https_or_refused(pieces, url):
     try:
         there = followed(307, "".join(pieces), url)
     except RedirectRefused as refused:
@@ -223,7 +210,7 @@ def test_whatever_a_location_says_is_the_same_server_or_its_https_or_refused(
         ("https://boinc.example.edu:443/x", "https://boinc.example.edu:443/x"),
     ],
 )
-def test_the_same_server_and_its_https_are_followed(location: str, there: str) -> None:
+def test_the_same_server_and_its_https_are_followed(location, there):
     assert followed(308, location, HERE) == there
 
 
@@ -240,6 +227,6 @@ def test_the_same_server_and_its_https_are_followed(location: str, there: str) -
         ("https://boinc.example.edu:8443/x", "https://boinc.example.edu/x"),
     ],
 )
-def test_another_server_of_the_host_is_not(url: str, location: str) -> None:
+def test_another_server_of_the_host_is_not(url, location):
     with pytest.raises(RedirectRefused):
         followed(301, location, url)

@@ -1,7 +1,5 @@
 """Somebody who gets hold of a core file of the daemon wants the authenticators in it."""
 
-from __future__ import annotations
-
 import resource
 import sys
 from pathlib import Path
@@ -18,7 +16,7 @@ COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 @pytest.mark.skipif(
     resource.getrlimit(resource.RLIMIT_CORE)[1] == 0, reason="no core files at all here"
 )
-def test_the_daemon_writes_no_core_file_and_cannot_be_made_to(tmp_path: Path) -> None:
+def test_the_daemon_writes_no_core_file_and_cannot_be_made_to(tmp_path):
     shell = ["sh", "-c", 'ulimit -S -c "$(ulimit -H -c)"; exec "$0"', COMMAND]
     with Daemon(shell, environ={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}) as daemon:
         daemon.line()

@@ -5,8 +5,6 @@ no other request is served, no line is answered, and only SIGKILL ends it. So ev
 network sends is fed with each of its own delimiters, and its time has to grow as they do.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import logging
@@ -14,7 +12,6 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -35,11 +32,6 @@ from boinc_gahp.text import shorten
 from tests.daemon.process import Daemon
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, raw
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.rpc.scripted import Play
 
 #: Twice as much may take as many times as long (a busy machine), and so many seconds more.
 FACTOR, SLACK = 3.5, 0.05
@@ -127,38 +119,38 @@ STDERR = [
 ]
 
 
-def of(size: int, piece: str) -> str:
+def of(size, piece):
     beginning, bar, repeated = piece.rpartition("|")
     repeated = repeated or (bar and " ")
     return (beginning + repeated * (size // len(repeated) + 1))[:size]
 
 
-def query_batch2(body: bytes, chunk: int = 65536) -> object:
+def query_batch2(body, chunk=65536):
     return project(body, chunk=chunk).query_batch2(["b"])
 
 
-def inside_of(rpc: str, ask: Callable[[WebRpcs], object]) -> Callable[[str], object]:
+def inside_of(rpc, ask):
     return lambda text: ask(project(inside(rpc, text)))
 
 
-def error_message(text: str) -> None:
+def error_message(text):
     error = f"<error><error_num>-1</error_num><error_msg>{text}</error_msg></error>"
     project(inside("ping", error)).ping()
 
 
-def stderr(text: str) -> object:
+def stderr(text):
     known = "<error_mask>0</error_mask><exit_status>0</exit_status><elapsed_time>1</elapsed_time>"
     known += f"<cpu_time>1</cpu_time><stderr_out><![CDATA[{text}]]></stderr_out>"
     reply = inside("query_completed_job", f"<completed_job>{known}</completed_job>")
     return unwrap(project(reply).query_completed_job("j").stderr_out)
 
 
-def page(status: int, text: str) -> None:
+def page(status, text):
     project(text.encode(), status=status).ping()
 
 
 #: Each with what it is fed.
-PARSERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
+PARSERS = {
     "a whole reply": (lambda text: query_batch2(text.encode()), MARKUP + NAMES),
     "a reply in small pieces": (lambda text: query_batch2(text.encode(), 997), MARKUP + NAMES),
     "inside of query_batch2": (
@@ -198,7 +190,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
 }
 
 
-def seconds(parse: Callable[[str], object], text: str) -> float:
+def seconds(parse, text):
     gc.disable()  # what all the tests before have left would be looked through
     try:
         begun = time.process_time()
@@ -209,7 +201,7 @@ def seconds(parse: Callable[[str], object], text: str) -> float:
         gc.enable()
 
 
-def is_slow(parse: Callable[[str], object], piece: str, size: int) -> bool:
+def is_slow(parse, piece, size):
     once, twice = of(size, piece), of(2 * size, piece)
     first, second = seconds(parse, once), seconds(parse, twice)
     if second > FACTOR * first + SLACK:
@@ -218,7 +210,7 @@ def is_slow(parse: Callable[[str], object], piece: str, size: int) -> bool:
     return second > 0.5 and second > TIMES * max(costly)
 
 
-def costliest(parse: Callable[[str], object], pieces: list[str], count: int) -> list[str]:
+def costliest(parse, pieces, count):
     """Return the pieces of which 64 KB take longest."""
     return sorted(pieces, key=lambda piece: -seconds(parse, of(1 << 16, piece)))[:count]
 
@@ -230,7 +222,7 @@ LARGE = 1 << (20 if settings().max_examples >= 1000 else 17)
 @pytest.mark.long
 @pytest.mark.parametrize("size", [1 << 14, LARGE])
 @pytest.mark.parametrize("parser", PARSERS)
-def test_no_delimiter_makes_a_parser_slower_than_its_input_is_long(parser: str, size: int) -> None:
+def test_no_delimiter_makes_a_parser_slower_than_its_input_is_long(parser, size):
     parse, pieces = PARSERS[parser]
     logging.disable(logging.WARNING)  # what PHP seems to say
     try:
@@ -249,9 +241,7 @@ COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 
 @pytest.mark.processes
 @pytest.mark.parametrize("content_type", ["text/xml", "text/html"])
-def test_comments_before_a_page_that_is_none_do_not_freeze_the_daemon(
-    content_type: str, tmp_path: Path
-) -> None:
+def test_comments_before_a_page_that_is_none_do_not_freeze_the_daemon(content_type, tmp_path):
     settings = tmp_path / "boinc_gahp.toml"
     environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     with Scripted() as server:
@@ -271,8 +261,8 @@ def test_comments_before_a_page_that_is_none_do_not_freeze_the_daemon(
 
 
 @pytest.mark.parametrize("status", [200, 500, 404])
-def test_comments_in_the_place_of_an_output_are_an_error(status: int) -> None:
-    page: Play = raw(http(status, COMMENTS, Content_Type="text/html"))
+def test_comments_in_the_place_of_an_output_are_an_error(status):
+    page = raw(http(status, COMMENTS, Content_Type="text/html"))
     with Scripted() as server:
         server.answers.append(page)
         options = ClientOptions(read_timeout=20, retry_total=0)

@@ -1,7 +1,5 @@
 """What a project, a volunteer or a neighbour might have written through a job's directory."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os
@@ -10,7 +8,6 @@ import subprocess
 import sys
 import tracemalloc
 import zipfile
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,10 +21,6 @@ from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, Failure
 from tests.attacks.hostile_outputs import HostileOutputs
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 #: Another user, who need not exist.
 NEIGHBOUR = 54321
 
@@ -35,7 +28,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make an
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path):
     """The job's directory."""
     home = tmp_path / "job"
     home.mkdir()
@@ -43,14 +36,14 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> Path:
+def elsewhere(tmp_path):
     """A directory of the victim's that no job is to write to."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     return elsewhere
 
 
-def files(directory: Path) -> dict[str, bytes]:
+def files(directory):
     return {
         str(path.relative_to(directory)): path.read_bytes()
         for path in sorted(directory.rglob("*"))
@@ -58,7 +51,7 @@ def files(directory: Path) -> dict[str, bytes]:
     }
 
 
-def foreseen(destination: Path, *, directory: bool = False) -> Path:
+def foreseen(destination, *, directory=False):
     """Return a name that a temporary has that is made for a destination."""
     registry = Temporaries()
     item = registry.directory(destination) if directory else registry.file(destination)
@@ -66,7 +59,7 @@ def foreseen(destination: Path, *, directory: bool = False) -> Path:
     return item.path
 
 
-def zipped(*members: str) -> bytes:
+def zipped(*members):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for member in members:
@@ -77,9 +70,7 @@ def zipped(*members: str) -> bytes:
 # -- a neighbour, in a directory that others may write
 
 
-def test_empty_another_file_by_a_hard_link_with_the_name_of_the_temporary_file(
-    home: Path, elsewhere: Path
-) -> None:
+def test_empty_another_file_by_a_hard_link_with_the_name_of_the_temporary_file(home, elsewhere):
     precious = elsewhere / "precious"
     precious.write_text("precious")
     os.link(precious, foreseen(home / "out"))
@@ -89,7 +80,7 @@ def test_empty_another_file_by_a_hard_link_with_the_name_of_the_temporary_file(
     assert (home / "out").read_bytes() == b"result"
 
 
-def test_have_an_output_written_to_a_file_that_stays_the_neighbours(home: Path) -> None:
+def test_have_an_output_written_to_a_file_that_stays_the_neighbours(home):
     if os.geteuid() == 0:
         planted = foreseen(home / "out")
         planted.touch()
@@ -104,8 +95,8 @@ def test_have_an_output_written_to_a_file_that_stays_the_neighbours(home: Path) 
 
 @pytest.mark.parametrize("mode", [0o700, 0o755])
 def test_have_a_directory_of_the_victims_emptied_by_giving_it_the_name_of_a_temporary_one(
-    home: Path, mode: int
-) -> None:
+    home, mode
+):
     results = foreseen(home / "out", directory=True)
     results.mkdir(mode)
     (results / "precious").write_text("precious")
@@ -115,9 +106,7 @@ def test_have_a_directory_of_the_victims_emptied_by_giving_it_the_name_of_a_temp
 
 
 @needs_root
-def test_lead_outputs_away_by_a_link_where_everyone_can_write(
-    tmp_path: Path, elsewhere: Path
-) -> None:
+def test_lead_outputs_away_by_a_link_where_everyone_can_write(tmp_path, elsewhere):
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o1777)
@@ -131,9 +120,7 @@ def test_lead_outputs_away_by_a_link_where_everyone_can_write(
     assert files(elsewhere) == {}
 
 
-def test_keep_the_victims_own_links_and_colleagues_links_from_being_followed(
-    tmp_path: Path, elsewhere: Path
-) -> None:
+def test_keep_the_victims_own_links_and_colleagues_links_from_being_followed(tmp_path, elsewhere):
     sticky, group = tmp_path / "sticky", tmp_path / "group"
     for directory, mode in ((sticky, 0o1777), (group, 0o2775)):
         directory.mkdir()
@@ -151,10 +138,10 @@ def test_keep_the_victims_own_links_and_colleagues_links_from_being_followed(
 # -- a project or a volunteer, by names
 
 
-def test_write_through_a_link_by_names_with_directories(home: Path, elsewhere: Path) -> None:
+def test_write_through_a_link_by_names_with_directories(home, elsewhere):
     (home / "link").symlink_to(elsewhere)
     (home / "other").mkdir()
-    outputs: dict[str, bytes] = {"link/canary": b"theirs", "other/canary": b"theirs"}
+    outputs = {"link/canary": b"theirs", "other/canary": b"theirs"}
     with (
         HostileOutputs({**outputs}) as project,
         pytest.raises(OutputError, match="link' is a symbolic link, and the project chose"),
@@ -163,7 +150,7 @@ def test_write_through_a_link_by_names_with_directories(home: Path, elsewhere: P
     assert files(elsewhere) == {}
 
 
-def test_write_through_a_link_by_an_archives_names(home: Path, elsewhere: Path) -> None:
+def test_write_through_a_link_by_an_archives_names(home, elsewhere):
     (home / "link").symlink_to(elsewhere)
     with (
         HostileOutputs({"all.zip": zipped("link/canary")}) as project,
@@ -191,9 +178,7 @@ def test_write_through_a_link_by_an_archives_names(home: Path, elsewhere: Path) 
         pytest.param({"x" * 256: b""}, "it is too long", id="too long"),
     ],
 )
-def test_replace_a_file_that_programs_obey(
-    outputs: dict[str, bytes], reason: str, home: Path
-) -> None:
+def test_replace_a_file_that_programs_obey(outputs, reason, home):
     victim = {".bashrc": b"mine", ".ssh/authorized_keys": b"mine"}
     for name, contents in victim.items():
         (home / name).parent.mkdir(exist_ok=True)
@@ -203,7 +188,7 @@ def test_replace_a_file_that_programs_obey(
     assert files(home) == victim
 
 
-def test_what_the_job_names_may_begin_with_a_dot(home: Path) -> None:
+def test_what_the_job_names_may_begin_with_a_dot(home):
     with HostileOutputs({".config": b"asked for"}) as project:
         project.fetch(home, (".config", ".config"))
         assert files(home) == {".config": b"asked for"}
@@ -212,7 +197,7 @@ def test_what_the_job_names_may_begin_with_a_dot(home: Path) -> None:
     assert files(home) == {".config": b"asked for", ".a/b": b"theirs"}
 
 
-def test_hide_a_file_in_a_persons_folder(home: Path) -> None:
+def test_hide_a_file_in_a_persons_folder(home):
     outputs = {".bashrc": b"1", ".boinc_gahp.json": b"2", "a/.x/out": b"3", "b/out": b"4"}
     found = {"%2Ebashrc": b"1", "%2Eboinc_gahp.json": b"2", "a/%2Ex/out": b"3", "b/out": b"4"}
     with HostileOutputs({**outputs}) as project:
@@ -224,9 +209,7 @@ def test_hide_a_file_in_a_persons_folder(home: Path) -> None:
     assert files(home) == found
 
 
-def test_write_through_a_link_that_a_persons_folder_has_become(
-    tmp_path: Path, elsewhere: Path
-) -> None:
+def test_write_through_a_link_that_a_persons_folder_has_become(tmp_path, elsewhere):
     (tmp_path / "job").symlink_to(elsewhere)
     with (
         HostileOutputs({"out": b"theirs"}) as project,
@@ -236,7 +219,7 @@ def test_write_through_a_link_that_a_persons_folder_has_become(
     assert files(elsewhere) == {}
 
 
-def test_write_through_a_link_that_is_called_as_a_job_is(tmp_path: Path, elsewhere: Path) -> None:
+def test_write_through_a_link_that_is_called_as_a_job_is(tmp_path, elsewhere):
     path = tmp_path / folders.folder_name("job")
     path.symlink_to(elsewhere)
     folder = folders.Folder(path, FinishedJob("job", 1, 2), stderr=True, again=False)
@@ -251,7 +234,7 @@ def test_write_through_a_link_that_is_called_as_a_job_is(tmp_path: Path, elsewhe
 # -- a project or a volunteer, by sizes
 
 
-def endless(piece: bytes) -> Iterator[bytes]:
+def endless(piece):
     while True:
         yield piece
 
@@ -259,7 +242,7 @@ def endless(piece: bytes) -> Iterator[bytes]:
 @pytest.mark.parametrize(
     "compressed", [pytest.param(False, id="plain"), pytest.param(True, id="of empty gzip members")]
 )
-def test_fill_the_disk_by_an_output_that_never_ends(compressed: bool, home: Path) -> None:
+def test_fill_the_disk_by_an_output_that_never_ends(compressed, home):
     piece = gzip.compress(b"") * 3000 if compressed else bytes(65536)
     with HostileOutputs({"out": lambda: endless(piece)}, compressed=compressed) as project:
         with pytest.raises(OutputError, match=r"larger than 3000000 bytes.*max_output_bytes"):
@@ -268,7 +251,7 @@ def test_fill_the_disk_by_an_output_that_never_ends(compressed: bool, home: Path
     assert files(home) == {}
 
 
-def test_fill_the_disk_where_the_jobs_own_template_says_a_megabyte(home: Path) -> None:
+def test_fill_the_disk_where_the_jobs_own_template_says_a_megabyte(home):
     with HostileOutputs({"out": lambda: endless(bytes(65536))}) as project:
         ad = AdFiles(output_template=project.own_template(1_000_000))
         with pytest.raises(OutputError, match=r"larger than the 1000000 bytes.*max_nbytes"):
@@ -280,7 +263,7 @@ def test_fill_the_disk_where_the_jobs_own_template_says_a_megabyte(home: Path) -
     assert len(files(home)["out"]) == 1_000_000
 
 
-def test_fill_the_disk_by_little_that_is_unpacked_to_much(home: Path) -> None:
+def test_fill_the_disk_by_little_that_is_unpacked_to_much(home):
     with HostileOutputs({"out": gzip.compress(bytes(50_000_000))}, compressed=True) as project:
         with pytest.raises(OutputError, match=r"larger than 3000000 bytes.*max_output_bytes"):
             project.fetch(home, jobs=JobSettings(max_output_bytes=3_000_000))
@@ -290,24 +273,24 @@ def test_fill_the_disk_by_little_that_is_unpacked_to_much(home: Path) -> None:
     assert files(home) == {}
 
 
-def entry(comment: bytes = b"") -> bytes:
+def entry(comment=b""):
     """Return an entry of a zip archive's list of members (APPNOTE.TXT, 4.3.12)."""
     lengths = (1, 0, len(comment))
     head = struct.pack("<4s6H3L5H2L", b"PK\x01\x02", *[0] * 9, *lengths, *[0] * 4)
     return head + b"x" + comment
 
 
-def end64(count: int, size: int) -> bytes:
+def end64(count, size):
     """Return the record at an archive's end that zip64 has (4.3.14)."""
     return struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, 0)
 
 
-def locator(at: int) -> bytes:
+def locator(at):
     """Return the record that tells where that one is (4.3.15)."""
     return struct.pack("<4sLQL", b"PK\x06\x07", 0, at, 1)
 
 
-def end(count: int, size: int) -> bytes:
+def end(count, size):
     """Return the record at an archive's end (4.3.16)."""
     return struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, count, count, size, 0, 0)
 
@@ -315,7 +298,7 @@ def end(count: int, size: int) -> bytes:
 MEMBERS = 110_000
 
 
-def hidden(how: str) -> bytes:
+def hidden(how):
     """Return an archive with very many members, which tells in one place that there are few."""
     listed = entry() * MEMBERS
     if how == "in a decoy":
@@ -326,9 +309,7 @@ def hidden(how: str) -> bytes:
 
 
 @pytest.mark.parametrize("how", ["in a decoy", "in the only record", "in the short record"])
-def test_fill_the_memory_by_an_archive_that_hides_how_many_members_it_has(
-    how: str, tmp_path: Path
-) -> None:
+def test_fill_the_memory_by_an_archive_that_hides_how_many_members_it_has(how, tmp_path):
     path = tmp_path / "a"
     path.write_bytes(hidden(how))
     tracemalloc.start()
@@ -341,7 +322,7 @@ def test_fill_the_memory_by_an_archive_that_hides_how_many_members_it_has(
     assert peak < 3 * path.stat().st_size, f"{peak} bytes"
 
 
-def test_fill_the_disk_by_directories_of_a_few_members(home: Path) -> None:
+def test_fill_the_disk_by_directories_of_a_few_members(home):
     members = [f"{number}/{'x/' * 300}y" for number in range(400)]
     with (
         HostileOutputs({"all.zip": zipped(*members)}) as project,
@@ -381,8 +362,8 @@ else:
 
 
 @pytest.mark.processes
-def test_left_overs_on_nfs_are_swept_and_those_in_use_are_not(home: Path) -> None:
-    def sweep() -> str:
+def test_left_overs_on_nfs_are_swept_and_those_in_use_are_not(home):
+    def sweep():
         done = subprocess.run(
             [sys.executable, "-c", NFS, str(home), "sweep"],
             capture_output=True,

@@ -3,14 +3,11 @@
 Everybody comes from 127.0.0.1 here: the attacker, programs that ask RPCs, and a user's browser.
 """
 
-from __future__ import annotations
-
 import re
 import resource
 import socket
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -22,11 +19,6 @@ from boinc_gahp.localproject.server.server import WebServer
 from tests.helpers import wait_for
 from tests.localproject.visitor import Visitor
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
 #: More than the server has connections for.
 MANY = 1050
 #: This process's open files.
@@ -37,13 +29,13 @@ FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[LocalProject]:
+def project(tmp_path):
     with _descriptors(), LocalProject(tmp_path / "p", hosts=0) as project:
         yield project
 
 
 @contextmanager
-def _descriptors() -> Iterator[None]:
+def _descriptors():
     """Have room for both ends of all connections."""
     before = soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 4 * MANY if hard == resource.RLIM_INFINITY else min(4 * MANY, hard)
@@ -57,12 +49,12 @@ def _descriptors() -> Iterator[None]:
 
 
 @pytest.fixture
-def stack() -> Iterator[ExitStack]:
+def stack():
     with ExitStack() as stack:
         yield stack
 
 
-def _connect(url: str, sent: bytes = b"") -> socket.socket:
+def _connect(url, sent=b""):
     at = urlsplit(url)
     connection = socket.create_connection((at.hostname or "", at.port or 0), timeout=30)
     # What is closed by now may not take it.
@@ -71,14 +63,14 @@ def _connect(url: str, sent: bytes = b"") -> socket.socket:
     return connection
 
 
-def _ping(session: requests.Session, project: LocalProject) -> str:
+def _ping(session, project):
     answer = session.post(
         project.url + "submit_rpc_handler.php", data={"request": "<ping> </ping>"}, timeout=30
     )
     return answer.text
 
 
-def _everybody_gets_in(project: LocalProject, visitor: Visitor, known: requests.Session) -> None:
+def _everybody_gets_in(project, visitor, known):
     """Who was there already, and who comes now."""
     assert "<success>1</success>" in _ping(known, project)
     with requests.Session() as new:
@@ -103,9 +95,7 @@ def _everybody_gets_in(project: LocalProject, visitor: Visitor, known: requests.
         pytest.param(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET /te", id="one and a half"),
     ],
 )
-def test_a_thousand_half_requests_keep_nobody_out(
-    project: LocalProject, stack: ExitStack, half: bytes
-) -> None:
+def test_a_thousand_half_requests_keep_nobody_out(project, stack, half):
     visitor = stack.enter_context(Visitor(project.core))
     known = stack.enter_context(requests.Session())
     _ping(known, project)
@@ -114,9 +104,7 @@ def test_a_thousand_half_requests_keep_nobody_out(
     _everybody_gets_in(project, visitor, known)
 
 
-def test_half_requests_cost_nobody_a_connection_that_is_in_use(
-    project: LocalProject, stack: ExitStack
-) -> None:
+def test_half_requests_cost_nobody_a_connection_that_is_in_use(project, stack):
     form = b"request=%3Cping%3E+%3C%2Fping%3E"
     whole = RPC + FORM + f"Content-Length: {len(form)}\r\n\r\n".encode() + form
     sending = stack.enter_context(_connect(project.url, whole[:-5]))
@@ -126,7 +114,7 @@ def test_half_requests_cost_nobody_a_connection_that_is_in_use(
     assert b"<success>1</success>" in _until_closed(sending, b"</ping>")
 
 
-def _until_closed(connection: socket.socket, end: bytes = b"\0") -> bytes:
+def _until_closed(connection, end=b"\0"):
     """Return what comes until the connection is closed, or to ``end``."""
     got = b""
     with suppress(ConnectionError):
@@ -138,7 +126,7 @@ def _until_closed(connection: socket.socket, end: bytes = b"\0") -> bytes:
 # Deadlines
 
 
-def _hello(_environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+def _hello(_environ, start_response):
     start_response("200 OK", [("Content-Length", "5")])
     return [b"hello"]
 
@@ -146,22 +134,22 @@ def _hello(_environ: WSGIEnvironment, start_response: StartResponse) -> list[byt
 class Clock:
     """A clock that stands still until it runs; then it goes on with each look at it."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._now = 0.0
         self.runs = False
 
-    def __call__(self) -> float:
+    def __call__(self):
         self._now += 0.02 * self.runs
         return self._now
 
 
 @pytest.fixture
-def clock() -> Clock:
+def clock():
     return Clock()
 
 
 @pytest.fixture
-def hurried(tmp_path: Path, clock: Clock) -> Iterator[str]:
+def hurried(tmp_path, clock):
     """The address of a server that waits for a head, by the clock, a tenth of a second."""
     server = WebServer(_hello, 0, spool=tmp_path, head_timeout=0.1, clock=clock)
     server.start()
@@ -182,7 +170,7 @@ def hurried(tmp_path: Path, clock: Clock) -> Iterator[str]:
     ],
     ids=["nothing", "half a head", "half a body", "half a chunk", "one and a half"],
 )
-def test_who_does_not_go_on_is_not_waited_for(hurried: str, clock: Clock, half: bytes) -> None:
+def test_who_does_not_go_on_is_not_waited_for(hurried, clock, half):
     with _connect(hurried, half) as connection:
         if b"\r\n\r\nGET" in half:
             assert b"200 OK" in _until_closed(connection, b"hello")
@@ -190,11 +178,11 @@ def test_who_does_not_go_on_is_not_waited_for(hurried: str, clock: Clock, half: 
         assert _until_closed(connection) == b""
 
 
-def test_a_head_that_comes_byte_by_byte_is_not_waited_for(hurried: str, clock: Clock) -> None:
+def test_a_head_that_comes_byte_by_byte_is_not_waited_for(hurried, clock):
     clock.runs = True
     with _connect(hurried, b"GET / HTTP/1.1\r\n") as connection:
 
-        def ended() -> bool:
+        def ended():
             try:
                 connection.sendall(b"a")
             except OSError:
@@ -204,7 +192,7 @@ def test_a_head_that_comes_byte_by_byte_is_not_waited_for(hurried: str, clock: C
         wait_for(ended, "an end of the connection")
 
 
-def test_a_connection_is_kept_between_two_requests(hurried: str, clock: Clock) -> None:
+def test_a_connection_is_kept_between_two_requests(hurried, clock):
     with _connect(hurried) as other, _connect(hurried) as connection:
         for _ in range(2):
             connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -218,7 +206,7 @@ def test_a_connection_is_kept_between_two_requests(hurried: str, clock: Clock) -
 
 
 @pytest.fixture
-def bounded(tmp_path: Path) -> Iterator[tuple[LocalProject, WebServer]]:
+def bounded(tmp_path):
     """A project that is not started, and a server for it."""
     project = LocalProject(tmp_path / "p", hosts=0)
     app = make_app(project.core)
@@ -233,7 +221,7 @@ def bounded(tmp_path: Path) -> Iterator[tuple[LocalProject, WebServer]]:
         project.close()
 
 
-def _spooled() -> int:
+def _spooled():
     """Return the bytes of this process's unnamed files."""
     total = 0
     for entry in FILES.iterdir():
@@ -245,9 +233,7 @@ def _spooled() -> int:
 
 @pytest.mark.skipif(not FILES.is_dir(), reason="no /proc here")
 @pytest.mark.parametrize("path", ["", "batches/1", "nosuch"])
-def test_what_is_sent_to_the_page_is_not_kept(
-    bounded: tuple[LocalProject, WebServer], path: str
-) -> None:
+def test_what_is_sent_to_the_page_is_not_kept(bounded, path):
     project, _ = bounded
     before = _spooled()
     head = (
@@ -264,9 +250,7 @@ def test_what_is_sent_to_the_page_is_not_kept(
 
 
 @pytest.mark.parametrize("length", [10**8, 2**40, 2**60], ids=["100 MB", "1 TB", "1 EB"])
-def test_a_length_that_is_too_large_is_refused_before_anything_is_sent(
-    bounded: tuple[LocalProject, WebServer], length: int
-) -> None:
+def test_a_length_that_is_too_large_is_refused_before_anything_is_sent(bounded, length):
     project, _ = bounded
     for more in (b"", b"Expect: 100-continue\r\n"):
         head = PAGE + FORM + more + f"Content-Length: {length}\r\n\r\n".encode()
@@ -276,7 +260,7 @@ def test_a_length_that_is_too_large_is_refused_before_anything_is_sent(
         assert b"too large" in answer
 
 
-def test_a_body_that_the_disk_has_no_room_for_is_refused(hurried: str) -> None:
+def test_a_body_that_the_disk_has_no_room_for_is_refused(hurried):
     with _connect(hurried, RPC + f"Content-Length: {2**60}\r\n\r\n".encode()) as connection:
         answer = _until_closed(connection)
     assert answer.startswith(b"HTTP/1.1 413 "), answer
@@ -288,14 +272,12 @@ def test_a_body_that_the_disk_has_no_room_for_is_refused(hurried: str) -> None:
     [b"100000\r\n" + bytes(0x100000) + b"\r\n", b"1;" + b"x" * 100_000],
     ids=["chunks", "a line between chunks"],
 )
-def test_a_body_without_an_end_is_not_read_for_ever(
-    bounded: tuple[LocalProject, WebServer], chunk: bytes
-) -> None:
+def test_a_body_without_an_end_is_not_read_for_ever(bounded, chunk):
     project, _ = bounded
     for head in (RPC, PAGE, RPC + b"Content-Length: 9\r\n"):
         with _connect(project.url, head + b"Transfer-Encoding: chunked\r\n\r\n") as connection:
 
-            def refused(connection: socket.socket = connection) -> bool:
+            def refused(connection=connection):
                 try:
                     connection.sendall(chunk)
                 except OSError:
@@ -305,7 +287,7 @@ def test_a_body_without_an_end_is_not_read_for_ever(
             wait_for(refused, "an end of the connection")
 
 
-def test_a_small_part_of_what_is_no_request_comes_back(project: LocalProject) -> None:
+def test_a_small_part_of_what_is_no_request_comes_back(project):
     answer = requests.post(
         project.url + "submit_rpc_handler.php",
         files={"request": (None, b'"' * 8_000_000)},

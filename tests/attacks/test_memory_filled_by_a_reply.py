@@ -4,13 +4,10 @@ Compressed it costs the project a thousandth of that. Each answer here is read b
 own, over HTTP, whose memory is looked at when it has ended.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import zlib
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -21,11 +18,6 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, ok, raw, status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tests.rpc.scripted import Answer, Play
 
 MB = 2**20
 #: What Python, requests and lxml take by themselves is about 45 MB.
@@ -52,7 +44,7 @@ print(json.dumps({"said": said, "peak": peak}))
 """
 
 
-def read(server: Scripted, ask: str) -> dict[str, Any]:
+def read(server, ask):
     """Return what a process said of the answer, and the most memory it had (bytes)."""
     done = subprocess.run(
         [sys.executable, "-c", READER, server.url, AUTHENTICATOR, ask],
@@ -61,20 +53,19 @@ def read(server: Scripted, ask: str) -> dict[str, Any]:
         check=True,
         timeout=110,
     )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 @pytest.fixture
-def server() -> Iterator[Scripted]:
+def server():
     with Scripted() as found:
         yield found
 
 
-def gzipped(pieces: Iterable[bytes]) -> Play:
+def gzipped(pieces):
     """Answer with ``pieces``, compressed as they go out; they may be without end."""
 
-    def play(answer: Answer) -> bool:
+    def play(answer):
         packer = zlib.compressobj(1, wbits=31)
         head = http(200, b"", Content_Length="", Content_Encoding="gzip")
         answer.connection.sendall(head)
@@ -88,7 +79,7 @@ def gzipped(pieces: Iterable[bytes]) -> Play:
     return play
 
 
-def around(rpc: str, before: str, repeated: str, megabytes: int, after: str) -> Iterator[bytes]:
+def around(rpc, before, repeated, megabytes, after):
     yield f"<{rpc}>{before}".encode()
     block = repeated.encode() * (65536 // len(repeated))
     for _ in range(megabytes * MB // len(block)):
@@ -107,7 +98,7 @@ JOBS = "len(project.query_batch(batch_id=1).jobs)"
 BATCH = "<id>1</id><name>b</name><app_name>a</app_name><state>1</state><njobs>1</njobs>"
 
 #: The answer, what is asked, what comes of it.
-ANSWERS: dict[str, tuple[Iterable[bytes], str, str]] = {
+ANSWERS = {
     "what is no XML": (around("ping", "", "<", 60, SUCCESS), PING, "2,000,000 places that are no"),
     "small elements": (around("ping", "", "<x/>", 30, SUCCESS), PING, "None"),
     "the same element": (around("ping", SUCCESS, SUCCESS, 30, ""), PING, "None"),
@@ -146,7 +137,7 @@ ANSWERS: dict[str, tuple[Iterable[bytes], str, str]] = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", ANSWERS)
-def test_a_reply_that_is_too_long_does_not_fill_the_memory(server: Scripted, case: str) -> None:
+def test_a_reply_that_is_too_long_does_not_fill_the_memory(server, case):
     answer, ask, says = ANSWERS[case]
     server.answers.append(gzipped(answer))
     found = read(server, ask)
@@ -155,10 +146,8 @@ def test_a_reply_that_is_too_long_does_not_fill_the_memory(server: Scripted, cas
 
 
 @pytest.mark.parametrize("code", [200, 500])
-def test_an_error_page_without_end_is_read_at_its_beginning_only(
-    server: Scripted, code: int
-) -> None:
-    def endless(answer: Answer) -> bool:
+def test_an_error_page_without_end_is_read_at_its_beginning_only(server, code):
+    def endless(answer):
         answer.connection.sendall(
             http(code, b"", Content_Length="", Content_Type="text/html")
             + b"<html><title>Busy</title>"
@@ -175,8 +164,8 @@ def test_an_error_page_without_end_is_read_at_its_beginning_only(
                 ask()
 
 
-def test_a_length_of_a_chunk_without_end_is_not_read_on(server: Scripted) -> None:
-    def endless(answer: Answer) -> bool:
+def test_a_length_of_a_chunk_without_end_is_not_read_on(server):
+    def endless(answer):
         head = http(200, b"", Content_Length="", Transfer_Encoding="chunked")
         answer.connection.sendall(head)
         while not answer.stop.is_set():
@@ -192,20 +181,20 @@ def test_a_length_of_a_chunk_without_end_is_not_read_on(server: Scripted) -> Non
         project.ping()
 
 
-def jobs(number: int) -> str:
+def jobs(number):
     return (
         "<job><id>1</id><name>j</name><canonical_instance_id>0</canonical_instance_id></job>"
         * number
     )
 
 
-def test_files_that_were_not_asked_for_are_no_answer() -> None:
+def test_files_that_were_not_asked_for_are_no_answer():
     body = inside("query_files", f"<absent_files>{'<file>0</file>' * 3}</absent_files>")
     with pytest.raises(ProtocolError, match="numbers of files that were not asked for"):
         project(body).query_files(["a", "b"])
 
 
-def test_unknown_elements_around_what_was_asked_for_change_nothing() -> None:
+def test_unknown_elements_around_what_was_asked_for_change_nothing():
     junk = "<new>1</new>" * 40_000
     fields = junk + BATCH.replace("<state>", junk + "<state>") + junk + "<njobs>77</njobs>"
     body = inside("query_batch", fields + jobs(1) + junk + jobs(1))
@@ -219,7 +208,7 @@ def test_unknown_elements_around_what_was_asked_for_change_nothing() -> None:
 
 @pytest.mark.parametrize("letter", ["x", "é", "&lt;", "<", "]]>"])
 @pytest.mark.parametrize("chunk", [4099, 65536, 10 * MB])
-def test_of_a_long_stderr_both_ends_are_kept_and_a_line_says_so(letter: str, chunk: int) -> None:
+def test_of_a_long_stderr_both_ends_are_kept_and_a_line_says_so(letter, chunk):
     size = 3 * MB
     text = f"the beginning\n{letter * (size // len(letter.encode()))}\nthe end\n"
     body = inside("query_completed_job", STDERR + f"<![CDATA[{text}]]>" + END)
@@ -236,7 +225,7 @@ def test_of_a_long_stderr_both_ends_are_kept_and_a_line_says_so(letter: str, chu
 
 @pytest.mark.parametrize("more", [-1, 0, 1])
 @pytest.mark.parametrize("chunk", [997, 65536, 10 * MB])
-def test_a_text_is_cut_by_its_length_alone(more: int, chunk: int) -> None:
+def test_a_text_is_cut_by_its_length_alone(more, chunk):
     text = b"y" * (2 * MAX_TEXT_PART + more)
     body = b"<error_msg>" + text + b"</error_msg><a>"
     repair = Repair()
@@ -253,9 +242,7 @@ def test_a_text_is_cut_by_its_length_alone(more: int, chunk: int) -> None:
     st.lists(st.sampled_from([b"x" * 9000, "é€".encode() * 900, b"&", b"<", b"</stderr", b"]]>"])),
     st.integers(50, 700),
 )
-def test_a_long_text_does_not_depend_on_where_the_bytes_are_cut(
-    pieces: list[bytes], times: int
-) -> None:
+def test_a_long_text_does_not_depend_on_where_the_bytes_are_cut(pieces, times):
     body = b"<stderr_out>" + b"".join(pieces) * times + b"</stderr_out><success/>"
     body = body[: 4 * MB]
     whole, parts = Repair(), Repair()
@@ -269,7 +256,7 @@ def test_a_long_text_does_not_depend_on_where_the_bytes_are_cut(
 
 
 @pytest.mark.parametrize("encoding", ["br", "deflate", "gzip, gzip", "zstd", "x"])
-def test_an_encoding_that_was_not_asked_for_is_refused(server: Scripted, encoding: str) -> None:
+def test_an_encoding_that_was_not_asked_for_is_refused(server, encoding):
     server.answers.append(ok(Content_Encoding=encoding))
     options = ClientOptions(retry_total=20)
     with (
@@ -282,9 +269,7 @@ def test_an_encoding_that_was_not_asked_for_is_refused(server: Scripted, encodin
 
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "br"])
 @pytest.mark.parametrize("code", [200, 404])
-def test_an_output_that_is_compressed_unasked_is_refused(
-    server: Scripted, encoding: str, code: int
-) -> None:
+def test_an_output_that_is_compressed_unasked_is_refused(server, encoding, code):
     bomb = zlib.compressobj(9, wbits=31)
     data = bomb.compress(b"\0" * 30 * MB) + bomb.flush()
     disposition = "attachment; filename=job_0_r1_0"
@@ -300,7 +285,7 @@ def test_an_output_that_is_compressed_unasked_is_refused(
     assert len(server.requests) == 1
 
 
-def test_a_page_of_an_unknown_status_is_not_unpacked(server: Scripted) -> None:
+def test_a_page_of_an_unknown_status_is_not_unpacked(server):
     server.answers.append(status(503, b"\x1f\x8b", Content_Encoding="gzip, gzip, gzip"))
     options = ClientOptions(retry_total=0)
     with (

@@ -3,10 +3,7 @@
 For the browser their page and the project are then one site (DNS rebinding).
 """
 
-from __future__ import annotations
-
 import socket
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -20,29 +17,23 @@ from boinc_gahp.localproject.server.addresses import names_of
 from boinc_gahp.localproject.server.application import make_app
 from tests.localproject.visitor import Visitor
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from flask.testing import FlaskClient
-
 THEIRS = ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "192.0.2.7", "", "[")
 OURS = ("127.0.0.1", "localhost", "LOCALHOST.", "[::1]", "127.0.0.2")
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, php=STOCK) as project:
         stage_file(project.core, b"secret input", "in.dat")
         yield project
 
 
 @pytest.fixture(scope="module")
-def client(project: LocalProject) -> FlaskClient:
+def client(project):
     return make_app(project.core).test_client()
 
 
-def _answers(project: LocalProject, host: str) -> dict[str, tuple[int, str]]:
+def _answers(project, host):
     """What a page, an RPC, a file and errors answer who asks under a name.
 
     A browser would have the page's cookie for another name only if it had opened the page there.
@@ -72,7 +63,7 @@ def _answers(project: LocalProject, host: str) -> dict[str, tuple[int, str]]:
     return found
 
 
-def test_nothing_is_answered_under_another_name(project: LocalProject) -> None:
+def test_nothing_is_answered_under_another_name(project):
     for host in THEIRS:
         for what, (status, text) in _answers(project, host).items():
             assert status in (400, 421), (host, what, text)
@@ -82,7 +73,7 @@ def test_nothing_is_answered_under_another_name(project: LocalProject) -> None:
                 assert "--name NAME" in text, (host, what)
 
 
-def test_all_is_answered_under_names_of_this_machine(project: LocalProject) -> None:
+def test_all_is_answered_under_names_of_this_machine(project):
     for host in OURS:
         answers = _answers(project, host)
         assert {status for status, _ in answers.values()} <= {200, 404}, host
@@ -91,9 +82,7 @@ def test_all_is_answered_under_names_of_this_machine(project: LocalProject) -> N
 
 @example(host="[")
 @given(host=st.text(st.characters(min_codepoint=33, max_codepoint=255), min_size=1))
-def test_no_header_at_all_is_taken_for_a_name_of_this_machine(
-    client: FlaskClient, host: str
-) -> None:
+def test_no_header_at_all_is_taken_for_a_name_of_this_machine(client, host):
     # A client with cookies refuses some hosts itself.
     plain = client.application.test_client(use_cookies=False)
     answer = plain.get("/test/get_project_config.php", headers={"Host": host})
@@ -101,17 +90,17 @@ def test_no_header_at_all_is_taken_for_a_name_of_this_machine(
 
 
 @given(name=st.from_regex(r"[a-z0-9.\-\[\]:]{1,40}", fullmatch=True))
-def test_a_name_below_another_domain_is_never_ours(name: str) -> None:
+def test_a_name_below_another_domain_is_never_ours(name):
     assert f"{name}.evil.example" not in names_of("127.0.0.1", ["grid.example"])
 
 
-def test_a_name_that_the_admin_gives_is_answered(tmp_path: Path) -> None:
+def test_a_name_that_the_admin_gives_is_answered(tmp_path):
     with LocalProject(tmp_path, hosts=0, names=["Grid.Example"]) as project:
         assert _answers(project, "grid.example")["submit_rpc_handler.php"][0] == 200
         assert _answers(project, "evil.example")["submit_rpc_handler.php"][0] == 421
 
 
-def test_a_project_for_others_is_asked_by_its_addresses_and_its_own_name() -> None:
+def test_a_project_for_others_is_asked_by_its_addresses_and_its_own_name():
     names = names_of("0.0.0.0", ["grid.example"])
     for name in ("192.0.2.7", "2001:db8::1", "127.0.0.1", socket.gethostname(), "grid.example."):
         assert name in names, name

@@ -3,14 +3,11 @@
 SQLite and a project's database hold 63 bits and a sign; a point in time has a year of four digits.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -22,9 +19,6 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 BATCH = {
@@ -62,12 +56,12 @@ COMPLETED = {
 INSTANCE = {"id": "3", "name": "j_0", "state": "Completed"}
 
 
-def elements(fields: dict[str, str]) -> str:
+def elements(fields):
     return "".join(f"<{name}>{value}</{name}>\n" for name, value in fields.items())
 
 
 #: By what they are in: the fields, the reply around them, and the question.
-REPLIES: dict[str, tuple[dict[str, str], str, str, Callable[[WebRpcs], object]]] = {
+REPLIES = {
     "batch": (BATCH, "query_batches", "<batch>{}</batch>", lambda each: each.query_batches()),
     "job": (
         JOB,
@@ -131,7 +125,7 @@ TIMES = {"create_time", "expire_time", "est_completion_time", "completion_time",
 NEGATIVE = ["-1", "-1e9"]
 
 
-def is_float(text: str) -> bool:
+def is_float(text):
     try:
         float(text)
     except ValueError:
@@ -139,18 +133,18 @@ def is_float(text: str) -> bool:
     return True
 
 
-def reply(kind: str, **changed: str) -> bytes:
+def reply(kind, **changed):
     fields, rpc, frame, _ = REPLIES[kind]
     return inside(rpc, frame.format(elements(fields | changed)))
 
 
 @pytest.mark.parametrize("kind", REPLIES)
-def test_the_replies_of_these_tests_are_good_otherwise(kind: str) -> None:
+def test_the_replies_of_these_tests_are_good_otherwise(kind):
     REPLIES[kind][3](project(reply(kind)))
 
 
 @pytest.mark.parametrize(("kind", "field"), NUMBERS)
-def test_a_number_that_nothing_can_hold_is_an_error_that_quotes_it(kind: str, field: str) -> None:
+def test_a_number_that_nothing_can_hold_is_an_error_that_quotes_it(kind, field):
     bad = [*BAD, *NEGATIVE, "253402300800"] if field in TIMES else BAD
     for value in bad:
         if field == "server_time" and not (is_float(value) and len(value) < 256):
@@ -183,12 +177,12 @@ LONG = "x" * 1000
         ),
     ],
 )
-def test_a_name_of_a_kilobyte_is_an_error(body: bytes, ask: Callable[[WebRpcs], object]) -> None:
+def test_a_name_of_a_kilobyte_is_an_error(body, ask):
     with pytest.raises(ProtocolError, match="has 1,000 characters: at most 255 are expected"):
         ask(project(body))
 
 
-def test_a_number_beyond_bounds_is_not_asked_for_again() -> None:
+def test_a_number_beyond_bounds_is_not_asked_for_again():
     with Scripted() as server:
         server.answers.append(ok(reply("job", exit_status=str(2**63))))
         options = ClientOptions(retry_total=60)
@@ -202,7 +196,7 @@ def test_a_number_beyond_bounds_is_not_asked_for_again() -> None:
 
 @pytest.mark.processes
 @pytest.mark.parametrize("value", ["inf", "-5", "1e300"])
-def test_a_list_of_batches_says_what_the_project_sent(tmp_path: Path, value: str) -> None:
+def test_a_list_of_batches_says_what_the_project_sent(tmp_path, value):
     with Scripted() as server:
         server.answers.append(ok(reply("batch", expire_time=value)))
         settings = tmp_path / "boinc_gahp.toml"
@@ -227,7 +221,7 @@ def test_a_list_of_batches_says_what_the_project_sent(tmp_path: Path, value: str
 
 
 @given(st.one_of(st.text("0123456789+-.eE_ infa", max_size=45), st.integers().map(str), st.text()))
-def test_whatever_is_read_as_a_number_is_one_or_an_error(found: str) -> None:
+def test_whatever_is_read_as_a_number_is_one_or_an_error(found):
     for read, least, most in (
         (_results.whole, -(2**63), 2**63 - 1),
         (_results.number, -1e12, 1e12),

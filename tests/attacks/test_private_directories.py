@@ -4,8 +4,6 @@ Where two users are needed, the tests run as root, who can be both; each kind of
 seen by whoever runs them.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -13,7 +11,6 @@ import sys
 import tempfile
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -29,9 +26,6 @@ from boinc_gahp.submit.digests import Digests
 from tests.daemon.process import Daemon
 from tests.documents.examples import examples
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 #: Users who need not exist.
 ALICE, BOB = 54320, 54321
 COMMAND = Path(sys.executable).with_name("boinc_gahp")
@@ -44,7 +38,7 @@ needs_root = pytest.mark.skipif(
 
 
 @pytest.fixture
-def node() -> Iterator[Path]:
+def node():
     """A directory that every user can go into, with alice's home in it."""
     node = Path(tempfile.mkdtemp(prefix="boinc_gahp-node-", dir="/tmp"))
     try:
@@ -56,7 +50,7 @@ def node() -> Iterator[Path]:
         shutil.rmtree(node)
 
 
-def environment(node: Path, directory: str) -> dict[str, str]:
+def environment(node, directory):
     """Return alice's, with a settings file that is root's."""
     (node / "boinc_gahp.toml").write_text(
         f'[project]\nurl = "http://127.0.0.1:9/test/"\nauthenticator_file = "none"\n'
@@ -70,7 +64,7 @@ def environment(node: Path, directory: str) -> dict[str, str]:
     }
 
 
-def check(node: Path, directory: str = "alice") -> str:
+def check(node, directory="alice"):
     """Return what boinc_gahp check tells alice."""
     done = subprocess.run(
         [*become(ALICE), COMMAND, "check"],
@@ -84,7 +78,7 @@ def check(node: Path, directory: str = "alice") -> str:
     return done.stdout
 
 
-def serve(node: Path, directory: str = "alice") -> tuple[bytes, str]:
+def serve(node, directory="alice"):
     """Have a daemon of alice's answer a ping; return the Result Line, and what is on its stderr."""
     command = [*become(ALICE), str(COMMAND)]
     with Daemon(command, environ=environment(node, directory), cwd=node) as daemon:
@@ -95,11 +89,11 @@ def serve(node: Path, directory: str = "alice") -> tuple[bytes, str]:
         return result, daemon.end()[2].decode()
 
 
-def as_user(uid: int, script: str, *arguments: Path) -> None:
+def as_user(uid, script, *arguments):
     subprocess.run([*become(uid), "/bin/sh", "-euc", script, "sh", *arguments], check=True)
 
 
-def become(uid: int) -> list[str]:
+def become(uid):
     """Return what runs a command as another user, who may read all: Python may be in a home."""
     capability = "-all,+dac_read_search"
     return [
@@ -111,7 +105,7 @@ def become(uid: int) -> list[str]:
 @pytest.mark.processes
 @needs_root
 @pytest.mark.parametrize("name", ["boinc_gahp.log", "ledger.sqlite", "manager.lock"])
-def test_destroy_a_file_by_a_state_directory_made_for_its_owner(node: Path, name: str) -> None:
+def test_destroy_a_file_by_a_state_directory_made_for_its_owner(node, name):
     precious = node / "home" / "precious"
     precious.write_text("precious")
     os.chown(precious, ALICE, ALICE)
@@ -137,9 +131,7 @@ def test_destroy_a_file_by_a_state_directory_made_for_its_owner(node: Path, name
 @pytest.mark.processes
 @needs_root
 @pytest.mark.parametrize("mode", [0o1777, 0o777])
-def test_have_state_written_elsewhere_by_a_link_for_the_state_directory(
-    node: Path, mode: int
-) -> None:
+def test_have_state_written_elsewhere_by_a_link_for_the_state_directory(node, mode):
     (node / "shared").mkdir()
     (node / "shared").chmod(mode)
     as_user(BOB, 'ln -s "$2" "$1/alice"', node / "shared", node / "home")
@@ -152,7 +144,7 @@ def test_have_state_written_elsewhere_by_a_link_for_the_state_directory(
 
 @pytest.mark.processes
 @needs_root
-def test_keep_users_from_directories_that_an_admin_made_by_the_recipe(node: Path) -> None:
+def test_keep_users_from_directories_that_an_admin_made_by_the_recipe(node):
     [recipe] = [
         each.text
         for each in examples("docs/htcondor-admins.rst")
@@ -178,9 +170,7 @@ def test_keep_users_from_directories_that_an_admin_made_by_the_recipe(node: Path
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o757])
-def test_put_files_into_a_state_directory_that_everyone_can_write(
-    mode: int, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_put_files_into_a_state_directory_that_everyone_can_write(mode, tmp_path, capfd, caplog):
     state = tmp_path / "state"
     state.mkdir()
     state.chmod(mode)
@@ -214,9 +204,7 @@ def test_put_files_into_a_state_directory_that_everyone_can_write(
         *("delivered.sqlite", "digests.sqlite"),
     ],
 )
-def test_have_a_file_written_by_a_link_in_a_state_directory(
-    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_have_a_file_written_by_a_link_in_a_state_directory(name, tmp_path, capfd, caplog):
     state = tmp_path / "state"
     state.mkdir()
     precious = tmp_path / "precious"
@@ -249,9 +237,7 @@ def test_have_a_file_written_by_a_link_in_a_state_directory(
     assert planted.is_symlink()
 
 
-def test_have_the_log_appended_to_another_file_by_a_hard_link(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_have_the_log_appended_to_another_file_by_a_hard_link(tmp_path, capfd):
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o1777)
@@ -268,15 +254,15 @@ def test_have_the_log_appended_to_another_file_by_a_hard_link(
         logs.stop()
 
 
-def test_keep_a_users_own_links_from_being_followed(tmp_path: Path) -> None:
+def test_keep_a_users_own_links_from_being_followed(tmp_path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "state").symlink_to(tmp_path / "disk")
     make_private_directory(tmp_path / "state" / "boinc_gahp")
     assert (tmp_path / "disk" / "boinc_gahp").stat().st_mode & 0o777 == 0o700
 
 
-def test_a_group_of_the_users_own_is_nobody_else() -> None:
-    def status(mode: int, uid: int, gid: int) -> os.stat_result:
+def test_a_group_of_the_users_own_is_nobody_else():
+    def status(mode, uid, gid):
         return os.stat_result((mode, 1, 1, 1, uid, gid, 0, 0, 0, 0))
 
     assert who_else_can_write(status(0o755, 1, 1)) is None
@@ -293,7 +279,7 @@ SETTINGS = '[project]\nurl = "https://boinc.example.edu/test/"\n'
 
 
 @pytest.fixture
-def users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def users_file(tmp_path, monkeypatch):
     """The settings file that is looked for in the user's directory, with the site's beside it."""
     for kind in ("HOME", "DIRS"):
         monkeypatch.setenv(f"XDG_CONFIG_{kind}", str(tmp_path / kind.lower()))
@@ -305,7 +291,7 @@ def users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @needs_root
-def test_lead_jobs_elsewhere_by_a_settings_file_in_the_users_directory(users_file: Path) -> None:
+def test_lead_jobs_elsewhere_by_a_settings_file_in_the_users_directory(users_file):
     os.chown(users_file, BOB, -1)
     told = rf"{users_file} belongs to user {BOB}, so it is not read: move it away, or name it with"
     with pytest.raises(ConfigError, match=told):
@@ -314,16 +300,14 @@ def test_lead_jobs_elsewhere_by_a_settings_file_in_the_users_directory(users_fil
 
 @needs_root
 @pytest.mark.parametrize("how", ["--config", "BOINC_GAHP_CONFIG", "site"])
-def test_a_settings_file_that_was_named_is_read_with_a_warning_of_who_can_write_it(
-    how: str, users_file: Path
-) -> None:
+def test_a_settings_file_that_was_named_is_read_with_a_warning_of_who_can_write_it(how, users_file):
     users_file.unlink()
     sites = users_file.parents[2] / "dirs" / "boinc_gahp" / "boinc_gahp.toml"
     named = sites if how == "site" else users_file.with_name("mine.toml")
     named.write_text(SETTINGS)
     environment = {"BOINC_GAHP_CONFIG": str(named)} if how == "BOINC_GAHP_CONFIG" else {}
 
-    def problems() -> tuple[str, ...]:
+    def problems():
         return layers.load(str(named) if how == "--config" else None, environment).problems
 
     os.chown(named, BOB, -1)

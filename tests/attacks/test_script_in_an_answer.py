@@ -1,12 +1,9 @@
 """An attacker wants a script of theirs to run as the local project's page, in a user's browser."""
 
-from __future__ import annotations
-
 import html
 import os
 import re
 import socket
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -16,11 +13,6 @@ from hypothesis import given, settings, strategies as st
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.application import make_app
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from flask.testing import FlaskClient
 
 SCRIPT = "<script>alert(1)</script>"
 #: The same for a browser that shows XML.
@@ -47,17 +39,17 @@ ADDRESSES = (
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, php=STOCK) as project:
         yield project
 
 
 @pytest.fixture(scope="module")
-def client(project: LocalProject) -> FlaskClient:
+def client(project):
     return make_app(project.core).test_client()
 
 
-def _guarded(headers: requests.structures.CaseInsensitiveDict[str], what: str) -> None:
+def _guarded(headers, what):
     policy = headers.get("Content-Security-Policy", "")
     assert "default-src 'none'" in policy or "default-src 'self'" in policy, what
     assert "frame-ancestors 'none'" in policy, what
@@ -74,9 +66,7 @@ def _guarded(headers: requests.structures.CaseInsensitiveDict[str], what: str) -
     ],
     ids=["result", "workunit"],
 )
-def test_what_an_address_holds_comes_back_as_text(
-    project: LocalProject, asked: dict[str, str]
-) -> None:
+def test_what_an_address_holds_comes_back_as_text(project, asked):
     answer = requests.get(
         project.url + "get_output.php", params={**asked, "auth_str": "x"}, timeout=20
     )
@@ -89,7 +79,7 @@ def test_what_an_address_holds_comes_back_as_text(
 
 @settings(max_examples=int(os.environ.get("EXAMPLES", "50")))
 @given(name=st.text(st.characters(codec="utf-8"), min_size=1) | st.text("<>&\"'x/ ", min_size=1))
-def test_no_name_at_all_comes_back_as_html(client: FlaskClient, name: str) -> None:
+def test_no_name_at_all_comes_back_as_html(client, name):
     for kind, key in (("result_file", "result_name"), ("workunit_file", "wu_name")):
         asked = {"cmd": kind, "auth_str": "x", "file_num": "0", key: name}
         answer = client.get("/test/get_output.php", query_string=asked)
@@ -102,9 +92,7 @@ def test_no_name_at_all_comes_back_as_html(client: FlaskClient, name: str) -> No
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "PUT", "OPTIONS"])
-def test_every_answer_forbids_scripts_frames_and_guesses_at_its_type(
-    project: LocalProject, method: str
-) -> None:
+def test_every_answer_forbids_scripts_frames_and_guesses_at_its_type(project, method):
     with requests.Session() as session:
         for path in ADDRESSES:
             answer = session.request(
@@ -113,7 +101,7 @@ def test_every_answer_forbids_scripts_frames_and_guesses_at_its_type(
             _guarded(answer.headers, f"{method} {path}: {answer.status_code}")
 
 
-def test_a_form_that_another_site_sends_to_an_rpc_runs_nothing(project: LocalProject) -> None:
+def test_a_form_that_another_site_sends_to_an_rpc_runs_nothing(project):
     for request in (IN_XML, f"<create_batch><app_name>{quote(IN_XML)}</app_name></create_batch>"):
         answer = requests.post(
             project.url + "submit_rpc_handler.php", data={"request": request}, timeout=20
@@ -136,9 +124,7 @@ def test_a_form_that_another_site_sends_to_an_rpc_runs_nothing(project: LocalPro
     ],
     ids=["header", "method", "length", "digits", "encoding", "address", "too long", "chunk"],
 )
-def test_an_answer_to_what_is_no_request_forbids_scripts_too(
-    project: LocalProject, sent: bytes
-) -> None:
+def test_an_answer_to_what_is_no_request_forbids_scripts_too(project, sent):
     at = urlsplit(project.url)
     with socket.create_connection((at.hostname or "", at.port or 0), timeout=20) as connection:
         connection.sendall(sent)
@@ -148,7 +134,7 @@ def test_an_answer_to_what_is_no_request_forbids_scripts_too(
     _guarded(requests.structures.CaseInsensitiveDict(fields), head)
 
 
-def _head(connection: socket.socket) -> str:
+def _head(connection):
     got = b""
     while b"\r\n\r\n" not in got and (data := connection.recv(65536)):
         got += data

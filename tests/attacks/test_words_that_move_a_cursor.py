@@ -1,12 +1,9 @@
 """A project wants its words to do more to a terminal, an editor or a log than to be read."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -19,11 +16,6 @@ from tests.daemon.gridmanager import Gridmanager
 from tests.daemon.process import Daemon
 from tests.faultproxy import FaultProxy
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.faultproxy import Fault
-
 pytestmark = pytest.mark.processes
 
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
@@ -33,16 +25,16 @@ ODD = "\x1b[31m \x1b]52;c;eA==\x07 \x9b2J \u202eexe.txt \u2066 \u200b \u2028 \r 
 ODD_IN_XML = "\x9b2J \u202eexe.txt \u2066 \u200b \u2028 \x7f"
 
 
-def refusal(text: str, rpc: str = "query_batch2") -> Fault:
+def refusal(text, rpc="query_batch2"):
     reply = f"<{rpc}><error><error_num>-1</error_num><error_msg>{text}</error_msg></error></{rpc}>"
     return faultproxy.body(reply.encode())
 
 
-def page(text: str) -> Fault:
+def page(text):
     return faultproxy.body(f"<html><title>{text}</title><body>{text}</body></html>".encode())
 
 
-def statuses(status: str) -> Fault:
+def statuses(status):
     return faultproxy.body(
         "<query_batch2><server_time>1795261323.5</server_time><batch_size>2</batch_size>"
         f"<job><job_name>b#1.0</job_name><status>{status}</status></job>"
@@ -52,13 +44,13 @@ def statuses(status: str) -> Fault:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
         yield project
 
 
 @pytest.fixture
-def environ(project: LocalProject, tmp_path: Path) -> Iterator[tuple[FaultProxy, dict[str, str]]]:
+def environ(project, tmp_path):
     with FaultProxy(project.url) as proxy:
         settings = tmp_path / ".config" / "boinc_gahp" / "boinc_gahp.toml"
         settings.parent.mkdir(parents=True)
@@ -70,14 +62,12 @@ def environ(project: LocalProject, tmp_path: Path) -> Iterator[tuple[FaultProxy,
         yield proxy, {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 
 
-def check(text: str) -> None:
+def check(text):
     """Lines of printable characters, and nothing else."""
     assert [line for line in text.split("\n") if not line.isprintable()] == []
 
 
-def test_result_lines_and_the_log_have_what_can_be_seen_alone(
-    environ: tuple[FaultProxy, dict[str, str]], tmp_path: Path
-) -> None:
+def test_result_lines_and_the_log_have_what_can_be_seen_alone(environ, tmp_path):
     proxy, environment = environ
     faults = {
         "refusal": refusal(ODD),
@@ -106,9 +96,7 @@ def test_result_lines_and_the_log_have_what_can_be_seen_alone(
     check(log.read_text())
 
 
-def test_a_job_of_another_batch_is_left_out_of_a_query_and_that_is_reported_once(
-    environ: tuple[FaultProxy, dict[str, str]], tmp_path: Path
-) -> None:
+def test_a_job_of_another_batch_is_left_out_of_a_query_and_that_is_reported_once(environ, tmp_path):
     proxy, environment = environ
     proxy.fail("query_batch2", statuses("DONE"), times=None)
     with Daemon([COMMAND], environ=environment, cwd=Path("/")) as daemon:
@@ -123,9 +111,7 @@ def test_a_job_of_another_batch_is_left_out_of_a_query_and_that_is_reported_once
 
 
 @pytest.mark.parametrize("options", [["--json"], []], ids=["json", "text"])
-def test_batch_prints_what_can_be_seen_alone(
-    environ: tuple[FaultProxy, dict[str, str]], options: list[str]
-) -> None:
+def test_batch_prints_what_can_be_seen_alone(environ, options):
     proxy, environment = environ
     name = f"batch {ODD_IN_XML}"
     listed = (
@@ -155,7 +141,7 @@ def test_batch_prints_what_can_be_seen_alone(
 
 
 @given(st.text())
-def test_a_text_is_printable_and_one_that_was_is_as_it_was(text: str) -> None:
+def test_a_text_is_printable_and_one_that_was_is_as_it_was(text):
     assert visible(text).isprintable()
     assert visible(visible(text)) == visible(text)
     if text.isprintable():

@@ -1,9 +1,5 @@
 """The project wants to hold a worker, or all of them, with outputs that come a byte at a time."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
-
 import pytest
 
 from boinc_gahp.errors import TransportError
@@ -13,32 +9,28 @@ from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc import scripted
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http
 
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Iterator
-
 DISPOSITION = "attachment; filename=job_0_r1_0"
 
 
 @pytest.fixture
-def server() -> Iterator[Scripted]:
+def server():
     with Scripted() as found:
         yield found
 
 
-def file(size: int) -> bytes:
+def file(size):
     return http(
         200, b"x" * size, Content_Type="application/octet-stream", Content_Disposition=DISPOSITION
     )
 
 
-def rate(bytes_per_second: float, span: float = 0.5) -> ClientOptions:
+def rate(bytes_per_second, span=0.5):
     return ClientOptions(
         read_timeout=60, retry_total=0, output_rate=bytes_per_second, rate_span=span
     )
 
 
-def fetched(server: Scripted, options: ClientOptions) -> bytes:
+def fetched(server, options):
     with (
         WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
         project.result_file("job_0", 0) as stream,
@@ -47,11 +39,11 @@ def fetched(server: Scripted, options: ClientOptions) -> bytes:
 
 
 @pytest.mark.parametrize("where", ["body", "headers"])
-def test_an_output_that_drips_is_given_up(server: Scripted, where: str) -> None:
+def test_an_output_that_drips_is_given_up(server, where):
     data = file(1_000_000)
     head = len(data) - 1_000_000
 
-    def drip(answer: scripted.Answer) -> bool:
+    def drip(answer):
         if where == "body":
             answer.connection.sendall(data[:head])
         return scripted.drip(data[head if where == "body" else 0 :], 0.01)(answer)
@@ -63,15 +55,13 @@ def test_an_output_that_drips_is_given_up(server: Scripted, where: str) -> None:
     assert not caught.value.permanent
 
 
-def test_an_output_that_stands_still_half_way_is_given_up_before_the_read_timeout(
-    server: Scripted,
-) -> None:
+def test_an_output_that_stands_still_half_way_is_given_up_before_the_read_timeout(server):
     server.answers.append(scripted.hang(file(200_000)[:-100_000]))
     with pytest.raises(TransportError, match="fewer than 1,000,000 bytes a second"):
         fetched(server, rate(1_000_000))
 
 
-def test_an_output_may_be_slow_in_coming_where_any_rate_will_do(server: Scripted) -> None:
+def test_an_output_may_be_slow_in_coming_where_any_rate_will_do(server):
     server.answers.append(scripted.drip(file(20), 0.01))
     assert fetched(server, rate(0, span=0.2)) == b"x" * 20
 
@@ -83,18 +73,18 @@ class Pieces:
         now: the time, which passes only while something is waited for.
     """
 
-    def __init__(self, *pieces: tuple[float, int]) -> None:
+    def __init__(self, *pieces):
         self.now = 0.0
         self._pieces = iter(pieces)
         self._timeout = 0.0
 
-    def gettimeout(self) -> float:
+    def gettimeout(self):
         return self._timeout
 
-    def settimeout(self, seconds: float) -> None:
+    def settimeout(self, seconds):
         self._timeout = seconds
 
-    def readinto(self, _buffer: memoryview) -> int:
+    def readinto(self, _buffer):
         seconds, nbytes = next(self._pieces)
         self.now += min(seconds, self._timeout)
         if seconds > self._timeout:
@@ -102,13 +92,13 @@ class Pieces:
         return nbytes
 
 
-def reader(pieces: Pieces) -> _limits._TimedReader:
+def reader(pieces):
     """Return what reads them, if at least 100 bytes come in each 10 s."""
     of_output = _limits.TimeLimits(60.0, rate=10.0, rate_span=10.0, clock=lambda: pieces.now)
-    return _limits._TimedReader(cast("socket.socket", pieces), pieces, of_output)
+    return _limits._TimedReader(pieces, pieces, of_output)
 
 
-def test_the_time_until_an_output_begins_does_not_count() -> None:
+def test_the_time_until_an_output_begins_does_not_count():
     found = reader(Pieces((50.0, 10), (9.0, 50), (0.5, 50)))
     assert [found.readinto(bytearray()) for _ in range(3)] == [10, 50, 50]
     found = reader(Pieces((50.0, 10), (9.0, 50), (2.0, 50)))
@@ -117,7 +107,7 @@ def test_the_time_until_an_output_begins_does_not_count() -> None:
         found.readinto(bytearray())
 
 
-def test_a_slow_reader_does_not_count() -> None:
+def test_a_slow_reader_does_not_count():
     pieces = Pieces(*[(1.0, 10)] * 50)
     found = reader(pieces)
     for _ in range(50):
@@ -125,7 +115,7 @@ def test_a_slow_reader_does_not_count() -> None:
         pieces.now += 100.0  # a slow disk
 
 
-def test_replies_have_their_own_limit(server: Scripted) -> None:
+def test_replies_have_their_own_limit(server):
     server.answers.append(scripted.drip(http(200, scripted.PONG), 0.01))
     with WebRpcs(server.url, AUTHENTICATOR, options=rate(1_000_000)) as project:
         project.ping()

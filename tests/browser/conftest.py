@@ -1,13 +1,10 @@
 """Debian's Chromium without a screen, and a project whose jobs end when a test lets them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from selenium import webdriver
@@ -18,9 +15,6 @@ from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.localproject.visitor import made_batch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CHROMIUM = Path("/usr/bin/chromium")
 DRIVER = Path("/usr/bin/chromedriver")
@@ -47,20 +41,19 @@ class Browser:
         downloads: where files are saved.
     """
 
-    def __init__(self, driver: webdriver.Chrome, downloads: Path) -> None:
+    def __init__(self, driver, downloads):
         self.driver = driver
         self.downloads = downloads
 
-    def command(self, name: str, **arguments: object) -> dict[str, Any]:
+    def command(self, name, **arguments):
         """Use the DevTools protocol."""
-        answer: dict[str, Any] = self.driver.execute_cdp_cmd(name, arguments)
-        return answer
+        return self.driver.execute_cdp_cmd(name, arguments)
 
-    def script(self, text: str) -> Any:
+    def script(self, text):
         """Return the value of an expression."""
         return self.driver.execute_script(f"return {text}")
 
-    def resize(self, size: tuple[int, int]) -> None:
+    def resize(self, size):
         """Be a window or a phone of that size."""
         width, height = size
         self.command(
@@ -73,10 +66,10 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "light"}
         self.command("Emulation.setEmulatedMedia", features=[scheme])
 
-    def complaints(self) -> list[str]:
+    def complaints(self):
         """Return what the console has said, and requests that were not for this machine."""
-        said = [entry["message"] for entry in self.driver.get_log("browser")]  # type: ignore[no-untyped-call]
-        for entry in self.driver.get_log("performance"):  # type: ignore[no-untyped-call]
+        said = [entry["message"] for entry in self.driver.get_log("browser")]
+        for entry in self.driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]
             if message["method"] == "Network.requestWillBeSent":
                 url = message["params"]["request"]["url"]
@@ -86,7 +79,7 @@ class Browser:
 
 
 @pytest.fixture(scope="module")
-def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def chrome(tmp_path_factory):
     """A browser; it ends with the module, for tests in others count this process's children."""
     missing = [str(path) for path in (CHROMIUM, DRIVER) if not path.exists()]
     if missing and os.environ.get("CI") == "true":
@@ -126,7 +119,7 @@ def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def browser(chrome: Browser) -> Iterator[Browser]:
+def browser(chrome):
     """The browser, a window on a desk, without cookies; it must have nothing to complain of."""
     chrome.driver.get("about:blank")
     chrome.driver.delete_all_cookies()
@@ -141,15 +134,15 @@ def browser(chrome: Browser) -> Iterator[Browser]:
 class Gated:
     """A project with an app named gated, and the gates that its jobs wait for."""
 
-    def __init__(self, project: LocalProject, gates: Path) -> None:
+    def __init__(self, project, gates):
         self.project = project
         self._gates = gates
 
-    def open(self, gate: str) -> None:
+    def open(self, gate):
         """Let the jobs go on that wait for ``gate``."""
         (self._gates / gate).touch()
 
-    def submit(self, name: str, gate: str, jobs: int = 1) -> int:
+    def submit(self, name, gate, jobs=1):
         """Make a batch whose jobs wait for ``gate``; return its id."""
         core = self.project.core
         file = stage_file(core, b"said once\n", "data.txt")
@@ -159,7 +152,7 @@ class Gated:
 
 
 @pytest.fixture(scope="module")
-def gated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gated]:
+def gated(tmp_path_factory):
     base = tmp_path_factory.mktemp("gated")
     gates = base / "gates"
     gates.mkdir()

@@ -1,11 +1,8 @@
 """What a page of another site tries with a user's browser, which has opened the project's page."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 import threading
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
@@ -17,12 +14,6 @@ from boinc_gahp.localproject.project import LocalProject
 from tests.helpers import wait_for
 from tests.localproject.visitor import made_batch
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.browser.conftest import Browser
-
 #: As a page of the project's, it would read a batch of the user's.
 _STEAL = """
 document.title = 'it runs';
@@ -33,25 +24,25 @@ fetch('/test/batches/{batch}').then(answer => answer.text()).then(page => {
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[LocalProject]:
+def project(tmp_path):
     with LocalProject(tmp_path / "p", hosts=0, php=STOCK) as project:
         yield project
 
 
 @pytest.fixture
-def batch(project: LocalProject) -> int:
+def batch(project):
     """A batch of the submitter's."""
     file = stage_file(project.core, b"x", "x.dat")
     return made_batch(project.core, "wanted", [NewJob(name="job", files=(file,))])
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         """Say nothing."""
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+def elsewhere(tmp_path):
     """Another site: where its pages lie, and its address."""
     pages = tmp_path / "elsewhere"
     pages.mkdir()
@@ -66,12 +57,12 @@ def elsewhere(tmp_path: Path) -> Iterator[tuple[Path, str]]:
             thread.join()
 
 
-def _open(browser: Browser, project: LocalProject) -> None:
+def _open(browser, project):
     browser.driver.get(project.page)
     wait_for(lambda: browser.driver.current_url == project.url, "the front page")
 
 
-def _leads_to(browser: Browser, elsewhere: tuple[Path, str], page: str, address: str) -> None:
+def _leads_to(browser, elsewhere, page, address):
     """Visit a page of the other site, and wait until the browser is where it leads to."""
     pages, at = elsewhere
     (pages / "index.html").write_text(f"<!DOCTYPE html><title>Kittens</title>{page}")
@@ -80,12 +71,12 @@ def _leads_to(browser: Browser, elsewhere: tuple[Path, str], page: str, address:
     wait_for(lambda: _document(browser).startswith(address), f"{address} in the browser")
 
 
-def _document(browser: Browser) -> str:
+def _document(browser):
     root = browser.command("DOM.getDocument")["root"]
     return str(root["documentURL"])
 
 
-def _nothing_ran(browser: Browser, project: LocalProject, batch: int) -> None:
+def _nothing_ran(browser, project, batch):
     """Nothing ran, and the user can still read the batch."""
     title = browser.driver.title
     browser.driver.get(f"{project.url}batches/{batch}")
@@ -103,8 +94,8 @@ def _nothing_ran(browser: Browser, project: LocalProject, batch: int) -> None:
     ids=["result", "workunit"],
 )
 def test_a_link_with_a_script_in_it_reads_nothing_of_the_page(
-    browser: Browser, project: LocalProject, batch: int, elsewhere: tuple[Path, str], query: str
-) -> None:
+    browser, project, batch, elsewhere, query
+):
     _open(browser, project)
     script = quote(f"<script>{_STEAL.replace('{batch}', str(batch))}</script>")
     address = f"{project.url}get_output.php?{query}{script}"
@@ -113,9 +104,7 @@ def test_a_link_with_a_script_in_it_reads_nothing_of_the_page(
     _nothing_ran(browser, project, batch)
 
 
-def test_a_form_sent_to_an_rpc_reads_nothing_of_the_page(
-    browser: Browser, project: LocalProject, batch: int, elsewhere: tuple[Path, str]
-) -> None:
+def test_a_form_sent_to_an_rpc_reads_nothing_of_the_page(browser, project, batch, elsewhere):
     _open(browser, project)
     steal = _STEAL.replace("{batch}", str(batch)).replace("&", "&amp;").replace(">", "&gt;")
     named = f'<x:script xmlns:x="http://www.w3.org/1999/xhtml">{steal}</x:script>'

@@ -1,9 +1,6 @@
 """The project's page in a real browser: it renews itself, and all of it can be seen."""
 
-from __future__ import annotations
-
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pytest
 from selenium.common.exceptions import WebDriverException
@@ -13,33 +10,26 @@ from boinc_gahp.localproject.project import LocalProject
 from tests.browser.conftest import PHONE
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from selenium.webdriver.remote.webelement import WebElement
-
-    from tests.browser.conftest import Browser, Gated
-
 PAGES = ("", "batches/{batch}", "jobs/{job}", "hosts", "programs", "apps", "nosuch")
 
 
 class Person:
     """Somebody at the browser."""
 
-    def __init__(self, browser: Browser, project: LocalProject) -> None:
+    def __init__(self, browser, project):
         self.browser = browser
         self.project = project
 
-    def go(self, path: str = "") -> None:
+    def go(self, path=""):
         self.browser.driver.get(self.project.url + path)
 
-    def find(self, selector: str) -> WebElement:
+    def find(self, selector):
         return self.browser.driver.find_element("css selector", selector)
 
-    def sees(self, words: str, selector: str = "main") -> None:
+    def sees(self, words, selector="main"):
         """Wait until some words stand on the page."""
 
-        def there() -> bool:
+        def there():
             # Between two pages there is nothing to find, or it is gone already.
             with suppress(WebDriverException):
                 return words in " ".join(self.find(selector).text.split())
@@ -47,14 +37,14 @@ class Person:
 
         wait_for(there, f"{words!r} on the page")
 
-    def value(self, expression: str) -> str:
+    def value(self, expression):
         """Return what a script finds on the page."""
         return str(self.browser.script(expression))
 
-    def click(self, selector: str) -> None:
+    def click(self, selector):
         """Click on something; what is found may be renewed before it is clicked on."""
 
-        def clicked() -> bool:
+        def clicked():
             with suppress(WebDriverException):
                 self.find(selector).click()
                 return True
@@ -62,19 +52,19 @@ class Person:
 
         wait_for(clicked, f"{selector} to click on")
 
-    def open(self) -> None:
+    def open(self):
         self.browser.driver.get(self.project.page)
         self.sees("Batches")
 
 
 @pytest.fixture
-def person(browser: Browser, gated: Gated) -> Person:
+def person(browser, gated):
     person = Person(browser, gated.project)
     person.open()
     return person
 
 
-def test_a_batch_is_watched_and_an_output_is_saved(person: Person, gated: Gated) -> None:
+def test_a_batch_is_watched_and_an_output_is_saved(person, gated):
     batch_id = gated.submit("watched", "first", jobs=2)
     person.go(f"batches/{batch_id}")
     person.sees("2 running")
@@ -91,7 +81,7 @@ def test_a_batch_is_watched_and_an_output_is_saved(person: Person, gated: Gated)
     assert saved.read_bytes() == b"SAID ONCE\n"
 
 
-def test_what_people_do_at_the_page_outlasts_its_renewal(person: Person, gated: Gated) -> None:
+def test_what_people_do_at_the_page_outlasts_its_renewal(person, gated):
     person.go(f"batches/{gated.submit('long', 'second', jobs=8)}")
     person.sees("2 running")
     person.browser.resize((1280, 300))
@@ -106,7 +96,7 @@ def test_what_people_do_at_the_page_outlasts_its_renewal(person: Person, gated: 
     assert person.browser.script("document.querySelector('#find-name').value") == "typed"
 
 
-def test_nothing_is_wider_than_a_phone(person: Person, gated: Gated) -> None:
+def test_nothing_is_wider_than_a_phone(person, gated):
     gate = "bad-third-" + "x" * 90
     batch_id = gated.submit("a-name-of-no-end-" * 6, gate)
     gated.open(gate)
@@ -123,7 +113,7 @@ def test_nothing_is_wider_than_a_phone(person: Person, gated: Gated) -> None:
     person.browser.complaints()  # The console tells of an answer that is an error's.
 
 
-def test_everything_works_without_scripts(person: Person, gated: Gated) -> None:
+def test_everything_works_without_scripts(person, gated):
     person.browser.command("Emulation.setScriptExecutionDisabled", value=True)
     person.go(f"batches/{gated.submit('still', 'fourth')}")
     person.find("#find-name").send_keys("nosuch")
@@ -137,7 +127,7 @@ def test_everything_works_without_scripts(person: Person, gated: Gated) -> None:
     person.sees("1 done")
 
 
-def test_the_keyboard_is_enough_to_reach_a_batch(person: Person, gated: Gated) -> None:
+def test_the_keyboard_is_enough_to_reach_a_batch(person, gated):
     gated.submit("reached", "fifth")
     person.go()
     ActionChains(person.browser.driver).send_keys(Keys.TAB, Keys.ENTER).perform()
@@ -151,9 +141,7 @@ def test_the_keyboard_is_enough_to_reach_a_batch(person: Person, gated: Gated) -
     assert outline == "solid"
 
 
-def test_a_project_that_is_gone_is_noticed_and_its_return_too(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_a_project_that_is_gone_is_noticed_and_its_return_too(browser, tmp_path):
     notice = "document.querySelector('#connection').innerText.trim()"
     with LocalProject(tmp_path / "p", hosts=0) as project:
         person = Person(browser, project)
@@ -171,7 +159,7 @@ def test_a_project_that_is_gone_is_noticed_and_its_return_too(
         person.sees("Hosts")
 
 
-def test_a_page_that_nobody_looks_at_asks_for_nothing(person: Person) -> None:
+def test_a_page_that_nobody_looks_at_asks_for_nothing(person):
     person.go()
     person.browser.script("window.asked = 0")
     person.browser.driver.execute_script(

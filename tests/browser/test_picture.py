@@ -3,13 +3,10 @@
 ``UPDATE_PICTURE=1 .venv/bin/pytest tests/browser/test_picture.py`` takes it.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,9 +19,6 @@ from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.browser.conftest import DESKTOP
 from tests.helpers import wait_for
 from tests.localproject.visitor import made_batch
-
-if TYPE_CHECKING:
-    from tests.browser.conftest import Browser
 
 PICTURE = Path(__file__).parent.parent.parent / "docs" / "images" / "local-project.png"
 _LARGEST = 150_000
@@ -43,14 +37,14 @@ _APPS = ("lattice", "docking", "climate")
 _NEVER = 1000
 
 
-def size(png: bytes) -> tuple[int, int]:
+def size(png):
     """Return width and height of a PNG file."""
     assert png.startswith(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     width, height = struct.unpack(">II", png[16:24])
     return width, height
 
 
-def test_the_picture_is_of_the_page_and_small() -> None:
+def test_the_picture_is_of_the_page_and_small():
     contents = PICTURE.read_bytes()
     assert size(contents) == DESKTOP
     assert len(contents) < _LARGEST
@@ -59,7 +53,7 @@ def test_the_picture_is_of_the_page_and_small() -> None:
 class Scene:
     """A project with batches in every state, and hosts that are at work."""
 
-    def __init__(self, project: LocalProject) -> None:
+    def __init__(self, project):
         self.project = project
         self.file = stage_file(project.core, b"started\n", "start.dat")
         for app in _APPS:
@@ -81,9 +75,7 @@ class Scene:
         self.submit("bob", "climate", "ensemble-2041", 80, 36, hours_ago=0.6)
         self.submit("submitter", "docking", "ligands-18", 120, _NEVER, hours_ago=0.1)
 
-    def submit(
-        self, user_name: str, app_name: str, name: str, jobs: int, first: int, *, hours_ago: float
-    ) -> int:
+    def submit(self, user_name, app_name, name, jobs, first, *, hours_ago):
         """Submit a batch, as if it had been some hours ago; return its id."""
         made = [
             NewJob(
@@ -103,16 +95,14 @@ class Scene:
             create_time=time.time() - hours_ago * 3600,
         )
 
-    def wait(self, what: str, question: str) -> None:
+    def wait(self, what, question):
         """Wait until the answer to a question in SQL is yes."""
         connection = self.project.core.db.connection()
         wait_for(lambda: connection.execute(question).fetchone()[0], what, timeout=60)
 
 
 @pytest.mark.skipif("UPDATE_PICTURE" not in os.environ, reason="UPDATE_PICTURE is not set")
-def test_the_picture_can_be_taken_again(
-    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_picture_can_be_taken_again(browser, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     with LocalProject(tmp_path / "project", hosts=4) as project:
         scene = Scene(project)

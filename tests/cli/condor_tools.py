@@ -1,7 +1,5 @@
 """HTCondor's tools, which small programs stand in for, and what ``check`` says of it then."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from boinc_gahp.cli.check.htcondor_checks import check_htcondor
@@ -30,7 +28,7 @@ ROUTER = {
 class Condor:
     """An HTCondor's tools on the PATH: what they print is in files."""
 
-    def __init__(self, bin_: Path) -> None:
+    def __init__(self, bin_):
         self._bin = bin_
         self._values = bin_ / "values"
         self._values.mkdir(parents=True)
@@ -52,39 +50,39 @@ class Condor:
             cat "$1" 2>/dev/null || {{ echo "Not defined: $1" >&2; exit 1; }}""",
         )
 
-    def last_set(self, name: str, value: str, place: str) -> None:
+    def last_set(self, name, value, place):
         self.set(**{name: value})
         places = self._bin / "places"
         places.mkdir(exist_ok=True)
         (places / name).write_text(place + "\n")
 
-    def set(self, **values: str | None) -> None:
+    def set(self, **values):
         for name, value in values.items():
             if value is None:
                 (self._values / name).unlink()
             else:
                 (self._values / name).write_text(value + "\n")
 
-    def version(self, version: str) -> None:
+    def version(self, version):
         printed = f"$CondorVersion: {version} 2026-07-12 PackageID: {version}-1 $"
         self.program("condor_version", f"cat <<'end'\n{printed}\n$CondorPlatform: x $\nend")
 
-    def accepts(self, *routes: str) -> None:
+    def accepts(self, *routes):
         shown = "".join(f'Route 1\nName         : "{name}"\n' for name in routes)
         self.program("condor_job_router_info", f"cat <<'end'\n{shown}end")
 
-    def program(self, name: str, script: str) -> None:
+    def program(self, name, script):
         program = self._bin / name
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
 
 
-def htcondor(topic: str = "HTCondor") -> list[tuple[str, str]]:
+def htcondor(topic="HTCondor"):
     """Return level and text of what is said of HTCondor, or of its Job Router."""
     points = check_htcondor(load(None, {}), Path("/opt/here/boinc_gahp"), None)
     said = [(point.level.value, point.shown) for point in points]
     return [(level, text) for level, text in said if text.startswith(f"{topic}:")]
 
 
-def job_router() -> list[tuple[str, str]]:
+def job_router():
     return htcondor("Job Router")

@@ -1,7 +1,5 @@
 """Fixtures for tests of the command line."""
 
-from __future__ import annotations
-
 import io
 import math
 import os
@@ -25,7 +23,7 @@ from tests.cli.condor_tools import Condor
 from tests.localproject.visitor import made_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
     Check = Callable[..., "Report"]
@@ -36,13 +34,13 @@ COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 
 
 @pytest.fixture(autouse=True)
-def no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_lines_of_progress(monkeypatch):
     """Keeps them out of the errors, however long a command takes on this machine."""
     monkeypatch.setattr(live, "PAUSE", math.inf)
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch):
     """A home directory of its own, with nothing in it, which is also the working directory."""
     home = tmp_path / "home"
     home.mkdir()
@@ -55,12 +53,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(home: Path) -> Run:
+def run(home):
     """Runs the installed command in that home."""
 
-    def run(
-        *arguments: str, stdin: str = "", **environment: str
-    ) -> subprocess.CompletedProcess[str]:
+    def run(*arguments, stdin="", **environment):
         return subprocess.run(
             [COMMAND, *arguments],
             input=stdin,
@@ -75,14 +71,14 @@ def run(home: Path) -> Run:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     """A local project without volunteers."""
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
         yield project
 
 
 @pytest.fixture
-def log_stopped() -> Iterator[None]:
+def log_stopped():
     """Closes the log that a command has begun in this process."""
     yield
     logs.stop()
@@ -91,7 +87,7 @@ def log_stopped() -> Iterator[None]:
 class Report:
     """What check printed."""
 
-    def __init__(self, status: int, text: str) -> None:
+    def __init__(self, status, text):
         self.status = status
         self.text = text
         self.points = [
@@ -99,7 +95,7 @@ class Report:
             for word, rest in re.findall(r"^(ok|note|warning|FAILED) +(.*)$", text, re.MULTILINE)
         ]
 
-    def of(self, topic: str) -> list[tuple[str, str]]:
+    def of(self, topic):
         """Return level and text of the points on a topic."""
         return [
             (word, rest.removeprefix(topic))
@@ -107,13 +103,11 @@ class Report:
             if rest.startswith((f"{topic}:", f"{topic} "))
         ]
 
-    def levels(self) -> set[str]:
+    def levels(self):
         return {word for word, _ in self.points}
 
 
-def write_settings(
-    path: Path, url: str, authenticator: str, more: str = "", section: str = "project"
-) -> Path:
+def write_settings(path, url, authenticator, more="", section="project"):
     """Write a settings file for a project, with the authenticator in a file beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"[{section}]\nurl = '{url}'\nauthenticator_file = 'key'\n{more}")
@@ -124,18 +118,18 @@ def write_settings(
 
 
 @pytest.fixture
-def settings(home: Path, project: LocalProject) -> Path:
+def settings(home, project):
     """The settings file in that home, for the project."""
     path = home / ".config/boinc_gahp/boinc_gahp.toml"
     return write_settings(path, project.url, project.authenticator)
 
 
 @pytest.fixture
-def check(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Check:
+def check(home, capsys, monkeypatch):
     """Runs ``boinc_gahp check`` in this process."""
     monkeypatch.setattr(project_checks, "RETRY", 0.3)
 
-    def check(*arguments: str) -> Report:
+    def check(*arguments):
         status = main(["check", *arguments])
         out, err = capsys.readouterr()
         assert err == ""
@@ -145,7 +139,7 @@ def check(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(tmp_path_factory):
     """A project that does not run, with a file ``data.txt`` staged."""
     directory = tmp_path_factory.mktemp("home") / "p"
     assert main(["local-project", "init", str(directory)]) == 0
@@ -156,10 +150,10 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def do(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Do:
+def do(directory, capsys, monkeypatch):
     """Does an action of ``local-project`` with that project, in this process."""
 
-    def do(action: str, *words: str, stdin: str = "") -> tuple[int, str, str]:
+    def do(action, *words, stdin=""):
         monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
         capsys.readouterr()
         try:
@@ -172,7 +166,7 @@ def do(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     return do
 
 
-def empty_batch(directory: Path, name: str) -> str:
+def empty_batch(directory, name):
     """Make a batch of the app uppercase in a project; return its number."""
     core = open_core(directory)
     try:
@@ -181,7 +175,7 @@ def empty_batch(directory: Path, name: str) -> str:
         core.db.close()
 
 
-def rows(directory: Path, query: str, *parameters: object) -> list[dict[str, object]]:
+def rows(directory, query, *parameters):
     """Return rows of a project's database, whether it runs or not."""
     core = open_core(directory)
     try:
@@ -191,7 +185,7 @@ def rows(directory: Path, query: str, *parameters: object) -> list[dict[str, obj
 
 
 @pytest.fixture
-def public() -> Iterator[Path]:
+def public():
     """A directory that everybody can read, as those of pytest are not."""
     directory = Path(tempfile.mkdtemp())
     directory.chmod(0o755)
@@ -200,7 +194,7 @@ def public() -> Iterator[Path]:
 
 
 @pytest.fixture
-def gahp(public: Path) -> Path:
+def gahp(public):
     """A program that everybody can run."""
     program = public / "boinc_gahp"
     program.write_text("#!/bin/sh\n")
@@ -209,7 +203,7 @@ def gahp(public: Path) -> Path:
 
 
 @pytest.fixture
-def condor(home: Path, gahp: Path, monkeypatch: pytest.MonkeyPatch) -> Condor:
+def condor(home, gahp, monkeypatch):
     """HTCondor 23.9.6 with a BOINC_GAHP, and without a Job Router."""
     condor = Condor(home / "bin")
     monkeypatch.setenv("PATH", f"{home}/bin:/usr/bin:/bin")

@@ -1,7 +1,5 @@
 """``boinc_gahp apps``: the project's apps, in this process."""
 
-from __future__ import annotations
-
 import json
 from typing import TYPE_CHECKING
 
@@ -16,9 +14,6 @@ from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
-
-    from boinc_gahp.localproject.project import LocalProject
 
     Apps = Callable[..., tuple[int, str, str]]
 
@@ -29,12 +24,10 @@ BATCH = (
 
 
 @pytest.fixture
-def apps(
-    settings: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Apps:
+def apps(settings, capsys, monkeypatch):
     monkeypatch.delenv("BOINC_GAHP_CONFIG", raising=False)
 
-    def apps(*words: str) -> tuple[int, str, str]:
+    def apps(*words):
         status = main(["apps", *words])
         captured = capsys.readouterr()
         return status, captured.out, captured.err
@@ -42,9 +35,7 @@ def apps(
     return apps
 
 
-def test_all_are_listed_with_versions_and_the_number_of_batches(
-    apps: Apps, project: LocalProject
-) -> None:
+def test_all_are_listed_with_versions_and_the_number_of_batches(apps, project):
     with WebRpcs(project.url, project.authenticator) as client:
         client.create_batch("of multi", "multi")
     status, out, err = apps()
@@ -57,7 +48,7 @@ def test_all_are_listed_with_versions_and_the_number_of_batches(
     assert out.endswith("More about an app: boinc_gahp apps NAME\n")
 
 
-def test_one_is_shown_with_all_that_a_submit_needs(apps: Apps) -> None:
+def test_one_is_shown_with_all_that_a_submit_needs(apps):
     status, out, _ = apps("multi")
     assert status == 0
     assert out.startswith("multi: two inputs, three outputs, the last optional\n")
@@ -68,22 +59,20 @@ def test_one_is_shown_with_all_that_a_submit_needs(apps: Apps) -> None:
     assert "boinc_gahp batch submit multi --input in0=FILE --input in1=FILE\n" in out
 
 
-def test_details_of_all_have_the_rights_and_files(apps: Apps) -> None:
+def test_details_of_all_have_the_rights_and_files(apps):
     out = apps("--details")[1]
     (line,) = [line for line in out.splitlines() if line.startswith("optmid")]
     assert "yes" in line
     assert "out0, out1 (optional), out2" in line
 
 
-def test_a_name_that_is_none_gets_the_nearest(apps: Apps) -> None:
+def test_a_name_that_is_none_gets_the_nearest(apps):
     status, _, err = apps("uppercaes")
     assert status == 1
     assert "has no app 'uppercaes'; did you mean uppercase?" in err
 
 
-def test_an_account_without_the_right_is_told_so(
-    apps: Apps, project: LocalProject, settings: Path
-) -> None:
+def test_an_account_without_the_right_is_told_so(apps, project, settings):
     settings.with_name("key").write_text(project.add_user("only multi", apps=["multi"]))
     out = apps("uppercase")[1]
     assert "you may not submit them" in out
@@ -94,7 +83,7 @@ def test_an_account_without_the_right_is_told_so(
     assert "uppercase" in apps()[1]
 
 
-def test_an_app_for_containers_brings_no_templates(apps: Apps, project: LocalProject) -> None:
+def test_an_app_for_containers_brings_no_templates(apps, project):
     project.add_container_app("docker")
     out = apps("docker")[1]
     assert "each job brings its own" in out
@@ -102,7 +91,7 @@ def test_an_app_for_containers_brings_no_templates(apps: Apps, project: LocalPro
     assert "docker" in out
 
 
-def test_json_has_everything(apps: Apps, project: LocalProject) -> None:
+def test_json_has_everything(apps, project):
     document = json.loads(apps("--json", "multi")[1])
     assert (document["project"], document["is_complete"]) == (project.url, True)
     (app,) = document["apps"]
@@ -122,9 +111,7 @@ def test_json_has_everything(apps: Apps, project: LocalProject) -> None:
     ],
     ids=["login", "404", "odd", "cut"],
 )
-def test_without_a_list_the_batches_tell(
-    apps: Apps, settings: Path, page: scripted.Play, why: str
-) -> None:
+def test_without_a_list_the_batches_tell(apps, settings, page, why):
     with Scripted() as server:
         write_settings(settings, server.url, AUTHENTICATOR, "[timeouts]\nretry = 0\n")
         answer = ok(inside("query_batches", BATCH))
@@ -139,7 +126,7 @@ def test_without_a_list_the_batches_tell(
         assert document["apps"][0]["versions"] is None
 
 
-def test_words_of_a_project_do_not_move_the_cursor(apps: Apps, settings: Path) -> None:
+def test_words_of_a_project_do_not_move_the_cursor(apps, settings):
     harm = "&#27;[2J" + "\N{RIGHT-TO-LEFT OVERRIDE}"
     app = (
         f"<application><id>1</id><name>a{harm}</name><user_friendly_name>b{harm}"
@@ -166,7 +153,7 @@ def test_words_of_a_project_do_not_move_the_cursor(apps: Apps, settings: Path) -
     assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in shown
 
 
-def test_a_project_that_is_down_is_an_error(apps: Apps, settings: Path) -> None:
+def test_a_project_that_is_down_is_an_error(apps, settings):
     with Scripted() as server:
         url = server.url
     write_settings(settings, url, AUTHENTICATOR, "[timeouts]\nretry = 0\n")

@@ -1,7 +1,5 @@
 """Commands that name a BUDA app: what they send, and what they say."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,10 +12,7 @@ from tests.cli.conftest import write_settings
 from tests.inside import workunit_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.cli.conftest import Check
+    from collections.abc import Callable
 
     Do = Callable[..., tuple[int, str, str]]
 
@@ -25,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("log_stopped")
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     """A local project without volunteers, with a BUDA app."""
     directory = tmp_path_factory.mktemp("project")
     dockerfile = directory.with_name("Dockerfile")
@@ -36,7 +31,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
 
 
 @pytest.fixture
-def settings(home: Path, project: LocalProject) -> Path:
+def settings(home, project):
     (home / "a.csv").write_text("1\n")
     (home / "b.csv").write_text("2\n")
     path = home / ".config/boinc_gahp/boinc_gahp.toml"
@@ -44,8 +39,8 @@ def settings(home: Path, project: LocalProject) -> Path:
 
 
 @pytest.fixture
-def do(settings: Path, capsys: pytest.CaptureFixture[str]) -> Do:
-    def do(*words: str) -> tuple[int, str, str]:
+def do(settings, capsys):
+    def do(*words):
         try:
             status = main(list(words))
         except SystemExit as left:
@@ -56,7 +51,7 @@ def do(settings: Path, capsys: pytest.CaptureFixture[str]) -> Do:
     return do
 
 
-def made(project: LocalProject, batch: str) -> list[tuple[str | None, list[str], list[str]]]:
+def made(project, batch):
     """Return each job's BUDA app, inputs and outputs, as the project has them."""
     rows = project.core.db.connection().execute(
         "SELECT w.xml_doc, w.result_template_file FROM workunit w JOIN batch b ON w.batch = b.id "
@@ -77,7 +72,7 @@ def made(project: LocalProject, batch: str) -> list[tuple[str | None, list[str],
     return found
 
 
-def test_a_batch_has_the_inputs_and_outputs_that_are_named(do: Do, project: LocalProject) -> None:
+def test_a_batch_has_the_inputs_and_outputs_that_are_named(do, project):
     words = ["buda:fit", "--each", "*.csv", "--as", "data.csv", "--args=--level 3"]
     words += ["--output", "fit.json"]
     status, out, err = do("batch", "submit", *words, "--name", "one")
@@ -91,7 +86,7 @@ def test_a_batch_has_the_inputs_and_outputs_that_are_named(do: Do, project: Loca
     assert "output" in err
 
 
-def test_a_table_of_rows_may_have_its_jobs(do: Do, project: LocalProject, settings: Path) -> None:
+def test_a_table_of_rows_may_have_its_jobs(do, project, settings):
     (settings.parent.parent.parent / "jobs.csv").write_text("input:in,n\na.csv,1\nb.csv,2\n")
     words = ["buda:other", "--rows", "jobs.csv", "--args", "{n}", "--output", "x", "--output", "y"]
     assert do("batch", "submit", *words, "--name", "rows", "--dry-run")[0] == 0
@@ -100,14 +95,14 @@ def test_a_table_of_rows_may_have_its_jobs(do: Do, project: LocalProject, settin
     assert made(project, "rows") == [("other", ["in"], ["x", "y"])] * 2
 
 
-def test_a_name_that_is_made_up_has_no_colon(do: Do, project: LocalProject) -> None:
+def test_a_name_that_is_made_up_has_no_colon(do, project):
     assert do("batch", "submit", "buda:fit", "--input", "in=a.csv", "--output", "x")[0] == 0
     names = [str(name) for name in workunit_names(project) if str(name).startswith("fit-")]
     assert names
     assert not any(":" in name for name in names)
 
 
-def test_an_estimate_counts_jobs_without_a_size_as_create_work_does(do: Do) -> None:
+def test_an_estimate_counts_jobs_without_a_size_as_create_work_does(do):
     words = ("buda:fit", "--input", "in=a.csv", "--output", "x", "--count", "2")
     status, out, err = do("batch", "estimate", *words)
     assert (status, err) == (0, "")
@@ -124,9 +119,7 @@ def test_an_estimate_counts_jobs_without_a_size_as_create_work_does(do: Do) -> N
         (["buda:fit", "--input", "in=a.csv", "--output", "../x"], "is not the name of a file"),
     ],
 )
-def test_what_cannot_be_sent_is_said_and_nothing_is_made(
-    do: Do, project: LocalProject, words: list[str], told: str
-) -> None:
+def test_what_cannot_be_sent_is_said_and_nothing_is_made(do, project, words, told):
     before = len(workunit_names(project))
     status, _, err = do("batch", "submit", *words)
     assert status == 1
@@ -135,9 +128,7 @@ def test_what_cannot_be_sent_is_said_and_nothing_is_made(
     assert len(workunit_names(project)) == before
 
 
-def test_apps_and_check_say_what_a_project_does_not_tell(
-    do: Do, check: Check, settings: Path
-) -> None:
+def test_apps_and_check_say_what_a_project_does_not_tell(do, check, settings):
     status, out, _ = do("apps", "buda:fit")
     assert status == 0
     assert "you may submit them" in out
@@ -152,9 +143,7 @@ def test_apps_and_check_say_what_a_project_does_not_tell(
     assert check("--app", "buda:a/b").status == 1
 
 
-def test_check_sees_a_template_that_would_apply_to_all_jobs(
-    check: Check, settings: Path, project: LocalProject
-) -> None:
+def test_check_sees_a_template_that_would_apply_to_all_jobs(check, settings, project):
     path = project.core.templates / "buda_in"
     path.write_text("<workunit><rsc_fpops_est>1</rsc_fpops_est></workunit>")
     try:

@@ -1,11 +1,8 @@
-from __future__ import annotations
-
 import json
 import re
 import socket
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,21 +16,14 @@ from tests.helpers import certified
 from tests.rpc import scripted
 from tests.rpc.scripted import Scripted
 
-if TYPE_CHECKING:
-    from boinc_gahp.localproject.project import LocalProject
-    from tests.cli.conftest import Check
-
-
 pytestmark = pytest.mark.usefixtures("log_stopped")
 
 
-def with_key(settings: Path, authenticator: str) -> None:
+def with_key(settings, authenticator):
     settings.with_name("key").write_text(authenticator)
 
 
-def test_all_is_well_with_a_project_in_order(
-    check: Check, settings: Path, home: Path, project: LocalProject
-) -> None:
+def test_all_is_well_with_a_project_in_order(check, settings, home, project):
     report = check("--app", "uppercase", "--app", "multi")
     assert report.text.endswith("\nAll is well.\n")
     assert report.status == 0
@@ -52,7 +42,7 @@ def test_all_is_well_with_a_project_in_order(
     assert project.authenticator not in Path(report.of("log")[0][1][2:]).read_text()
 
 
-def test_what_cannot_be_told_is_reported(check: Check, settings: Path) -> None:
+def test_what_cannot_be_told_is_reported(check, settings):
     report = check()
     assert report.status == 0
     [(level, text)] = report.of("limits")
@@ -64,12 +54,12 @@ def test_what_cannot_be_told_is_reported(check: Check, settings: Path) -> None:
 
 
 class TestJson:
-    def document(self, check: Check, *arguments: str) -> tuple[int, dict[str, Any]]:
+    def document(self, check, *arguments):
         report = check("--json", *arguments)
         return report.status, json.loads(report.text)
 
     @pytest.mark.usefixtures("settings")
-    def test_each_point_has_an_id_and_a_state(self, check: Check) -> None:
+    def test_each_point_has_an_id_and_a_state(self, check):
         status, document = self.document(check, "--app", "uppercase", "--app", "multi")
         assert (status, document["failures"], document["warnings"]) == (0, 0, 0)
         ids = [point["id"] for point in document["checks"]]
@@ -80,7 +70,7 @@ class TestJson:
         assert {point["state"] for point in document["checks"]} == {"ok", "note"}
         assert all(point["text"] for point in document["checks"])
 
-    def test_a_failure_has_what_to_do(self, check: Check, home: Path) -> None:
+    def test_a_failure_has_what_to_do(self, check, home):
         home.joinpath(".cache").write_text("a file")
         status, document = self.document(check)
         assert status == 1
@@ -89,17 +79,13 @@ class TestJson:
         assert cache["advice"] == "fix that, or set [state] cache_dir"
         assert cache["advice"] not in cache["text"]
 
-    def test_settings_that_cannot_be_read_are_a_document_too(
-        self, check: Check, settings: Path
-    ) -> None:
+    def test_settings_that_cannot_be_read_are_a_document_too(self, check, settings):
         settings.write_text("[projct]")
         status, document = self.document(check)
         assert (status, document["failures"]) == (1, 1)
         assert document["checks"][0]["state"] == "failed"
 
-    def test_ids_are_those_that_are_documented(
-        self, check: Check, settings: Path, project: LocalProject
-    ) -> None:
+    def test_ids_are_those_that_are_documented(self, check, settings, project):
         page = Path(__file__).parents[2] / "docs/reference/json.rst"
         (line,) = [each for each in page.read_text().splitlines() if "``checks[].id``" in each]
         known = set(re.findall(r"``(\w+)``", line))
@@ -113,7 +99,7 @@ class TestJson:
 
 
 class TestSettings:
-    def test_none_at_all_fails_with_what_to_do(self, check: Check) -> None:
+    def test_none_at_all_fails_with_what_to_do(self, check):
         report = check()
         assert report.status == 1
         assert report.of("settings")[0][0] == "note"
@@ -121,7 +107,7 @@ class TestSettings:
         assert level == "FAILED"
         assert "run boinc_gahp login URL" in text
 
-    def test_a_wrong_one_is_all_that_is_reported(self, check: Check, settings: Path) -> None:
+    def test_a_wrong_one_is_all_that_is_reported(self, check, settings):
         settings.write_text("[projct]")
         report = check()
         assert report.status == 1
@@ -129,33 +115,27 @@ class TestSettings:
         assert level == "FAILED"
         assert "did you mean project?" in text
 
-    def test_a_readable_authenticator_fails_with_the_remedy(
-        self, check: Check, settings: Path
-    ) -> None:
+    def test_a_readable_authenticator_fails_with_the_remedy(self, check, settings):
         key = settings.with_name("key")
         key.chmod(0o644)
         level, text = check().of("account")[0]
         assert (level, f"chmod 600 {key}" in text) == ("FAILED", True)
 
-    def test_one_that_the_group_can_read_is_a_warning_and_not_well(
-        self, check: Check, settings: Path
-    ) -> None:
+    def test_one_that_the_group_can_read_is_a_warning_and_not_well(self, check, settings):
         settings.with_name("key").chmod(0o640)
         report = check()
         assert report.status == 1
         assert report.levels() == {"ok", "note", "warning"}
         assert report.text.endswith("\n0 failures, 1 warning.\n")
 
-    def test_another_project_is_chosen_by_name(
-        self, check: Check, settings: Path, project: LocalProject
-    ) -> None:
+    def test_another_project_is_chosen_by_name(self, check, settings, project):
         settings.write_text(f"[projects.mine]\nurl = '{project.url}'\nauthenticator_file = 'key'\n")
         assert check("--project", "mine").status == 0
         [(level, text)] = check("--project", "yours").of("project")
         assert level == "FAILED"
         assert f'no project "yours" (there is mine: {project.url}' in text
 
-    def test_a_missing_authenticator_fails(self, check: Check, settings: Path) -> None:
+    def test_a_missing_authenticator_fails(self, check, settings):
         settings.with_name("key").unlink()
         report = check()
         assert report.status == 1
@@ -174,8 +154,8 @@ class TestDirectories:
         ],
     )
     def test_one_that_cannot_be_made_says_which_setting(
-        self, check: Check, settings: Path, section: str, topic: str, level: str
-    ) -> None:
+        self, check, settings, section, topic, level
+    ):
         with settings.open("a") as file:
             file.write(f"{section} = '/dev/null/x/y'\n")
         report = check()
@@ -184,7 +164,7 @@ class TestDirectories:
         assert found == level
         assert "[" in text
 
-    def test_a_log_that_is_off_is_noted(self, check: Check, settings: Path) -> None:
+    def test_a_log_that_is_off_is_noted(self, check, settings):
         with settings.open("a") as file:
             file.write("[logging]\nlevel = 'off'\n")
         assert check().of("log") == [("note", ": off, as [logging] level says")]
@@ -193,8 +173,8 @@ class TestDirectories:
 class TestLedger:
     @pytest.mark.usefixtures("settings")
     def test_jobs_whose_account_is_not_in_the_settings_any_more_are_a_warning(
-        self, check: Check, home: Path, project: LocalProject
-    ) -> None:
+        self, check, home, project
+    ):
         account = Authenticator("of before").account
         with closing(Ledger(home / ".local/state/boinc_gahp/ledger.sqlite")) as ledger:
             jobs = JobLedger(ledger.store)
@@ -209,7 +189,7 @@ class TestLedger:
 
 
 class TestAddress:
-    def test_nobody_there(self, check: Check, settings: Path) -> None:
+    def test_nobody_there(self, check, settings):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             url = f"http://127.0.0.1:{free.getsockname()[1]}/"
@@ -222,7 +202,7 @@ class TestAddress:
         assert report.of("account, files and apps")[0][0] == "note"
         assert report.of("app uppercase") == []
 
-    def test_not_a_boinc_project(self, check: Check, settings: Path) -> None:
+    def test_not_a_boinc_project(self, check, settings):
         with Scripted() as server:
             server.answers.append(scripted.ok(b"<html><title>It works!</title></html>"))
             settings.write_text(f"[project]\nurl = '{server.url}'\nauthenticator_file = 'key'\n")
@@ -230,15 +210,13 @@ class TestAddress:
         assert level == "FAILED"
         assert "It works!" in text
 
-    def test_a_wrong_path(self, check: Check, settings: Path, project: LocalProject) -> None:
+    def test_a_wrong_path(self, check, settings, project):
         settings.write_text(f"[project]\nurl = '{project.url}x/'\nauthenticator_file = 'key'\n")
         [(level, text)] = check().of("address")
         assert level == "FAILED"
         assert "404" in text
 
-    def test_certificates_that_are_not_there(
-        self, check: Check, settings: Path, project: LocalProject
-    ) -> None:
+    def test_certificates_that_are_not_there(self, check, settings, project):
         settings.write_text(
             f"[project]\nurl = '{project.url}'\nauthenticator_file = 'key'\nca_bundle = 'no.pem'\n"
         )
@@ -250,7 +228,7 @@ class TestAddress:
         assert report.of("account, files and apps")[0][0] == "note"
 
     @pytest.mark.usefixtures("settings")
-    def test_web_stopped(self, check: Check, project: LocalProject) -> None:
+    def test_web_stopped(self, check, project):
         project.core.web_stopped = True
         try:
             [(level, text)] = check().of("address")
@@ -260,7 +238,7 @@ class TestAddress:
         assert "maintenance" in text
 
     @pytest.mark.usefixtures("settings")
-    def test_database_down(self, check: Check, project: LocalProject) -> None:
+    def test_database_down(self, check, project):
         project.core.database_down = True
         try:
             report = check()
@@ -269,9 +247,7 @@ class TestAddress:
         assert report.status == 1
         assert any("down" in text for level, text in report.points if level == "FAILED")
 
-    def test_http_that_is_sent_on_to_https_fails_with_what_to_set(
-        self, check: Check, settings: Path, tmp_path: Path
-    ) -> None:
+    def test_http_that_is_sent_on_to_https_fails_with_what_to_set(self, check, settings, tmp_path):
         context, bundle = certified(tmp_path, "boinc.example.edu")
         location = "https://boinc.example.edu/test/submit_rpc_handler.php"
         # A proxy, so that the ports can be those of the web.
@@ -291,7 +267,7 @@ class TestAddress:
         assert "the authenticator; set url to https://boinc.example.edu/test/" in text
         assert in_clear == ["ping"]
 
-    def test_plain_http_to_another_machine_is_a_warning(self) -> None:
+    def test_plain_http_to_another_machine_is_a_warning(self):
         from boinc_gahp.rpc.client import WebRpcs
 
         for url, count in {
@@ -305,15 +281,13 @@ class TestAddress:
 
 class TestAccount:
     @pytest.mark.usefixtures("settings")
-    def test_clocks_that_differ_are_a_warning(
-        self, check: Check, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_clocks_that_differ_are_a_warning(self, check, monkeypatch):
         monkeypatch.setattr(project_checks, "CLOCK_DIFFERENCE", -1.0)
         [(level, text)] = check().of("clock")
         assert level == "warning"
         assert re.search(r"the project's is \d+ s (ahead of|behind) this machine's", text)
 
-    def test_a_bad_authenticator(self, check: Check, settings: Path) -> None:
+    def test_a_bad_authenticator(self, check, settings):
         with_key(settings, "0123456789abcdef")
         report = check("--app", "uppercase")
         assert report.status == 1
@@ -324,9 +298,7 @@ class TestAccount:
         without = ": not looked at without an account that the project knows"
         assert report.of("files and apps") == [("note", without)]
 
-    def test_one_without_any_right(
-        self, check: Check, settings: Path, project: LocalProject
-    ) -> None:
+    def test_one_without_any_right(self, check, settings, project):
         with_key(settings, project.add_user("guest", access=False))
         report = check("--app", "uppercase")
         assert report.status == 1
@@ -336,9 +308,7 @@ class TestAccount:
         without = ": not looked at without the right to submit"
         assert report.of("files and apps") == [("note", without)]
 
-    def test_one_without_the_right_for_an_app(
-        self, check: Check, settings: Path, project: LocalProject
-    ) -> None:
+    def test_one_without_the_right_for_an_app(self, check, settings, project):
         with_key(settings, project.add_user("some", submit_all=False, apps=["multi"]))
         report = check("--app", "uppercase", "--app", "multi")
         assert report.status == 1
@@ -350,22 +320,20 @@ class TestAccount:
 
 @pytest.mark.usefixtures("settings")
 class TestApps:
-    def test_an_unknown_one(self, check: Check) -> None:
+    def test_an_unknown_one(self, check):
         report = check("--app", "upper case")
         assert report.status == 1
         [(level, text)] = report.of("app upper case")
         assert level == "FAILED"
         assert "no app of this name" in text
 
-    def test_templates_that_cannot_be_read(self, check: Check, project: LocalProject) -> None:
+    def test_templates_that_cannot_be_read(self, check, project):
         project.add_app("broken", command=[], input_template="<x/>", output_template="<y/>")
         [(level, text)] = check("--app", "broken").of("app broken")
         assert level == "FAILED"
         assert "input template" in text
 
-    def test_templates_that_lack_no_delete_are_a_warning(
-        self, check: Check, project: LocalProject
-    ) -> None:
+    def test_templates_that_lack_no_delete_are_a_warning(self, check, project):
         project.add_app(
             "greedy",
             command=[],
@@ -382,9 +350,7 @@ class TestApps:
         assert "<no_delete/> for out:" in outputs
 
     @pytest.mark.parametrize(("count", "levels"), [(80, []), (150, ["warning"]), (300, ["FAILED"])])
-    def test_templates_that_fill_the_documents(
-        self, check: Check, project: LocalProject, count: int, levels: list[str]
-    ) -> None:
+    def test_templates_that_fill_the_documents(self, check, project, count, levels):
         files = tuple(InputFileInfo(f"in{i}", no_delete=True) for i in range(count))
         project.add_app(
             f"large{count}",

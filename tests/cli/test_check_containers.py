@@ -1,9 +1,5 @@
 """What ``boinc_gahp check`` tells about container jobs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.cli.check import container_checks
@@ -16,19 +12,13 @@ from tests.contract.replay import WIRE
 from tests.faultproxy import FaultProxy
 from tests.inside import batches, staged_files, workunit_names
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.cli.conftest import Check
-
 pytestmark = pytest.mark.usefixtures("log_stopped")
 
 APP = "container_app = 'docker'\n"
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     """A local project without volunteers, with an app for container jobs."""
     directory = tmp_path_factory.mktemp("project")
     with LocalProject(directory, hosts=0, php=STOCK) as project:
@@ -37,13 +27,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
 
 
 @pytest.fixture
-def settings(home: Path, project: LocalProject) -> Path:
+def settings(home, project):
     path = home / ".config/boinc_gahp/boinc_gahp.toml"
     return write_settings(path, project.url, project.authenticator, APP)
 
 
 @pytest.fixture
-def template(settings: Path, project: LocalProject) -> Iterator[Path]:
+def template(settings, project):
     """The path of the app's input template; what a test writes there is removed."""
     path = project.core.templates / "docker_in"
     yield path
@@ -51,16 +41,14 @@ def template(settings: Path, project: LocalProject) -> Iterator[Path]:
         each.unlink(missing_ok=True)
 
 
-def add(settings: Path, line: str) -> None:
+def add(settings, line):
     with settings.open("a") as file:
         file.write(line + "\n")
 
 
 @pytest.mark.parametrize("arguments", [[], ["--app", "docker"], ["--app", "uppercase"]])
 @pytest.mark.usefixtures("settings")
-def test_the_app_that_takes_container_jobs_is_looked_at_once(
-    check: Check, arguments: list[str]
-) -> None:
+def test_the_app_that_takes_container_jobs_is_looked_at_once(check, arguments):
     report = check(*arguments)
     assert report.status == 0
     told = report.of("app docker")
@@ -72,17 +60,13 @@ def test_the_app_that_takes_container_jobs_is_looked_at_once(
     assert bool(report.of("app uppercase")) == ("uppercase" in arguments)
 
 
-def test_nothing_is_stored_by_the_check(
-    check: Check, settings: Path, project: LocalProject
-) -> None:
+def test_nothing_is_stored_by_the_check(check, settings, project):
     check()
     assert (workunit_names(project), batches(project), staged_files(project)) == ([], [], [])
 
 
 @pytest.mark.parametrize("both", [True, False], ids=["both templates", "the input template"])
-def test_a_template_of_the_app_fails_with_what_to_remove(
-    check: Check, template: Path, both: bool
-) -> None:
+def test_a_template_of_the_app_fails_with_what_to_remove(check, template, both):
     template.write_text(template.with_name("uppercase_in").read_text())
     if both:
         template.with_name("docker_out").write_text("<output_template/>")
@@ -94,20 +78,20 @@ def test_a_template_of_the_app_fails_with_what_to_remove(
     assert text.endswith("ask the project's admin to remove templates/docker_in")
 
 
-def test_an_output_template_alone_is_in_nobodys_way(check: Check, template: Path) -> None:
+def test_an_output_template_alone_is_in_nobodys_way(check, template):
     template.with_name("docker_out").write_text("<output_template/>")
     assert check().of("app docker")[0][0] == "ok"
 
 
-def test_a_broken_template_is_there_too(check: Check, template: Path) -> None:
+def test_a_broken_template_is_there_too(check, template):
     template.write_text("no template")
     level, text = check().of("app docker")[0]
     assert (level, "remove templates/docker_in" in text) == ("FAILED", True)
 
 
 def test_an_app_without_templates_that_the_settings_do_not_name_fails_with_what_to_set(
-    check: Check, settings: Path, project: LocalProject
-) -> None:
+    check, settings, project
+):
     write_settings(settings, project.url, project.authenticator)
     report = check("--app", "docker")
     assert report.status == 1
@@ -117,9 +101,7 @@ def test_an_app_without_templates_that_the_settings_do_not_name_fails_with_what_
     assert 'set container_app = "docker" in the project\'s section of the settings' in text
 
 
-def test_a_missing_app_and_a_missing_right_fail(
-    check: Check, settings: Path, project: LocalProject
-) -> None:
+def test_a_missing_app_and_a_missing_right_fail(check, settings, project):
     write_settings(settings, project.url, project.authenticator, "container_app = 'dokcer'")
     [(level, text)] = check().of("app dokcer")
     assert (level, "no app of this name" in text) == ("FAILED", True)
@@ -129,9 +111,7 @@ def test_a_missing_app_and_a_missing_right_fail(
     assert (level, "the account may not submit to it" in text) == ("FAILED", True)
 
 
-def test_a_project_that_takes_only_smaller_requests_fails_with_what_to_set(
-    check: Check, settings: Path
-) -> None:
+def test_a_project_that_takes_only_smaller_requests_fails_with_what_to_set(check, settings):
     add(settings, "max_post_bytes = 9_000_000")
     report = check()
     assert report.status == 1
@@ -141,7 +121,7 @@ def test_a_project_that_takes_only_smaller_requests_fails_with_what_to_set(
     assert "ask its admin for post_max_size of PHP, and to raise it, or set max_post_bytes" in text
 
 
-def test_a_request_that_just_fits_is_taken(check: Check, settings: Path) -> None:
+def test_a_request_that_just_fits_is_taken(check, settings):
     add(settings, f"max_post_bytes = {8 << 20}")
     assert check().of("app docker")[1][0] == "ok"
     settings.write_text(settings.read_text().replace(str(8 << 20), str((8 << 20) + 1)))
@@ -149,9 +129,7 @@ def test_a_request_that_just_fits_is_taken(check: Check, settings: Path) -> None
 
 
 @pytest.mark.parametrize(("rpc", "number"), [("estimate_batch", 0), ("ping", 1)])
-def test_a_question_that_the_project_does_not_answer_fails(
-    check: Check, settings: Path, project: LocalProject, rpc: str, number: int
-) -> None:
+def test_a_question_that_the_project_does_not_answer_fails(check, settings, project, rpc, number):
     with FaultProxy(project.url) as proxy:
         write_settings(settings, proxy.url, project.authenticator, APP)
         proxy.fail(rpc, faultproxy.html(), times=None, skip=number)
@@ -162,35 +140,33 @@ def test_a_question_that_the_project_does_not_answer_fails(
     assert "[BG-" in text
 
 
-def test_a_projects_words_are_the_recorded_ones() -> None:
+def test_a_projects_words_are_the_recorded_ones():
     recording = WIRE / "estimate_batch__UNPATCHED_HEAD_template_entity_loader_bug.rep.xml"
     assert f"<error_msg>{container_checks._NOT_READ}" in recording.read_text()
 
 
 class TestImage:
     @pytest.mark.usefixtures("settings")
-    def test_none_is_told(self, check: Check) -> None:
+    def test_none_is_told(self, check):
         [(level, text)] = check().of("container_image")
         assert level == "note"
         assert "a container job from HTCondor that names no image is held" in text
 
-    def test_one_of_a_registry_is_told_by_its_whole_name(
-        self, check: Check, settings: Path
-    ) -> None:
+    def test_one_of_a_registry_is_told_by_its_whole_name(self, check, settings):
         add(settings, "container_image = 'docker://python:3.12-slim'")
         [(level, text)] = check().of("container_image")
         assert level == "ok"
         assert "docker.io/library/python:3.12-slim" in text
 
     @pytest.mark.parametrize("name", ["docker://Not An Image", "x.sif", "shub://a/b"])
-    def test_what_is_no_image_fails(self, check: Check, settings: Path, name: str) -> None:
+    def test_what_is_no_image_fails(self, check, settings, name):
         add(settings, f"container_image = '{name}'")
         report = check()
         assert report.status == 1
         [(level, text)] = report.of("container_image")
         assert (level, name in text) == ("FAILED", True)
 
-    def test_a_file_is_looked_at(self, check: Check, settings: Path) -> None:
+    def test_a_file_is_looked_at(self, check, settings):
         file = settings.with_name("root.tar")
         add(settings, "container_image = 'rootfs:root.tar'")
         [(level, text)] = check().of("container_image")
@@ -201,9 +177,7 @@ class TestImage:
         assert level == "ok"
         assert f"the one in {file}, a file of 3" in text
 
-    def test_one_without_an_app_is_a_warning(
-        self, check: Check, settings: Path, project: LocalProject
-    ) -> None:
+    def test_one_without_an_app_is_a_warning(self, check, settings, project):
         more = "container_image = 'docker://python'\n"
         write_settings(settings, project.url, project.authenticator, more)
         [(level, text)] = check().of("container_image")

@@ -1,24 +1,14 @@
 """What ``check`` says of HTCondor, which small programs stand in for here."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.cli.check.htcondor_checks import closed_to_others
 from tests.cli.condor_tools import ROUTER, htcondor, job_router
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.condor_tools import Condor
-    from tests.cli.conftest import Check
-
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("log_stopped", "settings")]
 
 
-def test_without_htcondor_one_note_says_so(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_htcondor_one_note_says_so(check, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     report = check()
     [(level, text)] = report.of("HTCondor")
@@ -28,7 +18,7 @@ def test_without_htcondor_one_note_says_so(check: Check, monkeypatch: pytest.Mon
     assert report.status == 0
 
 
-def test_settings_that_htcondor_cannot_read_are_reported_in_its_words(condor: Condor) -> None:
+def test_settings_that_htcondor_cannot_read_are_reported_in_its_words(condor):
     condor.program("condor_config_val", "echo 'Error Line 77\nin x.conf' >&2; exit 1")
     [(level, text)] = htcondor()
     assert level == "FAILED"
@@ -36,7 +26,7 @@ def test_settings_that_htcondor_cannot_read_are_reported_in_its_words(condor: Co
     assert job_router() == []
 
 
-def test_an_htcondor_that_does_not_answer_is_a_warning(condor: Condor) -> None:
+def test_an_htcondor_that_does_not_answer_is_a_warning(condor):
     condor.program("condor_q", "printf '\n-- Failed to fetch ads\nmore' >&2; exit 1")
     level, text = htcondor()[1]
     assert level == "warning"
@@ -45,7 +35,7 @@ def test_an_htcondor_that_does_not_answer_is_a_warning(condor: Condor) -> None:
     assert htcondor()[1][0] == "ok"
 
 
-def test_all_of_it_is_well(check: Check, condor: Condor, gahp: Path, settings: Path) -> None:
+def test_all_of_it_is_well(check, condor, gahp, settings):
     condor.set(**ROUTER)
     condor.accepts("Other", "Boinc")
     report = check()
@@ -61,19 +51,19 @@ def test_all_of_it_is_well(check: Check, condor: Condor, gahp: Path, settings: P
 
 
 class TestVersion:
-    def test_before_10_the_grid_type_is_another(self, condor: Condor) -> None:
+    def test_before_10_the_grid_type_is_another(self, condor):
         condor.version("9.0.17")
         assert "9.0.17; jobs are sent with grid_resource = boinc" in htcondor()[0][1]
         assert "[timeouts] submit" in htcondor()[2][1]
         assert job_router() == []
 
-    def test_one_that_cannot_be_told_is_noted(self, condor: Condor) -> None:
+    def test_one_that_cannot_be_told_is_noted(self, condor):
         condor.version("unknown")
         assert htcondor()[0][0] == "note"
 
 
 class TestProgram:
-    def test_one_that_is_not_set_says_what_to_set(self, condor: Condor) -> None:
+    def test_one_that_is_not_set_says_what_to_set(self, condor):
         condor.set(BOINC_GAHP=None)
         level, text = htcondor()[1]
         assert level == "FAILED"
@@ -87,7 +77,7 @@ class TestProgram:
             ("boinc_gahp", "absolute path"),
         ],
     )
-    def test_one_that_cannot_be_run_fails(self, condor: Condor, named: str, words: str) -> None:
+    def test_one_that_cannot_be_run_fails(self, condor, named, words):
         condor.set(BOINC_GAHP=named)
         level, text = htcondor()[1]
         assert level == "FAILED"
@@ -97,8 +87,8 @@ class TestProgram:
         ("closed", "remedy"), [("sub", "chmod o+x"), ("sub/boinc_gahp", "chmod o+rx")]
     )
     def test_one_that_others_cannot_run_is_a_warning_that_names_the_place(
-        self, condor: Condor, gahp: Path, closed: str, remedy: str
-    ) -> None:
+        self, condor, gahp, closed, remedy
+    ):
         sub = gahp.parent / "sub"
         sub.mkdir(mode=0o755)
         gahp = gahp.rename(sub / "boinc_gahp")
@@ -108,7 +98,7 @@ class TestProgram:
         assert level == "warning"
         assert text.endswith(f"{remedy} {sub.parent / closed}")
 
-    def test_links_and_interpreters_are_followed(self, public: Path, tmp_path: Path) -> None:
+    def test_links_and_interpreters_are_followed(self, public, tmp_path):
         hidden = tmp_path / "python"
         hidden.write_text("#!/bin/sh\n")
         hidden.chmod(0o755)
@@ -124,7 +114,7 @@ class TestProgram:
         script.write_text("#!/bin/sh -e\n")
         assert closed_to_others(script) is None
 
-    def test_so_are_the_modules_that_it_reads(self, gahp: Path, public: Path) -> None:
+    def test_so_are_the_modules_that_it_reads(self, gahp, public):
         module = public / "module.py"
         module.touch()
         module.chmod(0o644)
@@ -144,8 +134,8 @@ class TestTimeLimits:
         ],
     )
     def test_before_10_a_submit_has_to_end_before_htcondor_gives_it_up(
-        self, condor: Condor, timeout: str, level: str, advice: str
-    ) -> None:
+        self, condor, timeout, level, advice
+    ):
         condor.version("9.0.17")
         condor.set(GRIDMANAGER_GAHP_CALL_TIMEOUT=timeout)
         found, text = htcondor()[2]
@@ -160,9 +150,7 @@ class TestTimeLimits:
             ("5 minutes", "warning", "not a number"),
         ],
     )
-    def test_since_10_a_cancel_has_to(
-        self, condor: Condor, timeout: str, level: str, advice: str
-    ) -> None:
+    def test_since_10_a_cancel_has_to(self, condor, timeout, level, advice):
         condor.set(GRIDMANAGER_GAHP_CALL_TIMEOUT=timeout)
         found, text = htcondor()[2]
         assert found == level
@@ -172,8 +160,8 @@ class TestTimeLimits:
 @pytest.mark.usefixtures("condor")
 class TestWhatTheDaemonFinds:
     def test_settings_that_only_the_command_line_names_are_not_found(
-        self, check: Check, settings: Path, tmp_path: Path
-    ) -> None:
+        self, check, settings, tmp_path
+    ):
         elsewhere = tmp_path / "mine.toml"
         elsewhere.write_text(settings.read_text())
         settings.with_name("key").rename(tmp_path / "key")
@@ -185,16 +173,14 @@ class TestWhatTheDaemonFinds:
         assert f"{elsewhere} is not read then" in text
         assert "no settings file names a project" in text
 
-    def test_a_project_without_an_authenticator_is_named(self, settings: Path) -> None:
+    def test_a_project_without_an_authenticator_is_named(self, settings):
         settings.with_name("key").unlink()
         level, text = htcondor()[-1]
         assert level == "FAILED"
         assert "key: No such file" in text
         assert "chmod 600" in text
 
-    def test_a_secret_that_everybody_can_read_is_refused(
-        self, check: Check, settings: Path
-    ) -> None:
+    def test_a_secret_that_everybody_can_read_is_refused(self, check, settings):
         settings.with_name("key").chmod(0o644)
         report = check()
         assert report.status == 1
@@ -202,9 +188,7 @@ class TestWhatTheDaemonFinds:
             level, text = report.of(name)[-1]
             assert (level, "chmod 600" in text) == ("FAILED", True)
 
-    def test_directories_that_htcondor_does_not_know_are_a_warning(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_directories_that_htcondor_does_not_know_are_a_warning(self, tmp_path, monkeypatch):
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
         level, text = htcondor()[3]
         assert level == "warning"

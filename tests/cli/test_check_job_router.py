@@ -1,18 +1,12 @@
 """What ``check`` says of the Job Router, with stand-ins for HTCondor's tools."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.htcondor import _boinc_attributes
 from tests.cli.condor_tools import ROUTE, ROUTER, htcondor, job_router
-
-if TYPE_CHECKING:
-    from tests.cli.condor_tools import Condor
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("log_stopped", "settings")]
 
@@ -20,14 +14,14 @@ CONF = Path(__file__).parents[2] / "conf"
 
 
 @pytest.mark.usefixtures("condor")
-def test_none_is_noted() -> None:
+def test_none_is_noted():
     [(level, text)] = job_router()
     assert level == "note"
     assert "conf/zz-boinc_gahp.router.conf" in text
 
 
 @pytest.mark.parametrize("name", ["DAEMON_LIST", "MASTER.DAEMON_LIST"])
-def test_one_that_does_not_run_fails_and_names_the_file_to_mend(condor: Condor, name: str) -> None:
+def test_one_that_does_not_run_fails_and_names_the_file_to_mend(condor, name):
     condor.set(**ROUTER)
     condor.last_set(name, "MASTER SCHEDD", "/etc/condor/condor_config.local, line 7")
     assert job_router()[0] == (
@@ -38,7 +32,7 @@ def test_one_that_does_not_run_fails_and_names_the_file_to_mend(condor: Condor, 
     )
 
 
-def test_a_route_that_another_file_leaves_out_fails_and_names_that_file(condor: Condor) -> None:
+def test_a_route_that_another_file_leaves_out_fails_and_names_that_file(condor):
     condor.set(**ROUTER)
     condor.last_set("JOB_ROUTER_ROUTE_NAMES", "Other", "/etc/condor/zzz.conf, line 3")
     [(level, text)] = job_router()
@@ -61,8 +55,8 @@ def test_a_route_that_another_file_leaves_out_fails_and_names_that_file(condor: 
     ],
 )
 def test_a_constraint_that_keeps_jobs_from_the_route_is_a_warning_that_names_its_file(
-    condor: Condor, constraint: str, lets_in: bool
-) -> None:
+    condor, constraint, lets_in
+):
     condor.set(**ROUTER)
     name = "JOB_ROUTER_SOURCE_JOB_CONSTRAINT"
     condor.last_set(name, constraint, "/etc/condor/condor_config.local, line 9")
@@ -73,9 +67,7 @@ def test_a_constraint_that_keeps_jobs_from_the_route_is_a_warning_that_names_its
         assert "|| (WantBoinc =?= true) || (BoincApp isnt undefined)" in text
 
 
-def test_a_transform_that_another_file_leaves_out_is_a_warning_that_names_that_file(
-    condor: Condor,
-) -> None:
+def test_a_transform_that_another_file_leaves_out_is_a_warning_that_names_that_file(condor):
     condor.set(**ROUTER)
     condor.last_set("JOB_TRANSFORM_NAMES", "Other", "/etc/condor/zzz.conf, line 4")
     level, text = job_router()[1]
@@ -94,9 +86,7 @@ def test_a_transform_that_another_file_leaves_out_is_a_warning_that_names_that_f
         ("MaxIdleJobs 10", "write: MaxIdleJobs = 10"),
     ],
 )
-def test_a_line_that_htcondor_would_not_take_is_shown(
-    condor: Condor, line: str, advice: str
-) -> None:
+def test_a_line_that_htcondor_would_not_take_is_shown(condor, line, advice):
     route = ROUTE if line.startswith("Max") else ROUTE.replace("SET GridResource", "# SET")
     condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": f"{route}  {line}\n"}))
     condor.accepts()
@@ -106,7 +96,7 @@ def test_a_line_that_htcondor_would_not_take_is_shown(
     assert advice in text
 
 
-def test_the_old_syntax_fails(condor: Condor) -> None:
+def test_the_old_syntax_fails(condor):
     route = '[ GridResource = "batch boinc"; name = "Boinc" ]'
     condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": route}))
     level, text = job_router()[0]
@@ -114,7 +104,7 @@ def test_the_old_syntax_fails(condor: Condor) -> None:
     assert "old syntax" in text
 
 
-def test_a_route_that_htcondor_leaves_out_fails(condor: Condor) -> None:
+def test_a_route_that_htcondor_leaves_out_fails(condor):
     condor.set(**ROUTER)
     condor.accepts("Other")
     [(level, text)] = job_router()
@@ -135,9 +125,7 @@ def test_a_route_that_htcondor_leaves_out_fails(condor: Condor) -> None:
         ("23.9.6 true", "warning", "only up to HTCondor 24"),
     ],
 )
-def test_entries_are_a_thing_of_the_past(
-    condor: Condor, versions: str, level: str, words: str
-) -> None:
+def test_entries_are_a_thing_of_the_past(condor, versions, level, words):
     version, allowed = versions.split()
     condor.version(version)
     condor.set(
@@ -160,7 +148,7 @@ def test_entries_are_a_thing_of_the_past(
     ],
     ids=["not-put-back", "put-back-from-elsewhere", "no-transform", "not-saved"],
 )
-def test_remaps_that_would_be_lost_are_a_warning(condor: Condor, change: dict[str, str]) -> None:
+def test_remaps_that_would_be_lost_are_a_warning(condor, change):
     condor.set(**(ROUTER | change))
     found = job_router()
     assert found[0] == ("ok", "Job Router: route Boinc leads to BOINC")
@@ -168,7 +156,7 @@ def test_remaps_that_would_be_lost_are_a_warning(condor: Condor, change: dict[st
     assert "loses transfer_output_remaps" in found[1][1]
 
 
-def test_remaps_may_come_back_in_other_ways(condor: Condor) -> None:
+def test_remaps_may_come_back_in_other_ways(condor):
     for line in (
         "COPY SavedOutputRemaps TransferOutputRemaps",
         'EVALSET TransferOutputRemaps SavedOutputRemaps ?: ""',
@@ -178,21 +166,21 @@ def test_remaps_may_come_back_in_other_ways(condor: Condor) -> None:
         assert len(job_router()) == 1
 
 
-def test_a_route_that_passes_on_no_app_is_a_warning(condor: Condor) -> None:
+def test_a_route_that_passes_on_no_app_is_a_warning(condor):
     route = ROUTE.replace("COPY /^Boinc(.+)/ remote_Boinc\\1", "")
     condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": route}))
     assert [level for level, _ in job_router()] == ["ok", "warning"]
     assert "COPY /^Boinc(.+)/ remote_Boinc\\1" in job_router()[1][1]
 
 
-def test_that_no_route_takes_jobs_that_bring_their_own_program_is_noted(condor: Condor) -> None:
+def test_that_no_route_takes_jobs_that_bring_their_own_program_is_noted(condor):
     route = ROUTE.replace("WantBoinc =?= true || ", "")
     condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": route}))
     assert [level for level, _ in job_router()] == ["ok", "note"]
     assert "+WantBoinc = true" in job_router()[1][1]
 
 
-def test_a_transform_for_attributes_that_is_in_no_list_is_a_warning(condor: Condor) -> None:
+def test_a_transform_for_attributes_that_is_in_no_list_is_a_warning(condor):
     condor.set(
         JOB_TRANSFORM_BoincAttributes="COPY ContainerImage remote_ContainerImage",
         EXTENDED_SUBMIT_COMMANDS='container_image = "image" docker_image = "image"',
@@ -212,7 +200,7 @@ def test_a_transform_for_attributes_that_is_in_no_list_is_a_warning(condor: Cond
     assert "EXTENDED_SUBMIT_COMMANDS" in str(htcondor())
 
 
-def test_the_example_passes_on_every_attribute_that_boinc_gahp_reads() -> None:
+def test_the_example_passes_on_every_attribute_that_boinc_gahp_reads():
     text = (CONF / "20-boinc_gahp.condor.conf").read_text()
     transform = text.split("JOB_TRANSFORM_BoincAttributes @=end\n")[1].split("@end")[0]
     copied = re.findall(r"^  COPY Boinc(\w+) remote_Boinc(\w+)$", transform, re.MULTILINE)
@@ -220,7 +208,7 @@ def test_the_example_passes_on_every_attribute_that_boinc_gahp_reads() -> None:
     assert set(_boinc_attributes.NAMES) <= {name for name, _ in copied}
 
 
-def test_the_example_has_a_route_without_fault(condor: Condor) -> None:
+def test_the_example_has_a_route_without_fault(condor):
     text = (CONF / "zz-boinc_gahp.router.conf").read_text()
     values = dict(ROUTER)
     for name in ("JOB_ROUTER_ROUTE_Boinc", "JOB_TRANSFORM_Boinc"):

@@ -1,10 +1,7 @@
-from __future__ import annotations
-
 import argparse
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,20 +9,17 @@ from boinc_gahp.cli import COMMANDS, commands
 from boinc_gahp.cli.main import main
 from boinc_gahp.terminal.parsing import Group, arguments_of, command_lines
 
-if TYPE_CHECKING:
-    from boinc_gahp.terminal.parsing import Parser
-
 PARSERS = commands.all_parsers()
 ACTIONS = {path: parser for path, parser in PARSERS.items() if not isinstance(parser, Group)}
 
 
-def each(parsers: dict[tuple[str, ...], Parser]) -> pytest.MarkDecorator:
+def each(parsers):
     return pytest.mark.parametrize(
         "path", parsers, ids=[" ".join(path) or "boinc_gahp" for path in parsers]
     )
 
 
-def test_every_command_and_every_action_of_a_group_has_a_parser() -> None:
+def test_every_command_and_every_action_of_a_group_has_a_parser():
     assert {path[0] for path in PARSERS if path} == set(COMMANDS)
     for path, parser in PARSERS.items():
         children = parser.actions if isinstance(parser, Group) else {}
@@ -34,7 +28,7 @@ def test_every_command_and_every_action_of_a_group_has_a_parser() -> None:
 
 
 @each(PARSERS)
-def test_a_parser_has_a_description_an_example_and_exit_statuses(path: tuple[str, ...]) -> None:
+def test_a_parser_has_a_description_an_example_and_exit_statuses(path):
     parser = PARSERS[path]
     assert parser.command == " ".join(path)
     assert parser.prog == " ".join(("boinc_gahp", *path))
@@ -45,36 +39,34 @@ def test_a_parser_has_a_description_an_example_and_exit_statuses(path: tuple[str
 
 
 @each(PARSERS)
-def test_every_argument_is_explained(path: tuple[str, ...]) -> None:
+def test_every_argument_is_explained(path):
     for argument in arguments_of(PARSERS[path]):
         assert argument.help, argument
 
 
 @each(PARSERS)
-def test_help_is_80_columns_wide(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_is_80_columns_wide(path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     text = PARSERS[path].format_help()
     assert [line for line in text.splitlines() if len(line) > 80] == []
 
 
 @each(PARSERS)
-def test_help_is_as_narrow_as_the_terminal(
-    path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_is_as_narrow_as_the_terminal(path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     formatter = PARSERS[path]._get_formatter()
     assert formatter._width == 60
 
 
 @each(PARSERS)
-def test_examples_are_command_lines_that_the_parser_takes(path: tuple[str, ...]) -> None:
+def test_examples_are_command_lines_that_the_parser_takes(path):
     for example in PARSERS[path].examples:
         lines = command_lines(example)
         assert lines, example
         assert any(_read(words)[: len(path)] == path for words in lines), example
 
 
-def _read(words: list[str]) -> tuple[str, ...]:
+def _read(words):
     """Parse what follows ``boinc_gahp``; return the words that lead to the parser."""
     before = PARSERS[()]
     while words and words[0].startswith("-"):
@@ -91,9 +83,7 @@ def _read(words: list[str]) -> tuple[str, ...]:
 
 
 @each({path: parser for path, parser in PARSERS.items() if path})
-def test_help_is_printed_by_the_command_itself(
-    path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_is_printed_by_the_command_itself(path, capsys):
     with pytest.raises(SystemExit) as left:
         main([*path, "--help"])
     assert left.value.code == 0
@@ -103,9 +93,7 @@ def test_help_is_printed_by_the_command_itself(
 
 
 @each(ACTIONS)
-def test_a_wrong_option_gets_one_line_and_status_2(
-    path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_option_gets_one_line_and_status_2(path, capsys):
     # What is required comes first, so it is given.
     given = next(words for example in PARSERS[path].examples for words in command_lines(example))
     words = _arguments(given, path)
@@ -120,12 +108,12 @@ def test_a_wrong_option_gets_one_line_and_status_2(
     assert err.endswith(f" boinc_gahp {' '.join(path)} --help tells more\n")
 
 
-def _arguments(words: list[str], path: tuple[str, ...]) -> list[str]:
+def _arguments(words, path):
     place = next(place for place in range(len(words)) if tuple(words[place:])[: len(path)] == path)
     return words[place + len(path) :]
 
 
-def test_a_hidden_argument_is_not_among_those_that_are_shown() -> None:
+def test_a_hidden_argument_is_not_among_those_that_are_shown():
     shown = [
         option for each in arguments_of(PARSERS["completion",]) for option in each.option_strings
     ]
@@ -134,7 +122,7 @@ def test_a_hidden_argument_is_not_among_those_that_are_shown() -> None:
 
 
 @pytest.mark.processes
-def test_all_of_it_helps_without_the_extras() -> None:
+def test_all_of_it_helps_without_the_extras():
     program = (
         "import sys\n"
         "sys.modules.update(dict.fromkeys(['flask', 'waitress', 'werkzeug', 'jinja2', 'sphinx']))\n"

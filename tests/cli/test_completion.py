@@ -1,11 +1,8 @@
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import tempfile
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,23 +17,19 @@ from boinc_gahp.submit.types import SubmitRequest
 from boinc_gahp.terminal.parsing import Group, arguments_of
 from tests.cli.conftest import COMMAND
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
 pytestmark = pytest.mark.processes
 
 SCRIPTS = {shell: completion.script(shell) for shell in completion.SHELLS}
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)
-def test_a_script_is_printed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_script_is_printed(shell, capsys):
     assert main(["completion", shell]) == 0
     assert capsys.readouterr().out == SCRIPTS[shell]
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)
-def test_a_script_is_what_its_shell_can_read(shell: str, tmp_path: Path) -> None:
+def test_a_script_is_what_its_shell_can_read(shell, tmp_path):
     if shell != "bash" and shutil.which(shell) is None:
         pytest.skip(f"{shell} is not here; scripts/test --install has it")
     path = tmp_path / "script"
@@ -47,7 +40,7 @@ def test_a_script_is_what_its_shell_can_read(shell: str, tmp_path: Path) -> None
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_wrong_shell_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_shell_gets_the_nearest(capsys):
     with pytest.raises(SystemExit) as left:
         main(["completion", "zhs"])
     assert left.value.code == 2
@@ -57,7 +50,7 @@ def test_a_wrong_shell_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> N
     assert "the shell is missing: bash, zsh, fish" in capsys.readouterr().err
 
 
-def asked(line: str) -> dict[str, str]:
+def asked(line):
     """Ask as fish's script does; return the words with their texts."""
     with tempfile.NamedTemporaryFile("r", encoding="utf-8") as answer:
         environment = {
@@ -83,7 +76,7 @@ def asked(line: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("path", all_parsers(), ids=" ".join)
-def test_every_command_action_and_option_is_offered(path: tuple[str, ...]) -> None:
+def test_every_command_action_and_option_is_offered(path):
     parser = all_parsers()[path]
     line = " ".join(["boinc_gahp", *path])
     if isinstance(parser, Group):
@@ -98,7 +91,7 @@ def test_every_command_action_and_option_is_offered(path: tuple[str, ...]) -> No
 
 
 @pytest.fixture
-def ids(settings: Path) -> dict[str, int]:
+def ids(settings):
     """The ids of batches of several names, as they are kept on the machine that sent them."""
     found = {name: 41 + n for n, name in enumerate(("sweep", "my sweep", "4711", "a\tb"))}
     with Project.from_settings(config=settings) as project:
@@ -108,7 +101,7 @@ def ids(settings: Path) -> dict[str, int]:
     return found
 
 
-def test_batches_are_offered_by_names(ids: dict[str, int]) -> None:
+def test_batches_are_offered_by_names(ids):
     assert asked("boinc_gahp batch show ") == {
         "name:4711": f"batch {ids['4711']} of uppercase",
         "my sweep": f"batch {ids['my sweep']} of uppercase",
@@ -116,12 +109,12 @@ def test_batches_are_offered_by_names(ids: dict[str, int]) -> None:
     }
 
 
-def test_batches_are_offered_by_id_to_whoever_types_a_number(ids: dict[str, int]) -> None:
+def test_batches_are_offered_by_id_to_whoever_types_a_number(ids):
     assert asked(f"boinc_gahp batch show {ids['sweep']}") == {str(ids["sweep"]): "sweep"}
 
 
 @pytest.mark.usefixtures("ids")
-def test_apps_are_offered_to_which_jobs_were_submitted() -> None:
+def test_apps_are_offered_to_which_jobs_were_submitted():
     assert asked("boinc_gahp batch submit u") == {"uppercase": "app"}
 
 
@@ -135,8 +128,8 @@ def test_apps_are_offered_to_which_jobs_were_submitted() -> None:
     ],
 )
 def test_batches_are_those_of_the_project_and_the_settings_that_the_line_names(
-    line: str, ids: dict[str, int], settings: Path, home: Path
-) -> None:
+    line, ids, settings, home
+):
     path = home / "other.toml"
     other = settings.read_text().replace("[project]", "[projects.other]")
     path.write_text(f"[project]\nurl = 'http://127.0.0.1:9/'\n{other}")
@@ -146,14 +139,14 @@ def test_batches_are_those_of_the_project_and_the_settings_that_the_line_names(
     assert asked(f"boinc_gahp --config {path} batch show ") == {}
 
 
-def test_projects_are_offered_from_the_settings(settings: Path) -> None:
+def test_projects_are_offered_from_the_settings(settings):
     with settings.open("a") as file:
         file.write("[projects.astro]\nurl = 'https://astro.example.edu/'\n")
     assert asked("boinc_gahp check --project ") == {"astro": "https://astro.example.edu/"}
 
 
 @pytest.mark.parametrize("trouble", ["no-settings", "no-project", "no-account"])
-def test_trouble_offers_nothing_and_says_nothing(settings: Path, trouble: str) -> None:
+def test_trouble_offers_nothing_and_says_nothing(settings, trouble):
     text = {
         "no-settings": "[proj",
         "no-project": "[logging]\nlevel = 'off'\n",

@@ -1,33 +1,24 @@
 """``local-project add-app --container``, and what does not go with it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.localproject.commands import run
 from boinc_gahp.localproject.commands.arguments import LocalProjectTrouble
 from boinc_gahp.localproject.directory import make, open_core
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @pytest.fixture
-def directory(tmp_path: Path) -> Path:
+def directory(tmp_path):
     made = tmp_path / "project"
     make(made)
     return made
 
 
-def add(directory: Path, *words: str) -> int:
+def add(directory, *words):
     return run(["add-app", str(directory), *words], None)
 
 
-def test_a_container_app_has_the_wrapper_a_plan_class_and_no_templates(
-    directory: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_container_app_has_the_wrapper_a_plan_class_and_no_templates(directory, capsys):
     assert add(directory, "docker", "--container", "--validator", "bitwise") == 0
     printed = capsys.readouterr().out
     assert ("To run a program with it" in printed) != ("Jobs that need containers wait" in printed)
@@ -54,15 +45,13 @@ def test_a_container_app_has_the_wrapper_a_plan_class_and_no_templates(
         (["other", "--container", "--validator", "nosuch"], "nosuch"),
     ],
 )
-def test_a_second_app_of_a_name_or_another_version_is_refused(
-    directory: Path, words: list[str], told: str
-) -> None:
+def test_a_second_app_of_a_name_or_another_version_is_refused(directory, words, told):
     add(directory, "docker", "--container")
     with pytest.raises(LocalProjectTrouble, match=told):
         add(directory, *words)
 
 
-def test_a_template_that_would_apply_to_every_job_is_in_the_way(directory: Path) -> None:
+def test_a_template_that_would_apply_to_every_job_is_in_the_way(directory):
     (directory / "templates" / "docker_in").write_text("<input_template/>")
     with pytest.raises(LocalProjectTrouble, match="docker_in would apply to every job"):
         add(directory, "docker", "--container")
@@ -78,17 +67,13 @@ def test_a_template_that_would_apply_to_every_job_is_in_the_way(directory: Path)
         ["--max-nbytes", "2"],
     ],
 )
-def test_what_jobs_bring_themselves_does_not_go_with_it(
-    directory: Path, more: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_jobs_bring_themselves_does_not_go_with_it(directory, more, capsys):
     with pytest.raises(SystemExit) as left:
         add(directory, "docker", "--container", *more)
     assert (left.value.code, "does not go with --container" in capsys.readouterr().err) == (2, True)
 
 
-def test_an_app_needs_a_command_or_a_container(
-    directory: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_app_needs_a_command_or_a_container(directory, capsys):
     with pytest.raises(SystemExit):
         add(directory, "app", "--out", "x")
     assert "--command is missing (or --container" in capsys.readouterr().err

@@ -1,11 +1,8 @@
-from __future__ import annotations
-
 import dataclasses
 import re
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pexpect
 import psutil
@@ -18,17 +15,11 @@ from boinc_gahp.localproject.supplied import SUPPLIED
 from tests.cli.conftest import COMMAND
 from tests.helpers import hang_up, wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.cli.conftest import Run
-
 pytestmark = pytest.mark.long
 
 
 @pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary(tmp_path, monkeypatch):
     """The directory for temporary files."""
     directory = tmp_path / "tmp"
     directory.mkdir()
@@ -37,12 +28,12 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def _no_child_left() -> Iterator[None]:
+def _no_child_left():
     yield
     wait_for(lambda: not psutil.Process().children(recursive=True), "no child process is left")
 
 
-def outputs(directory: Path) -> list[str]:
+def outputs(directory):
     return sorted(path.name for path in (directory / "outputs").iterdir())
 
 
@@ -51,9 +42,7 @@ EXPECTED = sorted(f"output{n:02}.{end}" for n in range(20) for end in ("txt", "s
 
 @pytest.mark.usefixtures("_no_child_left", "home")
 class TestOnPipes:
-    def test_every_output_comes_back_and_nothing_else_stays(
-        self, run: Run, home: Path, temporary: Path
-    ) -> None:
+    def test_every_output_comes_back_and_nothing_else_stays(self, run, home, temporary):
         done = run("demo")
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stderr == ""
@@ -73,8 +62,8 @@ class TestOnPipes:
         assert list(home.iterdir()) == []
 
     def test_the_conversation_is_shown_whatever_the_settings_of_who_runs_it(
-        self, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+        self, home, monkeypatch, capsys
+    ):
         """As it was, but for the authenticator."""
         monkeypatch.setattr(demo, "_JOBS", 4)
         monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/x")
@@ -107,7 +96,7 @@ class TestOnPipes:
         assert "boinc_gahp.rpc" in log.read_text()
         assert authenticator not in log.read_text()
 
-    def test_a_directory_in_use_is_left_alone(self, run: Run, home: Path) -> None:
+    def test_a_directory_in_use_is_left_alone(self, run, home):
         (home / "thesis.tex").touch()
         done = run("demo", "--directory", ".")
         assert done.returncode == 1
@@ -115,7 +104,7 @@ class TestOnPipes:
             f"boinc_gahp: {home} is not empty; name a new or an empty directory [BG-DEMO-TROUBLE]\n"
         )
 
-    def test_it_can_be_stopped_and_leaves_nothing(self, temporary: Path) -> None:
+    def test_it_can_be_stopped_and_leaves_nothing(self, temporary):
         with subprocess.Popen(
             [COMMAND, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
@@ -130,9 +119,7 @@ class TestOnPipes:
 
 @pytest.mark.usefixtures("_no_child_left", "home")
 class TestWhatGoesWrong:
-    def test_a_wrong_output_is_noticed(
-        self, monkeypatch: pytest.MonkeyPatch, temporary: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_wrong_output_is_noticed(self, monkeypatch, temporary, capsys):
         """The app writes something else."""
         other = [
             dataclasses.replace(app, command=("{python}", "-c", "open('out', 'w').write('no')"))
@@ -144,9 +131,7 @@ class TestWhatGoesWrong:
         assert main(["demo", "--directory", str(temporary / "here")]) == 1
         assert "0 of 3 outputs are right" in capsys.readouterr().out
 
-    def test_a_failing_app_is_reported(
-        self, monkeypatch: pytest.MonkeyPatch, temporary: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_failing_app_is_reported(self, monkeypatch, temporary, capsys):
         failing = [dataclasses.replace(app, command=("false",)) for app in SUPPLIED]
         monkeypatch.setattr(layout, "SUPPLIED", failing)
         monkeypatch.setattr(demo, "_JOBS", 3)
@@ -157,9 +142,7 @@ class TestWhatGoesWrong:
         assert list(temporary.iterdir()) == []
 
     @pytest.mark.usefixtures("temporary")
-    def test_jobs_that_take_too_long_are_given_up(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_jobs_that_take_too_long_are_given_up(self, monkeypatch, capsys):
         monkeypatch.setattr(demo, "_TIMEOUT", 2.0)
         monkeypatch.setattr(demo, "_HOSTS", 0)
         assert main(["demo"]) == 1
@@ -175,13 +158,8 @@ class TestWhatGoesWrong:
         ids=["ended with words", "ended without", "an error line"],
     )
     def test_a_daemon_that_does_not_answer_as_it_should_is_reported(
-        self,
-        monkeypatch: pytest.MonkeyPatch,
-        temporary: Path,
-        capsys: pytest.CaptureFixture[str],
-        program: str,
-        words: str,
-    ) -> None:
+        self, monkeypatch, temporary, capsys, program, words
+    ):
         other = temporary / "boinc_gahp"
         other.write_text(f"#!{sys.executable}\n{program}\n")
         other.chmod(0o700)
@@ -192,7 +170,7 @@ class TestWhatGoesWrong:
 
 @pytest.mark.usefixtures("_no_child_left", "home")
 class TestOnATerminal:
-    def test_ctrl_c_leaves_nothing(self, temporary: Path) -> None:
+    def test_ctrl_c_leaves_nothing(self, temporary):
         child = pexpect.spawn(COMMAND, ["demo"], encoding="utf-8", timeout=60, dimensions=(30, 100))
         try:
             child.expect("running")

@@ -1,14 +1,11 @@
 """``boinc_gahp ledger status --jobs``, ``show`` and ``forget``, at the command line."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import sqlite3
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
 
 import pexpect
 import pytest
@@ -25,11 +22,6 @@ from tests.cli.conftest import COMMAND
 from tests.helpers import hang_up
 from tests.ledger.jobs import alive, counts
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-
 URL = "https://boinc.example.edu/test/"
 OTHER = "https://elsewhere.example/"
 SECRET = "0123456789abcdef0123456789abcdef"
@@ -41,19 +33,19 @@ NAME = "bg-" + "0a" * 16
 class Printed:
     """What an action printed."""
 
-    def __init__(self, status: int, out: str, err: str) -> None:
+    def __init__(self, status, out, err):
         self.status = status
         self.out = out
         self.err = err
 
 
 @pytest.fixture
-def path(home: Path) -> Path:
+def path(home):
     return home / ".local/state/boinc_gahp/ledger.sqlite"
 
 
 @pytest.fixture
-def settings(home: Path) -> Path:
+def settings(home):
     """The user's settings, which have both projects."""
     path = home / ".config/boinc_gahp/boinc_gahp.toml"
     path.parent.mkdir(parents=True)
@@ -66,20 +58,20 @@ def settings(home: Path) -> Path:
 
 
 @pytest.fixture
-def ledger(path: Path, settings: Path) -> Iterator[Ledger]:
+def ledger(path, settings):
     ledger = Ledger(path)
     yield ledger
     ledger.close()
 
 
 @pytest.fixture
-def jobs(ledger: Ledger) -> JobLedger:
+def jobs(ledger):
     return JobLedger(ledger.store)
 
 
 @pytest.fixture
-def do(home: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    def do(*arguments: str) -> Printed:
+def do(home, capsys):
+    def do(*arguments):
         status = main(["ledger", *arguments])
         out, err = capsys.readouterr()
         assert "\x1b" not in out + err
@@ -88,19 +80,17 @@ def do(home: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     return do
 
 
-def directory(cluster: int) -> str:
+def directory(cluster):
     return f"home_bl_cm.example.edu_9618_submit1_{cluster}.0_1795261016"
 
 
-def accept(
-    jobs: JobLedger, cluster: int, *, url: str = URL, name: str = "", account: str = ACCOUNT
-) -> int:
+def accept(jobs, cluster, *, url=URL, name="", account=ACCOUNT):
     description = json.dumps({"iwd": "/home/alice/my run", "args": ["a b", "c"], "stdout": "o"})
     job = NewJob(directory(cluster), url, account, name, "uppercase", "t", 600, description)
     return jobs.accept(job).id
 
 
-def on_project(jobs: JobLedger, *clusters: int, name: str = NAME) -> tuple[int, list[int]]:
+def on_project(jobs, *clusters, name=NAME):
     ids = [accept(jobs, cluster) for cluster in clusters]
     batch = jobs.plan(URL, ACCOUNT, name, "uppercase", "t", ids, time.time() + DAY)
     assert batch is not None
@@ -109,7 +99,7 @@ def on_project(jobs: JobLedger, *clusters: int, name: str = NAME) -> tuple[int, 
     return batch.id, ids
 
 
-def silent(jobs: JobLedger, job_id: int, days: float) -> None:
+def silent(jobs, job_id, days):
     """Let HTCondor not have asked about a job for so long."""
     jobs.store.write(
         lambda connection: (
@@ -120,7 +110,7 @@ def silent(jobs: JobLedger, job_id: int, days: float) -> None:
     )
 
 
-def changed(jobs: JobLedger, job_id: int, days: float) -> None:
+def changed(jobs, job_id, days):
     jobs.store.write(
         lambda connection: (
             connection.execute(
@@ -133,9 +123,7 @@ def changed(jobs: JobLedger, job_id: int, days: float) -> None:
 # -- status --jobs
 
 
-def test_jobs_batches_problems_and_pending_aborts_are_listed(
-    do: Any, ledger: Ledger, jobs: JobLedger
-) -> None:
+def test_jobs_batches_problems_and_pending_aborts_are_listed(do, ledger, jobs):
     batch_id, ids = on_project(jobs, 11, 12, 13)
     waiting = accept(jobs, 14)
     jobs.statuses(batch_id, {f"{NAME}-1": "running"})
@@ -159,12 +147,12 @@ def test_jobs_batches_problems_and_pending_aborts_are_listed(
     assert "unfinished" not in do("status").out
 
 
-def details(do: Any) -> Any:
+def details(do):
     (project,) = json.loads(do("status", "--jobs", "--json").out)["projects"]
     return project["details"]
 
 
-def test_what_is_over_and_known_to_be_is_not_listed(do: Any, jobs: JobLedger) -> None:
+def test_what_is_over_and_known_to_be_is_not_listed(do, jobs):
     on_hold, told, gone = (accept(jobs, cluster) for cluster in (1, 2, 3))
     jobs.hold([on_hold, told], Hold("exit status 11", 2304, 11))
     jobs.end_reported([told])
@@ -174,7 +162,7 @@ def test_what_is_over_and_known_to_be_is_not_listed(do: Any, jobs: JobLedger) ->
     assert "exit status 11 (code 2304, subcode 11)" in do("status", "--jobs").out
 
 
-def test_json_has_everything_that_is_listed(do: Any, jobs: JobLedger) -> None:
+def test_json_has_everything_that_is_listed(do, jobs):
     batch_id, ids = on_project(jobs, 11, 12)
     jobs.cancel(ids[0])
     silent(jobs, ids[1], 15)
@@ -188,14 +176,14 @@ def test_json_has_everything_that_is_listed(do: Any, jobs: JobLedger) -> None:
     assert orphan["state_words"] == "queued on the project"
 
 
-def test_what_others_wrote_can_do_nothing_to_a_terminal(do: Any, jobs: JobLedger) -> None:
+def test_what_others_wrote_can_do_nothing_to_a_terminal(do, jobs):
     job_id = accept(jobs, 1)
     jobs.hold([job_id], Hold("red \x1b[31m and\na new line", 2302, 0))
     assert r"red \x1b[31m and a new line" in do("status", "--jobs").out
     assert r"red \x1b[31m and a new line" in do("show", "1").out
 
 
-def test_without_a_ledger_there_is_nothing_and_none_is_made(do: Any, path: Path) -> None:
+def test_without_a_ledger_there_is_nothing_and_none_is_made(do, path):
     for action in (["show", "1"], ["forget", "1"]):
         said = do(*action)
         assert said.status == 1
@@ -203,7 +191,7 @@ def test_without_a_ledger_there_is_nothing_and_none_is_made(do: Any, path: Path)
     assert not path.parent.exists()
 
 
-def test_an_empty_ledger_says_so(do: Any, jobs: JobLedger) -> None:
+def test_an_empty_ledger_says_so(do, jobs):
     assert "is empty" in do("status", "--jobs").out
 
 
@@ -212,9 +200,7 @@ def test_an_empty_ledger_says_so(do: Any, jobs: JobLedger) -> None:
     [(5, "or move the file away"), (VERSION + 1, "install a later boinc_gahp")],
     ids=["before the first release", "later"],
 )
-def test_a_ledger_of_another_version_is_refused(
-    do: Any, path: Path, version: int, remedy: str
-) -> None:
+def test_a_ledger_of_another_version_is_refused(do, path, version, remedy):
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {version:d}")
@@ -225,7 +211,7 @@ def test_a_ledger_of_another_version_is_refused(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
-def test_a_directory_of_somebody_else_is_reported(do: Any, jobs: JobLedger, path: Path) -> None:
+def test_a_directory_of_somebody_else_is_reported(do, jobs, path):
     path.parent.chmod(0o000)
     try:
         said = do("show", "1")
@@ -243,7 +229,7 @@ def test_a_directory_of_somebody_else_is_reported(do: Any, jobs: JobLedger, path
     ["2", "boinc/{token}.2", "{token}.2", "12.0", directory(12), NAME + "-2", "submit1_12"],
     ids=["number", "id", "short id", "cluster.proc", "JobDirectory", "job name", "part"],
 )
-def test_a_job_is_found_by_any_of_its_names(do: Any, jobs: JobLedger, name: str) -> None:
+def test_a_job_is_found_by_any_of_its_names(do, jobs, name):
     on_project(jobs, 11, 12)
     said = do("show", name.format(token=jobs.token))
     assert said.status == 0
@@ -252,14 +238,14 @@ def test_a_job_is_found_by_any_of_its_names(do: Any, jobs: JobLedger, name: str)
 
 
 @pytest.mark.parametrize("name", ["3", "boinc/00000000.2", "1.0", "nothing", "2" * 30, "bg-x"])
-def test_what_there_is_not_is_not_found(do: Any, jobs: JobLedger, name: str) -> None:
+def test_what_there_is_not_is_not_found(do, jobs, name):
     on_project(jobs, 11, 12)
     said = do("show", name)
     assert (said.status, said.out) == (1, "")
     assert "has no job or batch" in said.err
 
 
-def test_all_that_is_known_of_a_job_is_shown(do: Any, jobs: JobLedger) -> None:
+def test_all_that_is_known_of_a_job_is_shown(do, jobs):
     _, ids = on_project(jobs, 11, 12)
     jobs.fail(ids[0], Hold("exit status 11", 2304, 11), exit_code=11, cpu_time=2.5)
     said = do("show", "1")
@@ -282,7 +268,7 @@ def test_all_that_is_known_of_a_job_is_shown(do: Any, jobs: JobLedger) -> None:
     assert (job["hold_code"], job["description"]["iwd"]) == (2304, "/home/alice/my run")
 
 
-def test_a_signal_that_ended_a_program_is_shown_as_one(do: Any, jobs: JobLedger) -> None:
+def test_a_signal_that_ended_a_program_is_shown_as_one(do, jobs):
     batch_id, ids = on_project(jobs, 11, 12)
     jobs.statuses(batch_id, {f"{NAME}-1": "finished"})
     jobs.fetched(ids[0], -9, 2.5)
@@ -291,7 +277,7 @@ def test_a_signal_that_ended_a_program_is_shown_as_one(do: Any, jobs: JobLedger)
     assert "exit code" not in shown
 
 
-def test_a_batch_is_found_by_the_beginning_of_its_name(do: Any, jobs: JobLedger) -> None:
+def test_a_batch_is_found_by_the_beginning_of_its_name(do, jobs):
     batch_id, _ = on_project(jobs, 11, 12)
     jobs.postpone(batch_id, time.time() + 500, "the project is down")
     said = do("show", "bg-0a")
@@ -301,7 +287,7 @@ def test_a_batch_is_found_by_the_beginning_of_its_name(do: Any, jobs: JobLedger)
     assert json.loads(do("show", "--json", NAME).out)["batches"][0]["id"] == batch_id
 
 
-def test_a_name_that_may_mean_too_many_is_not_guessed(do: Any, jobs: JobLedger) -> None:
+def test_a_name_that_may_mean_too_many_is_not_guessed(do, jobs):
     for cluster in range(30):
         accept(jobs, cluster)
     said = do("show", "submit1")
@@ -312,7 +298,7 @@ def test_a_name_that_may_mean_too_many_is_not_guessed(do: Any, jobs: JobLedger) 
 # -- forget
 
 
-def test_what_is_over_is_forgotten_by_name(do: Any, jobs: JobLedger) -> None:
+def test_what_is_over_is_forgotten_by_name(do, jobs):
     job_id, other = accept(jobs, 1), accept(jobs, 2)
     jobs.cancel(job_id)
     said = do("forget", "1.0")
@@ -321,7 +307,7 @@ def test_what_is_over_is_forgotten_by_name(do: Any, jobs: JobLedger) -> None:
     assert jobs.job(other) is not None
 
 
-def test_what_is_not_over_is_kept_unless_asked_twice(do: Any, jobs: JobLedger) -> None:
+def test_what_is_not_over_is_kept_unless_asked_twice(do, jobs):
     batch_id, ids = on_project(jobs, 11, 12)
     jobs.cancel(ids[1])
     said = do("forget", "11.0")
@@ -339,7 +325,7 @@ def test_what_is_not_over_is_kept_unless_asked_twice(do: Any, jobs: JobLedger) -
     assert jobs.batch(batch_id) is None
 
 
-def test_a_batch_is_forgotten_with_all_its_jobs(do: Any, jobs: JobLedger) -> None:
+def test_a_batch_is_forgotten_with_all_its_jobs(do, jobs):
     batch_id, _ = on_project(jobs, 11, 12)
     assert do("forget", NAME).status == 1
     assert do("forget", NAME, "--alive").status == 0
@@ -347,7 +333,7 @@ def test_a_batch_is_forgotten_with_all_its_jobs(do: Any, jobs: JobLedger) -> Non
     assert alive(jobs) == 0
 
 
-def test_a_batch_that_is_to_be_retired_stays_until_it_is(do: Any, jobs: JobLedger) -> None:
+def test_a_batch_that_is_to_be_retired_stays_until_it_is(do, jobs):
     batch_id, ids = on_project(jobs, 11)
     jobs.fail(ids[0], Hold("x", 2304, 0))
     said = do("forget", NAME)
@@ -359,14 +345,14 @@ def test_a_batch_that_is_to_be_retired_stays_until_it_is(do: Any, jobs: JobLedge
     assert batch.state == "ended"
 
 
-def test_a_batch_keeps_the_jobs_that_are_not_forgotten(do: Any, jobs: JobLedger) -> None:
+def test_a_batch_keeps_the_jobs_that_are_not_forgotten(do, jobs):
     batch_id, ids = on_project(jobs, 11, 12)
     assert do("forget", "11.0", "--alive").status == 0
     assert [job.id for job in jobs.jobs_of(batch_id)] == [ids[1]]
     assert jobs.on_project(URL, ACCOUNT) == [(NAME, batch_id, 1)]
 
 
-def test_what_ended_long_ago_is_forgotten_at_once(do: Any, jobs: JobLedger) -> None:
+def test_what_ended_long_ago_is_forgotten_at_once(do, jobs):
     ids = [accept(jobs, cluster) for cluster in range(4)]
     jobs.hold(ids[:2], Hold("x", 2304, 0))
     jobs.cancel(ids[2])
@@ -382,12 +368,12 @@ def test_what_ended_long_ago_is_forgotten_at_once(do: Any, jobs: JobLedger) -> N
 @pytest.mark.parametrize(
     "arguments", ["", "--ended 1", "1 --older-than 3", "--ended --older-than -1", "--older-than x"]
 )
-def test_a_wrong_command_line_is_reported(do: Any, jobs: JobLedger, arguments: str) -> None:
+def test_a_wrong_command_line_is_reported(do, jobs, arguments):
     with pytest.raises(SystemExit, match="2"):
         do("forget", *arguments.split())
 
 
-def test_several_jobs_of_a_name_are_not_forgotten(do: Any, jobs: JobLedger) -> None:
+def test_several_jobs_of_a_name_are_not_forgotten(do, jobs):
     for cluster in (1, 2):
         jobs.cancel(accept(jobs, cluster))
     said = do("forget", "submit1")
@@ -398,9 +384,7 @@ def test_several_jobs_of_a_name_are_not_forgotten(do: Any, jobs: JobLedger) -> N
 
 @pytest.mark.processes
 @pytest.mark.parametrize(("answer", "is_dropped"), [("y", True), ("", False)])
-def test_on_a_terminal_it_asks_first(
-    home: Path, jobs: JobLedger, answer: str, is_dropped: bool
-) -> None:
+def test_on_a_terminal_it_asks_first(home, jobs, answer, is_dropped):
     job_id = accept(jobs, 1)
     jobs.cancel(job_id)
     terminal = pexpect.spawn(COMMAND, ["ledger", "forget", "1"], encoding="utf-8", timeout=60)
@@ -413,7 +397,7 @@ def test_on_a_terminal_it_asks_first(
     assert (jobs.job(job_id) is None) == is_dropped
 
 
-def test_a_span_is_told_in_a_unit_that_it_has_enough_of() -> None:
+def test_a_span_is_told_in_a_unit_that_it_has_enough_of():
     spans = [0.0, 119.0, 120.0, 7199.0, 7200.0, 172799.0, 172800.0]
     shown = ["0 s", "119 s", "2 min", "119 min", "2 h", "47 h", "2 days"]
     assert [span(seconds) for seconds in spans] == shown

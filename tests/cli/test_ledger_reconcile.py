@@ -1,10 +1,7 @@
 """``boinc_gahp ledger reconcile``, with a project, at the command line."""
 
-from __future__ import annotations
-
 import itertools
 import time
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,20 +17,13 @@ from tests.helpers import wait_for
 from tests.htcondor.helpers import Site, await_status
 from tests.ledger.jobs import counts
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from boinc_gahp.localproject.project import LocalProject
-    from tests.cli.conftest import Run
-
 pytestmark = pytest.mark.usefixtures("log_stopped")
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture
-def site(project: LocalProject, home: Path, tmp_path: Path) -> Iterator[Site]:
+def site(project, home, tmp_path):
     authenticator = project.add_user(f"reconcile{next(_numbers)}")
     with FaultProxy(project.url) as proxy:
         site = Site(tmp_path, project, proxy, authenticator)
@@ -48,8 +38,8 @@ def site(project: LocalProject, home: Path, tmp_path: Path) -> Iterator[Site]:
 
 
 @pytest.fixture
-def reconcile(capsys: pytest.CaptureFixture[str]) -> Any:
-    def reconcile(*options: str) -> tuple[int, str]:
+def reconcile(capsys):
+    def reconcile(*options):
         status = main(["ledger", "reconcile", *options])
         out, err = capsys.readouterr()
         assert err == ""
@@ -58,7 +48,7 @@ def reconcile(capsys: pytest.CaptureFixture[str]) -> Any:
     return reconcile
 
 
-def make_pending(site: Site, count: int) -> None:
+def make_pending(site, count):
     """Leave a batch on the project of which all jobs were cancelled and none aborted."""
     with site.service() as service:
         with site.held_back():
@@ -71,7 +61,7 @@ def make_pending(site: Site, count: int) -> None:
             jobs.cancel(job_id)
 
 
-def test_what_is_pending_is_sent_and_reported(site: Site, reconcile: Any) -> None:
+def test_what_is_pending_is_sent_and_reported(site, reconcile):
     make_pending(site, 2)
     status, out = reconcile()
     assert (status, out) == (
@@ -85,7 +75,7 @@ def test_what_is_pending_is_sent_and_reported(site: Site, reconcile: Any) -> Non
     assert reconcile("--quiet") == (0, "")
 
 
-def test_what_stays_pending_is_reported_with_the_reason(site: Site, reconcile: Any) -> None:
+def test_what_stays_pending_is_reported_with_the_reason(site, reconcile):
     make_pending(site, 1)
     site.proxy.fail("abort_jobs", faultproxy.status(503), times=None)
     status, out = reconcile("--quiet", "--timeout", "2")
@@ -98,7 +88,7 @@ def test_what_stays_pending_is_reported_with_the_reason(site: Site, reconcile: A
     assert site.batch_states() == [BatchState.RETIRED]
 
 
-def test_a_project_with_a_daemon_at_work_is_left_to_it(site: Site, reconcile: Any) -> None:
+def test_a_project_with_a_daemon_at_work_is_left_to_it(site, reconcile):
     make_pending(site, 1)
     lock = AccountLock(site.directory / "state", *site.owner)
     assert lock.try_acquire()
@@ -111,9 +101,7 @@ def test_a_project_with_a_daemon_at_work_is_left_to_it(site: Site, reconcile: An
     lock.release()
 
 
-def test_a_project_that_is_in_the_settings_no_more_is_reported(
-    site: Site, home: Path, reconcile: Any
-) -> None:
+def test_a_project_that_is_in_the_settings_no_more_is_reported(site, home, reconcile):
     make_pending(site, 1)
     settings = home / ".config/boinc_gahp/boinc_gahp.toml"
     settings.write_text(f"[state]\ndir = '{site.directory}/state'\n")
@@ -122,7 +110,7 @@ def test_a_project_that_is_in_the_settings_no_more_is_reported(
     assert f"the settings have no project {site.proxy.url}" in out
 
 
-def test_a_pending_abort_of_an_earlier_request_is_sent(site: Site, reconcile: Any) -> None:
+def test_a_pending_abort_of_an_earlier_request_is_sent(site, reconcile):
     with site.ledger() as ledger:
         ledger.record_abort(*site.owner, "never made", 987654, 0.0)
     status, out = reconcile()
@@ -132,7 +120,7 @@ def test_a_pending_abort_of_an_earlier_request_is_sent(site: Site, reconcile: An
     )
 
 
-def cut_short(site: Site, ago: float) -> SubmitRequest:
+def cut_short(site, ago):
     """Leave a batch on the project whose submitter died, ``ago`` seconds after it gave up."""
     path = site.directory / "in"
     path.write_bytes(b"text")
@@ -149,7 +137,7 @@ def cut_short(site: Site, ago: float) -> SubmitRequest:
     return request
 
 
-def test_a_submit_that_was_cut_short_hours_ago_is_aborted(site: Site, reconcile: Any) -> None:
+def test_a_submit_that_was_cut_short_hours_ago_is_aborted(site, reconcile):
     cut_short(site, 5000)
     assert reconcile() == (
         0,
@@ -159,9 +147,7 @@ def test_a_submit_that_was_cut_short_hours_ago_is_aborted(site: Site, reconcile:
     assert reconcile() == (0, "Nothing is owed.\n")
 
 
-def test_a_submit_that_htcondor_may_still_ask_for_is_left_alone_and_reported(
-    site: Site, reconcile: Any
-) -> None:
+def test_a_submit_that_htcondor_may_still_ask_for_is_left_alone_and_reported(site, reconcile):
     cut_short(site, 200)
     status, out = reconcile("--quiet")
     assert status == 1
@@ -170,9 +156,7 @@ def test_a_submit_that_htcondor_may_still_ask_for_is_left_alone_and_reported(
     assert site.batch_states() == [BatchState.IN_PROGRESS]
 
 
-def test_a_pending_abort_for_a_project_that_is_not_in_the_settings_is_reported(
-    site: Site, reconcile: Any
-) -> None:
+def test_a_pending_abort_for_a_project_that_is_not_in_the_settings_is_reported(site, reconcile):
     with site.ledger() as ledger:
         ledger.record_abort("https://elsewhere.example/", "0123456789abcdef", "b", 1, 0.0)
     status, out = reconcile("--quiet")
@@ -184,7 +168,7 @@ def test_a_pending_abort_for_a_project_that_is_not_in_the_settings_is_reported(
 
 
 @pytest.mark.processes
-def test_as_a_cron_line_it_needs_no_terminal(site: Site, run: Run) -> None:
+def test_as_a_cron_line_it_needs_no_terminal(site, run):
     ended = run("ledger", "reconcile", "--quiet")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
     make_pending(site, 1)
@@ -193,9 +177,7 @@ def test_as_a_cron_line_it_needs_no_terminal(site: Site, run: Run) -> None:
     assert site.batch_states() == [BatchState.RETIRED]
 
 
-def test_where_there_is_no_ledger_nothing_is_pending_and_none_is_made(
-    site: Site, reconcile: Any
-) -> None:
+def test_where_there_is_no_ledger_nothing_is_pending_and_none_is_made(site, reconcile):
     path = site.directory / "state" / "ledger.sqlite"
     assert reconcile() == (0, f"Nothing is owed: there is no ledger {path} yet.\n")
     assert reconcile("--quiet") == (0, "")
@@ -203,6 +185,6 @@ def test_where_there_is_no_ledger_nothing_is_pending_and_none_is_made(
 
 
 @pytest.mark.parametrize("timeout", ["x", "-1", "nan"])
-def test_a_timeout_that_is_none_is_reported(site: Site, reconcile: Any, timeout: str) -> None:
+def test_a_timeout_that_is_none_is_reported(site, reconcile, timeout):
     with pytest.raises(SystemExit, match="2"):
         reconcile("--timeout", timeout)

@@ -1,13 +1,10 @@
 """``boinc_gahp ledger status``, at the command line."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,13 +16,9 @@ from tests.cli.conftest import COMMAND
 from tests.cli.test_ledger import ACCOUNT, OTHER, URL, accept, on_project, silent
 from tests.cli.watching import MINE, Desk
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
 
 @pytest.fixture
-def desk(home: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Desk]:
+def desk(home, capsys):
     desk = Desk(home, capsys)
     yield desk
     desk.close()
@@ -34,7 +27,7 @@ def desk(home: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Desk]:
 # -- what there is
 
 
-def test_jobs_by_state_the_last_poll_and_pending_requests_are_shown_to_people(desk: Desk) -> None:
+def test_jobs_by_state_the_last_poll_and_pending_requests_are_shown_to_people(desk):
     batch_id, ids = on_project(desk.jobs, 11, 12, 13)
     accept(desk.jobs, 14)
     desk.jobs.statuses(batch_id, {"bg-" + "0a" * 16 + "-1": "running"})
@@ -51,7 +44,7 @@ def test_jobs_by_state_the_last_poll_and_pending_requests_are_shown_to_people(de
     assert out.endswith("\nNo problems.\n")
 
 
-def test_several_projects_and_accounts_are_told_apart(desk: Desk) -> None:
+def test_several_projects_and_accounts_are_told_apart(desk):
     for cluster, url, account in ((1, URL, ACCOUNT), (2, URL, "other"), (3, OTHER, ACCOUNT)):
         accept(desk.jobs, cluster, url=url, account=account)
     desk.ledger.record_abort("https://third.example/", ACCOUNT, "b", 3, 0.0)
@@ -70,7 +63,7 @@ def test_several_projects_and_accounts_are_told_apart(desk: Desk) -> None:
     assert pending == {"https://third.example/": 1}
 
 
-def test_json_and_metrics_say_the_same(desk: Desk) -> None:
+def test_json_and_metrics_say_the_same(desk):
     _, ids = on_project(desk.jobs, 11, 12)
     desk.jobs.cancel(ids[1])
     desk.jobs.project_trouble(*MINE, "HTTP 503")
@@ -99,7 +92,7 @@ def test_json_and_metrics_say_the_same(desk: Desk) -> None:
     assert since == pytest.approx(before, abs=60)
 
 
-def test_a_daemon_at_work_is_reported(desk: Desk) -> None:
+def test_a_daemon_at_work_is_reported(desk):
     accept(desk.jobs, 1)
     lock = AccountLock(desk.path.parent, *MINE)
     assert lock.try_acquire()
@@ -114,60 +107,60 @@ def test_a_daemon_at_work_is_reported(desk: Desk) -> None:
 # -- whether a person should look
 
 
-def down(desk: Desk) -> None:
+def down(desk):
     desk.jobs.project_trouble(*MINE, "HTTP 503")
     desk.do("UPDATE project SET trouble_since = trouble_since - 3700")
 
 
-def batch(desk: Desk) -> None:
+def batch(desk):
     batch_id, _ = on_project(desk.jobs, 5)
     desk.jobs.postpone(batch_id, 0.0, "HTTP 504")
     desk.do("UPDATE batch SET trouble_since = trouble_since - 3700")
 
 
-def pending(desk: Desk) -> None:
+def pending(desk):
     _, ids = on_project(desk.jobs, 5, 6)
     desk.jobs.cancel(ids[0])
     desk.do("UPDATE job SET changed = changed - 3700 WHERE state = 'cancelled'")
 
 
-def unpaid(desk: Desk) -> None:
+def unpaid(desk):
     _, ids = on_project(desk.jobs, 5)
     desk.jobs.cancel(ids[0])
     desk.jobs.abort_done(ids)
     desk.do("UPDATE batch SET changed = changed - 90000 WHERE state = 'ended'")
 
 
-def cut_short(desk: Desk) -> None:
+def cut_short(desk):
     desk.ledger.begin_submit(*MINE, "b_1", 7, time.time() - 90000)
 
 
-def stranded(desk: Desk) -> None:
+def stranded(desk):
     accept(desk.jobs, 5, account="another")
 
 
-def orphans(desk: Desk) -> None:
+def orphans(desk):
     silent(desk.jobs, accept(desk.jobs, 4), 15)
 
 
-def daemon(desk: Desk) -> None:
+def daemon(desk):
     desk.do("UPDATE job SET last_polled = last_polled - 3700")
 
 
-def outputs(desk: Desk) -> None:
+def outputs(desk):
     batch_id, ids = on_project(desk.jobs, 5)
     desk.jobs.statuses(batch_id, {"bg-" + "0a" * 16 + "-1": "finished"})
     desk.jobs.job_trouble(ids, "out cannot be written: No space left on device")
     desk.do("UPDATE job SET changed = changed - 3700 WHERE state = 'finished'")
 
 
-def account(desk: Desk) -> None:
+def account(desk):
     job_id = accept(desk.jobs, 5)
     desk.jobs.hold([job_id], Hold("bad authenticator", 2303, 0))
     desk.jobs.cancel(job_id)
 
 
-CASES: dict[str, tuple[Callable[[Desk], None], str, str]] = {
+CASES = {
     "down": (down, "project", f"{URL} for 61 min: HTTP 503"),
     "batch": (batch, "batch", "HTTP 504"),
     "owed": (pending, "owed", "1 job is still to be aborted"),
@@ -182,9 +175,7 @@ CASES: dict[str, tuple[Callable[[Desk], None], str, str]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_a_person_should_look_at_is_reported_in_words_and_by_the_exit_status(
-    desk: Desk, name: str
-) -> None:
+def test_what_a_person_should_look_at_is_reported_in_words_and_by_the_exit_status(desk, name):
     accept(desk.jobs, 99)
     assert desk.reasons() == []
     make, reason, text = CASES[name]
@@ -193,7 +184,7 @@ def test_what_a_person_should_look_at_is_reported_in_words_and_by_the_exit_statu
     assert text in desk.status()[1]
 
 
-def test_a_daemon_that_asks_nothing_is_reported_once_it_should_have(desk: Desk) -> None:
+def test_a_daemon_that_asks_nothing_is_reported_once_it_should_have(desk):
     on_project(desk.jobs, 1)
     lock = AccountLock(desk.path.parent, *MINE)
     assert lock.try_acquire()
@@ -213,14 +204,14 @@ def test_a_daemon_that_asks_nothing_is_reported_once_it_should_have(desk: Desk) 
         lock.release()
 
 
-def test_jobs_that_wait_for_weeks_are_no_reason(desk: Desk) -> None:
+def test_jobs_that_wait_for_weeks_are_no_reason(desk):
     on_project(desk.jobs, 1, 2)
     accept(desk.jobs, 3)
     desk.do("UPDATE job SET accepted = 1e9, changed = 1e9")
     assert desk.reasons() == []
 
 
-def test_what_is_wrong_for_less_than_an_hour_is_no_reason_unless_asked_for(desk: Desk) -> None:
+def test_what_is_wrong_for_less_than_an_hour_is_no_reason_unless_asked_for(desk):
     accept(desk.jobs, 1)
     desk.jobs.project_trouble(*MINE, "HTTP 503")
     desk.do("UPDATE project SET trouble_since = trouble_since - 600")
@@ -228,7 +219,7 @@ def test_what_is_wrong_for_less_than_an_hour_is_no_reason_unless_asked_for(desk:
     assert desk.reasons("--after", "500") == ["project"]
 
 
-def test_the_gravest_comes_first(desk: Desk) -> None:
+def test_the_gravest_comes_first(desk):
     for make in (orphans, pending, down):
         make(desk)
     assert desk.reasons() == ["project", "owed", "orphans"]
@@ -236,7 +227,7 @@ def test_the_gravest_comes_first(desk: Desk) -> None:
 
 @pytest.mark.processes
 @pytest.mark.parametrize("free", [0, 8000])
-def test_a_disk_that_is_full_or_nearly_is_reported(desk: Desk, tmp_path: Path, free: int) -> None:
+def test_a_disk_that_is_full_or_nearly_is_reported(desk, tmp_path, free):
     accept(desk.jobs, 1)
     desk.close()
     state = tmp_path / "small"
@@ -268,7 +259,7 @@ def test_a_disk_that_is_full_or_nearly_is_reported(desk: Desk, tmp_path: Path, f
 # -- a ledger that is not there, or not to be read
 
 
-def test_without_a_ledger_all_is_well_and_none_is_made(desk: Desk) -> None:
+def test_without_a_ledger_all_is_well_and_none_is_made(desk):
     status, out, _ = desk.status()
     assert (status, out) == (0, f"There is no ledger {desk.path} yet; the first job creates it.\n")
     assert desk.reasons() == []
@@ -277,7 +268,7 @@ def test_without_a_ledger_all_is_well_and_none_is_made(desk: Desk) -> None:
     assert not desk.path.parent.exists()
 
 
-def later_version(desk: Desk) -> str:
+def later_version(desk):
     accept(desk.jobs, 1)
     desk.close()
     with closing(sqlite3.connect(desk.path)) as connection:
@@ -285,28 +276,26 @@ def later_version(desk: Desk) -> str:
     return "install a later boinc_gahp"
 
 
-def no_ledger(desk: Desk) -> str:
+def no_ledger(desk):
     desk.path.parent.mkdir(parents=True)
     desk.path.write_text("A letter, and no database: " + "x" * 4096)
     return "it is not a ledger: move it away"
 
 
-def link(desk: Desk) -> str:
+def link(desk):
     desk.path.parent.mkdir(parents=True)
     desk.path.symlink_to(desk.home / "elsewhere")
     (desk.home / "elsewhere").touch()
     return "is a symbolic link"
 
 
-def broken_settings(desk: Desk) -> str:
+def broken_settings(desk):
     desk.settings.write_text("[project\n")
     return "boinc_gahp.toml"
 
 
 @pytest.mark.parametrize("break_it", [later_version, no_ledger, link, broken_settings])
-def test_what_cannot_be_read_is_a_reason_and_metrics_are_written_all_the_same(
-    desk: Desk, break_it: Callable[[Desk], str]
-) -> None:
+def test_what_cannot_be_read_is_a_reason_and_metrics_are_written_all_the_same(desk, break_it):
     words = break_it(desk)
     reason = "settings" if break_it is broken_settings else "ledger"
     before = time.time()
@@ -319,7 +308,7 @@ def test_what_cannot_be_read_is_a_reason_and_metrics_are_written_all_the_same(
     assert written >= before
 
 
-def test_it_changes_nothing_while_another_process_writes(desk: Desk) -> None:
+def test_it_changes_nothing_while_another_process_writes(desk):
     accept(desk.jobs, 1)
     with closing(sqlite3.connect(desk.path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
@@ -338,7 +327,7 @@ def test_it_changes_nothing_while_another_process_writes(desk: Desk) -> None:
 # -- whatever is in it
 
 
-def test_what_others_wrote_can_do_nothing_to_a_terminal_or_a_parser(desk: Desk) -> None:
+def test_what_others_wrote_can_do_nothing_to_a_terminal_or_a_parser(desk):
     url = 'https://boinc.example.edu/"a\\b\n\x1b[31m/'
     accept(desk.jobs, 1)
     desk.do("UPDATE project SET url = ?, trouble = ?, trouble_since = 1.0", url, "\x1b[31m\nred")

@@ -1,12 +1,9 @@
 """The file that ``boinc_gahp ledger status --textfile`` writes for Prometheus' node_exporter."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -17,22 +14,17 @@ from tests.cli.conftest import COMMAND
 from tests.cli.test_ledger import accept, on_project
 from tests.cli.watching import MINE, Desk
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.cli.conftest import Run
-
 ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture
-def desk(home: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Desk]:
+def desk(home, capsys):
     desk = Desk(home, capsys)
     yield desk
     desk.close()
 
 
-def test_the_file_is_there_whole_for_everybody_to_read(desk: Desk) -> None:
+def test_the_file_is_there_whole_for_everybody_to_read(desk):
     accept(desk.jobs, 1)
     before = os.umask(0o077)
     try:
@@ -50,7 +42,7 @@ def test_the_file_is_there_whole_for_everybody_to_read(desk: Desk) -> None:
     assert {path.name for path in desk.home.iterdir()} == {".config", ".local", "jobs.prom"}
 
 
-def test_the_user_s_name_stands_in_the_file_s(desk: Desk) -> None:
+def test_the_user_s_name_stands_in_the_file_s(desk):
     desk.status("--textfile", "boinc_gahp_{user}.prom")
     assert (desk.home / f"boinc_gahp_{user_name()}.prom").exists()
     status, out, err = desk.status("--textfile", "-")
@@ -59,7 +51,7 @@ def test_the_user_s_name_stands_in_the_file_s(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("name", ["nowhere/jobs.prom", "~nobody.of.this.name/jobs.prom"])
-def test_a_file_that_cannot_be_written_is_reported(desk: Desk, name: str) -> None:
+def test_a_file_that_cannot_be_written_is_reported(desk, name):
     status, out, err = desk.status("--textfile", name)
     assert (status, out) == (1, "")
     assert "written" in err
@@ -68,7 +60,7 @@ def test_a_file_that_cannot_be_written_is_reported(desk: Desk, name: str) -> Non
 
 
 @pytest.mark.processes
-def test_the_line_for_cron_writes_the_file(desk: Desk, tmp_path: Path) -> None:
+def test_the_line_for_cron_writes_the_file(desk, tmp_path):
     [line] = [
         line
         for line in (ROOT / "conf/boinc_gahp.cron").read_text("utf-8").splitlines()
@@ -84,7 +76,7 @@ def test_the_line_for_cron_writes_the_file(desk: Desk, tmp_path: Path) -> None:
     assert "boinc_gahp_attention" in (tmp_path / f"{user_name()}.prom").read_text("utf-8")
 
 
-def test_the_documentation_has_all_metrics_and_reasons(desk: Desk) -> None:
+def test_the_documentation_has_all_metrics_and_reasons(desk):
     on_project(desk.jobs, 1)
     desk.jobs.project_trouble(*MINE, "HTTP 503")
     desk.jobs.polled(*MINE, 1e9)
@@ -97,7 +89,7 @@ def test_the_documentation_has_all_metrics_and_reasons(desk: Desk) -> None:
     assert set(listed) == written | REASONS.keys()
 
 
-def test_a_link_in_the_file_s_place_is_replaced_and_not_followed(desk: Desk) -> None:
+def test_a_link_in_the_file_s_place_is_replaced_and_not_followed(desk):
     precious = desk.home / "precious"
     precious.write_text("mine")
     desk.metrics.symlink_to(precious)
@@ -107,7 +99,7 @@ def test_a_link_in_the_file_s_place_is_replaced_and_not_followed(desk: Desk) -> 
 
 
 @pytest.mark.processes
-def test_the_command_prints_nothing_beside_the_file(run: Run, desk: Desk) -> None:
+def test_the_command_prints_nothing_beside_the_file(run, desk):
     accept(desk.jobs, 1)
     said = run("ledger", "status", "--textfile", "jobs.prom")
     assert (said.returncode, said.stdout, said.stderr) == (0, "", "")

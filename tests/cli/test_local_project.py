@@ -1,22 +1,14 @@
-from __future__ import annotations
-
 import signal
 import subprocess
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.cli.main import main
 from tests.cli.conftest import COMMAND
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Run
-
 
 @pytest.mark.processes
-def test_init_makes_a_project_and_says_what_to_do_next(run: Run, home: Path) -> None:
+def test_init_makes_a_project_and_says_what_to_do_next(run, home):
     done = run("local-project", "init", "p")
     assert (done.returncode, done.stderr) == (0, "")
     assert f"boinc_gahp local-project run {home}/p\n" in done.stdout
@@ -30,7 +22,7 @@ def test_init_makes_a_project_and_says_what_to_do_next(run: Run, home: Path) -> 
 
 
 @pytest.mark.processes
-def test_run_answers_until_ctrl_c_and_its_settings_lead_to_it(run: Run, home: Path) -> None:
+def test_run_answers_until_ctrl_c_and_its_settings_lead_to_it(run, home):
     with subprocess.Popen(
         [COMMAND, "local-project", "run", home / "p", "--hosts", "1"],
         stdout=subprocess.PIPE,
@@ -69,9 +61,7 @@ def test_run_answers_until_ctrl_c_and_its_settings_lead_to_it(run: Run, home: Pa
         "nothing",
     ],
 )
-def test_wrong_arguments_get_status_2(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
-) -> None:
+def test_wrong_arguments_get_status_2(capsys, arguments, words):
     with pytest.raises(SystemExit) as leave:
         main(["local-project", *arguments])
     assert leave.value.code == 2
@@ -84,9 +74,7 @@ def test_wrong_arguments_get_status_2(
     [(".", "neither empty nor a project"), ("/dev/null/p", "/dev/null")],
     ids=["other things in it", "cannot be made"],
 )
-def test_a_directory_that_cannot_be_used_is_one_line(
-    run: Run, home: Path, directory: str, said: str
-) -> None:
+def test_a_directory_that_cannot_be_used_is_one_line(run, home, directory, said):
     (home / "thesis.tex").write_text("\\begin{document}")
     done = run("local-project", "init", directory)
     assert done.returncode == 1

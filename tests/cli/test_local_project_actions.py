@@ -1,11 +1,8 @@
 """The other actions of ``local-project``, on a project that does not run."""
 
-from __future__ import annotations
-
 import json
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,13 +13,10 @@ from boinc_gahp.localproject.directory import open_core
 from boinc_gahp.localproject.hosts import hosts
 from tests.cli.conftest import empty_batch, rows
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Do
-
 # Users.
 
 
-def test_a_user_gets_settings_that_nobody_else_can_read(do: Do, directory: Path) -> None:
+def test_a_user_gets_settings_that_nobody_else_can_read(do, directory):
     status, out, errors = do("add-user", "alice", "--max-jobs", "5", "--app", "uppercase")
     path = directory / "users" / "alice.toml"
     assert (status, errors) == (0, "")
@@ -49,9 +43,7 @@ def test_a_user_gets_settings_that_nobody_else_can_read(do: Do, directory: Path)
     ],
     ids=["taken", "name", "app", "limit"],
 )
-def test_a_user_that_cannot_be_added_leaves_nothing(
-    do: Do, directory: Path, words: list[str], status: int, said: str
-) -> None:
+def test_a_user_that_cannot_be_added_leaves_nothing(do, directory, words, status, said):
     done = do("add-user", *words)
     assert done[0] == status
     assert said in done[2]
@@ -62,7 +54,7 @@ def test_a_user_that_cannot_be_added_leaves_nothing(
 # Apps.
 
 
-def test_an_app_gets_templates_that_pass_the_checker(do: Do, directory: Path) -> None:
+def test_an_app_gets_templates_that_pass_the_checker(do, directory):
     words = ["--in", "a", "--in", "b", "--out", "c", "--optional-out", "d", "--out", "e"]
     more = [
         "--quorum",
@@ -98,8 +90,8 @@ def test_an_app_gets_templates_that_pass_the_checker(do: Do, directory: Path) ->
 
 
 def test_a_command_names_its_files_by_full_paths_and_keeps_placeholders(
-    do: Do, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    do, directory, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     Path("app.py").write_text("")
     Path("in").write_text("")
@@ -117,7 +109,7 @@ def test_a_command_names_its_files_by_full_paths_and_keeps_placeholders(
     assert placed == ["{python}", "-I", f"{tmp_path}/app.py"]
 
 
-def test_another_version_of_an_app_is_added(do: Do, directory: Path) -> None:
+def test_another_version_of_an_app_is_added(do, directory):
     given = ["--in", "in", "--out", "out"]
     assert do("add-app", "grows", "--command", "true", *given)[0] == 0
     assert do("add-app", "grows", "--command", "false", "--version", "101")[0] == 0
@@ -138,9 +130,7 @@ def test_another_version_of_an_app_is_added(do: Do, directory: Path) -> None:
     ],
     ids=["not-executable", "quote", "twice", "plugin", "attr"],
 )
-def test_an_app_that_could_not_work_is_refused(
-    do: Do, directory: Path, words: list[str], said: str
-) -> None:
+def test_an_app_that_could_not_work_is_refused(do, directory, words, said):
     status, _, errors = do("add-app", "bad", *words)
     assert status == 1
     assert said in errors
@@ -152,7 +142,7 @@ def test_an_app_that_could_not_work_is_refused(
 
 
 @pytest.fixture
-def host(directory: Path) -> str:
+def host(directory):
     core = open_core(directory)
     try:
         hosts.register(core.db, 1)
@@ -161,7 +151,7 @@ def host(directory: Path) -> str:
     return "volunteer-0"
 
 
-def test_hosts_and_jobs_are_told_how_to_behave(do: Do, directory: Path, host: str) -> None:
+def test_hosts_and_jobs_are_told_how_to_behave(do, directory, host):
     assert do("behave", host, "fail=3", "slow=2x5") == (0, f"Host {host}: fail=3 slow=2x5\n", "")
     assert do("create-work", "uppercase", "--wu_name", "crashes", "data.txt")[0] == 0
     assert do("behave", "--job", "crashes", "crash") == (0, "Job crashes: crash\n", "")
@@ -172,7 +162,7 @@ def test_hosts_and_jobs_are_told_how_to_behave(do: Do, directory: Path, host: st
     assert rows(directory, "SELECT kind FROM behaviour") == []
 
 
-def test_to_a_job_that_has_ended_it_is_too_late_to_say(do: Do, directory: Path) -> None:
+def test_to_a_job_that_has_ended_it_is_too_late_to_say(do, directory):
     assert do("create-work", "uppercase", "--wu_name", "over", "data.txt")[0] == 0
     core = open_core(directory)
     with core.db.write() as connection:
@@ -182,7 +172,7 @@ def test_to_a_job_that_has_ended_it_is_too_late_to_say(do: Do, directory: Path) 
     assert do("behave", "--job", "over", "normal")[0] == 0
 
 
-def test_a_host_gets_other_capacities(do: Do, directory: Path, host: str) -> None:
+def test_a_host_gets_other_capacities(do, directory, host):
     assert do("set-host", host, "speed=5e9", "memory=2e9")[0] == 0
     (row,) = rows(directory, "SELECT * FROM host WHERE domain_name = ?", host)
     assert (row["p_fpops"], row["m_nbytes"], row["d_free"]) == (5e9, 2e9, 1e12)
@@ -204,9 +194,7 @@ def test_a_host_gets_other_capacities(do: Do, directory: Path, host: str) -> Non
     ],
     ids=lambda value: "-".join(value) if isinstance(value, list) else "",
 )
-def test_a_wrong_word_about_hosts_is_answered_with_what_is_expected(
-    do: Do, host: str, words: list[str], status: int, said: str
-) -> None:
+def test_a_wrong_word_about_hosts_is_answered_with_what_is_expected(do, host, words, status, said):
     done = do(*words)
     assert done[0] == status
     assert said in done[2]
@@ -215,7 +203,7 @@ def test_a_wrong_word_about_hosts_is_answered_with_what_is_expected(
 # Status, help, and directories that cannot be used.
 
 
-def test_status_tells_what_there_is_and_no_secrets(do: Do, directory: Path, host: str) -> None:
+def test_status_tells_what_there_is_and_no_secrets(do, directory, host):
     batch_id = empty_batch(directory, "shown")
     do("create-work", "uppercase", "--wu_name", "seen", "--batch", batch_id, "data.txt")
     do("create-work", "uppercase", "--wu_name", "alone", "data.txt")
@@ -245,9 +233,7 @@ def test_status_tells_what_there_is_and_no_secrets(do: Do, directory: Path, host
 
 
 @pytest.mark.parametrize("action", sorted(set(commands.ACTIONS) - {"init", "run"}))
-def test_an_action_on_no_project_says_how_to_make_one(
-    action: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_action_on_no_project_says_how_to_make_one(action, tmp_path, capsys):
     words = {
         "add-app": ["a", "--command", "sh", "--out", "o"],
         "add-user": ["u"],
@@ -265,9 +251,7 @@ def test_an_action_on_no_project_says_how_to_make_one(
 
 
 @pytest.mark.parametrize("action", ["init", "run", "status"])
-def test_a_database_of_another_version_is_left_alone(
-    action: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_database_of_another_version_is_left_alone(action, tmp_path, capsys):
     directory = tmp_path / "p"
     assert main(["local-project", "init", str(directory)]) == 0
     core = open_core(directory)
@@ -279,7 +263,7 @@ def test_a_database_of_another_version_is_left_alone(
     assert (directory / "project.sqlite").read_bytes() == before
 
 
-def test_a_user_gets_an_address_and_a_password_from_standard_input(do: Do, directory: Path) -> None:
+def test_a_user_gets_an_address_and_a_password_from_standard_input(do, directory):
     status, out, errors = do(
         "add-user", "ada", "--email", "Ada@Example.edu", stdin="correct horse\n"
     )
@@ -294,9 +278,7 @@ def test_a_user_gets_an_address_and_a_password_from_standard_input(do: Do, direc
     ("email", "password", "says"),
     [("eve@example.edu", "short", "at least 6"), ("no address", "correct horse", "is not an")],
 )
-def test_a_user_with_a_wrong_login_is_not_added(
-    do: Do, directory: Path, email: str, password: str, says: str
-) -> None:
+def test_a_user_with_a_wrong_login_is_not_added(do, directory, email, password, says):
     status, _, errors = do("add-user", "eve", "--email", email, stdin=password)
     assert status == 1
     assert says in errors

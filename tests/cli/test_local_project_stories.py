@@ -1,14 +1,11 @@
 """Whole stories of a local project, told with the installed command."""
 
-from __future__ import annotations
-
 import errno
 import json
 import signal
 import socket
 import subprocess
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 import requests
@@ -17,17 +14,11 @@ from boinc_gahp.localproject.directory import open_core
 from tests.cli.conftest import COMMAND, rows
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.cli.conftest import Do, Run
-
 pytestmark = pytest.mark.long
 
 
 @contextmanager
-def running(directory: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+def running(directory, *words):
     """Run a project in a process of its own; whatever is left of it is killed at the end."""
     with subprocess.Popen(
         [COMMAND, "local-project", "run", directory, *words], stdout=subprocess.PIPE, text=True
@@ -41,7 +32,7 @@ def running(directory: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
                 process.terminate()
 
 
-def counts(directory: Path) -> dict[str, int]:
+def counts(directory):
     (row,) = rows(
         directory,
         "SELECT count(*) AS jobs, total(canonical_resultid > 0) AS done, "
@@ -50,9 +41,7 @@ def counts(directory: Path) -> dict[str, int]:
     return {name: int(str(value).removesuffix(".0")) for name, value in row.items()}
 
 
-def test_an_app_is_added_fed_and_watched_while_its_project_runs(
-    do: Do, run: Run, directory: Path
-) -> None:
+def test_an_app_is_added_fed_and_watched_while_its_project_runs(do, run, directory):
     with running(directory, "--hosts", "2") as process:
         files = ["--in", "in", "--out", "out", "--quorum", "2"]
         status, _, errors = do(
@@ -82,7 +71,7 @@ def test_an_app_is_added_fed_and_watched_while_its_project_runs(
     assert all(results[n]["hostid"] != results[n + 1]["hostid"] for n in range(0, 8, 2))
 
 
-def test_it_listens_where_it_is_told_to_and_all_settings_follow(do: Do, directory: Path) -> None:
+def test_it_listens_where_it_is_told_to_and_all_settings_follow(do, directory):
     assert do("add-user", "moves")[0] == 0
     paths = [directory / "boinc_gahp.toml", directory / "users" / "moves.toml"]
     secrets = [path.read_text().splitlines()[3] for path in paths]
@@ -99,7 +88,7 @@ def test_it_listens_where_it_is_told_to_and_all_settings_follow(do: Do, director
         assert path.stat().st_mode & 0o077 == 0
 
 
-def test_it_answers_under_the_names_that_it_is_given(directory: Path) -> None:
+def test_it_answers_under_the_names_that_it_is_given(directory):
     with running(directory, "--hosts", "0", "--name", "one.example", "--name", "two.example"):
         core = open_core(directory)
         url = core.url
@@ -108,7 +97,7 @@ def test_it_answers_under_the_names_that_it_is_given(directory: Path) -> None:
             assert requests.get(url, headers={"Host": name}, timeout=60).status_code == status
 
 
-def uploaded(directory: Path, contents: str) -> str:
+def uploaded(directory, contents):
     """Stage a file on the running project as its submitter, and return the reply."""
     core = open_core(directory)
     url = core.url
@@ -127,12 +116,12 @@ def uploaded(directory: Path, contents: str) -> str:
     [([], "<success/>"), (["--stock-php"], "exceeds upload_max_filesize of php.ini")],
     ids=["recommended", "stock"],
 )
-def test_run_has_the_php_that_it_is_told(home: Path, words: list[str], said: str) -> None:
+def test_run_has_the_php_that_it_is_told(home, words, said):
     with running(home / "p", "--hosts", "0", *words):
         assert said in uploaded(home / "p", "x" * ((2 << 20) + 1))
 
 
-def test_an_address_of_another_machine_is_one_line(do: Do) -> None:
+def test_an_address_of_another_machine_is_one_line(do):
     status, _, errors = do("run", "--listen", "192.0.2.1")
     assert status == 1
     assert "cannot listen on 192.0.2.1, port" in errors

@@ -1,28 +1,20 @@
 """``local-project create-work`` and ``stage-file``."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cli.conftest import COMMAND, empty_batch, rows
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-    from tests.cli.conftest import Do
-
-
-def job(directory: Path, name: str) -> dict[str, object]:
+def job(directory, name):
     (row,) = rows(directory, "SELECT * FROM workunit WHERE name = ?", name)
     return row
 
 
-def test_create_work_prints_the_names_of_the_jobs(do: Do, directory: Path) -> None:
+def test_create_work_prints_the_names_of_the_jobs(do, directory):
     assert do("create-work", "uppercase", "--wu_name", "first", "data.txt") == (0, "first\n", "")
     status, out, _ = do("create-work", "uppercase", "data.txt")
     assert status == 0
@@ -30,7 +22,7 @@ def test_create_work_prints_the_names_of_the_jobs(do: Do, directory: Path) -> No
     assert job(directory, out.strip())["batch"] == 0
 
 
-def test_options_are_boincs_and_stand_anywhere(do: Do, directory: Path) -> None:
+def test_options_are_boincs_and_stand_anywhere(do, directory):
     words = ["data.txt", "--wu_name=boincs", "--command_line", "--sleep 1", "--app_version_num=2"]
     assert do("create-work", "uppercase", *words) == (0, "boincs\n", "")
     made = job(directory, "boincs")
@@ -39,9 +31,7 @@ def test_options_are_boincs_and_stand_anywhere(do: Do, directory: Path) -> None:
     assert do("create-work", "uppercase", "--command_line")[0] == 2
 
 
-def test_an_option_that_the_template_overrules_is_said_to_have_no_effect(
-    do: Do, directory: Path, tmp_path: Path
-) -> None:
+def test_an_option_that_the_template_overrules_is_said_to_have_no_effect(do, directory, tmp_path):
     words = ["uppercase", "data.txt", "--delay_bound", "60", "--min_quorum", "1"]
     status, out, said = do("create-work", *words, "--wu_name", "overruled")
     assert (status, out, said.count("\n")) == (0, "overruled\n", 1)
@@ -55,7 +45,7 @@ def test_an_option_that_the_template_overrules_is_said_to_have_no_effect(
     assert job(directory, "open")["delay_bound"] == 60.0
 
 
-def test_a_remote_file_has_its_place_among_the_files(do: Do, directory: Path) -> None:
+def test_a_remote_file_has_its_place_among_the_files(do, directory):
     remote = ["--remote_file", "http://127.0.0.1:1/x", "5", "abc"]
     for name, files in (("rf1", [*remote, "data.txt"]), ("rf2", ["data.txt", *remote])):
         assert do("create-work", "multi", "--wu_name", name, *files)[0] == 0
@@ -68,9 +58,7 @@ def test_a_remote_file_has_its_place_among_the_files(do: Do, directory: Path) ->
     assert (status, "http://h/x big abc was given; expected URL" in errors) == (2, True)
 
 
-def test_jobs_from_standard_input_take_defaults_from_the_command_line(
-    do: Do, directory: Path
-) -> None:
+def test_jobs_from_standard_input_take_defaults_from_the_command_line(do, directory):
     lines = (
         '--wu_name in1 --command_line "--sleep 0" data.txt\n\n--wu_name in2 --priority 9 data.txt\n'
     )
@@ -83,7 +71,7 @@ def test_jobs_from_standard_input_take_defaults_from_the_command_line(
     assert rows(directory, "SELECT njobs FROM batch WHERE name = 'lines'") == [{"njobs": 2}]
 
 
-def test_of_lines_with_a_mistake_no_job_is_made(do: Do, directory: Path) -> None:
+def test_of_lines_with_a_mistake_no_job_is_made(do, directory):
     before = rows(directory, "SELECT count(*) FROM workunit")
     lines = "--wu_name x1 data.txt\n--wu_name x2 --colour red data.txt\n"
     status, out, errors = do("create-work", "uppercase", "--stdin", stdin=lines)
@@ -93,12 +81,12 @@ def test_of_lines_with_a_mistake_no_job_is_made(do: Do, directory: Path) -> None
     assert do("create-work", "uppercase", "--stdin") == (0, "", "")
 
 
-def test_lines_may_end_as_on_windows(do: Do) -> None:
+def test_lines_may_end_as_on_windows(do):
     lines = "--wu_name crlf1 data.txt\r\n\r\n--wu_name crlf2 data.txt\r\n"
     assert do("create-work", "uppercase", "--stdin", stdin=lines) == (0, "crlf1\ncrlf2\n", "")
 
 
-def test_a_template_of_a_job_is_kept_as_it_was(do: Do, directory: Path, tmp_path: Path) -> None:
+def test_a_template_of_a_job_is_kept_as_it_was(do, directory, tmp_path):
     own = tmp_path / "own_in"
     own.write_text((directory / "templates" / "uppercase_in").read_text().replace("86400", "77"))
     words = ["--wu_template", str(own), "--wu_name", "own", "data.txt"]
@@ -113,7 +101,7 @@ def test_a_template_of_a_job_is_kept_as_it_was(do: Do, directory: Path, tmp_path
     assert (status, errors) == (1, f"boinc_gahp: /nosuch: {told}\n")
 
 
-def test_a_batch_that_is_not_there_is_reported(do: Do) -> None:
+def test_a_batch_that_is_not_there_is_reported(do):
     status, out, errors = do("create-work", "uppercase", "--batch", "4711", "data.txt")
     assert (status, out, errors.count("\n")) == (1, "", 1)
     assert "there is no batch 4711" in errors
@@ -133,7 +121,7 @@ def test_a_batch_that_is_not_there_is_reported(do: Do) -> None:
     ],
     ids=["whole", "real", "large", "batch", "host", "stdin-and-file", "option", "nothing"],
 )
-def test_a_wrong_command_line_gets_status_2(do: Do, words: list[str]) -> None:
+def test_a_wrong_command_line_gets_status_2(do, words):
     status, out, errors = do("create-work", *words)
     assert (status, out) == (2, "")
     assert errors.startswith("boinc_gahp local-project create-work: ")
@@ -141,9 +129,7 @@ def test_a_wrong_command_line_gets_status_2(do: Do, words: list[str]) -> None:
     assert errors.count("\n") == 1
 
 
-def test_stage_file_says_the_names_and_refuses_other_contents(
-    do: Do, directory: Path, tmp_path: Path
-) -> None:
+def test_stage_file_says_the_names_and_refuses_other_contents(do, directory, tmp_path):
     one, two = tmp_path / "s1.txt", tmp_path / "s2.txt"
     one.write_text("one")
     two.write_text("two")
@@ -160,7 +146,7 @@ def test_stage_file_says_the_names_and_refuses_other_contents(
 
 
 @pytest.mark.processes
-def test_what_is_not_utf_8_is_refused(do: Do, directory: Path) -> None:
+def test_what_is_not_utf_8_is_refused(do, directory):
     before = rows(directory, "SELECT count(*) FROM workunit")
     status, _, errors = do("create-work", "uppercase", "--command_line", "\udce9", "data.txt")
     assert (status, errors.startswith("boinc_gahp: a text is not UTF-8")) == (1, True)
@@ -178,7 +164,7 @@ def test_what_is_not_utf_8_is_refused(do: Do, directory: Path) -> None:
 
 
 @pytest.mark.processes
-def test_a_full_disk_is_reported_and_nothing_is_changed(do: Do, directory: Path) -> None:
+def test_a_full_disk_is_reported_and_nothing_is_changed(do, directory):
     """The limit on the size of files fills the disk for one process."""
     before = rows(directory, "SELECT count(*) FROM workunit")
     lines = "".join(f'--command_line "{"x" * 2000}" data.txt\n' for _ in range(3000))

@@ -1,7 +1,5 @@
 """``boinc_gahp login``: on pipes in this process, and on a terminal."""
 
-from __future__ import annotations
-
 import io
 import os
 import stat
@@ -20,8 +18,7 @@ from tests.rpc import scripted
 from tests.rpc.scripted import Scripted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
 
     #: Exit status, output and errors.
     Login = Callable[..., tuple[int, str, str]]
@@ -33,7 +30,7 @@ EMAIL = "ada@example.edu"
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def site(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("site"), hosts=0) as project:
         project.add_user("ada", email=EMAIL, password=PASSWORD)
         project.add_user("newcomer", submit_all=False)
@@ -41,11 +38,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
 
 
 @pytest.fixture
-def login(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Login:
+def login(home, capsys, monkeypatch):
     """Log in with a text on standard input."""
     monkeypatch.delenv("BOINC_GAHP_CONFIG", raising=False)
 
-    def login(*words: str, stdin: str = "") -> tuple[int, str, str]:
+    def login(*words, stdin=""):
         monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
         status = main(["login", *words])
         captured = capsys.readouterr()
@@ -55,13 +52,11 @@ def login(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
 
 
 @pytest.fixture
-def settings_file(home: Path) -> Path:
+def settings_file(home):
     return home / ".config/boinc_gahp/projects.d/default.toml"
 
 
-def test_a_key_from_a_pipe_is_saved_and_checked(
-    login: Login, site: LocalProject, settings_file: Path
-) -> None:
+def test_a_key_from_a_pipe_is_saved_and_checked(login, site, settings_file):
     status, out, err = login(site.url, "--stdin", stdin=f"  {site.authenticator}\n")
     assert (status, err) == (0, "")
     assert "Project: Local project (http://127.0.0.1:" in out
@@ -75,9 +70,7 @@ def test_a_key_from_a_pipe_is_saved_and_checked(
     assert site.authenticator not in out
 
 
-def test_an_address_and_a_password_find_the_key_and_are_not_kept(
-    login: Login, site: LocalProject, home: Path
-) -> None:
+def test_an_address_and_a_password_find_the_key_and_are_not_kept(login, site, home):
     status, out, err = login(site.url, "--email", "Ada@Example.edu", "--stdin", stdin=PASSWORD)
     assert (status, err) == (0, "")
     project = load().project
@@ -101,9 +94,7 @@ def test_an_address_and_a_password_find_the_key_and_are_not_kept(
     ],
     ids=["nothing", "empty", "address", "weak", "two words", "unknown"],
 )
-def test_what_is_no_key_is_refused_without_being_shown(
-    login: Login, site: LocalProject, settings_file: Path, typed: str, says: str
-) -> None:
+def test_what_is_no_key_is_refused_without_being_shown(login, site, settings_file, typed, says):
     status, out, err = login(site.url, "--stdin", stdin=typed)
     assert status == 1
     assert says in err
@@ -119,9 +110,7 @@ def test_what_is_no_key_is_refused_without_being_shown(
         ("bob@example.edu", PASSWORD, "has no account with the e-mail address bob@example.edu"),
     ],
 )
-def test_a_wrong_password_or_address_is_told(
-    login: Login, site: LocalProject, email: str, password: str, says: str
-) -> None:
+def test_a_wrong_password_or_address_is_told(login, site, email, password, says):
     status, out, err = login(site.url, "--email", email, "--stdin", stdin=password)
     assert status == 1
     assert says in err
@@ -130,26 +119,24 @@ def test_a_wrong_password_or_address_is_told(
     assert load().project is None
 
 
-def test_without_a_terminal_nobody_is_asked(login: Login, site: LocalProject) -> None:
+def test_without_a_terminal_nobody_is_asked(login, site):
     status, _, err = login(site.url, stdin=site.authenticator)
     assert status == 1
     assert "use --stdin" in err
 
 
-def test_another_account_is_only_replaced_on_demand(login: Login, site: LocalProject) -> None:
+def test_another_account_is_only_replaced_on_demand(login, site):
     ada = site.authenticator_of("ada")
     assert login(site.url, "--stdin", stdin=site.authenticator)[0] == 0
     status, _, err = login(site.url, "--stdin", stdin=ada)
     assert status == 1
     assert "[project] of the settings has another account: use --replace" in err
-    assert load().project.authenticator == Authenticator(site.authenticator)  # type: ignore[union-attr]
+    assert load().project.authenticator == Authenticator(site.authenticator)
     assert login(site.url, "--stdin", "--replace", stdin=ada)[0] == 0
-    assert load().project.authenticator == Authenticator(ada)  # type: ignore[union-attr]
+    assert load().project.authenticator == Authenticator(ada)
 
 
-def test_several_projects_live_side_by_side(
-    login: Login, site: LocalProject, settings_file: Path, project: LocalProject
-) -> None:
+def test_several_projects_live_side_by_side(login, site, settings_file, project):
     assert login(site.url, "--stdin", stdin=site.authenticator)[0] == 0
     first = settings_file.read_text()
     status, out, _ = login(project.url, "--stdin", "--name", "second", stdin=project.authenticator)
@@ -161,9 +148,7 @@ def test_several_projects_live_side_by_side(
     assert load().projects["second"].authenticator == Authenticator(project.authenticator)
 
 
-def test_an_account_without_rights_is_saved_and_the_way_to_them_told(
-    login: Login, site: LocalProject
-) -> None:
+def test_an_account_without_rights_is_saved_and_the_way_to_them_told(login, site):
     status, out, _ = login(site.url, "--stdin", stdin=site.authenticator_of("newcomer"))
     assert status == 1
     assert "has no right to submit" in out
@@ -171,9 +156,7 @@ def test_an_account_without_rights_is_saved_and_the_way_to_them_told(
     assert load().project is not None
 
 
-def test_a_file_that_is_read_later_is_named(
-    login: Login, site: LocalProject, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_read_later_is_named(login, site, home, monkeypatch):
     other = home / "other.toml"
     other.write_text(f"[project]\nurl = '{site.url}'\nauthenticator = 'abcdefgh'\n")
     other.chmod(0o600)
@@ -189,8 +172,8 @@ def test_a_file_that_is_read_later_is_named(
     ids=["no answer", "500", "a web site"],
 )
 def test_an_address_that_is_no_project_is_refused_before_anything_is_asked(
-    login: Login, settings_file: Path, monkeypatch: pytest.MonkeyPatch, play: scripted.Play
-) -> None:
+    login, settings_file, monkeypatch, play
+):
     settings_file.parent.mkdir(parents=True)
     settings_file.write_text("[timeouts]\nretry = 0\n")
     with Scripted() as server:
@@ -204,10 +187,8 @@ def test_an_address_that_is_no_project_is_refused_before_anything_is_asked(
 
 @pytest.mark.processes
 @pytest.mark.parametrize("columns", [80, 160])
-def test_on_a_terminal_what_is_typed_is_not_shown(
-    home: Path, site: LocalProject, columns: int
-) -> None:
-    def start(*words: str) -> pexpect.spawn[str]:
+def test_on_a_terminal_what_is_typed_is_not_shown(home, site, columns):
+    def start(*words):
         return pexpect.spawn(
             COMMAND,
             ["login", site.url, *words],
@@ -241,4 +222,4 @@ def test_on_a_terminal_what_is_typed_is_not_shown(
         terminal.sendintr()
         terminal.expect_exact("interrupted")
         terminal.expect(pexpect.EOF)
-    assert load().project.authenticator == Authenticator(site.authenticator)  # type: ignore[union-attr]
+    assert load().project.authenticator == Authenticator(site.authenticator)

@@ -1,11 +1,8 @@
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pexpect
 import pytest
@@ -19,11 +16,8 @@ from tests.cli.conftest import COMMAND
 from tests.daemon.process import Daemon
 from tests.helpers import hang_up, wait_for
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
 
-
-def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_every_command(capsys):
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
     for name, (_, text) in COMMANDS.items():
@@ -64,9 +58,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         "help",
     ],
 )
-def test_a_wrong_command_line_gets_one_line_and_status_2(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_command_line_gets_one_line_and_status_2(arguments, words, capsys):
     assert main(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -74,13 +66,13 @@ def test_a_wrong_command_line_gets_one_line_and_status_2(
     assert err.count("\n") == 1
 
 
-def test_every_word_that_leads_somewhere_leads_to_an_action() -> None:
+def test_every_word_that_leads_somewhere_leads_to_an_action():
     there = {" ".join(path) for path in all_parsers()}
     assert {place for places in MEANT.values() for place in places} <= there
     assert not MEANT.keys() & COMMANDS.keys()
 
 
-def test_help_and_version_are_words_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_and_version_are_words_too(capsys):
     assert (main(["version"]), capsys.readouterr()) == (0, (f"boinc_gahp {__version__}\n", ""))
     assert main(["--help"]) == main(["help"]) == 0
     out = capsys.readouterr().out
@@ -91,7 +83,7 @@ def test_help_and_version_are_words_too(capsys: pytest.CaptureFixture[str]) -> N
     assert "usage: boinc_gahp batch submit" in capsys.readouterr().out
 
 
-def first_result(arguments: list[str], environ: dict[str, str]) -> tuple[str, str]:
+def first_result(arguments, environ):
     """Return what the daemon answers to a BOINC_PING, and what it says on stderr."""
     with Daemon([COMMAND, *arguments], environ={**os.environ, **environ}) as daemon:
         assert daemon.line().startswith(b"$GahpVersion: ")
@@ -105,7 +97,7 @@ def first_result(arguments: list[str], environ: dict[str, str]) -> tuple[str, st
 
 @pytest.mark.processes
 @pytest.mark.parametrize("form", ["two-words", "one-word", "variable"])
-def test_a_settings_file_can_be_named(home: Path, form: str) -> None:
+def test_a_settings_file_can_be_named(home, form):
     path = home / "mine.toml"
     path.write_text("[limits]\npending_requests = 0\n")
     arguments = {
@@ -129,9 +121,7 @@ WRONG = {
 
 @pytest.mark.processes
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_settings_are_one_line_on_stderr_and_keep_no_daemon_from_starting(
-    home: Path, name: str
-) -> None:
+def test_wrong_settings_are_one_line_on_stderr_and_keep_no_daemon_from_starting(home, name):
     path = home / ".config/boinc_gahp/boinc_gahp.toml"
     path.parent.mkdir(parents=True)
     path.write_text(WRONG[name])
@@ -142,7 +132,7 @@ def test_wrong_settings_are_one_line_on_stderr_and_keep_no_daemon_from_starting(
 
 
 @pytest.mark.processes
-def test_the_daemon_needs_no_environment_but_home(home: Path) -> None:
+def test_the_daemon_needs_no_environment_but_home(home):
     with subprocess.Popen(
         [COMMAND],
         stdin=subprocess.PIPE,
@@ -157,7 +147,7 @@ def test_the_daemon_needs_no_environment_but_home(home: Path) -> None:
 
 
 @pytest.mark.processes
-def test_whoever_stops_reading_gets_no_traceback() -> None:
+def test_whoever_stops_reading_gets_no_traceback():
     with subprocess.Popen(
         [COMMAND, "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -172,7 +162,7 @@ def test_whoever_stops_reading_gets_no_traceback() -> None:
 @pytest.mark.processes
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", ["--version", "--help", "check --help", "completion bash"])
-def test_what_cannot_be_written_is_one_line_and_status_1(words: str, unbuffered: str) -> None:
+def test_what_cannot_be_written_is_one_line_and_status_1(words, unbuffered):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [COMMAND, *words.split()],
@@ -190,7 +180,7 @@ def test_what_cannot_be_written_is_one_line_and_status_1(words: str, unbuffered:
 
 
 @pytest.mark.processes
-def test_a_full_stderr_changes_no_exit_status() -> None:
+def test_a_full_stderr_changes_no_exit_status():
     # It warns, on stderr, and goes on.
     warns = (
         "import sys; from boinc_gahp.cli import main; from boinc_gahp.terminal import live; "
@@ -204,7 +194,7 @@ def test_a_full_stderr_changes_no_exit_status() -> None:
 
 @pytest.mark.processes
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
-def test_a_closed_stream_is_like_one_that_nobody_reads(closed: str, home: Path) -> None:
+def test_a_closed_stream_is_like_one_that_nobody_reads(closed, home):
     done = subprocess.run(
         ["sh", "-c", f"{COMMAND} check --help {closed}"],
         capture_output=True,
@@ -216,7 +206,7 @@ def test_a_closed_stream_is_like_one_that_nobody_reads(closed: str, home: Path) 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("action", [["check", "--config"], ["template", "check"]])
-def test_a_path_that_is_no_text_is_shown_as_far_as_it_is(run: Run, action: list[str]) -> None:
+def test_a_path_that_is_no_text_is_shown_as_far_as_it_is(run, action):
     done = run(*action, "/nowhere/größe\udcff", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert done.returncode in {1, 2}
     assert re.search(r"\\(udc|x)ff", done.stdout + done.stderr)
@@ -224,9 +214,7 @@ def test_a_path_that_is_no_text_is_shown_as_far_as_it_is(run: Run, action: list[
 
 
 @pytest.mark.parametrize("words", [["--\x1b[31m\nx"], ["check", "--\x1b[31m\nx"]])
-def test_what_was_typed_does_nothing_to_the_terminal(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_typed_does_nothing_to_the_terminal(words, capsys):
     try:
         status = main(words)
     except SystemExit as leave:
@@ -238,7 +226,7 @@ def test_what_was_typed_does_nothing_to_the_terminal(
 
 
 @pytest.mark.processes
-def test_on_a_terminal_it_says_what_people_want_and_has_a_prompt(home: Path) -> None:
+def test_on_a_terminal_it_says_what_people_want_and_has_a_prompt(home):
     child = pexpect.spawn(COMMAND, encoding="utf-8", timeout=60, dimensions=(24, 80))
     try:
         child.expect("boinc_gahp batch submit APP")
@@ -251,10 +239,8 @@ def test_on_a_terminal_it_says_what_people_want_and_has_a_prompt(home: Path) -> 
         hang_up(child)
 
 
-def test_ctrl_c_is_said_in_a_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupted(_arguments: list[str]) -> int:
+def test_ctrl_c_is_said_in_a_line(monkeypatch, capsys):
+    def interrupted(_arguments):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("boinc_gahp.cli.main._run", interrupted)

@@ -1,7 +1,5 @@
 """Metrics in Prometheus' text format, read by Prometheus' own parser for Python."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -19,7 +17,7 @@ VALUES = st.integers(0, 10**12) | st.floats(allow_nan=False)
 
 
 @st.composite
-def families(draw: st.DrawFn) -> list[MetricFamily]:
+def families(draw):
     found = []
     for name in draw(st.lists(NAMES, unique=True, max_size=3)):
         keys = draw(st.lists(NAMES, unique=True, min_size=1, max_size=3))
@@ -30,7 +28,7 @@ def families(draw: st.DrawFn) -> list[MetricFamily]:
 
 
 @given(families())
-def test_whatever_is_in_labels_comes_back_as_it_was(written: list[MetricFamily]) -> None:
+def test_whatever_is_in_labels_comes_back_as_it_was(written):
     text = exposition(written)
     read = [
         MetricFamily(
@@ -46,7 +44,7 @@ def test_whatever_is_in_labels_comes_back_as_it_was(written: list[MetricFamily])
 
 
 @given(TEXTS, VALUES)
-def test_a_sample_is_one_line_of_name_labels_and_value(words: str, value: float) -> None:
+def test_a_sample_is_one_line_of_name_labels_and_value(words, value):
     *_, line, rest = exposition([MetricFamily("a", "b", [({"c": words}, value)])]).split("\n")
     assert rest == ""
     found = re.fullmatch(r'a\{c="((?:[^"\\]|\\[\\"n])*)"\} (\S+)', line, re.DOTALL)

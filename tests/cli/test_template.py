@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -9,21 +6,16 @@ from boinc_gahp.cli.main import main
 from boinc_gahp.localproject.run import init_project
 from tests.templates.good import INPUT, OUTPUT
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Run
-
 #: A template with a warning in line 2 and an error in line 10.
 BROKEN = INPUT.replace("        <no_delete/>\n", "        <no_delet/>\n").replace("1e12", "much")
 
 
-def check(*arguments: str) -> int:
+def check(*arguments):
     return main(["template", "check", *arguments])
 
 
 @pytest.mark.processes
-def test_findings_are_lines_that_editors_understand(run: Run, home: Path) -> None:
+def test_findings_are_lines_that_editors_understand(run, home):
     (home / "good").write_text(INPUT + OUTPUT)
     (home / "bad").write_text(BROKEN)
     done = run("template", "check", "good", "bad")
@@ -38,7 +30,7 @@ def test_findings_are_lines_that_editors_understand(run: Run, home: Path) -> Non
 
 
 @pytest.mark.processes
-def test_standard_input_is_checked(run: Run) -> None:
+def test_standard_input_is_checked(run):
     done = run("template", "check", "-", stdin=INPUT.replace("in<", "in</"))
     assert done.returncode == 1
     assert done.stdout.startswith("<stdin>:7: error: ")
@@ -58,16 +50,12 @@ def test_standard_input_is_checked(run: Run) -> None:
     ],
     ids=["clean", "clean-strict", "warning", "warning-strict", "error", "wrong-kind", "kind"],
 )
-def test_the_exit_status_tells_what_was_found(
-    home: Path, text: str, arguments: list[str], status: int
-) -> None:
+def test_the_exit_status_tells_what_was_found(home, text, arguments, status):
     (home / "template").write_text(text)
     assert check(*arguments, "template") == status
 
 
-def test_what_cannot_be_read_is_reported_and_the_rest_checked(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_read_is_reported_and_the_rest_checked(home, capsys):
     (home / "good").write_text(INPUT)
     (home / "templates").mkdir()
     assert check("templates", "absent", "a\0b", "good") == 2
@@ -84,20 +72,18 @@ def test_what_cannot_be_read_is_reported_and_the_rest_checked(
     [b"\x89PNG\r\n\x1a\n\0\0\0", b"\xff\xfe<\0a\0", b"\0" * 100_000, b"\n" * 5_000_000],
     ids=["picture", "utf-16", "zeros", "huge"],
 )
-def test_what_is_no_template_is_one_error(
-    home: Path, capsys: pytest.CaptureFixture[str], data: bytes
-) -> None:
+def test_what_is_no_template_is_one_error(home, capsys, data):
     (home / "odd").write_bytes(data)
     assert check("odd") == 1
     assert capsys.readouterr().out.endswith("1 file: 1 error, 0 warnings\n")
 
 
-def test_line_ends_of_windows_do_not_matter(home: Path) -> None:
+def test_line_ends_of_windows_do_not_matter(home):
     (home / "template").write_bytes(INPUT.replace("\n", "\r\n").encode())
     assert check("--strict", "template") == 0
 
 
-def test_a_new_projects_templates_are_clean(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_projects_templates_are_clean(home, capsys):
     init_project(home / "p")
     files = sorted(path for path in (home / "p/templates").iterdir() if path.is_file())
     assert check("--strict", *map(str, files)) == 0
@@ -116,9 +102,7 @@ def test_a_new_projects_templates_are_clean(home: Path, capsys: pytest.CaptureFi
     ],
     ids=["no-file", "no-action", "action", "kind", "option-first"],
 )
-def test_a_wrong_command_line_gets_status_2(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_command_line_gets_status_2(arguments, words, capsys):
     with pytest.raises(SystemExit) as left:
         main(["template", *arguments])
     assert left.value.code == 2

@@ -1,9 +1,6 @@
 """What ``boinc_gahp ledger status`` says of a ledger, in all of its ways."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -13,19 +10,13 @@ from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from tests.cli.test_ledger import ACCOUNT, SECRET, URL
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    import pytest
-
 MINE = (URL, ACCOUNT)
 
 
 class Desk:
     """A user's settings, ledger and jobs, and the command."""
 
-    def __init__(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, home, capsys):
         self.home = home
         self.path = home / ".local/state/boinc_gahp/ledger.sqlite"
         self.settings = home / ".config/boinc_gahp/boinc_gahp.toml"
@@ -34,41 +25,41 @@ class Desk:
         self.settings.write_text(f"[project]\nurl = '{URL}'\nauthenticator = '{SECRET}'\n")
         self.metrics = home / "jobs.prom"
         self._capsys = capsys
-        self._ledger: Ledger | None = None
+        self._ledger = None
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self):
         """The ledger, which the first use makes."""
         if self._ledger is None:
             self._ledger = Ledger(self.path)
         return self._ledger
 
     @property
-    def jobs(self) -> JobLedger:
+    def jobs(self):
         return JobLedger(self.ledger.store)
 
-    def do(self, statement: str, *values: object) -> None:
+    def do(self, statement, *values):
         """Change the ledger as time would."""
         self.ledger.store.write(lambda connection: connection.execute(statement, values).rowcount)
 
-    def close(self) -> None:
+    def close(self):
         if self._ledger is not None:
             self._ledger.close()
 
-    def status(self, *options: str) -> tuple[int, str, str]:
+    def status(self, *options):
         status = main(["ledger", "status", *options])
         out, err = self._capsys.readouterr()
         assert SECRET not in out + err
         return status, out, err
 
-    def json(self, *options: str) -> Any:
+    def json(self, *options):
         """Return what ``--json`` prints; its status says whether there is something to look at."""
         status, out, err = self.status("--json", *options)
         found = json.loads(out)
         assert (status, err) == (1 if found["look_at"] else 0, "")
         return found
 
-    def reasons(self, *options: str) -> list[str]:
+    def reasons(self, *options):
         """Return why somebody should look, as all three ways tell it."""
         found = [each["reason"] for each in self.json(*options)["look_at"]]
         status, out, err = self.status(*options)
@@ -83,7 +74,7 @@ class Desk:
         }
         return found
 
-    def samples(self, name: str) -> list[tuple[Mapping[str, str], float]]:
+    def samples(self, name):
         """Return labels and values of a metric in the file that was written."""
         return [
             (sample.labels, sample.value)

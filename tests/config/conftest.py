@@ -1,20 +1,11 @@
 """A submit node's directories, for tests of settings."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.config import places
 from boinc_gahp.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from boinc_gahp.config.settings import ProjectSettings
 
 SECRET = "3f9d0c2b77aa41e5"
 
@@ -22,7 +13,7 @@ SECRET = "3f9d0c2b77aa41e5"
 class Node:
     """A submit node's directories, with this process's home in one of them."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base):
         self.admin = base / "etc/boinc_gahp/boinc_gahp.toml"
         self.site = base / "xdg/boinc_gahp/boinc_gahp.toml"
         self.user = base / "home/.config/boinc_gahp/boinc_gahp.toml"
@@ -30,7 +21,7 @@ class Node:
         self.home = base / "home"
         self.work = base / "work"
 
-    def write(self, path: Path, text: str, mode: int = 0o600) -> Path:
+    def write(self, path, text, mode=0o600):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         path.chmod(mode)
@@ -38,7 +29,7 @@ class Node:
 
 
 @pytest.fixture
-def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
+def node(tmp_path, monkeypatch):
     node = Node(tmp_path)
     node.home.mkdir()
     node.work.mkdir()
@@ -53,7 +44,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
     return node
 
 
-def error_of(load: Callable[[], object]) -> str:
+def error_of(load):
     with pytest.raises(ConfigError) as caught:
         load()
     assert SECRET not in str(caught.value)
@@ -61,6 +52,6 @@ def error_of(load: Callable[[], object]) -> str:
     return str(caught.value)
 
 
-def revealed(project: ProjectSettings | None) -> str | None:
+def revealed(project):
     assert project is not None
     return None if project.authenticator is None else project.authenticator.reveal()

@@ -1,18 +1,15 @@
 """What settings files may say, and the ones that come with the program."""
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from boinc_gahp.config import _reading, accounts, layers
 from boinc_gahp.config.settings import ProjectSettings, Settings
-from tests.config.conftest import SECRET, Node, error_of, revealed
+from tests.config.conftest import SECRET, error_of, revealed
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -70,9 +67,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_reported_with_file_place_and_what_is_expected(
-    node: Node, name: str
-) -> None:
+def test_what_is_wrong_is_reported_with_file_place_and_what_is_expected(node, name):
     text, expected = WRONG[name]
     path = node.write(node.user, "")
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -84,12 +79,11 @@ def test_what_is_wrong_is_reported_with_file_place_and_what_is_expected(
 # The example.
 
 
-def example_values(text: str) -> dict[str, Any]:
-    values: dict[str, Any] = tomllib.loads(text)
-    return values
+def example_values(text):
+    return tomllib.loads(text)
 
 
-def test_the_example_holds_every_setting_with_its_default() -> None:
+def test_the_example_holds_every_setting_with_its_default():
     text = (CONF / "boinc_gahp.toml").read_text()
     document = example_values(text)
     # Settings without a default are there as comments.
@@ -114,7 +108,7 @@ def test_the_example_holds_every_setting_with_its_default() -> None:
     assert '# authenticator = "..."' in text
 
 
-def test_the_example_is_loaded_and_leaves_all_at_its_default(node: Node) -> None:
+def test_the_example_is_loaded_and_leaves_all_at_its_default(node):
     node.write(node.home / ".config/boinc_gahp/authenticator", SECRET)
     text = (CONF / "boinc_gahp.toml").read_text()
     node.write(node.admin, text, 0o644)
@@ -130,7 +124,7 @@ def test_the_example_is_loaded_and_leaves_all_at_its_default(node: Node) -> None
         assert getattr(settings, section) == getattr(defaults, section)
 
 
-def test_the_example_for_htcondor_leaves_a_submit_less_time_than_htcondor_gives_it() -> None:
+def test_the_example_for_htcondor_leaves_a_submit_less_time_than_htcondor_gives_it():
     condor = (CONF / "10-boinc_gahp.condor9.conf").read_text()
     given_up = int(re.findall(r"^GRIDMANAGER_GAHP_CALL_TIMEOUT = (\d+)$", condor, re.M)[0])
     named = re.findall(r"submit = (\d+)", condor) + re.findall(
@@ -149,7 +143,7 @@ def test_the_example_for_htcondor_leaves_a_submit_less_time_than_htcondor_gives_
         "conf/zz-boinc_gahp.router.conf",
     ],
 )
-def test_condor_reconfig_is_what_admins_are_told_everywhere(name: str) -> None:
+def test_condor_reconfig_is_what_admins_are_told_everywhere(name):
     # Seen with 23.9.6 to start and end the Job Router; main_config() of condor_master.V6/master.cpp
     # is the same for it from HTCondor 9.0 to 25.12.
     text = (CONF.parent / name).read_text()
@@ -158,7 +152,7 @@ def test_condor_reconfig_is_what_admins_are_told_everywhere(name: str) -> None:
     assert "killall" not in text
 
 
-def test_what_adds_to_lists_of_htcondor_is_in_the_file_that_is_read_last() -> None:
+def test_what_adds_to_lists_of_htcondor_is_in_the_file_that_is_read_last():
     names = sorted(path.name for path in CONF.glob("*.conf"))
     assert names[-1] == "zz-boinc_gahp.router.conf"
     adding = re.compile(r"^(\w+) = \$\(\1\)", re.MULTILINE)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import pwd
 import subprocess
@@ -13,13 +11,13 @@ from boinc_gahp.config import layers, places
 from boinc_gahp.config.settings import LimitSettings, ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl, are_one_project
 from boinc_gahp.errors import BadRequest
-from tests.config.conftest import SECRET, Node, error_of, revealed
+from tests.config.conftest import SECRET, error_of, revealed
 
 A = "https://a.example.edu/project/"
 B = "https://b.example.edu/project/"
 
 
-def test_without_any_file_there_are_defaults_and_no_project(node: Node) -> None:
+def test_without_any_file_there_are_defaults_and_no_project(node):
     settings = layers.load(None, {})
     assert settings.project is None
     assert settings.sources == ()
@@ -30,12 +28,12 @@ def test_without_any_file_there_are_defaults_and_no_project(node: Node) -> None:
     assert places.log_file(settings) == node.home / ".local/state/boinc_gahp/boinc_gahp.log"
 
 
-def test_directories_are_known_for_settings_that_were_not_loaded(node: Node) -> None:
+def test_directories_are_known_for_settings_that_were_not_loaded(node):
     assert places.state_dir(Settings()) == places.state_dir(layers.load(None, {}))
     assert places.cache_dir(Settings()) == places.cache_dir(layers.load(None, {}))
 
 
-def test_later_files_are_laid_over_earlier_ones_key_by_key(node: Node) -> None:
+def test_later_files_are_laid_over_earlier_ones_key_by_key(node):
     node.write(node.admin, f'[project]\nurl = "{A}"\n[limits]\nworkers = 3\ncontrol_workers = 3')
     node.write(node.site, "[limits]\nworkers = 4\n[staging]\nfiles_per_post = 7")
     node.write(node.user, f'[project]\nauthenticator = "{SECRET}"\n[timeouts]\nread = 5')
@@ -51,18 +49,14 @@ def test_later_files_are_laid_over_earlier_ones_key_by_key(node: Node) -> None:
     assert settings.problems == ()
 
 
-def test_the_first_of_several_site_directories_wins(
-    node: Node, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_first_of_several_site_directories_wins(node, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CONFIG_DIRS", f"{tmp_path / 'first'}:{tmp_path / 'second'}")
     node.write(tmp_path / "first/boinc_gahp/boinc_gahp.toml", "[limits]\nworkers = 1")
     node.write(tmp_path / "second/boinc_gahp/boinc_gahp.toml", "[limits]\nworkers = 2")
     assert layers.load(None, {}).limits.workers == 1
 
 
-def test_projects_d_is_read_after_the_file_beside_it_by_name_and_before_the_next_directory(
-    node: Node,
-) -> None:
+def test_projects_d_is_read_after_the_file_beside_it_by_name_and_before_the_next_directory(node):
     paths = [
         node.write(node.admin, "[limits]\nworkers = 1\ncontrol_workers = 1"),
         node.write(node.admin.parent / "projects.d/a.toml", f"[projects.a]\nurl = '{A}'"),
@@ -81,12 +75,12 @@ def test_projects_d_is_read_after_the_file_beside_it_by_name_and_before_the_next
     assert settings.project_files == {"a": (paths[1], paths[4]), "": (paths[3],)}
 
 
-def test_a_broken_file_in_projects_d_is_named(node: Node) -> None:
+def test_a_broken_file_in_projects_d_is_named(node):
     path = node.write(node.user.parent / "projects.d/a.toml", "[project")
     assert f"{path} is not TOML" in error_of(lambda: layers.load(None, {}))
 
 
-def test_config_is_preferred_to_the_variable(node: Node) -> None:
+def test_config_is_preferred_to_the_variable(node):
     one = node.write(node.work / "one.toml", "[limits]\nworkers = 1")
     two = node.write(node.work / "two.toml", "[limits]\nworkers = 2")
     assert layers.load(None, {"BOINC_GAHP_CONFIG": str(two)}).limits.workers == 2
@@ -94,9 +88,7 @@ def test_config_is_preferred_to_the_variable(node: Node) -> None:
     assert layers.load("one.toml", {}).sources == (one,)
 
 
-def test_home_alone_is_enough_of_an_environment(
-    node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_home_alone_is_enough_of_an_environment(node, monkeypatch):
     for name in list(os.environ):
         if name != "HOME":
             monkeypatch.delenv(name)
@@ -105,16 +97,14 @@ def test_home_alone_is_enough_of_an_environment(
     assert settings.state.dir == Path("/var/lib/boinc_gahp", pwd.getpwuid(os.getuid()).pw_name)
 
 
-def test_the_user_is_who_owns_the_process_whatever_the_environment_says(
-    node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_user_is_who_owns_the_process_whatever_the_environment_says(node, monkeypatch):
     monkeypatch.setenv("USER", "condor")
     monkeypatch.setenv("LOGNAME", "condor")
     assert places.user_name() == pwd.getpwuid(os.getuid()).pw_name
 
 
 class TestPaths:
-    def test_tilde_user_and_relative_paths_are_expanded(self, node: Node) -> None:
+    def test_tilde_user_and_relative_paths_are_expanded(self, node):
         node.write(
             node.other,
             f'[project]\nurl = "{A}"\nca_bundle = "ca.pem"\n'
@@ -127,7 +117,7 @@ class TestPaths:
         assert settings.project is not None
         assert settings.project.ca_bundle == str(node.other.parent / "ca.pem")
 
-    def test_an_image_that_is_a_file_is_a_path_others_are_names(self, node: Node) -> None:
+    def test_an_image_that_is_a_file_is_a_path_others_are_names(self, node):
         node.write(
             node.other,
             f'[project]\nurl = "{A}"\ncontainer_app = "docker"\n'
@@ -150,17 +140,17 @@ class TestPaths:
     @pytest.mark.parametrize(
         "text", ["", "a\\u0000b", "~no-such-user-here/x"], ids=["empty", "NUL", "unknown-user"]
     )
-    def test_what_is_no_path_is_refused(self, node: Node, text: str) -> None:
+    def test_what_is_no_path_is_refused(self, node, text):
         node.write(node.user, f'[state]\ndir = "{text}"')
         assert f"{node.user}: dir in [state] is" in error_of(lambda: layers.load(None, {}))
 
-    def test_a_named_settings_file_may_begin_with_tilde(self, node: Node) -> None:
+    def test_a_named_settings_file_may_begin_with_tilde(self, node):
         path = node.write(node.home / "mine.toml", "")
         assert layers.load("~/mine.toml", {}).sources == (path,)
 
 
 class TestAuthenticator:
-    def test_a_file_beside_the_settings_gives_it(self, node: Node) -> None:
+    def test_a_file_beside_the_settings_gives_it(self, node):
         node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "authenticator"')
         node.write(node.user.parent / "authenticator", f"  {SECRET}  \nsecond line\n")
         settings = layers.load(None, {})
@@ -168,14 +158,14 @@ class TestAuthenticator:
         assert settings.problems == ()
         assert SECRET not in repr(settings)
 
-    def test_a_later_file_replaces_an_earlier_authenticator_file(self, node: Node) -> None:
+    def test_a_later_file_replaces_an_earlier_authenticator_file(self, node):
         node.write(node.admin, f'[project]\nurl = "{A}"\nauthenticator_file = "missing"')
         node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
         settings = layers.load(None, {})
         assert revealed(settings.project) == SECRET
         assert settings.problems == ()
 
-    def test_it_is_never_sent_to_another_url_that_a_later_file_names(self, node: Node) -> None:
+    def test_it_is_never_sent_to_another_url_that_a_later_file_names(self, node):
         node.write(node.admin, f'[project]\nurl = "{A}"')
         node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
         node.write(node.other, f'[project]\nurl = "{B}"')
@@ -186,26 +176,26 @@ class TestAuthenticator:
         assert str(node.other) in problem
         assert SECRET not in problem
 
-    def test_one_given_before_there_was_a_url_is_not_used_for_a_later_one(self, node: Node) -> None:
+    def test_one_given_before_there_was_a_url_is_not_used_for_a_later_one(self, node):
         node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
         node.write(node.other, f'[project]\nurl = "{B}"')
         settings = layers.load(str(node.other), {})
         assert settings.project == ProjectSettings(ProjectUrl(B))
         assert "is not used" in settings.problems[0]
 
-    def test_the_same_url_in_another_spelling_keeps_it(self, node: Node) -> None:
+    def test_the_same_url_in_another_spelling_keeps_it(self, node):
         node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator = "{SECRET}"')
         node.write(node.other, '[project]\nurl = "HTTPS://A.example.edu/project"')
         settings = layers.load(str(node.other), {})
         assert revealed(settings.project) == SECRET
         assert settings.problems == ()
 
-    def test_plain_http_is_another_url_than_https(self, node: Node) -> None:
+    def test_plain_http_is_another_url_than_https(self, node):
         node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator = "{SECRET}"')
         node.write(node.other, f'[project]\nurl = "{A.replace("https", "http")}"')
         assert revealed(layers.load(str(node.other), {}).project) is None
 
-    def test_another_url_takes_nothing_of_the_earlier_project_along(self, node: Node) -> None:
+    def test_another_url_takes_nothing_of_the_earlier_project_along(self, node):
         node.write(node.admin, f'[project]\nurl = "{A}"\nmax_post_bytes = 5\nproxy = "http://p"')
         node.write(node.user, f'[project]\nurl = "{B}"\nauthenticator = "{SECRET}"')
         settings = layers.load(None, {})
@@ -214,7 +204,7 @@ class TestAuthenticator:
         assert settings.project.proxy is None
         assert revealed(settings.project) == SECRET
 
-    def test_a_missing_file_is_a_problem_and_no_reason_to_stay_away(self, node: Node) -> None:
+    def test_a_missing_file_is_a_problem_and_no_reason_to_stay_away(self, node):
         node.write(node.admin, f'[project]\nurl = "{A}"\nauthenticator_file = "~/mine"')
         settings = layers.load(None, {})
         assert revealed(settings.project) is None
@@ -223,7 +213,7 @@ class TestAuthenticator:
         assert f"{node.home}/mine: No such file" in problem
         assert f"chmod 600 {node.home}/mine" in problem
 
-    def test_an_empty_file_is_a_problem(self, node: Node) -> None:
+    def test_an_empty_file_is_a_problem(self, node):
         node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "empty"')
         node.write(node.user.parent / "empty", " \n")
         settings = layers.load(None, {})
@@ -231,9 +221,7 @@ class TestAuthenticator:
         assert "empty" in settings.problems[0]
 
     @pytest.mark.parametrize("where", ["settings", "authenticator_file", "config.txt"])
-    def test_a_file_that_everyone_can_read_is_refused_with_the_remedy(
-        self, node: Node, where: str
-    ) -> None:
+    def test_a_file_that_everyone_can_read_is_refused_with_the_remedy(self, node, where):
         if where == "settings":
             path = node.write(node.user, f'[projects.x]\nauthenticator = "{SECRET}"', 0o604)
         elif where == "config.txt":
@@ -253,7 +241,7 @@ class TestAuthenticator:
         assert text.endswith(f"chmod 600 '{path}'" if " " in str(path) else f"chmod 600 {path}")
 
     @pytest.mark.parametrize("where", ["settings", "authenticator_file"])
-    def test_a_file_that_its_group_can_read_is_a_problem(self, node: Node, where: str) -> None:
+    def test_a_file_that_its_group_can_read_is_a_problem(self, node, where):
         if where == "settings":
             text = f'[project]\nurl = "{A}"\nauthenticator = "{SECRET}"'
             path = node.write(node.user, text, 0o640)
@@ -266,11 +254,11 @@ class TestAuthenticator:
         assert str(path) in problem
         assert "its group can read it" in problem
 
-    def test_a_settings_file_without_one_may_be_read_by_everyone(self, node: Node) -> None:
+    def test_a_settings_file_without_one_may_be_read_by_everyone(self, node):
         node.write(node.admin, f'[project]\nurl = "{A}"', 0o644)
         assert layers.load(None, {}).problems == ()
 
-    def test_a_settings_file_that_everyone_can_write_is_refused(self, node: Node) -> None:
+    def test_a_settings_file_that_everyone_can_write_is_refused(self, node):
         node.write(node.user, "", 0o602)
         assert f"chmod o-w {node.user}" in error_of(lambda: layers.load(None, {}))
 
@@ -278,27 +266,25 @@ class TestAuthenticator:
 class TestOldFile:
     """The two lines of the C++ program."""
 
-    def test_it_is_accepted_as_a_named_file(self, node: Node) -> None:
+    def test_it_is_accepted_as_a_named_file(self, node):
         node.write(node.other, f"{A.rstrip('/')}\n{SECRET}\n")
         settings = layers.load(str(node.other), {})
         assert settings.project is not None
         assert settings.project.url == A
         assert revealed(settings.project) == SECRET
 
-    def test_it_is_found_in_the_working_directory(self, node: Node) -> None:
+    def test_it_is_found_in_the_working_directory(self, node):
         path = node.write(node.work / "config.txt", f"{A}\r\n{SECRET}\r\n")
         settings = layers.load(None, {})
         assert revealed(settings.project) == SECRET
         assert settings.sources == (path,)
 
-    def test_the_one_in_the_working_directory_is_the_last_that_is_looked_for(
-        self, node: Node
-    ) -> None:
+    def test_the_one_in_the_working_directory_is_the_last_that_is_looked_for(self, node):
         node.write(node.work / "config.txt", f"{A}\n{SECRET}\n")
         node.write(node.user, f'[project]\nurl = "{B}"')
         assert layers.load(None, {}).project == ProjectSettings(ProjectUrl(B))
 
-    def test_another_users_is_left_out(self, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_another_users_is_left_out(self, node, monkeypatch):
         node.write(node.work / "config.txt", f"{A}\n{SECRET}\n")
         monkeypatch.setattr(os, "getuid", lambda: 12345)
         settings = layers.load(None, {})
@@ -306,7 +292,7 @@ class TestOldFile:
         assert "belongs to another user" in settings.problems[0]
 
     @pytest.mark.parametrize("kind", ["other-text", "directory", "binary", "fifo"])
-    def test_other_things_of_that_name_are_nobodys_business(self, node: Node, kind: str) -> None:
+    def test_other_things_of_that_name_are_nobodys_business(self, node, kind):
         path = node.work / "config.txt"
         if kind == "directory":
             path.mkdir()
@@ -318,13 +304,13 @@ class TestOldFile:
         assert settings.sources == ()
         assert settings.problems == ()
 
-    def test_a_single_line_is_an_error_that_says_what_is_expected(self, node: Node) -> None:
+    def test_a_single_line_is_an_error_that_says_what_is_expected(self, node):
         node.write(node.other, A)
         assert "second line" in error_of(lambda: layers.load(str(node.other), {}))
 
 
 @pytest.mark.parametrize("option", ["--config", "BOINC_GAHP_CONFIG"])
-def test_a_named_file_that_is_missing_is_an_error(node: Node, option: str) -> None:
+def test_a_named_file_that_is_missing_is_an_error(node, option):
     named = "none.toml" if option == "--config" else None
     message = error_of(lambda: layers.load(named, {"BOINC_GAHP_CONFIG": "none.toml"}))
     assert message == (
@@ -333,7 +319,7 @@ def test_a_named_file_that_is_missing_is_an_error(node: Node, option: str) -> No
 
 
 @pytest.mark.parametrize("kind", ["directory", "fifo"])
-def test_a_settings_file_that_is_no_file_is_an_error(node: Node, kind: str) -> None:
+def test_a_settings_file_that_is_no_file_is_an_error(node, kind):
     node.user.parent.mkdir(parents=True)
     node.user.mkdir() if kind == "directory" else os.mkfifo(node.user)
     assert str(node.user) in error_of(lambda: layers.load(None, {}))
@@ -342,7 +328,7 @@ def test_a_settings_file_that_is_no_file_is_an_error(node: Node, kind: str) -> N
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 
 
-def load_as_somebody(admin: Path) -> str:
+def load_as_somebody(admin):
     """Return what a user without a home, and without the right to look into ``admin``, gets."""
     program = (
         "import os, sys\n"
@@ -369,9 +355,7 @@ def load_as_somebody(admin: Path) -> str:
 
 @pytest.mark.processes
 @needs_root
-def test_a_usual_file_that_cannot_be_read_is_a_problem(
-    node: Node, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_usual_file_that_cannot_be_read_is_a_problem(node, monkeypatch, tmp_path):
     node.write(node.admin, "[limits]\nworkers = 1", 0o600)
     more = node.write(node.admin.parent / "projects.d/a.toml", "").parent
     more.chmod(0o700)
@@ -385,12 +369,12 @@ def test_a_usual_file_that_cannot_be_read_is_a_problem(
 
 @pytest.mark.processes
 @needs_root
-def test_a_user_without_a_home_is_told_which_settings_help(node: Node, tmp_path: Path) -> None:
+def test_a_user_without_a_home_is_told_which_settings_help(node, tmp_path):
     told = load_as_somebody(tmp_path / "none")
     assert told.startswith("ConfigError user 54321 has no home directory: set HOME, or dir in the")
 
 
-def test_a_project_without_url_is_a_problem(node: Node) -> None:
+def test_a_project_without_url_is_a_problem(node):
     node.write(node.user, "[projects.x]\nmax_post_bytes = 3\n[project]\nmax_post_bytes = 3")
     settings = layers.load(None, {})
     assert (settings.project, dict(settings.projects)) == (None, {})
@@ -409,13 +393,13 @@ def test_a_project_without_url_is_a_problem(node: Node) -> None:
     ],
     ids=["no-path", "host-in-capitals", "ipv6", "default-port", "other-port"],
 )
-def test_an_address_is_known_in_one_form(text: str, url: str) -> None:
+def test_an_address_is_known_in_one_form(text, url):
     assert ProjectUrl(text) == url
     assert ProjectUrl(url) == url
 
 
 @given(st.text())
-def test_any_text_is_an_address_or_refused(text: str) -> None:
+def test_any_text_is_an_address_or_refused(text):
     try:
         url = ProjectUrl(text)
     except BadRequest:
@@ -430,7 +414,7 @@ def test_any_text_is_an_address_or_refused(text: str) -> None:
     st.from_regex(r"[a-z][a-z0-9.-]{0,20}[a-z0-9](:(1|8080|65535))?", fullmatch=True),
     st.from_regex(r"(/[a-zA-Z0-9._~-]{1,8}){0,3}", fullmatch=True),
 )
-def test_scheme_default_port_and_final_slash_make_no_other_project(host: str, path: str) -> None:
+def test_scheme_default_port_and_final_slash_make_no_other_project(host, path):
     spellings = [f"{scheme}://{host}{path}" for scheme in ("http", "https")]
     if ":" not in host:
         spellings += [f"http://{host}:80{path}", f"https://{host.upper()}:443{path}"]

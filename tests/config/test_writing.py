@@ -1,9 +1,6 @@
 """An account is written into a file of its own; what people have written stays as it is."""
 
-from __future__ import annotations
-
 import stat
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,18 +11,12 @@ from boinc_gahp.errors import ConfigError
 from boinc_gahp.secret import Authenticator
 from tests.config.conftest import error_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from boinc_gahp.config.settings import ProjectSettings
-    from tests.config.conftest import Node
-
 URL = ProjectUrl("https://boinc.example.edu/fold/")
 OTHER = ProjectUrl("https://other.example.org/")
 KEY = Authenticator("0123456789abcdef\"\\'")
 
 
-def save(url: str = URL, name: str | None = None, *, config: Path | None = None) -> Path:
+def save(url=URL, name=None, *, config=None):
     """Save the account; return the file."""
     settings = load(None if config is None else str(config), {})
     entry = account_entry(load(environ={}), settings, ProjectUrl(url), name)
@@ -33,14 +24,14 @@ def save(url: str = URL, name: str | None = None, *, config: Path | None = None)
     return entry.file
 
 
-def project(name: str = "") -> ProjectSettings:
+def project(name=""):
     settings = load(environ={})
     found = settings.projects[name] if name else settings.project
     assert found is not None
     return found
 
 
-def test_the_first_project_is_the_default_one_in_a_file_for_this_user_alone(node: Node) -> None:
+def test_the_first_project_is_the_default_one_in_a_file_for_this_user_alone(node):
     file = save()
     assert file == node.user.parent / "projects.d" / "default.toml"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -49,7 +40,7 @@ def test_the_first_project_is_the_default_one_in_a_file_for_this_user_alone(node
     assert load(environ={}).problems == ()
 
 
-def test_the_next_one_gets_a_name_of_its_address_and_a_file_of_that_name(node: Node) -> None:
+def test_the_next_one_gets_a_name_of_its_address_and_a_file_of_that_name(node):
     first = save(OTHER)
     before = first.read_text()
     assert save() == first.with_name("fold.toml")
@@ -61,16 +52,14 @@ def test_the_next_one_gets_a_name_of_its_address_and_a_file_of_that_name(node: N
 @pytest.mark.parametrize(
     "again", ["https://boinc.example.edu/fold", "http://BOINC.example.edu/fold/"]
 )
-def test_a_project_is_found_again_by_any_of_its_addresses(node: Node, again: str) -> None:
+def test_a_project_is_found_again_by_any_of_its_addresses(node, again):
     save(OTHER)
     file = save()
     assert save(again) == file
     assert are_one_project(project("fold").url, URL)
 
 
-def test_what_somebody_has_set_for_the_project_is_kept_and_https_takes_the_place_of_http(
-    node: Node,
-) -> None:
+def test_what_somebody_has_set_for_the_project_is_kept_and_https_takes_the_place_of_http(node):
     text = (
         f'[project]\nurl = "{OTHER}"\n[projects."my fold"]\nproxy = "http://p/"\n'
         f'url = "{URL.replace("https", "http")}"\nauthenticator = "old-old-old"\n'
@@ -85,7 +74,7 @@ def test_what_somebody_has_set_for_the_project_is_kept_and_https_takes_the_place
     assert node.user.read_text() == text
 
 
-def test_a_file_of_another_project_is_not_written_over(node: Node) -> None:
+def test_a_file_of_another_project_is_not_written_over(node):
     save(OTHER)
     node.write(node.user, f"[projects.default]\nurl = '{URL}'\n[projects.x]\nurl = 'https://x/'\n")
     assert "default.toml has [project]: choose another name" in error_of(save)
@@ -95,7 +84,7 @@ def test_a_file_of_another_project_is_not_written_over(node: Node) -> None:
     assert "cannot be named" in error_of(lambda: save(name="a.b"))
 
 
-def test_a_project_that_a_named_file_hides_keeps_its_name(node: Node) -> None:
+def test_a_project_that_a_named_file_hides_keeps_its_name(node):
     default = save()
     node.write(node.other, f"[project]\nurl = '{OTHER}'\n")
     assert save(config=node.other) == default
@@ -106,12 +95,12 @@ def test_a_project_that_a_named_file_hides_keeps_its_name(node: Node) -> None:
     assert save(OTHER, config=node.other).name == "default.toml"
 
 
-def test_without_a_home_nothing_is_saved(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_nothing_is_saved(node, monkeypatch):
     monkeypatch.setattr("boinc_gahp.config.writing.user_directory", lambda: None)
     assert "set HOME" in error_of(save)
 
 
-def test_a_directory_that_cannot_be_made_is_told(node: Node) -> None:
+def test_a_directory_that_cannot_be_made_is_told(node):
     node.write(node.user.parent, "")
     with pytest.raises(ConfigError, match=r"could not be written: .*boinc_gahp"):
         save()

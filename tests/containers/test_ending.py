@@ -1,7 +1,5 @@
 """How a program ended, as a volunteer's computer tells it."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -21,12 +19,12 @@ from boinc_gahp.containers.ending import PROBLEMS, Ending, read_ending
         (b"255\n", Ending(255)),
     ],
 )
-def test_a_status_above_128_is_a_signal(text: bytes, ending: Ending) -> None:
+def test_a_status_above_128_is_a_signal(text, ending):
     assert read_ending(text) == ending
 
 
 @pytest.mark.parametrize("word", PROBLEMS)
-def test_each_problem_is_told_in_words(word: str) -> None:
+def test_each_problem_is_told_in_words(word):
     told = read_ending(f"{word} ./fit.py\n".encode()).problem
     assert told is not None
     assert ("'./fit.py'" in told) == ("{}" in PROBLEMS[word])
@@ -34,7 +32,7 @@ def test_each_problem_is_told_in_words(word: str) -> None:
 
 @given(st.binary())
 @pytest.mark.parametrize("before", [b"", b"1", b"no-program "])
-def test_a_volunteer_may_write_anything(before: bytes, content: bytes) -> None:
+def test_a_volunteer_may_write_anything(before, content):
     ending = read_ending(before + content)
     assert -64 <= ending.exit_status <= 999
     assert ending.problem is None or ending.problem.isprintable()
@@ -43,11 +41,11 @@ def test_a_volunteer_may_write_anything(before: bytes, content: bytes) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"-1", b"1000", b"0 0", b"\xff", b"no-such-word", b"0" * 9999]
 )
-def test_nonsense_is_a_problem(content: bytes) -> None:
+def test_nonsense_is_a_problem(content):
     assert read_ending(content).problem
 
 
-def test_the_names_of_outputs_may_follow() -> None:
+def test_the_names_of_outputs_may_follow():
     assert read_ending(b"3\noutputs:\na\nsub/b c\n") == Ending(3, outputs=("a", "sub/b c"))
     assert read_ending(b"0\noutputs:\n") == Ending(outputs=())
     assert read_ending(b"0\n").outputs is None
@@ -57,5 +55,5 @@ def test_the_names_of_outputs_may_follow() -> None:
     ("status", "failure"),
     [(b"0", ""), (b"3", "exit status 3"), (b"137", "signal 9 (SIGKILL)"), (b"192", "signal 64")],
 )
-def test_a_bad_end_is_told_in_words(status: bytes, failure: str) -> None:
+def test_a_bad_end_is_told_in_words(status, failure):
     assert read_ending(status).failure.replace(" (SIGRTMAX)", "") == failure

@@ -1,7 +1,5 @@
 """Names of images: what is accepted, what is refused, and what reaches a Dockerfile."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -27,7 +25,7 @@ DIGEST = "@sha256:" + "0" * 64
         (" python ", "docker.io/library/python"),
     ],
 )
-def test_an_image_in_a_registry_gets_its_complete_name(text: str, name: str | None) -> None:
+def test_an_image_in_a_registry_gets_its_complete_name(text, name):
     assert read_image(text) == Image("registry", name or text)
 
 
@@ -38,7 +36,7 @@ def test_an_image_in_a_registry_gets_its_complete_name(text: str, name: str | No
         ("rootfs:/data/my root.tar.gz", Image("rootfs", "/data/my root.tar.gz")),
     ],
 )
-def test_an_image_in_a_file_keeps_the_files_name(text: str, image: Image) -> None:
+def test_an_image_in_a_file_keeps_the_files_name(text, image):
     assert read_image(text) == image
     assert read_image(str(image)) == image
 
@@ -62,7 +60,7 @@ def test_an_image_in_a_file_keeps_the_files_name(text: str, image: Image) -> Non
         ("python:tag@sha256:12", "is not the name"),
     ],
 )
-def test_anything_else_is_refused_with_what_to_write(text: str, says: str) -> None:
+def test_anything_else_is_refused_with_what_to_write(text, says):
     with pytest.raises(ValueError, match=re.escape(says)):
         read_image(text)
 
@@ -70,7 +68,7 @@ def test_anything_else_is_refused_with_what_to_write(text: str, says: str) -> No
 @given(st.text())
 @example("docker.io/a\n")
 @example("a@sha256:" + "0" * 64 + "\n")
-def test_no_text_brings_more_than_a_name_into_a_dockerfile(text: str) -> None:
+def test_no_text_brings_more_than_a_name_into_a_dockerfile(text):
     try:
         image = read_image(text)
     except ValueError:
@@ -92,12 +90,12 @@ def test_no_text_brings_more_than_a_name_into_a_dockerfile(text: str) -> None:
     ],
     ids=["registry", "oci-archive", "rootfs"],
 )
-def test_a_dockerfile_begins_with_the_image(image: Image, head: str) -> None:
+def test_a_dockerfile_begins_with_the_image(image, head):
     file = "" if image.source == "registry" else "image-1.tar"
     assert dockerfile(image, file).decode().startswith(head)
 
 
-def test_a_job_toml_names_the_image_by_its_dockerfile_and_without_a_tag() -> None:
+def test_a_job_toml_names_the_image_by_its_dockerfile_and_without_a_tag():
     one = tomllib.loads(job_toml(b"FROM a\n", network=False).decode())
     other = tomllib.loads(job_toml(b"FROM b\n", network=True).decode())
     assert one == {

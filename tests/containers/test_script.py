@@ -1,23 +1,17 @@
 """The script that runs programs, with real shells."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from boinc_gahp.containers.ending import Ending, read_ending
 from boinc_gahp.containers.script import LARGEST, Layout, Program, by_script, write_script
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SHELLS = [
     pytest.param(shell, id=shell[-1] if len(shell) > 1 else Path(shell[0]).name)
@@ -40,26 +34,18 @@ VARIABLE = st.text(CHARACTERS.filter(lambda c: c != "="), min_size=1).filter(
 class Slot:
     """A slot, as a host gives it to a container: the directory stands for ``/app``."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
         self.work = path / "work"
         self.work.mkdir(parents=True)
 
-    def run(self, layout: Layout, programs: Sequence[Program], number: int = 1, **how: Any) -> int:
+    def run(self, layout, programs, number=1, **how):
         """Run a job as :meth:`ending`; return the exit status, or minus the signal."""
         ending = self.ending(layout, programs, number, **how)
         assert ending.problem is None
         return ending.exit_status
 
-    def ending(
-        self,
-        layout: Layout,
-        programs: Sequence[Program],
-        number: int = 1,
-        *,
-        shell: Sequence[str] = ("/bin/sh",),
-        path: str = os.environ["PATH"],
-    ) -> Ending:
+    def ending(self, layout, programs, number=1, *, shell=("/bin/sh",), path=os.environ["PATH"]):
         """Run a job; return what is told about its end."""
         text = write_script(layout, programs).replace(b"/app", os.fsencode(self.path))
         (self.path / "run.sh").write_bytes(text)
@@ -73,15 +59,15 @@ class Slot:
         assert done.returncode == 0
         return read_ending((self.path / "_exit").read_bytes())
 
-    def program(self, text: str, name: str = "program") -> None:
+    def program(self, text, name="program"):
         (self.work / name).write_text(f"#!/bin/sh\n{text}\n")
 
     @property
-    def stdout(self) -> bytes:
+    def stdout(self):
         return (self.path / "_stdout").read_bytes()
 
     @property
-    def packed(self) -> dict[str, bytes]:
+    def packed(self):
         with tarfile.open(self.path / "_outputs.tar") as archive:
             found = {}
             for member in archive:
@@ -92,12 +78,12 @@ class Slot:
 
 
 @pytest.fixture
-def slot(tmp_path: Path) -> Slot:
+def slot(tmp_path):
     return Slot(tmp_path / "slot")
 
 
 @pytest.fixture(scope="module")
-def shared_slot(tmp_path_factory: pytest.TempPathFactory) -> Slot:
+def shared_slot(tmp_path_factory):
     return Slot(tmp_path_factory.mktemp("slot") / "app")
 
 
@@ -105,9 +91,7 @@ def shared_slot(tmp_path_factory: pytest.TempPathFactory) -> Slot:
 @pytest.mark.parametrize("shell", SHELLS)
 @settings(max_examples=60, deadline=None)
 @given(jobs=st.lists(WORDS, min_size=1, max_size=3))
-def test_every_word_arrives_as_it_is(
-    shared_slot: Slot, shell: list[str], jobs: list[list[str]]
-) -> None:
+def test_every_word_arrives_as_it_is(shared_slot, shell, jobs):
     programs = [Program(("%s\\0", "begin", *words)) for words in jobs]
     for number, words in enumerate(jobs, 1):
         shared_slot.run(Layout("printf"), programs, number, shell=shell)
@@ -123,9 +107,7 @@ def test_every_word_arrives_as_it_is(
         st.dictionaries(VARIABLE, st.text(CHARACTERS), max_size=3), min_size=1, max_size=2
     )
 )
-def test_every_variable_arrives_as_it_is(
-    shared_slot: Slot, shell: list[str], variables: list[dict[str, str]]
-) -> None:
+def test_every_variable_arrives_as_it_is(shared_slot, shell, variables):
     programs = [Program(("-0",), tuple(each.items())) for each in variables]
     for number, each in enumerate(variables, 1):
         if "PATH" in each:
@@ -142,14 +124,14 @@ def test_every_variable_arrives_as_it_is(
 @pytest.mark.parametrize(
     ("ends", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", -9), ("kill -SEGV $$", -11)]
 )
-def test_the_programs_end_is_told(slot: Slot, shell: list[str], ends: str, code: int) -> None:
+def test_the_programs_end_is_told(slot, shell, ends, code):
     slot.program(ends)
     assert slot.run(Layout("./program", is_input=True), [Program()], shell=shell) == code
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("shell", SHELLS)
-def test_no_builtin_of_the_shell_is_taken_for_a_program(slot: Slot, shell: list[str]) -> None:
+def test_no_builtin_of_the_shell_is_taken_for_a_program(slot, shell):
     assert slot.run(Layout("exit"), [Program(("0",))], shell=shell) == 127
     assert slot.run(Layout("tell"), [Program(("0",))], shell=shell) == 127
 
@@ -164,7 +146,7 @@ def test_no_builtin_of_the_shell_is_taken_for_a_program(slot: Slot, shell: list[
     ],
     ids=["name", "path", "not executable"],
 )
-def test_a_program_that_cannot_be_run_is_a_problem(slot: Slot, layout: Layout, says: str) -> None:
+def test_a_program_that_cannot_be_run_is_a_problem(slot, layout, says):
     (slot.work / "text").write_text("no program\n")
     problem = slot.ending(layout, [Program()]).problem
     assert problem is not None
@@ -185,9 +167,7 @@ def test_a_program_that_cannot_be_run_is_a_problem(slot: Slot, layout: Layout, s
         ("#!/opt/*", "'/opt/*'"),
     ],
 )
-def test_a_script_whose_interpreter_the_image_lacks_is_a_problem(
-    slot: Slot, shell: list[str], line: str, lacks: str
-) -> None:
+def test_a_script_whose_interpreter_the_image_lacks_is_a_problem(slot, shell, line, lacks):
     (slot.work / "program").write_bytes(f"{line}\n".encode())
     problem = slot.ending(Layout("./program", is_input=True), [Program()], shell=shell).problem
     assert problem == f"the image has no {lacks}, which the first line of the program names"
@@ -195,9 +175,7 @@ def test_a_script_whose_interpreter_the_image_lacks_is_a_problem(
 
 @pytest.mark.processes
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_program_whose_libraries_the_image_lacks_is_a_problem(
-    slot: Slot, shell: list[str]
-) -> None:
+def test_a_program_whose_libraries_the_image_lacks_is_a_problem(slot, shell):
     # The name of the loader, which an ELF file has near its beginning.
     binary = Path(sys.executable).resolve().read_bytes()
     assert binary.count(b"/ld-linux") >= 1
@@ -210,9 +188,7 @@ def test_a_program_whose_libraries_the_image_lacks_is_a_problem(
 @pytest.mark.processes
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("environments", [((),), ((("A", "1"),),), ((("A", "1"),), (("A", "2"),))])
-def test_a_program_with_an_equals_sign_in_its_name_is_no_variable(
-    slot: Slot, shell: list[str], environments: tuple[tuple[tuple[str, str], ...], ...]
-) -> None:
+def test_a_program_with_an_equals_sign_in_its_name_is_no_variable(slot, shell, environments):
     slot.program('echo "$A $1 $2"', "lr=0.1 x'.sh")
     programs = [Program(("a b", "c"), each) for each in environments]
     layout = Layout("./lr=0.1 x'.sh", is_input=True)
@@ -222,7 +198,7 @@ def test_a_program_with_an_equals_sign_in_its_name_is_no_variable(
 
 
 @pytest.mark.processes
-def test_a_program_that_ends_with_127_by_itself_has_run(slot: Slot) -> None:
+def test_a_program_that_ends_with_127_by_itself_has_run(slot):
     slot.program("exit 127")
     assert slot.run(Layout("./program", is_input=True), [Program()]) == 127
 
@@ -230,15 +206,13 @@ def test_a_program_that_ends_with_127_by_itself_has_run(slot: Slot) -> None:
 @pytest.mark.processes
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(("command", "status"), [("no-such-command", 127), ("exit 126", 126)])
-def test_the_images_shell_that_ends_with_126_or_127_has_run(
-    slot: Slot, shell: list[str], command: str, status: int
-) -> None:
+def test_the_images_shell_that_ends_with_126_or_127_has_run(slot, shell, command, status):
     layout = Layout(shutil.which("sh") or "")
     assert slot.run(layout, [Program(("-c", command))], shell=shell) == status
 
 
 @pytest.mark.processes
-def test_stdin_stdout_and_stderr_are_files(slot: Slot) -> None:
+def test_stdin_stdout_and_stderr_are_files(slot):
     slot.program("cat; echo wrong >&2")
     (slot.work / "in").write_text("hello\n")
     slot.run(Layout("./program", is_input=True), [Program(stdin="in")])
@@ -252,15 +226,13 @@ def test_stdin_stdout_and_stderr_are_files(slot: Slot) -> None:
 
 
 @pytest.mark.processes
-def test_a_number_that_the_script_does_not_have_is_a_problem(slot: Slot) -> None:
+def test_a_number_that_the_script_does_not_have_is_a_problem(slot):
     problem = slot.ending(Layout("true"), [Program()], 0).problem
     assert problem == "the script has no job number '0'"
 
 
 @pytest.mark.processes
-def test_directories_are_unpacked_once_and_a_restart_keeps_what_the_program_made(
-    slot: Slot, tmp_path: Path
-) -> None:
+def test_directories_are_unpacked_once_and_a_restart_keeps_what_the_program_made(slot, tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "a").write_text("as sent")
     with tarfile.open(slot.path / "_in0.tar", "w") as archive:
@@ -274,7 +246,7 @@ def test_directories_are_unpacked_once_and_a_restart_keeps_what_the_program_made
 
 
 @pytest.mark.processes
-def test_an_archive_that_cannot_be_unpacked_is_a_problem(slot: Slot) -> None:
+def test_an_archive_that_cannot_be_unpacked_is_a_problem(slot):
     (slot.path / "_in0.tar").write_bytes(b"no archive")
     problem = slot.ending(Layout("true", archives=("_in0.tar",)), [Program()]).problem
     assert problem == "tar in the image cannot unpack '_in0.tar'"
@@ -282,9 +254,7 @@ def test_an_archive_that_cannot_be_unpacked_is_a_problem(slot: Slot) -> None:
 
 @pytest.mark.processes
 @pytest.mark.parametrize("shell", SHELLS)
-def test_new_and_changed_files_are_packed_and_inputs_and_directories_are_not(
-    slot: Slot, shell: list[str]
-) -> None:
+def test_new_and_changed_files_are_packed_and_inputs_and_directories_are_not(slot, shell):
     for name in ("same", "changed"):
         (slot.work / name).write_text("as sent")
     slot.program(
@@ -307,9 +277,7 @@ def test_new_and_changed_files_are_packed_and_inputs_and_directories_are_not(
 
 @pytest.mark.processes
 @pytest.mark.parametrize("shell", SHELLS)
-def test_an_input_may_have_a_name_that_means_something_to_a_shell(
-    slot: Slot, shell: list[str]
-) -> None:
+def test_an_input_may_have_a_name_that_means_something_to_a_shell(slot, shell):
     names = ("esac", "in", "*", "?", "[a]", "a|b", "~", "#", "-n", "!", "a)b", "$HOME", "it's")
     for name in names:
         (slot.work / name).write_text("as sent")
@@ -320,16 +288,14 @@ def test_an_input_may_have_a_name_that_means_something_to_a_shell(
 
 
 @pytest.mark.processes
-def test_no_new_file_means_no_archive(slot: Slot) -> None:
+def test_no_new_file_means_no_archive(slot):
     slot.run(Layout("true"), [Program()])
     assert not (slot.path / "_outputs.tar").exists()
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("shell", SHELLS)
-def test_named_directories_are_packed_with_all_that_is_in_them(
-    slot: Slot, shell: list[str]
-) -> None:
+def test_named_directories_are_packed_with_all_that_is_in_them(slot, shell):
     slot.program('mkdir -p plots/deep; echo 1 >plots/deep/a; echo 2 >result; echo 3 >"it\'s"')
     layout = Layout(
         "./program",
@@ -343,9 +309,7 @@ def test_named_directories_are_packed_with_all_that_is_in_them(
 
 @pytest.mark.processes
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_named_output_that_is_a_link_to_a_file_becomes_that_file(
-    slot: Slot, shell: list[str]
-) -> None:
+def test_a_named_output_that_is_a_link_to_a_file_becomes_that_file(slot, shell):
     slot.program("mkdir run; echo 1 >run/r; ln -s run/r 'a link'; ln -s $PWD/run/r b; ln -s gone c")
     layout = Layout("./program", is_input=True, outputs=("a link", "b", "c", "d"))
     assert slot.run(layout, [Program()], shell=shell) == 0
@@ -357,7 +321,7 @@ def test_a_named_output_that_is_a_link_to_a_file_becomes_that_file(
 
 
 @pytest.fixture
-def without_tar(tmp_path: Path) -> str:
+def without_tar(tmp_path):
     """A PATH with what a small image has, but not tar."""
     directory = tmp_path / "bin"
     directory.mkdir()
@@ -376,9 +340,7 @@ def without_tar(tmp_path: Path) -> str:
     ],
     ids=["new files", "directory out", "directory in"],
 )
-def test_an_image_without_tar_is_told_where_tar_is_needed(
-    slot: Slot, without_tar: str, layout: Layout
-) -> None:
+def test_an_image_without_tar_is_told_where_tar_is_needed(slot, without_tar, layout):
     slot.program("mkdir d; : >new")
     problem = slot.ending(layout, [Program()], path=without_tar).problem
     assert problem is not None
@@ -386,14 +348,14 @@ def test_an_image_without_tar_is_told_where_tar_is_needed(
 
 
 @pytest.mark.processes
-def test_an_image_without_tar_is_enough_for_named_files(slot: Slot, without_tar: str) -> None:
+def test_an_image_without_tar_is_enough_for_named_files(slot, without_tar):
     slot.program(": >out")
     layout = Layout("./program", is_input=True, outputs=("out",))
     assert slot.run(layout, [Program()], path=without_tar) == 0
 
 
 @pytest.mark.processes
-def test_10000_jobs_share_scripts_of_a_bounded_size(slot: Slot) -> None:
+def test_10000_jobs_share_scripts_of_a_bounded_size(slot):
     programs = [Program(("--seed", str(seed))) for seed in range(10_000)]
     parts = list(by_script(programs, lambda each: each))
     assert [each for part in parts for each in part] == programs
@@ -405,7 +367,7 @@ def test_10000_jobs_share_scripts_of_a_bounded_size(slot: Slot) -> None:
 
 
 @pytest.mark.processes
-def test_a_job_with_100_kb_of_arguments_has_a_script_of_its_own(slot: Slot) -> None:
+def test_a_job_with_100_kb_of_arguments_has_a_script_of_its_own(slot):
     large = Program(("x" * 100_000,))
     parts = list(by_script([Program(), large, Program()], lambda each: each))
     assert [len(part) for part in parts] == [1, 1, 1]
@@ -415,9 +377,7 @@ def test_a_job_with_100_kb_of_arguments_has_a_script_of_its_own(slot: Slot) -> N
 
 @pytest.mark.processes
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_script_tells_the_names_of_outputs_and_needs_none_of_inputs(
-    slot: Slot, shell: list[str]
-) -> None:
+def test_a_script_tells_the_names_of_outputs_and_needs_none_of_inputs(slot, shell):
     (slot.work / "in").write_text("in")
     (slot.work / ".in").write_text("in")
     (slot.work / "changed").write_text("in")

@@ -20,11 +20,8 @@ from lxml import etree
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobParams, JobSubmission
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Mapping
 
-    from boinc_gahp.rpc._transport import HttpRequest
-    from boinc_gahp.rpc.client import WebRpcs
-    from boinc_gahp.rpc.outputs import OutputStream
 
 WIRE = Path(__file__).parent / "wire"
 URL = "http://127.0.0.1:8600/test/"
@@ -66,7 +63,7 @@ class Recording:
     meta: Mapping[str, Any]
 
     @classmethod
-    def load(cls, name: str) -> Recording:
+    def load(cls, name):
         meta = json.loads((WIRE / f"{name}.meta.json").read_text())
         body = (WIRE / f"{name}.rep.xml").read_bytes()
         headers = dict(meta["headers"])
@@ -85,11 +82,11 @@ class Recording:
         )
 
     @property
-    def rpc(self) -> str:
+    def rpc(self):
         return self.name.partition("__")[0]
 
     @property
-    def root(self) -> etree._Element | None:
+    def root(self):
         """The request's XML; None where it is not well-formed."""
         try:
             return etree.fromstring(self.request)
@@ -97,7 +94,7 @@ class Recording:
             return None
 
 
-def names() -> list[str]:
+def names():
     return sorted(path.name[: -len(".rep.xml")] for path in WIRE.glob("*.rep.xml"))
 
 
@@ -110,7 +107,7 @@ class ReplayReply:
     chunk: int
     received: int = 0
 
-    def chunks(self) -> Iterator[bytes]:
+    def chunks(self):
         """Yield the body; fail as HTTP does where it is shorter than announced."""
         for start in range(0, len(self.body), self.chunk):
             chunk = self.body[start : start + self.chunk]
@@ -120,7 +117,7 @@ class ReplayReply:
         if announced > self.received:
             raise IncompleteRead(self.body, announced - self.received)
 
-    def close(self) -> None:
+    def close(self):
         pass
 
 
@@ -133,7 +130,7 @@ class Replay:
     sent: list[bytes] = field(default_factory=list)
     urls: list[str] = field(default_factory=list)
 
-    def send(self, request: HttpRequest) -> ReplayReply:
+    def send(self, request):
         self.urls.append(request.url)
         if request.body is not None:
             body = request.body()
@@ -144,7 +141,7 @@ class Replay:
         return ReplayReply(self.recording.status, "", headers, self.recording.body, self.chunk)
 
 
-def call(recording: Recording) -> Callable[[WebRpcs], Any]:
+def call(recording):
     """Return the call of a public method that asks what the recording asked."""
     if recording.method == "GET" and recording.rpc == "get_output":
         return _output(recording)
@@ -154,21 +151,21 @@ def call(recording: Recording) -> Callable[[WebRpcs], Any]:
     return lambda project: _CALLS[name](project, asked)
 
 
-def _meant(recording: Recording) -> str:
+def _meant(recording):
     if recording.rpc in _CALLS:
         return recording.rpc
     return "query_files" if recording.rpc == "job_file" else "ping"
 
 
-def contents(stream: OutputStream) -> tuple[str | None, bytes]:
+def contents(stream):
     with stream:
         return stream.filename, b"".join(stream.chunks())
 
 
-def _output(recording: Recording) -> Callable[[WebRpcs], Any]:
+def _output(recording):
     query = {key: values[0] for key, values in parse_qs(urlsplit(_url(recording)).query).items()}
     number = int(query["file_num"]) if query.get("file_num", "").lstrip("-").isdigit() else 0
-    calls: dict[str, Callable[[WebRpcs], OutputStream]] = {
+    calls = {
         "result_file": lambda p: p.result_file(query.get("result_name", "x"), number),
         "workunit_file": lambda p: p.workunit_file(query.get("wu_name", "x"), number),
     }
@@ -176,34 +173,34 @@ def _output(recording: Recording) -> Callable[[WebRpcs], Any]:
     return lambda project: contents(chosen(project))
 
 
-def _url(recording: Recording) -> str:
+def _url(recording):
     return str(recording.meta["url"])
 
 
-def _texts(asked: etree._Element, tag: str) -> list[str]:
+def _texts(asked, tag):
     return [element.text or "" for element in asked.iterfind(tag)]
 
 
-def _one(asked: etree._Element, tag: str, default: str = "") -> str:
+def _one(asked, tag, default=""):
     return asked.findtext(tag) or default
 
 
-def _batch(asked: etree._Element) -> dict[str, Any]:
+def _batch(asked):
     found = asked.findtext("batch_id")
     if found:
         return {"batch_id": int(found)}
     return {"batch_name": _one(asked, "batch_name", "x")}
 
 
-def _number(text: str | None) -> float | None:
+def _number(text):
     return float(text) if text else None
 
 
-def _integer(text: str | None) -> int | None:
+def _integer(text):
     return int(text) if text else None
 
 
-def submission(asked: etree._Element) -> BatchSubmission:
+def submission(asked):
     batch = asked.find("batch")
     if batch is None:
         return BatchSubmission("x", ())
@@ -223,8 +220,8 @@ def submission(asked: etree._Element) -> BatchSubmission:
     )
 
 
-def _job(job: etree._Element) -> JobSubmission:
-    def template(tag: str) -> str | None:
+def _job(job):
+    def template(tag):
         element = job.find(tag)
         return None if element is None else etree.tostring(element, with_tail=False).decode()
 
@@ -240,7 +237,7 @@ def _job(job: etree._Element) -> JobSubmission:
     )
 
 
-def _file(file: etree._Element) -> InputFile:
+def _file(file):
     return InputFile(
         mode=_one(file, "mode"),
         source=_one(file, "source"),
@@ -250,7 +247,7 @@ def _file(file: etree._Element) -> InputFile:
     )
 
 
-_CALLS: dict[Any, Callable[[WebRpcs, etree._Element], Any]] = {
+_CALLS = {
     "ping": lambda p, _: p.ping(),
     "create_batch": lambda p, r: p.create_batch(
         _one(r, "batch_name"), _one(r, "app_name"), expire_time=float(_one(r, "expire_time", "0"))
@@ -295,9 +292,9 @@ _CALLS: dict[Any, Callable[[WebRpcs, etree._Element], Any]] = {
 }
 
 
-def plain(value: Any) -> Any:
+def plain(value):
     """Return ``value`` as the table writes it: fields by name, what is None or empty left out."""
-    names: tuple[str, ...] = getattr(value, "_fields", ())
+    names = getattr(value, "_fields", ())
     if dataclasses.is_dataclass(value):
         names = tuple(field.name for field in dataclasses.fields(value))
     if names:

@@ -1,13 +1,10 @@
 """Every recorded reply through the real parser, and every recorded request built anew."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import re
 import sys
 from functools import cache
-from typing import Any
 
 import pytest
 from lxml import etree
@@ -32,7 +29,7 @@ FIRST_BOUNDARY = re.compile(rb"--([0-9a-f]{32})\r\n")
 
 
 @cache
-def expectations() -> dict[str, dict[str, Any]]:
+def expectations():
     text = (WIRE.parent / "expectations.toml").read_text(encoding="utf-8")
     return {
         f"{rpc}__{case}": row
@@ -41,13 +38,13 @@ def expectations() -> dict[str, dict[str, Any]]:
     }
 
 
-def project(recording: Recording, transport: Replay) -> WebRpcs:
+def project(recording, transport):
     root = recording.root
     found = None if root is None else root.findtext("authenticator")
     return WebRpcs(URL, found or AUTHENTICATOR, options=ONCE, transport=transport)
 
 
-def outcome(recording: Recording, chunk: int) -> dict[str, Any]:
+def outcome(recording, chunk):
     """Return what the recording yields, in the words of the table."""
     try:
         value = call(recording)(project(recording, Replay(recording, chunk)))
@@ -63,8 +60,8 @@ def outcome(recording: Recording, chunk: int) -> dict[str, Any]:
     return {"done": True} if value is None else {"value": plain(value)}
 
 
-def of_error(error: RpcError) -> dict[str, Any]:
-    row: dict[str, Any] = {"error": type(error).__name__}
+def of_error(error):
+    row = {"error": type(error).__name__}
     if isinstance(error, ProjectError):
         row |= {"words": error.words, "begins": error.words}
         if error.number != -1:
@@ -77,7 +74,7 @@ def of_error(error: RpcError) -> dict[str, Any]:
     return row
 
 
-def compare(found: dict[str, Any], row: dict[str, Any]) -> None:
+def compare(found, row):
     expected = dict(row)
     begins = expected.pop("begins", None)
     if begins is not None:
@@ -99,19 +96,19 @@ def compare(found: dict[str, Any], row: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", names())
-def test_recorded_reply_yields_what_the_table_says(name: str) -> None:
+def test_recorded_reply_yields_what_the_table_says(name):
     for chunk in (65536, 1):
         compare(outcome(Recording.load(name), chunk), expectations()[name])
 
 
-def test_every_recording_has_a_row_and_every_row_a_recording() -> None:
+def test_every_recording_has_a_row_and_every_row_a_recording():
     assert set(expectations()) == set(names())
 
 
 @pytest.mark.parametrize(
     "name", [name for name in names() if "value" in expectations().get(name, {})]
 )
-def test_names_and_statuses_are_those_between_the_tags(name: str) -> None:
+def test_names_and_statuses_are_those_between_the_tags(name):
     """The table was not written by the parser that it judges."""
     body = Recording.load(name).body.decode()
     shown = str(expectations()[name]["value"])
@@ -121,11 +118,11 @@ def test_names_and_statuses_are_those_between_the_tags(name: str) -> None:
             assert repr(text.replace("\b", "\ufffd"))[1:-1] in shown
 
 
-def request_of(transport: Replay) -> bytes:
+def request_of(transport):
     return fields_of(transport)[0][1]
 
 
-def fields_of(transport: Replay) -> list[tuple[str, bytes]]:
+def fields_of(transport):
     body = transport.sent[0]
     boundary = FIRST_BOUNDARY.match(body)
     assert boundary is not None
@@ -133,11 +130,11 @@ def fields_of(transport: Replay) -> list[tuple[str, bytes]]:
     return [(part.headers[b"Content-Disposition"].decode(), part.content) for part in decoder.parts]
 
 
-def canonical(element: etree._Element) -> tuple[Any, ...]:
+def canonical(element):
     """Return an element so that what means the same to the project compares equal."""
     children = [child for child in element if isinstance(child.tag, str)]
     text = (element.text or "") if not children else ""
-    value: str | float = text
+    value = text
     try:
         value = float(text)
     except ValueError:
@@ -153,7 +150,7 @@ def canonical(element: etree._Element) -> tuple[Any, ...]:
     return (element.tag, value, *sorted(map(canonical, kept), key=lambda child: str(child[0])))
 
 
-def comparable() -> list[str]:
+def comparable():
     return [
         name
         for name in names()
@@ -164,14 +161,14 @@ def comparable() -> list[str]:
     ]
 
 
-def expected_root(name: str) -> str:
+def expected_root(name):
     rpc = name.partition("__")[0]
     root = Recording.load(name).root
     return rpc if rpc not in {"protocol", "job_file"} or root is None else str(root.tag)
 
 
 @pytest.mark.parametrize("name", comparable())
-def test_request_says_the_same_as_the_recorded_one(name: str) -> None:
+def test_request_says_the_same_as_the_recorded_one(name):
     recording = Recording.load(name)
     transport = Replay(recording)
     with contextlib.suppress(RpcError):
@@ -185,7 +182,7 @@ def test_request_says_the_same_as_the_recorded_one(name: str) -> None:
     "name",
     [name for name in names() if name.startswith("upload_files") and "wrong_count" not in name],
 )
-def test_upload_sends_the_files_in_the_order_of_their_names(name: str, tmp_path: Any) -> None:
+def test_upload_sends_the_files_in_the_order_of_their_names(name, tmp_path):
     recording = Recording.load(name)
     root = recording.root
     assert root is not None

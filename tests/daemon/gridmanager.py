@@ -6,14 +6,8 @@ import re
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from boinc_gahp.gahp import words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from tests.daemon.process import Daemon
 
 PREFIX = b"GAHP:"
 #: Requests that a gridmanager has under way at most (``gridmanager-batch.rst``, "Concurrency").
@@ -36,10 +30,10 @@ class Gridmanager:
     ``S``, on a result that nobody asked for, on a second ``R`` before RESULTS.
     """
 
-    def __init__(self, daemon: Daemon) -> None:
+    def __init__(self, daemon):
         self.daemon = daemon
-        self._results: dict[str, list[str]] = {}
-        self._asked: dict[str, str] = {}
+        self._results = {}
+        self._asked = {}
         self._last_id = 1
         self._ready = False
         # Of another version, if this one is being upgraded.
@@ -49,14 +43,14 @@ class Gridmanager:
         assert daemon.ask(b"RESPONSE_PREFIX GAHP:") == b"S"
         assert self.say(["ASYNC_MODE_ON"]) == ["S"]
 
-    def say(self, arguments: Sequence[str]) -> list[str]:
+    def say(self, arguments):
         """Send a line; return the arguments of its Return Line."""
         self.daemon.send(words.join(arguments) + b"\r\n")
         while (answer := self._line()) == ["R"]:
             self._note_ready()
         return answer
 
-    def begin(self, command: str, *arguments: str) -> str:
+    def begin(self, command, *arguments):
         """Make a request; return its id."""
         self._last_id += 1
         request_id = str(self._last_id)
@@ -64,17 +58,17 @@ class Gridmanager:
         self._asked[request_id] = command
         return request_id
 
-    def result(self, request_id: str) -> list[str]:
+    def result(self, request_id):
         """Return what follows the id in a Result Line, when it has come."""
         while request_id not in self._results:
             self._take_results()
         return self._results.pop(request_id)
 
-    def do(self, command: str, *arguments: str) -> list[str]:
+    def do(self, command, *arguments):
         """Make a request; return its result."""
         return self.result(self.begin(command, *arguments))
 
-    def _fetch_results(self) -> None:
+    def _fetch_results(self):
         self._ready = False
         status, number = self.say(["RESULTS"])
         assert status == "S"
@@ -84,25 +78,25 @@ class Gridmanager:
             assert len(rest) == BLAH_WORDS.get(command, len(rest)), (command, rest)
             self._results[request_id] = rest
 
-    def _note_ready(self) -> None:
+    def _note_ready(self):
         assert not self._ready, "a second R before RESULTS"
         self._ready = True
 
-    def _line(self) -> list[str]:
+    def _line(self):
         line = self.daemon.line()
         assert line.startswith(PREFIX), line
         return words.split(line.removeprefix(PREFIX))
 
-    def do_all(self, requests: Iterable[Sequence[str]]) -> list[list[str]]:
+    def do_all(self, requests):
         """Make requests, 50 under way at a time; return their results in the same order."""
-        ids: list[str] = []
+        ids = []
         for request in requests:
             while len(self._asked) >= IN_FLIGHT:
                 self._take_results()
             ids.append(self.begin(*request))
         return [self.result(request_id) for request_id in ids]
 
-    def _take_results(self) -> None:
+    def _take_results(self):
         """Wait until results are ready, and fetch them."""
         if not self._ready:
             assert self._line() == ["R"]
@@ -122,12 +116,11 @@ class Status:
     word: int
     ad: str
 
-    def __getitem__(self, attribute: str) -> object:
+    def __getitem__(self, attribute):
         """Return an attribute of the ad as HTCondor's own parser reads it, or None."""
         import classad2  # of the package htcondor: 30 ms
 
-        value: object = classad2.parseOne(self.ad).get(attribute)
-        return value
+        return classad2.parseOne(self.ad).get(attribute)
 
 
 class BatchGridmanager(Gridmanager):
@@ -136,15 +129,15 @@ class BatchGridmanager(Gridmanager):
     What is refused is an AssertionError with the daemon's words, unless a method says otherwise.
     """
 
-    def ping(self) -> None:
+    def ping(self):
         """Have the daemon say that it takes jobs."""
         assert self.do("BLAH_PING", "boinc") == ["0", "NULL"]
 
-    def submit(self, ad: str) -> str:
+    def submit(self, ad):
         """Submit a job; return its id."""
         return self.submit_all([ad])[0]
 
-    def submit_all(self, ads: Iterable[str]) -> list[str]:
+    def submit_all(self, ads):
         """Submit jobs, 50 at a time; return their ids."""
         results = self.do_all(["BLAH_JOB_SUBMIT", ad] for ad in ads)
         for code, error, job_id in results:
@@ -153,17 +146,17 @@ class BatchGridmanager(Gridmanager):
             assert " " not in job_id
         return [result[2] for result in results]
 
-    def refusal(self, ad: str) -> str:
+    def refusal(self, ad):
         """Submit a job that has to be refused; return its HoldReason."""
         code, error, job_id = self.do("BLAH_JOB_SUBMIT", ad)
         assert (code, job_id) == ("1", "NULL")
         return error
 
-    def status(self, job_id: str) -> Status:
+    def status(self, job_id):
         """Ask for a job's status."""
         return self.statuses([job_id])[job_id]
 
-    def statuses(self, job_ids: Sequence[str]) -> dict[str, Status]:
+    def statuses(self, job_ids):
         """Ask for the statuses of jobs, 50 at a time."""
         results = self.do_all(["BLAH_JOB_STATUS", job_id] for job_id in job_ids)
         found = {}
@@ -173,16 +166,14 @@ class BatchGridmanager(Gridmanager):
             found[job_id] = Status(int(word), ad)
         return found
 
-    def cancel(self, *job_ids: str) -> None:
+    def cancel(self, *job_ids):
         """Cancel jobs, 50 at a time."""
         for result in self.do_all(["BLAH_JOB_CANCEL", job_id] for job_id in job_ids):
             assert result == ["0", "NULL"]
 
-    def follow(
-        self, job_ids: Sequence[str], *, every: float = 0.2, within: float = 60.0
-    ) -> dict[str, Status]:
+    def follow(self, job_ids, *, every=0.2, within=60.0):
         """Ask for statuses until all jobs have ended (3, 4 or 5); return the last ones."""
-        found: dict[str, Status] = {}
+        found = {}
         pause = threading.Event()
         deadline = time.monotonic() + within
         while left := [one for one in job_ids if one not in found]:
@@ -194,14 +185,14 @@ class BatchGridmanager(Gridmanager):
         return {job_id: found[job_id] for job_id in job_ids}
 
 
-def job_ad(directory: str, **attributes: str | float | bool) -> str:
+def job_ad(directory, **attributes):
     """Return a submit ad (``gridmanager-batch.rst``, "The submit ad") with what is always in one.
 
     Args:
         directory: the Iwd.
         **attributes: others, and others' values; JobDirectory should be among them.
     """
-    always: dict[str, str | float | bool] = {
+    always = {
         "In": "/dev/null",
         "Cmd": "/usr/bin/true",
         "Err": "/dev/null",
@@ -217,7 +208,7 @@ def job_ad(directory: str, **attributes: str | float | bool) -> str:
     return f"[ {told} ]"
 
 
-def _value(value: str | float | bool) -> str:
+def _value(value):
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str):
@@ -226,9 +217,7 @@ def _value(value: str | float | bool) -> str:
     return f'"{escaped}"'
 
 
-def submission(
-    batch: str, app: str, jobs: Mapping[str, tuple[Sequence[str], Sequence[str]]]
-) -> list[str]:
+def submission(batch, app, jobs):
     """Return the arguments of a BOINC_SUBMIT: a job's arguments, and its (path, name) words."""
     line = [batch, app, str(len(jobs))]
     for name, (arguments, inputs) in jobs.items():

@@ -1,22 +1,12 @@
 """A daemon at the other end of pipes."""
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
 
-from boinc_gahp.gahp.lines import LineSplitter, TooLong
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-    from types import TracebackType
-
-    from typing_extensions import Self
+from boinc_gahp.gahp.lines import LineSplitter
 
 TIMEOUT = 60.0
 STAND_IN = (sys.executable, "-W", "error", "-m", "tests.daemon.serve_stand_in")
@@ -29,13 +19,7 @@ class HasEnded(AssertionError):
 class Daemon:
     """A process that talks GAHP; ended, by force if need be, at the end of the with block."""
 
-    def __init__(
-        self,
-        command: Sequence[str] = STAND_IN,
-        *,
-        environ: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-    ) -> None:
+    def __init__(self, command=STAND_IN, *, environ=None, cwd=None):
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             command,
@@ -52,22 +36,17 @@ class Daemon:
         #: The end of what it has written.
         self.output = b""
         self._splitter = LineSplitter()
-        self._lines: list[bytes | TooLong] = []
+        self._lines = []
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind, error, traceback):
         if self.process.poll() is None:
             self.process.kill()
         self.process.communicate(timeout=TIMEOUT)
 
-    def send(self, data: bytes) -> None:
+    def send(self, data):
         """Write all of ``data``."""
         left = memoryview(data)
         while left:
@@ -76,7 +55,7 @@ class Daemon:
             except BrokenPipeError:
                 raise HasEnded("end of input") from None
 
-    def line(self) -> bytes:
+    def line(self):
         """Return the next line of output."""
         deadline = time.monotonic() + TIMEOUT
         while not self._lines:
@@ -91,32 +70,32 @@ class Daemon:
         assert isinstance(line, bytes)
         return line
 
-    def ask(self, line: bytes) -> bytes:
+    def ask(self, line):
         """Send a line; return the next line of output."""
         self.send(line + b"\r\n")
         return self.line()
 
-    def results(self) -> list[bytes]:
+    def results(self):
         """Ask for results; return the Result Lines. For a conversation without ``R``."""
         status, _, number = self.ask(b"RESULTS").rpartition(b" ")
         assert status.endswith(b"S")
         return [self.line() for _ in range(int(number))]
 
-    def await_results(self, number: int) -> list[bytes]:
+    def await_results(self, number):
         """Ask for results until there are so many."""
-        results: list[bytes] = []
+        results = []
         deadline = time.monotonic() + TIMEOUT
         while len(results) < number:
             assert time.monotonic() < deadline, f"only {results}"
             results += self.results()
         return results
 
-    def end_input(self) -> None:
+    def end_input(self):
         """Close its stdin."""
         assert self.process.stdin
         self.process.stdin.close()
 
-    def end(self) -> tuple[int, bytes, bytes]:
+    def end(self):
         """Wait until it has ended; return exit status, output not read by lines, and stderr."""
         assert self.process.stdin
         stdin, self.process.stdin = self.process.stdin, None  # communicate would close it

@@ -1,7 +1,5 @@
 """As much of a terminal as the console uses: what a person would see, with all that scrolled by."""
 
-from __future__ import annotations
-
 import re
 
 WIDTH = 80
@@ -20,23 +18,23 @@ class Screen:
         row: the line that the cursor is in.
     """
 
-    def __init__(self) -> None:
-        self._cells: list[list[str]] = [[]]
+    def __init__(self):
+        self._cells = [[]]
         self.row = 0
         self._column = 0
         self._wraps = True
         self._rest = ""
 
     @property
-    def rows(self) -> list[str]:
+    def rows(self):
         return ["".join(cells).rstrip() for cells in self._cells]
 
-    def text(self, begin: int = 0) -> str:
+    def text(self, begin=0):
         """Return the lines from ``begin`` on as one, with single spaces; full ones go on."""
         rows = [row if len(row) == WIDTH else f"{row} " for row in self.rows[begin:]]
         return " ".join("".join(rows).split())
 
-    def feed(self, data: str) -> None:
+    def feed(self, data):
         """Take what was printed."""
         data = self._rest + data
         self._rest = ""
@@ -50,7 +48,7 @@ class Screen:
             elif piece["code"]:
                 self._control(piece["parameters"], piece["code"])
 
-    def _put(self, char: str) -> None:
+    def _put(self, char):
         if char == "\r":
             self._column = 0
         elif char == "\n":
@@ -60,7 +58,7 @@ class Screen:
         elif char.isprintable():
             self._print(char)
 
-    def _print(self, char: str) -> None:
+    def _print(self, char):
         if self._column == WIDTH:
             if not self._wraps:
                 return
@@ -71,12 +69,12 @@ class Screen:
         cells[self._column] = char
         self._column += 1
 
-    def _down(self, lines: int) -> None:
+    def _down(self, lines):
         self.row += lines
         while self.row >= len(self._cells):
             self._cells.append([])
 
-    def _control(self, parameters: str, code: str) -> None:
+    def _control(self, parameters, code):
         number = int(parameters) if parameters.isdigit() else 1
         match code:
             case "A":

@@ -6,23 +6,14 @@ HTCondor's jobs was given and told, and that it was closed, is appended to the f
 ends in ``hang``, the service closes only after an hour.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from boinc_gahp.daemon.main import serve
 
-if TYPE_CHECKING:
-    from boinc_gahp.config.settings import ProjectSettings, Settings
-    from boinc_gahp.fetch.context import FetchContext
-    from boinc_gahp.fetch.types import FetchRequest, FetchResult
-    from boinc_gahp.htcondor.service import Service
 
-
-def settings() -> Settings:
+def settings():
     from tests.daemon.stand_in import limited
 
     limits = {}
@@ -33,7 +24,7 @@ def settings() -> Settings:
     return limited(**limits)
 
 
-def open_context(settings: Settings, project: ProjectSettings) -> FetchContext:
+def open_context(settings, project):
     from concurrent.futures import ThreadPoolExecutor
 
     from boinc_gahp.fetch.temporary import registry
@@ -42,12 +33,12 @@ def open_context(settings: Settings, project: ProjectSettings) -> FetchContext:
     forward(setattr)
 
     class Context(StandIn):
-        def retire_batch(self, name: str) -> None:
+        def retire_batch(self, name):
             if name == "executor":
                 ThreadPoolExecutor().submit(self.go.wait, 60).result()
             super().retire_batch(name)
 
-        def fetch_output(self, request: FetchRequest) -> FetchResult:
+        def fetch_output(self, request):
             if request.job_name.startswith("temporary "):
                 kept = registry.file(Path(request.job_name.removeprefix("temporary ")))
                 self.go.wait(3600)
@@ -57,27 +48,27 @@ def open_context(settings: Settings, project: ProjectSettings) -> FetchContext:
     return Context().open(settings, project)
 
 
-def make_service(settings: Settings) -> Service:
+def make_service(settings):
     from tests.daemon.stand_in import StandInService
 
     paths = [Path(word.removeprefix("notes=")) for word in sys.argv if word.startswith("notes=")]
 
-    def note(text: str) -> None:
+    def note(text):
         for path in paths:
             with path.open("a") as file:
                 file.write(f"{text}\n")
 
     class Service(StandInService):
-        def submit(self, ad: str) -> str:
+        def submit(self, ad):
             digest = hashlib.sha256(ad.encode("utf-8", "surrogateescape")).hexdigest()
             note(f"submit {len(ad)} {digest}")
             return super().submit(ad)
 
-        def end_reported(self, job_id: str, status: int) -> None:
+        def end_reported(self, job_id, status):
             super().end_reported(job_id, status)
             note(f"told {job_id} {status}")
 
-        def close(self) -> None:
+        def close(self):
             if any(path.name.endswith("hang") for path in paths):
                 self.go.wait(3600)
             note("closed")

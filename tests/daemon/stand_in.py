@@ -1,10 +1,7 @@
 """A context without a project, a service without a ledger: what happens depends on names."""
 
-from __future__ import annotations
-
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
 
 from boinc_gahp.config.settings import LimitSettings, ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
@@ -14,14 +11,6 @@ from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit import boinc_submit, control, query
 from boinc_gahp.submit.types import BatchStatuses
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from boinc_gahp.fetch.context import FetchContext
-    from boinc_gahp.fetch.types import FetchRequest
-    from boinc_gahp.htcondor.service import Service
-    from boinc_gahp.submit.types import Client, SubmitRequest
 
 SETTINGS = Settings(
     project=ProjectSettings(ProjectUrl("http://127.0.0.1:9/test/"), Authenticator("5ecre7-key"))
@@ -39,45 +28,45 @@ FORWARDED = {
 }
 
 
-def forward(replace: Callable[[object, str, object], object]) -> None:
+def forward(replace):
     """Have ``replace(module, name, function)`` make the functions call a stand-in's methods."""
     for name, module in FORWARDED.items():
         replace(module, name, partial(_called, name, getattr(module, name)))
 
 
-def _called(name: str, real: Callable[..., object], context: object, *arguments: object) -> object:
+def _called(name, real, context, *arguments):
     if isinstance(context, StandIn):
         return getattr(context, name)(*arguments)
     return real(context, *arguments)
 
 
-def limited(**limits: int) -> Settings:
+def limited(**limits):
     return Settings(project=SETTINGS.project, limits=LimitSettings(**limits))
 
 
 class StandIn:
     """``hang...`` waits until :attr:`go` is set; ``fail TEXT`` raises; ``bug`` is a bug."""
 
-    def __init__(self, url: str = "http://127.0.0.1:9/test/", account: str = "") -> None:
+    def __init__(self, url="http://127.0.0.1:9/test/", account=""):
         self.url = url
         self.account = account
         self.go = threading.Event()
         self.hanging = threading.Semaphore(0)
-        self.calls: list[tuple[Any, ...]] = []
+        self.calls = []
         self.reconciled = threading.Event()
         self.closed = False
 
-    def open(self, _settings: Settings, project: ProjectSettings) -> FetchContext:
+    def open(self, _settings, project):
         """Be the context of any project."""
         assert project.authenticator is not None
         self.calls.append(("open", project.url, project.authenticator.account))
-        return cast("FetchContext", self)
-
-    @property
-    def project(self) -> StandIn:
         return self
 
-    def act(self, *call: Any, name: str = "") -> None:
+    @property
+    def project(self):
+        return self
+
+    def act(self, *call, name=""):
         self.calls.append(call)
         if name.startswith("hang"):
             self.hanging.release()
@@ -89,35 +78,33 @@ class StandIn:
         elif name == "exit":
             raise SystemExit(3)
 
-    def ping(self) -> None:
+    def ping(self):
         self.act("ping")
 
-    def boinc_submit(self, request: SubmitRequest, answer_by: float | None) -> None:
+    def boinc_submit(self, request, answer_by):
         self.act("submit", request, answer_by, name=request.batch_name)
 
-    def query_batches(
-        self, names: Sequence[str], min_mod_time: str | float, client: Client
-    ) -> BatchStatuses:
+    def query_batches(self, names, min_mod_time, client):
         self.act("query", tuple(names), min_mod_time, client, name=names[0] if names else "")
         return BatchStatuses("1795261323.469543", tuple(((f"{n}#1.0", "DONE"),) for n in names))
 
-    def fetch_output(self, request: FetchRequest) -> FetchResult:
+    def fetch_output(self, request):
         self.act("fetch", request, name=request.job_name)
         return FetchResult(3, 12.5, 11.75)
 
-    def abort_jobs(self, names: Sequence[str]) -> None:
+    def abort_jobs(self, names):
         self.act("abort", tuple(names), name=names[0])
 
-    def retire_batch(self, name: str) -> None:
+    def retire_batch(self, name):
         self.act("retire", name, name=name)
 
-    def set_lease(self, name: str, unix_time: float) -> None:
+    def set_lease(self, name, unix_time):
         self.act("lease", name, unix_time, name=name)
 
-    def reconcile(self) -> None:
+    def reconcile(self):
         self.reconciled.set()
 
-    def close(self) -> None:
+    def close(self):
         self.closed = True
 
 
@@ -129,12 +116,12 @@ class StandInService:
     of 1 MB.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.go = threading.Event()
         self.hanging = threading.Semaphore(0)
-        self.ads: list[str] = []
-        self.calls: list[tuple[str, ...]] = []
-        self.tells: list[tuple[str, int]] = []
+        self.ads = []
+        self.calls = []
+        self.tells = []
         self.statuses = {
             "held": (5, '[ HoldReason = "bad"; HoldReasonCode = 2304; HoldReasonSubCode = 0 ]'),
             "completed": (4, "[ ExitCode = 0 ]"),
@@ -142,11 +129,11 @@ class StandInService:
         }
         self.closed = threading.Event()
 
-    def make(self, _settings: Settings) -> Service:
+    def make(self, _settings):
         """Be the service, whatever the settings are."""
-        return cast("Service", self)
+        return self
 
-    def act(self, *call: str, name: str = "") -> None:
+    def act(self, *call, name=""):
         self.calls.append(call)
         if "hang" in name:
             self.hanging.release()
@@ -156,31 +143,31 @@ class StandInService:
         elif name == "bug":
             raise ZeroDivisionError("5ecre7-key")
 
-    def ping(self) -> None:
+    def ping(self):
         self.act("ping")
 
-    def submit(self, ad: str) -> str:
+    def submit(self, ad):
         self.act("submit", name=ad)
         self.ads.append(ad)
         job_id = f"boinc/0a1b2c3d.{len(self.ads)}"
         self.statuses[job_id] = (1, "[ ]")
         return job_id
 
-    def status(self, job_id: str) -> tuple[int, str]:
+    def status(self, job_id):
         self.act("status", job_id, name=job_id)
         if job_id not in self.statuses:
             raise GahpError("there is no such job")
         return self.statuses[job_id]
 
-    def cancel(self, job_id: str) -> None:
+    def cancel(self, job_id):
         self.act("cancel", job_id, name=job_id)
 
-    def refresh_proxy(self, job_id: str) -> None:
+    def refresh_proxy(self, job_id):
         self.act("refresh", job_id, name=job_id)
 
-    def end_reported(self, job_id: str, status: int) -> None:
+    def end_reported(self, job_id, status):
         self.act("told", job_id, name=job_id)
         self.tells.append((job_id, status))
 
-    def close(self) -> None:
+    def close(self):
         self.closed.set()

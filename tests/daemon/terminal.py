@@ -1,10 +1,7 @@
 """The console on a pseudo-terminal."""
 
-from __future__ import annotations
-
 import os
 import time
-from typing import TYPE_CHECKING
 
 import pexpect
 
@@ -12,11 +9,6 @@ from boinc_gahp.daemon.console.console import PROMPT
 from tests.cli.conftest import COMMAND
 from tests.daemon.screen import WIDTH, Screen
 from tests.helpers import hang_up
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from typing_extensions import Self
 
 TIMEOUT = 60.0
 
@@ -34,7 +26,7 @@ class Terminal:
 
     greeting = ""
 
-    def __init__(self, arguments: list[str], environ: Mapping[str, str]) -> None:
+    def __init__(self, arguments, environ):
         self.raw = ""
         self.screen = Screen()
         self._seen = 0
@@ -47,18 +39,18 @@ class Terminal:
             timeout=TIMEOUT,
         )
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_exc: object) -> None:
+    def __exit__(self, *_exc):
         hang_up(self._child)
 
     @property
-    def text(self) -> str:
+    def text(self):
         """What stands on the screen from the line on at which the last thing was seen."""
         return self.screen.text(self._seen)
 
-    def see(self, *texts: str) -> str:
+    def see(self, *texts):
         """Wait until all of ``texts`` stand there; return all that does, and go past it."""
         deadline = time.monotonic() + TIMEOUT
         while not all(text in self.text for text in texts):
@@ -72,11 +64,11 @@ class Terminal:
         self._seen = min(self.screen.row, row + 1)
         return text
 
-    def see_prompt(self) -> str:
+    def see_prompt(self):
         """Wait for the prompt."""
         return self.see(PROMPT.strip())
 
-    def press_until(self, key: str, text: str) -> None:
+    def press_until(self, key, text):
         """Press a key again and again, until ``text`` has been printed."""
         deadline = time.monotonic() + TIMEOUT
         while text not in self.text:
@@ -86,29 +78,28 @@ class Terminal:
                 self._read()
         self._seen = self.screen.row
 
-    def type(self, text: str) -> None:
+    def type(self, text):
         """Press keys."""
         self._child.send(text)
 
-    def enter(self, line: str) -> None:
+    def enter(self, line):
         """Type a line, and the return key."""
         self.type(f"{line}\r")
 
-    def end(self) -> int:
+    def end(self):
         """Wait until the console ends by itself; return its exit status."""
         deadline = time.monotonic() + TIMEOUT
         while self._read():
             assert time.monotonic() < deadline, f"the console goes on: {self.text!r}"
         self._child.close()
         assert self._child.signalstatus is None
-        status: int = self._child.exitstatus
-        return status
+        return self._child.exitstatus
 
-    def kill(self, number: int) -> None:
+    def kill(self, number):
         """Send the console a signal."""
         self._child.kill(number)
 
-    def _read(self) -> bool:
+    def _read(self):
         """Read what is there or comes soon; False at the end of output."""
         try:
             data = self._child.read_nonblocking(65536, 0.1)

@@ -3,14 +3,11 @@
 That is so for a few seconds after another version was installed, or as long as its user wants to.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,14 +17,11 @@ from boinc_gahp.localproject.states import BatchState
 from tests import faultproxy
 from tests.daemon.gridmanager import BatchGridmanager, submission
 from tests.daemon.process import Daemon
-from tests.daemon.test_pipes import Jobs, statuses
+from tests.daemon.test_pipes import statuses
 from tests.daemon.test_pipes_blah import Node
 from tests.helpers import wait_for
 from tests.inside import batches, workunit_names
 from tests.next_release import VERSION, next_release  # noqa: F401  (fixture)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.long
 
@@ -35,13 +29,13 @@ _MAIN = "import sys; from boinc_gahp.cli.main import main; sys.exit(main(sys.arg
 
 
 @pytest.fixture
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=2) as project:
         yield project
 
 
 @pytest.fixture
-def proxy(project: LocalProject) -> Iterator[faultproxy.FaultProxy]:
+def proxy(project):
     with faultproxy.FaultProxy(project.url) as proxy:
         yield proxy
 
@@ -49,7 +43,7 @@ def proxy(project: LocalProject) -> Iterator[faultproxy.FaultProxy]:
 class Shared(Node):
     """A submit node on which the daemons of two releases run."""
 
-    def __init__(self, directory: Path, project: LocalProject, url: str, later: Path) -> None:
+    def __init__(self, directory, project, url, later):
         super().__init__(directory, project)
         settings = directory / ".config" / "boinc_gahp" / "boinc_gahp.toml"
         settings.write_text(settings.read_text().replace(project.url, url))
@@ -59,39 +53,37 @@ class Shared(Node):
             "PYTHONDONTWRITEBYTECODE": "1",
         }
 
-    def later(self, *words: str) -> list[str]:
+    def later(self, *words):
         return [sys.executable, "-c", _MAIN, *words]
 
-    def new_daemon(self) -> Daemon:
+    def new_daemon(self):
         return Daemon(self.later(), environ=self.with_later, cwd=Path("/"))
 
-    def ask(self, question: str) -> list[tuple[object, ...]]:
+    def ask(self, question):
         (path,) = self.directory.rglob("ledger.sqlite")
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as ledger:
             return ledger.execute(question).fetchall()
 
-    def pending(self) -> list[tuple[object, ...]]:
+    def pending(self):
         """Return BOINC_SUBMIT's batches, by their states."""
         return self.ask("SELECT name, state FROM batch WHERE project_id IS NULL ORDER BY name")
 
-    def submission(self, batch: str) -> list[str]:
-        jobs: Jobs = {
-            f"{batch}#1.{each}": ([], [self.write("in", "some text\n"), "in"]) for each in "01"
-        }
+    def submission(self, batch):
+        jobs = {f"{batch}#1.{each}": ([], [self.write("in", "some text\n"), "in"]) for each in "01"}
         return submission(batch, "uppercase", jobs)
 
 
 @pytest.fixture
 def node(
-    tmp_path: Path,
-    project: LocalProject,
-    proxy: faultproxy.FaultProxy,
-    next_release: Path,  # noqa: F811
-) -> Shared:
+    tmp_path,
+    project,
+    proxy,
+    next_release,  # noqa: F811
+):
     return Shared(tmp_path, project, proxy.url, next_release)
 
 
-def held_up(proxy: faultproxy.FaultProxy, *, carried_out: bool) -> faultproxy.Hang:
+def held_up(proxy, *, carried_out):
     """Have the next submit_batch get no answer."""
     hang = faultproxy.hang(carried_out=carried_out)
     proxy.fail("submit_batch", hang)
@@ -99,8 +91,8 @@ def held_up(proxy: faultproxy.FaultProxy, *, carried_out: bool) -> faultproxy.Ha
 
 
 def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
-    node: Shared, project: LocalProject, proxy: faultproxy.FaultProxy
-) -> None:
+    node, project, proxy
+):
     with node.daemon() as old:
         before = BatchGridmanager(old)
         before.ping()
@@ -149,7 +141,7 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
             jobs_held_up.release()
             assert {status.word for status in after.follow(jobs).values()} == {4}
 
-            def recover() -> bool:
+            def recover():
                 """Do what a gridmanager does for a batch of unknown state."""
                 if statuses(after.do("BOINC_QUERY_BATCHES", "0", "1", "dies")):
                     return True
@@ -167,9 +159,7 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
     assert "the ledger" not in node.log()
 
 
-def test_what_the_old_one_gave_up_is_aborted_by_the_new_one(
-    node: Shared, project: LocalProject, proxy: faultproxy.FaultProxy
-) -> None:
+def test_what_the_old_one_gave_up_is_aborted_by_the_new_one(node, project, proxy):
     with node.daemon() as old, node.new_daemon() as new:
         before, after = BatchGridmanager(old), BatchGridmanager(new)
         assert before.do("BOINC_PING") == ["NULL"]
@@ -189,7 +179,7 @@ def test_what_the_old_one_gave_up_is_aborted_by_the_new_one(
         proxy.heal()
         (path,) = node.directory.rglob("ledger.sqlite")
 
-        def is_settled() -> bool:
+        def is_settled():
             with closing(sqlite3.connect(path)) as ledger, ledger:
                 # What is looked at once a minute.
                 ledger.execute("UPDATE batch SET not_before = 1 WHERE project_id IS NULL")

@@ -8,7 +8,6 @@ import stat
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +15,6 @@ from boinc_gahp.localproject.project import LocalProject
 from tests import faultproxy
 from tests.daemon.terminal import Terminal
 from tests.faultproxy import FaultProxy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 pytestmark = pytest.mark.long
 
@@ -34,14 +30,14 @@ class Desk:
     proxy: FaultProxy
 
     @property
-    def state(self) -> Path:
+    def state(self):
         return self.home / "state"
 
     @property
-    def environ(self) -> dict[str, str]:
+    def environ(self):
         return {"HOME": str(self.home), "XDG_CONFIG_HOME": str(self.home / "config")}
 
-    def settings(self, *, project: bool = True) -> str:
+    def settings(self, *, project=True):
         """Write a settings file; return its path."""
         lines = ["[state]", f'dir = "{self.state}"', f'cache_dir = "{self.home}/cache"']
         if project:
@@ -53,9 +49,7 @@ class Desk:
         return str(path)
 
     @contextmanager
-    def console(
-        self, environ: Mapping[str, str] | None = None, *, project: bool = True
-    ) -> Iterator[Terminal]:
+    def console(self, environ=None, *, project=True):
         """Start the console and wait for its prompt."""
         config = self.settings(project=project)
         with Terminal(["--config", config], {**self.environ, **(environ or {})}) as terminal:
@@ -64,26 +58,26 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def local(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
         yield project
 
 
 @pytest.fixture
-def desk(local: LocalProject, tmp_path: Path) -> Iterator[Desk]:
+def desk(local, tmp_path):
     with FaultProxy(local.url) as proxy:
         yield Desk(tmp_path, local, proxy)
 
 
 @pytest.fixture(scope="module")
-def lasting(local: LocalProject, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+def lasting(local, tmp_path_factory):
     """One for tests after which it is as before; each has request ids of its own."""
     home = tmp_path_factory.mktemp("home")
     with FaultProxy(local.url) as proxy, Desk(home, local, proxy).console() as terminal:
         yield terminal
 
 
-def test_it_greets_with_version_project_log_and_help(desk: Desk) -> None:
+def test_it_greets_with_version_project_log_and_help(desk):
     with desk.console() as terminal:
         assert terminal.greeting.startswith("What most people want:")
         for part in (
@@ -96,19 +90,19 @@ def test_it_greets_with_version_project_log_and_help(desk: Desk) -> None:
         assert "$GahpVersion" not in terminal.raw
 
 
-def test_it_says_how_to_select_a_project_when_none_is_set(desk: Desk) -> None:
+def test_it_says_how_to_select_a_project_when_none_is_set(desk):
     with desk.console(project=False) as terminal:
         assert "project: none; type BOINC_SELECT_PROJECT url authenticator" in terminal.greeting
         terminal.enter("BOINC_PING 1")
         terminal.see("BOINC_PING 1: error: no settings file names a project")
 
 
-def test_a_result_is_printed_when_it_comes_and_in_words(lasting: Terminal) -> None:
+def test_a_result_is_printed_when_it_comes_and_in_words(lasting):
     lasting.enter("boinc_ping 11")
     lasting.see("BOINC_PING 11: ok")
 
 
-def test_a_job_can_be_typed_as_htcondor_sends_it(desk: Desk) -> None:
+def test_a_job_can_be_typed_as_htcondor_sends_it(desk):
     (desk.home / "in.txt").write_text("some text\n")
     with desk.console() as terminal:
         terminal.enter("BLAH_PING 2 boinc")
@@ -129,7 +123,7 @@ def test_a_job_can_be_typed_as_htcondor_sends_it(desk: Desk) -> None:
         terminal.see("BLAH_JOB_SUBMIT 7: error: the job's ad cannot be read")
 
 
-def test_what_is_wrong_with_a_line_is_reported(lasting: Terminal) -> None:
+def test_what_is_wrong_with_a_line_is_reported(lasting):
     lasting.enter("BOINC_PING seven")
     seen = lasting.see('error: BOINC_PING: id (argument 1) is "seven"', "a whole number above 0")
     assert " E " not in seen
@@ -137,7 +131,7 @@ def test_what_is_wrong_with_a_line_is_reported(lasting: Terminal) -> None:
     lasting.see('error: there is no command "BOINC_PNIG"')
 
 
-def test_help_tells_all_commands_and_the_syntax_of_one(lasting: Terminal) -> None:
+def test_help_tells_all_commands_and_the_syntax_of_one(lasting):
     lasting.enter("help")
     lasting.see("BOINC_FETCH_OUTPUT fetch the outputs of a finished job", "Ctrl-D leaves.")
     lasting.enter("HELP boinc_set_lease")
@@ -146,7 +140,7 @@ def test_help_tells_all_commands_and_the_syntax_of_one(lasting: Terminal) -> Non
     lasting.see('error: there is no command "nothing"; help lists the commands')
 
 
-def test_a_result_does_not_tear_a_line_being_typed(desk: Desk) -> None:
+def test_a_result_does_not_tear_a_line_being_typed(desk):
     slow = faultproxy.hang()
     desk.proxy.fail("ping", slow)
     with desk.console() as terminal:
@@ -160,7 +154,7 @@ def test_a_result_does_not_tear_a_line_being_typed(desk: Desk) -> None:
         terminal.see("S $GahpVersion:")
 
 
-def test_ctrl_c_drops_the_line_and_nothing_else(desk: Desk) -> None:
+def test_ctrl_c_drops_the_line_and_nothing_else(desk):
     with desk.console() as terminal:
         terminal.type("BOINC_RETIRE_BATCH 2 precious")
         terminal.see("precious")
@@ -172,16 +166,14 @@ def test_ctrl_c_drops_the_line_and_nothing_else(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("leave", [CTRL_D, "QUIT\r", "quit\r"], ids=["Ctrl-D", "QUIT", "quit"])
-def test_it_is_left_with_status_0(desk: Desk, leave: str) -> None:
+def test_it_is_left_with_status_0(desk, leave):
     with desk.console() as terminal:
         terminal.type(leave)
         assert terminal.end() == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
-def test_a_signal_to_stop_ends_it_and_leaves_the_terminal_in_order(
-    desk: Desk, number: signal.Signals
-) -> None:
+def test_a_signal_to_stop_ends_it_and_leaves_the_terminal_in_order(desk, number):
     with desk.console() as terminal:
         terminal.kill(number)
         assert terminal.end() == 0
@@ -190,7 +182,7 @@ def test_a_signal_to_stop_ends_it_and_leaves_the_terminal_in_order(
         assert terminal.raw.rindex("\x1b[?2004l") > terminal.raw.rindex("\x1b[?2004h")
 
 
-def test_leaving_tells_of_requests_that_are_not_finished(desk: Desk) -> None:
+def test_leaving_tells_of_requests_that_are_not_finished(desk):
     slow = faultproxy.hang()
     desk.proxy.fail("ping", slow)
     with desk.console() as terminal:
@@ -201,7 +193,7 @@ def test_leaving_tells_of_requests_that_are_not_finished(desk: Desk) -> None:
         assert "1 request not finished; those on the project continue" in terminal.text
 
 
-def test_history_is_kept_between_runs_and_for_its_owner_alone(desk: Desk) -> None:
+def test_history_is_kept_between_runs_and_for_its_owner_alone(desk):
     with desk.console() as terminal:
         terminal.enter("BOINC_PING 41")
         terminal.see("BOINC_PING 41: ok")
@@ -214,7 +206,7 @@ def test_history_is_kept_between_runs_and_for_its_owner_alone(desk: Desk) -> Non
         terminal.see("BOINC_PING 41: ok")
 
 
-def test_an_authenticator_is_not_shown_and_not_kept_anywhere(desk: Desk) -> None:
+def test_an_authenticator_is_not_shown_and_not_kept_anywhere(desk):
     secret = desk.local.authenticator
     with desk.console(project=False) as terminal:
         terminal.enter(f"BOINC_SELECT_PROJECT {desk.proxy.url} {secret}")
@@ -236,18 +228,18 @@ def test_an_authenticator_is_not_shown_and_not_kept_anywhere(desk: Desk) -> None
     assert not [path for path in kept if secret.encode() in path.read_bytes()]
 
 
-def test_a_paste_of_several_lines_is_several_requests(lasting: Terminal) -> None:
+def test_a_paste_of_several_lines_is_several_requests(lasting):
     lasting.type("\x1b[200~BOINC_PING 41\rBOINC_PING 42\x1b[201~\r")
     lasting.see("BOINC_PING 41: ok", "BOINC_PING 42: ok")
 
 
-def test_a_shown_result_is_no_longer_under_way(lasting: Terminal) -> None:
+def test_a_shown_result_is_no_longer_under_way(lasting):
     for number in range(61, 65):
         lasting.enter(f"BOINC_PING {number}")
         lasting.see(f"BOINC_PING {number}: ok", "help | TAB completes")
 
 
-def test_the_line_below_the_prompt_is_the_form_of_the_command(lasting: Terminal) -> None:
+def test_the_line_below_the_prompt_is_the_form_of_the_command(lasting):
     lasting.type("BOINC_SET_LEASE ")
     lasting.see("BOINC_SET_LEASE id batch unix_time")
     lasting.type(CTRL_C)
@@ -259,16 +251,14 @@ def test_the_line_below_the_prompt_is_the_form_of_the_command(lasting: Terminal)
     [({}, True), ({"NO_COLOR": "1"}, False)],
     ids=["by itself", "with NO_COLOR"],
 )
-def test_colours_are_used_unless_unwanted(
-    desk: Desk, environ: dict[str, str], *, coloured: bool
-) -> None:
+def test_colours_are_used_unless_unwanted(desk, environ, *, coloured):
     with desk.console(environ) as terminal:
         terminal.enter("BOINC_PING 7")
         terminal.see("BOINC_PING 7: ok")
         assert ("\x1b[0;32m" in terminal.raw) is coloured
 
 
-def test_what_is_wrong_with_the_settings_is_shown_until_it_is_mended(desk: Desk) -> None:
+def test_what_is_wrong_with_the_settings_is_shown_until_it_is_mended(desk):
     path = desk.home / "wrong.toml"
     path.write_text("[project]\nurl = 7\n")
     with Terminal(["--config", str(path)], desk.environ) as terminal:

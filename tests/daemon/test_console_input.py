@@ -1,9 +1,6 @@
 """What the console keeps of what was typed."""
 
-from __future__ import annotations
-
 import stat
-from typing import TYPE_CHECKING
 
 import pytest
 from prompt_toolkit.completion import CompleteEvent
@@ -16,11 +13,8 @@ from boinc_gahp.daemon.console.input import (
     secret_begins,
 )
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def run_of(path: Path, *typed: str) -> list[str]:
+def run_of(path, *typed):
     """Type lines in a run of the console; return its history at the end, the oldest first."""
     history = PrivateHistory(path)
     for line in reversed(list(history.load_history_strings())):
@@ -42,7 +36,7 @@ def run_of(path: Path, *typed: str) -> list[str]:
         "  BOINC_SELECT_PROJECT http://a/ SECRET",
     ],
 )
-def test_an_authenticator_is_found_where_it_begins(line: str) -> None:
+def test_an_authenticator_is_found_where_it_begins(line):
     begins = secret_begins(line)
     assert begins is not None
     assert line[begins:].startswith("SECRET")
@@ -51,17 +45,17 @@ def test_an_authenticator_is_found_where_it_begins(line: str) -> None:
 @pytest.mark.parametrize(
     "line", ["", "BOINC_PING 2", "help select_project", "BOINC_SELECT_PROJECT http://a/"]
 )
-def test_other_lines_have_none(line: str) -> None:
+def test_other_lines_have_none(line):
     assert secret_begins(line) is None
 
 
-def test_history_is_kept_between_runs_in_the_order_of_typing(tmp_path: Path) -> None:
+def test_history_is_kept_between_runs_in_the_order_of_typing(tmp_path):
     path = tmp_path / "state" / "history"
     run_of(path, "BOINC_PING 2", "help boinc_ping")
     assert run_of(path, "BOINC_PING 3") == ["BOINC_PING 2", "help boinc_ping", "BOINC_PING 3"]
 
 
-def test_history_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_history_is_for_its_owner_alone(tmp_path):
     path = tmp_path / "history"
     path.write_text("BOINC_PING 1\n")
     path.chmod(0o644)
@@ -69,7 +63,7 @@ def test_history_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_no_authenticator_is_kept_in_the_file_or_in_memory(tmp_path: Path) -> None:
+def test_no_authenticator_is_kept_in_the_file_or_in_memory(tmp_path):
     path = tmp_path / "history"
     kept = run_of(
         path, "BOINC_SELECT_PROJECT http://a/ SECRET", "BOINC_SELECT_PRJ http://a/ SECRET"
@@ -88,20 +82,20 @@ def test_no_authenticator_is_kept_in_the_file_or_in_memory(tmp_path: Path) -> No
     ],
     ids=["blank before it", "two blanks", "arguments exchanged", "address forgotten"],
 )
-def test_no_authenticator_is_kept_of_a_line_that_is_wrong(tmp_path: Path, line: str) -> None:
+def test_no_authenticator_is_kept_of_a_line_that_is_wrong(tmp_path, line):
     path = tmp_path / "history"
     kept = run_of(path, line)
     assert "SECRET" not in repr(kept)
     assert "SECRET" not in path.read_text()
 
 
-def test_lines_that_are_no_commands_stay_in_memory(tmp_path: Path) -> None:
+def test_lines_that_are_no_commands_stay_in_memory(tmp_path):
     path = tmp_path / "history"
     assert run_of(path, "0123456789abcdef", "BOINC_PING 2") == ["0123456789abcdef", "BOINC_PING 2"]
     assert path.read_text() == "BOINC_PING 2\n"
 
 
-def test_a_paste_of_several_lines_is_kept_line_by_line(tmp_path: Path) -> None:
+def test_a_paste_of_several_lines_is_kept_line_by_line(tmp_path):
     path = tmp_path / "history"
     run_of(path, "BOINC_PING 2\nBOINC_SELECT_PROJECT http://a/ SECRET\n\nBOINC_PING 3")
     assert path.read_text().splitlines() == [
@@ -111,14 +105,14 @@ def test_a_paste_of_several_lines_is_kept_line_by_line(tmp_path: Path) -> None:
     ]
 
 
-def test_repetitions_blank_lines_and_huge_lines_are_not_kept(tmp_path: Path) -> None:
+def test_repetitions_blank_lines_and_huge_lines_are_not_kept(tmp_path):
     path = tmp_path / "history"
     run_of(path, "BOINC_PING 2", "BOINC_PING 2", " ", "BOINC_PING " + "2" * LONGEST)
     assert path.read_text() == "BOINC_PING 2\n"
 
 
 @pytest.mark.parametrize("place", ["directory/history", "link"])
-def test_the_console_works_where_no_history_can_be_kept(tmp_path: Path, place: str) -> None:
+def test_the_console_works_where_no_history_can_be_kept(tmp_path, place):
     (tmp_path / "directory").touch()
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     assert run_of(tmp_path / place, "BOINC_PING 2") == ["BOINC_PING 2"]
@@ -138,6 +132,6 @@ def test_the_console_works_where_no_history_can_be_kept(tmp_path: Path, place: s
         pytest.param("NOTHING", [], id="unknown"),
     ],
 )
-def test_names_of_commands_are_completed(text: str, completed: list[str]) -> None:
+def test_names_of_commands_are_completed(text, completed):
     found = CommandCompleter().get_completions(Document(text), CompleteEvent())
     assert [text[: len(text) + one.start_position] + one.text for one in found] == completed

@@ -1,7 +1,5 @@
 """What the console says."""
 
-from __future__ import annotations
-
 import pytest
 
 from boinc_gahp.daemon._engine import FinishedRequest
@@ -10,7 +8,7 @@ from boinc_gahp.gahp.command import AsyncRequest
 from boinc_gahp.gahp.commands import COMMANDS, parse_request
 
 
-def told(line: str, *values: str) -> list[str]:
+def told(line, *values):
     """Return the lines that tell the result of a Request Line."""
     request = parse_request(line.encode())
     assert isinstance(request, AsyncRequest)
@@ -51,13 +49,11 @@ def told(line: str, *values: str) -> list[str]:
         ),
     ],
 )
-def test_a_result_is_told_with_the_names_of_its_values(
-    line: str, values: list[str], lines: list[str]
-) -> None:
+def test_a_result_is_told_with_the_names_of_its_values(line, values, lines):
     assert told(line, *values) == lines
 
 
-def test_of_many_jobs_only_the_counts_are_told() -> None:
+def test_of_many_jobs_only_the_counts_are_told():
     jobs = [word for i in range(1234) for word in (f"j{i}", "DONE" if i % 2 else "IN_PROGRESS")]
     assert told("BOINC_QUERY_BATCHES 5 0 1 a", "1.5", "1234", *jobs) == [
         "server_time: 1.5",
@@ -65,39 +61,37 @@ def test_of_many_jobs_only_the_counts_are_told() -> None:
     ]
 
 
-def test_what_would_move_the_cursor_is_told_by_its_number(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_would_move_the_cursor_is_told_by_its_number(capsys):
     request = parse_request(b"BOINC_PING 2")
     assert isinstance(request, AsyncRequest)
     console.show(FinishedRequest(request, b"", "a\x1b[2Jb\x07\udc80\xe9"))
     assert capsys.readouterr().out.strip() == "BOINC_PING 2: error: a\\x1b[2Jb\\x07\\x80\xe9"
 
 
-def test_help_names_every_command_and_fits_80_columns() -> None:
+def test_help_names_every_command_and_fits_80_columns():
     text = display.help_overview()
     assert all(name in text for name in COMMANDS)
     assert max(map(len, text.splitlines())) < 80
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_on_a_command_has_its_whole_syntax_and_fits_80_columns(name: str) -> None:
+def test_help_on_a_command_has_its_whole_syntax_and_fits_80_columns(name):
     text = display.help_on(name.lower(), 79)
     assert text is not None
     assert COMMANDS[name].syntax in " ".join(text.split())
     assert max(map(len, text.splitlines())) < 80
 
 
-def test_help_finds_a_command_by_what_comes_after_boinc() -> None:
+def test_help_finds_a_command_by_what_comes_after_boinc():
     assert display.help_on("ping", 80) == display.help_on("BOINC_PING", 80)
 
 
-def test_there_is_no_help_on_what_is_no_command() -> None:
+def test_there_is_no_help_on_what_is_no_command():
     assert display.help_on("sumbit", 80) is None
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_an_error_is_folded_between_words(width: int) -> None:
+def test_an_error_is_folded_between_words(width):
     text = "error: BOINC_SUBMIT: app is missing; its form is: " + " ".join(["rsc_fpops_est"] * 30)
     lines = display.folded(text, width).splitlines()
     assert " ".join(lines) == text

@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,36 +15,30 @@ from boinc_gahp.submit.types import LocalFile, Parameters
 from tests.daemon.stand_in import SETTINGS, StandIn, StandInService, limited
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from boinc_gahp.daemon._engine import LineAnswer
-    from boinc_gahp.gahp.command import Request
-
 URL = "http://127.0.0.1:9/test/"
 
 
 class Conversation:
     """An engine, and all that it printed."""
 
-    def __init__(self, load_settings: Callable[[], Settings], context: StandIn) -> None:
+    def __init__(self, load_settings, context):
         self.context = context
         self.service = StandInService()
         self.results = threading.Semaphore(0)
         self.projects = Projects(load_settings, context.open, make_service=self.service.make)
         self.engine = Engine(self.projects, on_result=self.results.release, clock=lambda: 1000.0)
 
-    def say(self, line: str) -> str:
+    def say(self, line):
         return self.reply(line).output.decode()
 
-    def reply(self, line: str) -> LineAnswer:
+    def reply(self, line):
         return self.engine.handle(line.encode("utf-8", "surrogateescape"))
 
-    def wait(self, number: int = 1) -> None:
+    def wait(self, number=1):
         for _ in range(number):
             assert self.results.acquire(timeout=60)
 
-    def result(self, line: str) -> str:
+    def result(self, line):
         assert self.say(line) == "S\n"
         self.wait()
         answer = self.say("RESULTS")
@@ -55,7 +46,7 @@ class Conversation:
         assert head == "S 1"
         return result.removesuffix("\n")
 
-    def close(self) -> None:
+    def close(self):
         self.context.go.set()
         self.service.go.set()
         self.projects.close()
@@ -63,7 +54,7 @@ class Conversation:
 
 
 @contextmanager
-def conversing(settings: Settings | Callable[[], Settings] = SETTINGS) -> Iterator[Conversation]:
+def conversing(settings=SETTINGS):
     before = set(threading.enumerate())
     load = (lambda: settings) if isinstance(settings, Settings) else settings
     conversation = Conversation(load, StandIn())
@@ -75,7 +66,7 @@ def conversing(settings: Settings | Callable[[], Settings] = SETTINGS) -> Iterat
 
 
 @pytest.fixture
-def conversation() -> Iterator[Conversation]:
+def conversation():
     with conversing() as conversation:
         yield conversation
 
@@ -125,13 +116,11 @@ def conversation() -> Iterator[Conversation]:
         ),
     ],
 )
-def test_a_request_has_its_result(conversation: Conversation, line: str, result: str) -> None:
+def test_a_request_has_its_result(conversation, line, result):
     assert conversation.result(line) == result
 
 
-def test_a_long_error_is_cut_after_its_secrets_were_hidden(
-    conversation: Conversation, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_long_error_is_cut_after_its_secrets_were_hidden(conversation, caplog):
     # So that the cut goes through the authenticator.
     name = "a" * (LONGEST - 1000 - 10) + "5ecre7-key" + "b" * 500_000
     result = conversation.result(f"BOINC_RETIRE_BATCH 2 fail\\ {name}\\ no\\ batch\\ named\\ x")
@@ -144,9 +133,7 @@ def test_a_long_error_is_cut_after_its_secrets_were_hidden(
 
 
 @pytest.mark.parametrize("name", ["bug", "exit"])
-def test_a_bug_gives_one_result_and_a_traceback_in_the_log(
-    conversation: Conversation, name: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_bug_gives_one_result_and_a_traceback_in_the_log(conversation, name, caplog):
     result = conversation.result(f"BOINC_RETIRE_BATCH 2 {name}")
     assert result.startswith("2 internal\\ error\\ in\\ boinc_gahp\\ (")
     assert "traceback" in result
@@ -167,16 +154,14 @@ def test_a_bug_gives_one_result_and_a_traceback_in_the_log(
         ("1 2 3 4 5 1.5", "2 app_version_num\\ is\\ 1.5;\\ it\\ must\\ be\\ a\\ whole\\ number"),
     ],
 )
-def test_an_estimate_that_is_no_number_is_told_by_the_result(
-    conversation: Conversation, words: str, result: str
-) -> None:
+def test_an_estimate_that_is_no_number_is_told_by_the_result(conversation, words, result):
     # It comes from a user's submit file: with E, the gridmanager would abort.
     told = f"{result}\\ [BG-BAD-REQUEST]"
     assert conversation.result(f"BOINC_SUBMIT 2 b app 1 j 0 0 {words}") == told
     assert not [call for call in conversation.context.calls if call[0] == "submit"]
 
 
-def test_a_submit_reaches_the_engine_whole(conversation: Conversation) -> None:
+def test_a_submit_reaches_the_engine_whole(conversation):
     conversation.result(
         "BOINC_SUBMIT 2 b app 2 j1 2 a\\ b  0 j2 0 1 /in\\ put in 1e12 NULL 5 6 86400.0 300"
     )
@@ -191,7 +176,7 @@ def test_a_submit_reaches_the_engine_whole(conversation: Conversation) -> None:
     assert answer_by is None
 
 
-def test_a_gridmanager_has_its_answer_in_time(conversation: Conversation) -> None:
+def test_a_gridmanager_has_its_answer_in_time(conversation):
     conversation.say("RESPONSE_PREFIX GAHP:")
     conversation.say("BOINC_SUBMIT 2 b app 1 j 0 0")
     conversation.say("BOINC_QUERY_BATCHES 3 0 1 b")
@@ -205,9 +190,7 @@ def test_a_gridmanager_has_its_answer_in_time(conversation: Conversation) -> Non
     ("stderr", "expected"),
     [("err", "err"), ("NULL", None), ("/dev/null", None), ("", None), ("/x/err", "/x/err")],
 )
-def test_a_fetch_reaches_the_engine_whole(
-    conversation: Conversation, stderr: str, expected: str | None
-) -> None:
+def test_a_fetch_reaches_the_engine_whole(conversation, stderr, expected):
     conversation.result(f"BOINC_FETCH_OUTPUT 2 j /d/../e {stderr} some 2 a b c d\\ \udcff")
     (request,) = [call[1] for call in conversation.context.calls if call[0] == "fetch"]
     assert (request.job_name, request.directory, request.mode) == ("j", "/e", "SOME")
@@ -215,7 +198,7 @@ def test_a_fetch_reaches_the_engine_whole(
     assert request.specs == (("a", "b"), ("c", "d \udcff"))
 
 
-def test_a_selection_binds_to_the_requests_read_after_it(conversation: Conversation) -> None:
+def test_a_selection_binds_to_the_requests_read_after_it(conversation):
     opened = []
     say = conversation.say
     say("BOINC_SUBMIT 2 hang1 app 1 j 0 0")
@@ -235,37 +218,35 @@ def test_a_selection_binds_to_the_requests_read_after_it(conversation: Conversat
 
 
 @pytest.mark.parametrize("url", ["ftp://x/", "boinc.example.edu", "http://", "http://x/?y", ""])
-def test_a_selection_that_is_no_address_is_told_by_the_results(
-    conversation: Conversation, url: str
-) -> None:
+def test_a_selection_that_is_no_address_is_told_by_the_results(conversation, url):
     reply = conversation.reply(f"BOINC_SELECT_PROJECT {url} key")
     assert reply.output == b"S\n"
     assert "it must be like https://" in reply.reason
     assert "it\\ must\\ be\\ like\\ https://" in conversation.result("BOINC_PING 2")
 
 
-def test_a_login_in_an_address_is_not_repeated(conversation: Conversation) -> None:
+def test_a_login_in_an_address_is_not_repeated(conversation):
     reply = conversation.reply("BOINC_SELECT_PROJECT http://user:s3same@x/ key")
     assert "s3same" not in reply.reason
     assert "s3same" not in conversation.result("BOINC_PING 2")
 
 
-def test_an_empty_authenticator_is_told_by_the_results(conversation: Conversation) -> None:
+def test_an_empty_authenticator_is_told_by_the_results(conversation):
     assert conversation.say("BOINC_SELECT_PROJECT http://x/ ") == "S\n"
     assert "authenticator" in conversation.result("BOINC_PING 2")
 
 
-def test_without_any_project_a_result_says_what_to_do() -> None:
+def test_without_any_project_a_result_says_what_to_do():
     with conversing(Settings()) as conversation:
         assert "BOINC_SELECT_PROJECT" in conversation.result("BOINC_PING 2")
         conversation.say("BOINC_SELECT_PROJECT http://x/ key")
         assert conversation.result("BOINC_PING 3") == "3 NULL"
 
 
-def test_settings_that_are_wrong_are_told_by_results_until_they_are_mended() -> None:
+def test_settings_that_are_wrong_are_told_by_results_until_they_are_mended():
     problems = ["line 3 of boinc_gahp.toml: no setting of that name", "still wrong"]
 
-    def load() -> Settings:
+    def load():
         if problems:
             raise ConfigError(problems.pop(0))
         return SETTINGS
@@ -276,7 +257,7 @@ def test_settings_that_are_wrong_are_told_by_results_until_they_are_mended() -> 
         assert conversation.result("BOINC_PING 4") == "4 NULL"
 
 
-def test_requests_past_the_limit_are_to_be_sent_again() -> None:
+def test_requests_past_the_limit_are_to_be_sent_again():
     with conversing(limited(pending_requests=3)) as conversation:
         conversation.projects.settings()
         for number in range(2, 5):
@@ -293,7 +274,7 @@ def test_requests_past_the_limit_are_to_be_sent_again() -> None:
         assert conversation.say("BOINC_PING 5") == "S\n"
 
 
-def test_a_ping_is_not_stuck_behind_fifty_fetches(conversation: Conversation) -> None:
+def test_a_ping_is_not_stuck_behind_fifty_fetches(conversation):
     for number in range(2, 52):
         assert conversation.say(f"BOINC_FETCH_OUTPUT {number} hang /d e ALL 0") == "S\n"
     assert conversation.result("BOINC_PING 52") == "52 NULL"
@@ -304,7 +285,7 @@ def test_a_ping_is_not_stuck_behind_fifty_fetches(conversation: Conversation) ->
     assert conversation.say("RESULTS").startswith("S 50\n")
 
 
-def test_results_come_in_the_order_in_which_they_were_ready(conversation: Conversation) -> None:
+def test_results_come_in_the_order_in_which_they_were_ready(conversation):
     conversation.say("ASYNC_MODE_ON")
     conversation.say("BOINC_SUBMIT 2 hang app 1 j 0 0")
     assert conversation.context.hanging.acquire(timeout=60)
@@ -317,7 +298,7 @@ def test_results_come_in_the_order_in_which_they_were_ready(conversation: Conver
     assert conversation.say("RESULTS") == "S 2\n3 NULL\n2 NULL\n"
 
 
-def test_r_comes_before_a_return_line_and_not_before_results(conversation: Conversation) -> None:
+def test_r_comes_before_a_return_line_and_not_before_results(conversation):
     conversation.say("ASYNC_MODE_ON")
     conversation.say("BOINC_PING 2")
     conversation.wait()
@@ -346,9 +327,7 @@ def test_r_comes_before_a_return_line_and_not_before_results(conversation: Conve
     ],
     ids=["success", "error"],
 )
-def test_each_result_can_be_taken_once_with_its_request_and_error(
-    conversation: Conversation, line: str, expected: FinishedRequest
-) -> None:
+def test_each_result_can_be_taken_once_with_its_request_and_error(conversation, line, expected):
     conversation.say(line)
     assert conversation.engine.unanswered == 1
     conversation.wait()
@@ -357,17 +336,15 @@ def test_each_result_can_be_taken_once_with_its_request_and_error(
     assert conversation.engine.unanswered == 0
 
 
-def test_a_refused_line_has_its_reason(conversation: Conversation) -> None:
+def test_a_refused_line_has_its_reason(conversation):
     reply = conversation.reply("BOINC_PING zero")
     assert (reply.output, reply.accepted, reply.request) == (b"E\n", False, None)
     assert 'id (argument 1) is "zero"' in reply.reason
     assert conversation.engine.handle(TooLong(10)).output == b"E\n"
 
 
-def test_a_fault_in_parsing_is_answered(
-    conversation: Conversation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def broken(_line: bytes) -> Request:
+def test_a_fault_in_parsing_is_answered(conversation, monkeypatch, caplog):
+    def broken(_line):
         raise MemoryError
 
     monkeypatch.setattr("boinc_gahp.daemon._engine.parse_request", broken)
@@ -375,10 +352,8 @@ def test_a_fault_in_parsing_is_answered(
     assert "MemoryError" in caplog.text
 
 
-def test_a_request_that_gets_no_thread_has_a_result(
-    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_thread: threading.Thread) -> None:
+def test_a_request_that_gets_no_thread_has_a_result(conversation, monkeypatch):
+    def refuse(_thread):
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as patched:

@@ -1,24 +1,14 @@
 """Requests of HTCondor 10 and later: words of their results, pools, and what HTCondor was told."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.daemon._engine import JobEnd
 from boinc_gahp.errors import ConfigError, GahpError
 from boinc_gahp.gahp import words
-from tests.daemon.test_engine import Conversation, conversing
+from tests.daemon.test_engine import conversing
 from tests.gahp.test_results import TEXTS
 from tests.helpers import wait_for
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Iterator
-
-    from boinc_gahp.config.settings import Settings
 
 #: Every command with a job, and the words of its errors beside id, code and message.
 ERRORS = {
@@ -30,12 +20,12 @@ ERRORS = {
 
 
 @pytest.fixture
-def conversation() -> Iterator[Conversation]:
+def conversation():
     with conversing() as conversation:
         yield conversation
 
 
-def refused(result: str, command: str) -> str:
+def refused(result, command):
     """Return the message of a result that must be an error with the words that HTCondor wants."""
     request_id, code, message, *rest = words.split(words.encode(result))
     assert (request_id, code, rest) == ("2", "1", ERRORS.get(command, []))
@@ -44,15 +34,15 @@ def refused(result: str, command: str) -> str:
 
 
 @pytest.mark.parametrize("command", ERRORS)
-def test_a_bug_is_an_error_with_all_its_words(conversation: Conversation, command: str) -> None:
+def test_a_bug_is_an_error_with_all_its_words(conversation, command):
     message = refused(conversation.result(f"{command} 2 bug"), command)
     assert message.startswith("internal error in boinc_gahp (ZeroDivisionError)")
     assert conversation.result("BLAH_PING 3 boinc") == "3 0 NULL"
 
 
 @pytest.mark.parametrize("command", [*ERRORS, "BLAH_PING"])
-def test_settings_that_are_refused_are_an_error_with_all_its_words(command: str) -> None:
-    def load() -> Settings:
+def test_settings_that_are_refused_are_an_error_with_all_its_words(command):
+    def load():
         raise ConfigError("line 3 of boinc_gahp.toml: no setting of that name")
 
     with conversing(load) as conversation:
@@ -61,9 +51,9 @@ def test_settings_that_are_refused_are_an_error_with_all_its_words(command: str)
 
 @pytest.mark.parametrize("command", ERRORS)
 def test_a_request_without_a_thread_is_an_error_with_all_its_words(
-    conversation: Conversation, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_thread: threading.Thread) -> None:
+    conversation, command, monkeypatch
+):
+    def refuse(_thread):
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as patched:
@@ -71,10 +61,10 @@ def test_a_request_without_a_thread_is_an_error_with_all_its_words(
         assert "can't start" in refused(conversation.result(f"{command} 2 x"), command)
 
 
-def test_whatever_the_service_says_an_error_has_its_words(conversation: Conversation) -> None:
+def test_whatever_the_service_says_an_error_has_its_words(conversation):
     texts = [""]
 
-    def fail(*_arguments: str) -> None:
+    def fail(*_arguments):
         raise GahpError(texts[-1])
 
     for method in ("submit", "status", "cancel", "refresh_proxy", "ping"):
@@ -82,7 +72,7 @@ def test_whatever_the_service_says_an_error_has_its_words(conversation: Conversa
     wanted = sorted([*ERRORS.values(), []])
 
     @given(TEXTS | st.integers(3990, 9000).map("ü ".__mul__))
-    def check(text: str) -> None:
+    def check(text):
         texts.append(text)
         for command in [*ERRORS, "BLAH_PING"]:
             conversation.say(f"{command} 2 x")
@@ -100,7 +90,7 @@ def test_whatever_the_service_says_an_error_has_its_words(conversation: Conversa
     check()
 
 
-def test_an_ad_reaches_the_service_as_it_was_meant(conversation: Conversation) -> None:
+def test_an_ad_reaches_the_service_as_it_was_meant(conversation):
     ad = '[ Cmd = "/a b"; Arguments = "line\nend \\"q\\" \udcff\r" ]'
     line = words.join(["BLAH_JOB_SUBMIT", "2", ad]).decode("utf-8", "surrogateescape")
     conversation.result(line)
@@ -108,18 +98,18 @@ def test_an_ad_reaches_the_service_as_it_was_meant(conversation: Conversation) -
     assert conversation.service.ads == [ad, '[ Cmd = "/a  b"; Args = "\\" ]']
 
 
-def test_a_status_without_an_ad_gets_one(conversation: Conversation) -> None:
+def test_a_status_without_an_ad_gets_one(conversation):
     # HTCondor ignores a status that comes without one, for ever.
     conversation.service.statuses["x"] = (2, "")
     assert conversation.result("BLAH_JOB_STATUS 2 x") == "2 0 NULL 2 [\\ ]"
 
 
-def test_a_secret_in_a_status_ad_is_hidden(conversation: Conversation) -> None:
+def test_a_secret_in_a_status_ad_is_hidden(conversation):
     conversation.service.statuses["x"] = (5, '[ HoldReason = "5ecre7-key" ]')
     assert "5ecre7" not in conversation.result("BLAH_JOB_STATUS 2 x")
 
 
-def test_a_status_waits_for_no_submit_and_no_cancel(conversation: Conversation) -> None:
+def test_a_status_waits_for_no_submit_and_no_cancel(conversation):
     for number in range(2, 52):
         assert conversation.say(f"BLAH_JOB_SUBMIT {number} hang") == "S\n"
         assert conversation.say(f"BLAH_JOB_CANCEL {number + 100} hang") == "S\n"
@@ -129,18 +119,18 @@ def test_a_status_waits_for_no_submit_and_no_cancel(conversation: Conversation) 
     conversation.wait(100)
 
 
-def test_the_service_is_made_once_and_tried_again_after_trouble() -> None:
+def test_the_service_is_made_once_and_tried_again_after_trouble():
     with conversing() as conversation:
         problems = [ConfigError("the ledger cannot be on NFS")]
         made = []
 
-        def make(settings: Settings) -> object:
+        def make(settings):
             if problems:
                 raise problems.pop()
             made.append(settings)
             return conversation.service
 
-        conversation.projects._make_service = make  # type: ignore[assignment]
+        conversation.projects._make_service = make
         assert "NFS" in refused(conversation.result("BLAH_PING 2 boinc"), "BLAH_PING")
         for number in range(3, 20):
             conversation.say(f"BLAH_PING {number} boinc")
@@ -149,9 +139,7 @@ def test_the_service_is_made_once_and_tried_again_after_trouble() -> None:
     assert conversation.service.closed.is_set()
 
 
-def test_the_ends_of_jobs_come_with_the_results_that_tell_of_them(
-    conversation: Conversation,
-) -> None:
+def test_the_ends_of_jobs_come_with_the_results_that_tell_of_them(conversation):
     for number, job in enumerate(["completed", "held", "unknown"], 2):
         conversation.say(f"BLAH_JOB_STATUS {number} {job}")
         conversation.wait()
@@ -168,7 +156,7 @@ def test_the_ends_of_jobs_come_with_the_results_that_tell_of_them(
     assert sorted(conversation.service.tells) == [("completed", 4), ("held", 5)]
 
 
-def test_what_htcondor_was_told_is_written_down_before_the_end(conversation: Conversation) -> None:
+def test_what_htcondor_was_told_is_written_down_before_the_end(conversation):
     conversation.result("BLAH_PING 2 boinc")
     conversation.engine.delivered([JobEnd(f"j{number}", 4) for number in range(500)])
     conversation.engine.finish_telling(20)
@@ -176,18 +164,14 @@ def test_what_htcondor_was_told_is_written_down_before_the_end(conversation: Con
 
 
 @pytest.mark.parametrize("job", ["fail locked", "bug"])
-def test_trouble_with_telling_is_logged(
-    conversation: Conversation, job: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_trouble_with_telling_is_logged(conversation, job, caplog):
     conversation.engine.delivered([JobEnd(job, 5)])
     conversation.engine.finish_telling(20)
     assert "annot record that HTCondor knows the end of " in caplog.text
 
 
-def test_telling_that_gets_no_thread_is_logged(
-    conversation: Conversation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(_thread: threading.Thread) -> None:
+def test_telling_that_gets_no_thread_is_logged(conversation, monkeypatch, caplog):
+    def refuse(_thread):
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as patched:
@@ -197,12 +181,12 @@ def test_telling_that_gets_no_thread_is_logged(
 
 
 def test_closing_a_service_that_hangs_or_fails_takes_no_longer_than_it_may(
-    conversation: Conversation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+    conversation, monkeypatch, caplog
+):
     conversation.projects.close_service(20)  # there is none yet
     conversation.result("BLAH_PING 2 boinc")
 
-    def fail() -> None:
+    def fail():
         raise ZeroDivisionError("a bug")
 
     with monkeypatch.context() as patched:

@@ -5,19 +5,13 @@ is imported is paid for in its time and in memory. The lists are exact on purpos
 them adds to every daemon.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.localproject.project import LocalProject
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.processes
 
@@ -79,15 +73,13 @@ sys.exit(main.main(sys.argv[2:]))
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
         yield project
 
 
 @pytest.fixture(scope="module")
-def imported(
-    project: LocalProject, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, set[str]]:
+def imported(project, tmp_path_factory):
     """The modules at the banner, and at the end of a conversation with a ping."""
     home = tmp_path_factory.mktemp("home")
     settings = home / "mine.toml"
@@ -117,16 +109,16 @@ def imported(
     return {words[0]: set(words[1:]) for words in told}
 
 
-def rooms(modules: set[str]) -> set[str]:
+def rooms(modules):
     return {name.partition(".")[0] for name in ours(modules)}
 
 
-def ours(modules: set[str]) -> set[str]:
+def ours(modules):
     names = (name.partition(".") for name in modules)
     return {rest for package, _, rest in names if package == "boinc_gahp" and rest}
 
 
-def others(modules: set[str]) -> set[str]:
+def others(modules):
     """Return the packages that are neither Python's nor ours."""
     tops = {name.partition(".")[0] for name in modules}
     known = sys.stdlib_module_names | {"boinc_gahp", "__main__", "sitecustomize", "usercustomize"}
@@ -135,22 +127,22 @@ def others(modules: set[str]) -> set[str]:
     }
 
 
-def test_the_banner_needs_these_modules_and_no_others(imported: dict[str, set[str]]) -> None:
+def test_the_banner_needs_these_modules_and_no_others(imported):
     assert others(imported["banner"]) == set()
     assert ours(imported["banner"]) == set(OURS_AT_BANNER.split())
 
 
-def test_a_ping_needs_these_packages_and_no_others(imported: dict[str, set[str]]) -> None:
+def test_a_ping_needs_these_packages_and_no_others(imported):
     assert others(imported["end"]) == OTHERS_AFTER_PING
     assert rooms(imported["end"]) == ROOMS_AFTER_PING
 
 
-def test_what_is_for_people_is_never_imported(imported: dict[str, set[str]]) -> None:
+def test_what_is_for_people_is_never_imported(imported):
     assert NEVER & imported["end"] == set()
     assert LATE & imported["banner"] == set()
 
 
-def test_the_package_itself_imports_its_version_alone() -> None:
+def test_the_package_itself_imports_its_version_alone():
     program = (
         "import sys; before = set(sys.modules); import boinc_gahp;"
         "print(*sorted(set(sys.modules) - before - {'typing', '__future__'}))"
@@ -164,7 +156,7 @@ def test_the_package_itself_imports_its_version_alone() -> None:
     assert new == {"boinc_gahp", "boinc_gahp._version"}
 
 
-def test_a_name_of_the_package_is_imported_at_its_first_use() -> None:
+def test_a_name_of_the_package_is_imported_at_its_first_use():
     program = (
         "import sys, boinc_gahp; dir(boinc_gahp); assert 'requests' not in sys.modules;"
         "boinc_gahp.Project; assert 'requests' in sys.modules"

@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 import os
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,14 +14,11 @@ from boinc_gahp.gahp.banner import BANNER
 from tests.daemon.stand_in import SETTINGS, StandIn, StandInService
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 class Running:
     """A loop on a thread, between two pipes."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.loop_in, self.to_loop = os.pipe()
         self.from_loop, self.loop_out = os.pipe()
         self.wakeup = Wakeup()
@@ -34,10 +28,10 @@ class Running:
         self.thread = threading.Thread(target=self.run)
         self.seen_of_big = 0
 
-    def run(self) -> None:
+    def run(self):
         Loop(self.engine, self.wakeup, self.loop_in, self.loop_out).run()
 
-    def read(self, size: int) -> bytes:
+    def read(self, size):
         data = b""
         while len(data) < size:
             piece = os.read(self.from_loop, size - len(data))
@@ -45,15 +39,15 @@ class Running:
             data += piece
         return data
 
-    def join(self) -> None:
+    def join(self):
         self.thread.join(60)
         assert not self.thread.is_alive()
 
-    def stop(self) -> None:
+    def stop(self):
         self.wakeup.stopped = True
         self.wakeup.notify()
 
-    def close(self) -> None:
+    def close(self):
         self.stop()
         if self.thread.ident is not None:
             self.join()
@@ -66,7 +60,7 @@ class Running:
         os.close(self.wakeup._write_fd)
 
 
-def test_many_results_wake_the_loop_once_until_it_looks() -> None:
+def test_many_results_wake_the_loop_once_until_it_looks():
     wakeup = Wakeup()
     for _ in range(3):
         wakeup.notify()
@@ -82,7 +76,7 @@ def test_many_results_wake_the_loop_once_until_it_looks() -> None:
 
 
 @pytest.fixture
-def running() -> Iterator[Running]:
+def running():
     running = Running()
     yield running
     running.close()
@@ -91,9 +85,7 @@ def running() -> Iterator[Running]:
 ANSWER = b"S\n"
 
 
-def test_reading_goes_on_when_a_client_takes_what_has_piled_up(
-    running: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_goes_on_when_a_client_takes_what_has_piled_up(running, monkeypatch):
     monkeypatch.setattr(loop_module, "MAX_BACKLOG", 1000)
     monkeypatch.setattr(loop_module, "READ_SIZE", 1500)
     running.thread.start()
@@ -107,15 +99,13 @@ def test_reading_goes_on_when_a_client_takes_what_has_piled_up(
     sender.join(60)
 
 
-def _send(fd: int, data: bytes) -> None:
+def _send(fd, data):
     left = memoryview(data)
     while left:
         left = left[os.write(fd, left) :]
 
 
-def test_end_of_input_with_nobody_reading_ends_after_a_while(
-    running: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_end_of_input_with_nobody_reading_ends_after_a_while(running, monkeypatch):
     monkeypatch.setattr(loop_module, "LAST_OUTPUT", 0.2)
     os.set_blocking(running.to_loop, False)
     os.write(running.to_loop, b"COMMANDS\n" * 2000)
@@ -124,9 +114,7 @@ def test_end_of_input_with_nobody_reading_ends_after_a_while(
     running.join()
 
 
-def test_a_signal_cuts_the_last_output_short(
-    running: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_cuts_the_last_output_short(running, monkeypatch):
     monkeypatch.setattr(loop_module, "LAST_OUTPUT", 3600.0)
     os.write(running.to_loop, b"COMMANDS\n" * 2000)
     os.close(running.to_loop)
@@ -135,7 +123,7 @@ def test_a_signal_cuts_the_last_output_short(
     running.join()
 
 
-def test_a_stop_ends_it_between_two_lines(running: Running) -> None:
+def test_a_stop_ends_it_between_two_lines(running):
     running.wakeup.stopped = True
     running.thread.start()
     running.join()
@@ -145,13 +133,13 @@ def test_a_stop_ends_it_between_two_lines(running: Running) -> None:
 
 
 @pytest.mark.parametrize("end", ["loop_in", "loop_out"])
-def test_descriptors_that_are_closed_end_it(running: Running, end: str) -> None:
+def test_descriptors_that_are_closed_end_it(running, end):
     os.close(getattr(running, end))
     running.thread.start()
     running.join()
 
 
-def test_descriptors_that_do_not_block_are_waited_for(running: Running) -> None:
+def test_descriptors_that_do_not_block_are_waited_for(running):
     os.set_blocking(running.loop_in, False)
     os.set_blocking(running.loop_out, False)
     running.thread.start()
@@ -164,7 +152,7 @@ def test_descriptors_that_do_not_block_are_waited_for(running: Running) -> None:
     running.join()
 
 
-def test_a_result_wakes_it(running: Running) -> None:
+def test_a_result_wakes_it(running):
     running.thread.start()
     os.write(running.to_loop, b"ASYNC_MODE_ON\nBOINC_PING 2\n")
     assert running.read(6) == b"S\nS\nR\n"
@@ -172,7 +160,7 @@ def test_a_result_wakes_it(running: Running) -> None:
     assert running.read(11) == b"S 1\n2 NULL\n"
 
 
-def _ask_for_a_big_result(running: Running, number: int, answers: bytes) -> None:
+def _ask_for_a_big_result(running, number, answers):
     """Ask for an ad larger than a pipe, then for RESULTS; read up to that answer's beginning."""
     os.write(running.to_loop, b"BLAH_JOB_STATUS %d big\n" % number)
     assert running.read(len(answers)) == answers
@@ -181,7 +169,7 @@ def _ask_for_a_big_result(running: Running, number: int, answers: bytes) -> None
     assert running.read(len(head)) == head
 
 
-def test_htcondor_was_told_when_the_last_byte_is_written(running: Running) -> None:
+def test_htcondor_was_told_when_the_last_byte_is_written(running):
     os.write(running.to_loop, b"ASYNC_MODE_ON\n")
     running.thread.start()
     _ask_for_a_big_result(running, 2, b"S\nS\nR\n")
@@ -193,14 +181,14 @@ def test_htcondor_was_told_when_the_last_byte_is_written(running: Running) -> No
     wait_for(lambda: running.service.tells == [("big", 4)], "the service was told")
 
 
-def _read_all_but(running: Running, kept: int) -> None:
+def _read_all_but(running, kept):
     """Read a big result up to ``kept`` bytes before its end."""
     whole = len(words.escape(running.service.statuses["big"][1]) + "\n")
     running.read(whole - kept - running.seen_of_big)
     running.seen_of_big = whole - kept
 
 
-def test_htcondor_was_not_told_if_the_pipe_breaks_before(running: Running) -> None:
+def test_htcondor_was_not_told_if_the_pipe_breaks_before(running):
     os.write(running.to_loop, b"ASYNC_MODE_ON\n")
     running.thread.start()
     _ask_for_a_big_result(running, 2, b"S\nS\nR\n")
@@ -210,7 +198,7 @@ def test_htcondor_was_not_told_if_the_pipe_breaks_before(running: Running) -> No
     assert running.service.tells == []
 
 
-def test_a_client_that_stops_reading_was_told_of_what_it_was_given(running: Running) -> None:
+def test_a_client_that_stops_reading_was_told_of_what_it_was_given(running):
     os.write(running.to_loop, b"ASYNC_MODE_ON\nBLAH_JOB_STATUS 2 held\n")
     running.thread.start()
     assert running.read(6) == b"S\nS\nR\n"
@@ -227,7 +215,7 @@ def test_a_client_that_stops_reading_was_told_of_what_it_was_given(running: Runn
     assert running.service.tells == [("held", 5)]
 
 
-def test_the_loop_does_not_wait_for_what_is_recorded(running: Running) -> None:
+def test_the_loop_does_not_wait_for_what_is_recorded(running):
     os.write(running.to_loop, b"ASYNC_MODE_ON\nBLAH_JOB_STATUS 2 hang\n")
     running.service.statuses["hang"] = (5, "[ ]")
     running.thread.start()
@@ -246,7 +234,7 @@ def test_the_loop_does_not_wait_for_what_is_recorded(running: Running) -> None:
     wait_for(lambda: running.service.tells == [("hang", 5)], "the service was told")
 
 
-def test_of_a_job_that_goes_on_nothing_is_reported(running: Running) -> None:
+def test_of_a_job_that_goes_on_nothing_is_reported(running):
     os.write(running.to_loop, b"ASYNC_MODE_ON\nBLAH_JOB_SUBMIT 2 []\n")
     running.thread.start()
     assert running.read(6) == b"S\nS\nR\n"

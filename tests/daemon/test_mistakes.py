@@ -1,12 +1,9 @@
 """What a newcomer does wrong is told in results, as HTCondor sees them; mending it is enough."""
 
-from __future__ import annotations
-
 import signal
 import sqlite3
 import subprocess
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,12 +14,6 @@ from tests.daemon.process import Daemon
 from tests.daemon.test_pipes import Home
 from tests.inside import workunit_names
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from boinc_gahp.localproject.project import LocalProject
-
 pytestmark = pytest.mark.long
 
 #: Nobody's, and in no answer.
@@ -32,7 +23,7 @@ ODD = "5ecre7-kéy-of-nobody"
 class Newcomer(Home):
     """Somebody whose settings are right until a test does something about them."""
 
-    def __init__(self, directory: Path, project: LocalProject) -> None:
+    def __init__(self, directory, project):
         super().__init__(directory)
         self.config = directory / ".config/boinc_gahp"
         self.settings = self.config / "boinc_gahp.toml"
@@ -42,7 +33,7 @@ class Newcomer(Home):
         self.write("in", "some text\n")
         self.mend()
 
-    def mend(self) -> None:
+    def mend(self):
         """Put all right, as ``docs/htcondor-admins.rst`` says."""
         for path in (self.settings, self.key, self.state):
             if path.is_dir() and path != self.state:
@@ -60,7 +51,7 @@ class Newcomer(Home):
         if ledger.exists():
             set_version(ledger, -1)
 
-    def ad(self, name: str) -> str:
+    def ad(self, name):
         return job_ad(
             str(self.directory),
             BoincApp="uppercase",
@@ -70,7 +61,7 @@ class Newcomer(Home):
             JobDirectory=f"home_bl_vm_9618_vm_{name}_1795261016",
         )
 
-    def check(self) -> str:
+    def check(self):
         """Return what ``boinc_gahp check`` prints."""
         done = subprocess.run(
             [COMMAND, "check"],
@@ -86,11 +77,11 @@ class Newcomer(Home):
 
 
 @pytest.fixture
-def newcomer(tmp_path: Path, project: LocalProject) -> Newcomer:
+def newcomer(tmp_path, project):
     return Newcomer(tmp_path, project)
 
 
-def set_version(ledger: Path, by: int) -> None:
+def set_version(ledger, by):
     """Make a ledger's version a later one, or what it was."""
     with closing(sqlite3.connect(ledger)) as connection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -98,7 +89,7 @@ def set_version(ledger: Path, by: int) -> None:
             connection.execute(f"PRAGMA user_version = {version + 1000 * by:d}")
 
 
-def later_version(of: Newcomer) -> None:
+def later_version(of):
     with of.daemon() as daemon:
         BatchGridmanager(daemon).ping()
         daemon.end_input()
@@ -106,23 +97,23 @@ def later_version(of: Newcomer) -> None:
     set_version(of.state / "ledger.sqlite", 1)
 
 
-def state_is_a_file(of: Newcomer) -> None:
+def state_is_a_file(of):
     of.state.parent.mkdir(parents=True)
     of.state.touch()
 
 
-def key_is_a_directory(of: Newcomer) -> None:
+def key_is_a_directory(of):
     of.key.unlink()
     of.key.mkdir()
 
 
-def settings_are_a_directory(of: Newcomer) -> None:
+def settings_are_a_directory(of):
     of.settings.unlink()
     of.settings.mkdir()
 
 
 #: What is done wrong, and what the reason must have.
-MISTAKES: dict[str, tuple[Callable[[Newcomer], object], tuple[str, ...]]] = {
+MISTAKES = {
     "no settings": (lambda of: of.settings.unlink(), ("no settings file names a project",)),
     "no url": (
         lambda of: of.settings.write_text("[project]\nmax_post_bytes = 1000000\n"),
@@ -161,9 +152,7 @@ MISTAKES: dict[str, tuple[Callable[[Newcomer], object], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_the_hold_reason_of_a_job_which_is_accepted_once_it_is_mended(
-    newcomer: Newcomer, name: str
-) -> None:
+def test_a_mistake_is_the_hold_reason_of_a_job_which_is_accepted_once_it_is_mended(newcomer, name):
     make, words = MISTAKES[name]
     make(newcomer)
     with newcomer.daemon() as daemon:
@@ -199,7 +188,7 @@ def test_a_mistake_is_the_hold_reason_of_a_job_which_is_accepted_once_it_is_mend
     assert errors.count(b"\n") <= 1
 
 
-def test_what_a_daemon_has_refused_the_next_one_holds(newcomer: Newcomer) -> None:
+def test_what_a_daemon_has_refused_the_next_one_holds(newcomer):
     newcomer.key.unlink()
     with newcomer.daemon() as daemon:
         job = BatchGridmanager(daemon).submit(newcomer.ad("1.0"))
@@ -214,9 +203,7 @@ def test_what_a_daemon_has_refused_the_next_one_holds(newcomer: Newcomer) -> Non
         assert "could not accept this job" in str(gridmanager.status(job)["HoldReason"])
 
 
-def test_accepted_jobs_go_on_where_they_were_once_the_settings_are_mended(
-    newcomer: Newcomer, project: LocalProject
-) -> None:
+def test_accepted_jobs_go_on_where_they_were_once_the_settings_are_mended(newcomer, project):
     project.pause_volunteers()
     before = len(workunit_names(project))
     with newcomer.daemon() as daemon:
@@ -241,7 +228,7 @@ def test_accepted_jobs_go_on_where_they_were_once_the_settings_are_mended(
     assert len(workunit_names(project)) <= before + 2
 
 
-def test_people_are_told_in_the_very_result(newcomer: Newcomer) -> None:
+def test_people_are_told_in_the_very_result(newcomer):
     newcomer.key.chmod(0o644)
     with Daemon([COMMAND], environ=newcomer.environ) as daemon:
         daemon.line()
@@ -251,9 +238,7 @@ def test_people_are_told_in_the_very_result(newcomer: Newcomer) -> None:
     assert all(b"everyone\\ can\\ read\\ it" in result for result in (results[0], results[2]))
 
 
-def test_a_project_that_is_selected_needs_nothing_but_sound_settings(
-    newcomer: Newcomer, project: LocalProject
-) -> None:
+def test_a_project_that_is_selected_needs_nothing_but_sound_settings(newcomer, project):
     newcomer.key.chmod(0o644)
     with newcomer.daemon() as daemon:
         gridmanager = Gridmanager(daemon)

@@ -1,13 +1,10 @@
 """The installed command on pipes, against a local project: all the way and back."""
 
-from __future__ import annotations
-
 import os
 import signal
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,16 +15,13 @@ from tests.daemon.process import TIMEOUT, Daemon
 from tests.helpers import wait_for
 from tests.inside import workunit_names
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 pytestmark = pytest.mark.long
 
 Jobs = dict[str, tuple[list[str], list[str]]]
 
 
 @pytest.fixture(autouse=True)
-def _project_as_ever(project: LocalProject) -> Iterator[None]:
+def _project_as_ever(project):
     yield
     project.core.web_stopped = False
     project.core.database_down = False
@@ -37,12 +31,12 @@ def _project_as_ever(project: LocalProject) -> Iterator[None]:
 class Home:
     """A user's home on the submit node; the daemon is given no more than HTCondor gives it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory):
         self.directory = directory
         self.environ = {"HOME": str(directory), "PATH": "/usr/bin:/bin"}
         self.environ |= {key: value for key, value in os.environ.items() if key.startswith("COV")}
 
-    def set_up(self, project: LocalProject | None, more: str = "") -> None:
+    def set_up(self, project, more=""):
         settings = self.directory / ".config" / "boinc_gahp" / "boinc_gahp.toml"
         settings.parent.mkdir(parents=True)
         text = '[logging]\nlevel = "debug"\n[timeouts]\nretry = 1\n'
@@ -53,56 +47,54 @@ class Home:
         settings.chmod(0o600)
 
     @contextmanager
-    def daemon(self) -> Iterator[Daemon]:
+    def daemon(self):
         with Daemon([COMMAND], environ=self.environ, cwd=Path("/")) as daemon:
             yield daemon
 
     @contextmanager
-    def gridmanager(self) -> Iterator[Gridmanager]:
+    def gridmanager(self):
         """Talk as a gridmanager does, up to the end of input; the daemon must end well."""
         with self.daemon() as daemon:
             yield Gridmanager(daemon)
             daemon.end_input()
             assert daemon.end() == (0, b"", b"")
 
-    def write(self, name: str, text: str) -> str:
+    def write(self, name, text):
         path = self.directory / name
         path.write_text(text)
         return str(path)
 
-    def log(self) -> str:
+    def log(self):
         return "".join(path.read_text() for path in self.directory.rglob("boinc_gahp.log"))
 
-    def has_done(self, rpc: str) -> bool:
+    def has_done(self, rpc):
         """Whether the RPC, or a whole submit, which may not have needed it, is in the log."""
         return f": {rpc} " in self.log() or "BOINC_SUBMIT 2: done" in self.log()
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(tmp_path):
     return Home(tmp_path)
 
 
-def statuses(answer: list[str]) -> dict[str, str]:
+def statuses(answer):
     null, _server_time, number, *rest = answer
     assert (null, len(rest)) == ("NULL", 2 * int(number))
     return dict(zip(rest[::2], rest[1::2], strict=True))
 
 
-def await_done(gridmanager: Gridmanager, batch: str) -> dict[str, str]:
-    def done() -> dict[str, str]:
+def await_done(gridmanager, batch):
+    def done():
         found = statuses(gridmanager.do("BOINC_QUERY_BATCHES", "0", "1", batch))
         return found if set(found.values()) <= {"DONE", "ERROR"} else {}
 
     return wait_for(done, f"all jobs of {batch} are done", TIMEOUT)
 
 
-def test_jobs_go_to_the_project_and_their_outputs_come_back(
-    home: Home, project: LocalProject
-) -> None:
+def test_jobs_go_to_the_project_and_their_outputs_come_back(home, project):
     home.set_up(project)
     batch = "condor#vm#uppercase#1795261016"
-    jobs: Jobs = {
+    jobs = {
         f"{batch}#1.{i}": ([], [home.write(f"in put {i % 3}", f"text {i % 3}"), "in"])
         for i in range(6)
     }
@@ -134,7 +126,7 @@ def test_jobs_go_to_the_project_and_their_outputs_come_back(
     assert project.authenticator not in home.log()
 
 
-def test_arguments_arrive_at_the_app_as_they_were(home: Home, project: LocalProject) -> None:
+def test_arguments_arrive_at_the_app_as_they_were(home, project):
     home.set_up(project)
     inputs = [home.write("a", "A"), "in0", home.write("b", "B"), "in1"]
     arguments = ["-n", "5", "x#y@z", "a<b", "&amp;", "<!--"]
@@ -149,18 +141,14 @@ def test_arguments_arrive_at_the_app_as_they_were(home: Home, project: LocalProj
     assert not (home.directory / "out2").exists()
 
 
-def test_a_batch_that_the_project_does_not_know_ends_the_error(
-    home: Home, project: LocalProject
-) -> None:
+def test_a_batch_that_the_project_does_not_know_ends_the_error(home, project):
     home.set_up(project)
     with home.gridmanager() as gridmanager:
         (error,) = gridmanager.do("BOINC_QUERY_BATCHES", "0", "1", "never seen#1")
     assert error.endswith("no batch named never seen#1")
 
 
-def test_a_project_selected_in_between_gets_the_requests_after_it(
-    home: Home, project: LocalProject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_project_selected_in_between_gets_the_requests_after_it(home, project, tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("other"), hosts=0) as other:
         path = home.write("in", "text")
         with home.gridmanager() as gridmanager:
@@ -169,7 +157,7 @@ def test_a_project_selected_in_between_gets_the_requests_after_it(
                 # Without the final slash, as users write it.
                 select = ["BOINC_SELECT_PROJECT", one.url.rstrip("/"), one.authenticator]
                 assert gridmanager.say(select) == ["S"]
-                jobs: Jobs = {f"two#{i}": ([], [path, "in"])}
+                jobs = {f"two#{i}": ([], [path, "in"])}
                 pending.append(
                     gridmanager.begin("BOINC_SUBMIT", *submission(f"two{i}", "uppercase", jobs))
                 )
@@ -180,7 +168,7 @@ def test_a_project_selected_in_between_gets_the_requests_after_it(
 
 
 @pytest.fixture(scope="module")
-def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gridmanager]:
+def lasting(tmp_path_factory):
     """One without a project, for tests that select it."""
     home = Home(tmp_path_factory.mktemp("home"))
     home.set_up(None)
@@ -189,9 +177,7 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gridmanager]:
 
 
 @pytest.mark.parametrize("trouble", ["none", "web", "database", "key", "page", "port", "form"])
-def test_trouble_with_a_project_is_one_result_that_a_person_understands(
-    lasting: Gridmanager, project: LocalProject, trouble: str
-) -> None:
+def test_trouble_with_a_project_is_one_result_that_a_person_understands(lasting, project, trouble):
     url, key = project.url, project.authenticator
     project.core.web_stopped = trouble == "web"
     project.core.database_down = trouble == "database"
@@ -220,14 +206,10 @@ def test_trouble_with_a_project_is_one_result_that_a_person_understands(
     assert key not in error + again
 
 
-def test_sigterm_in_the_middle_of_a_submit_and_the_same_submit_again(
-    home: Home, project: LocalProject
-) -> None:
+def test_sigterm_in_the_middle_of_a_submit_and_the_same_submit_again(home, project):
     home.set_up(project)
     project.pause_volunteers()
-    jobs: Jobs = {
-        f"again#{i}": ([], [home.write(f"in{i}", f"text {i}" * 1000), "in"]) for i in range(20)
-    }
+    jobs = {f"again#{i}": ([], [home.write(f"in{i}", f"text {i}" * 1000), "in"]) for i in range(20)}
     line = submission("again", "uppercase", jobs)
     for rpc in ["get_templates", "create_batch", "upload_files"]:
         with home.daemon() as daemon:
@@ -242,13 +224,11 @@ def test_sigterm_in_the_middle_of_a_submit_and_the_same_submit_again(
     assert sum(name.startswith("again#") for name in workunit_names(project)) == len(jobs)
 
 
-def test_jobs_that_were_aborted_here_are_left_out_under_a_prefix(
-    home: Home, project: LocalProject
-) -> None:
+def test_jobs_that_were_aborted_here_are_left_out_under_a_prefix(home, project):
     home.set_up(project)
     project.pause_volunteers()
     path = home.write("in", "text")
-    jobs: Jobs = {name: ([], [path, "in"]) for name in ("aborted#1.0", "aborted#1.1")}
+    jobs = {name: ([], [path, "in"]) for name in ("aborted#1.0", "aborted#1.1")}
     with home.gridmanager() as gridmanager:
         submit = submission("aborted", "uppercase", jobs)
         assert gridmanager.do("BOINC_SUBMIT", *submit) == ["NULL"]
@@ -268,11 +248,9 @@ def test_jobs_that_were_aborted_here_are_left_out_under_a_prefix(
         assert daemon.await_results(1) == [b"3 NULL"]
 
 
-def test_a_fetch_that_is_stopped_leaves_no_file(home: Home, project: LocalProject) -> None:
+def test_a_fetch_that_is_stopped_leaves_no_file(home, project):
     home.set_up(project)
-    jobs: Jobs = {
-        f"stopped#{i}": ([], [home.write(f"in{i}", "text " * 300_000), "in"]) for i in range(4)
-    }
+    jobs = {f"stopped#{i}": ([], [home.write(f"in{i}", "text " * 300_000), "in"]) for i in range(4)}
     target = home.directory / "outputs"
     target.mkdir()
     with home.gridmanager() as gridmanager:

@@ -1,10 +1,7 @@
 """The installed command as HTCondor 10 and later uses it, with a local project."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,12 +9,6 @@ from tests.daemon.gridmanager import BatchGridmanager, job_ad
 from tests.daemon.test_pipes import Home
 from tests.helpers import wait_for
 from tests.inside import workunit_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from boinc_gahp.localproject.project import LocalProject
 
 pytestmark = pytest.mark.long
 
@@ -33,13 +24,13 @@ poll_longest = 0.3
 class Node(Home):
     """A submit node with one user, whose jobs use the app ``uppercase``."""
 
-    def __init__(self, directory: Path, project: LocalProject) -> None:
+    def __init__(self, directory, project):
         super().__init__(directory)
         self.set_up(project, SETTINGS)
         self.write("in", "some text\n")
 
     @contextmanager
-    def batch_gridmanager(self) -> Iterator[BatchGridmanager]:
+    def batch_gridmanager(self):
         """Talk up to the end of input; the daemon must end well."""
         with self.daemon() as daemon:
             gridmanager = BatchGridmanager(daemon)
@@ -48,7 +39,7 @@ class Node(Home):
             daemon.end_input()
             assert daemon.end() == (0, b"", b"")
 
-    def ad(self, name: str, **attributes: str) -> str:
+    def ad(self, name, **attributes):
         """Return the ad of a job whose output, Out and Err are named after it."""
         ours = {
             "BoincApp": "uppercase",
@@ -60,28 +51,23 @@ class Node(Home):
         }
         return job_ad(str(self.directory), **(ours | attributes))
 
-    def told(self) -> int:
+    def told(self):
         """Return of how many jobs' ends the ledger knows that HTCondor was told."""
         (path,) = self.directory.rglob("ledger.sqlite")
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as ledger:
-            number: int = ledger.execute("SELECT count(*) FROM job WHERE end_reported").fetchone()[
-                0
-            ]
-        return number
+            return ledger.execute("SELECT count(*) FROM job WHERE end_reported").fetchone()[0]
 
 
 @pytest.fixture
-def node(tmp_path: Path, project: LocalProject) -> Node:
+def node(tmp_path, project):
     return Node(tmp_path, project)
 
 
-def jobs_of(project: LocalProject) -> int:
+def jobs_of(project):
     return len(workunit_names(project))
 
 
-def test_jobs_go_to_the_project_in_a_batch_and_their_files_come_back(
-    node: Node, project: LocalProject
-) -> None:
+def test_jobs_go_to_the_project_in_a_batch_and_their_files_come_back(node, project):
     before = jobs_of(project)
     names = [f"1.{number}" for number in range(16)]
     with node.batch_gridmanager() as gridmanager:
@@ -101,9 +87,7 @@ def test_jobs_go_to_the_project_in_a_batch_and_their_files_come_back(
     assert project.authenticator not in node.log()
 
 
-def test_a_daemon_that_is_killed_loses_no_job_and_makes_none_twice(
-    node: Node, project: LocalProject
-) -> None:
+def test_a_daemon_that_is_killed_loses_no_job_and_makes_none_twice(node, project):
     before = jobs_of(project)
     ads = [node.ad(f"2.{number}") for number in range(10)]
     with node.daemon() as daemon:
@@ -119,7 +103,7 @@ def test_a_daemon_that_is_killed_loses_no_job_and_makes_none_twice(
     assert jobs_of(project) == before + 10
 
 
-def test_why_a_job_is_refused_is_reported(node: Node) -> None:
+def test_why_a_job_is_refused_is_reported(node):
     with node.batch_gridmanager() as gridmanager:
         assert "nowhere.txt" in gridmanager.refusal(node.ad("3.0", TransferInput="nowhere.txt"))
         assert "cannot be read" in gridmanager.refusal("[ Cmd = ")
@@ -135,9 +119,7 @@ def test_why_a_job_is_refused_is_reported(node: Node) -> None:
         assert gridmanager.follow([again])[again].word == 4
 
 
-def test_a_wrong_ledger_holds_new_jobs_and_suspends_others_until_it_is_mended(
-    node: Node, tmp_path: Path
-) -> None:
+def test_a_wrong_ledger_holds_new_jobs_and_suspends_others_until_it_is_mended(node, tmp_path):
     ledger = tmp_path / ".local" / "state" / "boinc_gahp" / "ledger.sqlite"
     ledger.mkdir(parents=True)
     with node.daemon() as daemon:

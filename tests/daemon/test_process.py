@@ -1,11 +1,8 @@
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -14,36 +11,32 @@ from boinc_gahp.gahp.banner import BANNER
 from tests.daemon.process import STAND_IN, TIMEOUT, Daemon
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 pytestmark = pytest.mark.long
 
 CLEAN = (0, b"", b"")
 
 
 @pytest.fixture
-def daemon() -> Iterator[Daemon]:
+def daemon():
     with Daemon() as daemon:
         assert daemon.line() + b"\n" == BANNER
         yield daemon
 
 
 @pytest.fixture(scope="module")
-def lasting() -> Iterator[Daemon]:
+def lasting():
     """One for tests after which it is as before."""
     with Daemon() as daemon:
         daemon.line()
         yield daemon
 
 
-def test_lines_after_quit_are_not_read(daemon: Daemon) -> None:
+def test_lines_after_quit_are_not_read(daemon):
     daemon.send(b"QUIT\nVERSION\n")
     assert daemon.end() == (0, b"S\n", b"")
 
 
-def test_answers_that_are_due_are_written_after_end_of_input(daemon: Daemon) -> None:
+def test_answers_that_are_due_are_written_after_end_of_input(daemon):
     daemon.send(b"COMMANDS\nVERSION\nCOMM")
     daemon.end_input()
     status, output, errors = daemon.end()
@@ -52,29 +45,27 @@ def test_answers_that_are_due_are_written_after_end_of_input(daemon: Daemon) -> 
     assert output.endswith(b"S " + BANNER)
 
 
-def test_a_line_without_its_end_is_not_carried_out(daemon: Daemon) -> None:
+def test_a_line_without_its_end_is_not_carried_out(daemon):
     daemon.send(b"QUIT")
     daemon.end_input()
     assert daemon.end() == CLEAN
 
 
-def test_end_of_input_ends_it_while_a_query_is_pending(daemon: Daemon) -> None:
+def test_end_of_input_ends_it_while_a_query_is_pending(daemon):
     assert daemon.ask(b"BOINC_QUERY_BATCHES 2 0 1 hang") == b"S"
     daemon.end_input()
     assert daemon.end() == CLEAN
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_it_in_the_middle_of_a_request(
-    daemon: Daemon, number: signal.Signals
-) -> None:
+def test_a_signal_ends_it_in_the_middle_of_a_request(daemon, number):
     assert daemon.ask(b"BOINC_SUBMIT 2 hang app 1 j 0 0") == b"S"
     assert daemon.ask(b"BOINC_FETCH_OUTPUT 3 hang /d e ALL 0") == b"S"
     daemon.process.send_signal(number)
     assert daemon.end() == CLEAN
 
 
-def test_an_end_while_a_thread_imports_what_removes_partial_files_is_clean() -> None:
+def test_an_end_while_a_thread_imports_what_removes_partial_files_is_clean():
     done = subprocess.run(
         [
             sys.executable,
@@ -91,7 +82,7 @@ def test_an_end_while_a_thread_imports_what_removes_partial_files_is_clean() -> 
 
 
 @pytest.mark.parametrize("moment", range(4))
-def test_sigterm_at_any_moment_of_the_start_leaves_nothing_on_stderr(moment: int) -> None:
+def test_sigterm_at_any_moment_of_the_start_leaves_nothing_on_stderr(moment):
     with Daemon() as daemon:
         if moment:
             daemon.line()
@@ -104,14 +95,14 @@ def test_sigterm_at_any_moment_of_the_start_leaves_nothing_on_stderr(moment: int
         assert status in ({0, -signal.SIGTERM} if moment == 0 else {0})
 
 
-def test_a_signal_that_was_ignored_at_the_start_stays_so() -> None:
+def test_a_signal_that_was_ignored_at_the_start_stays_so():
     with Daemon(["nohup", *STAND_IN]) as daemon:
         daemon.line()
         daemon.process.send_signal(signal.SIGHUP)
         assert daemon.ask(b"RESULTS") == b"S 0"
 
 
-def test_it_ends_when_nobody_reads_its_output(daemon: Daemon) -> None:
+def test_it_ends_when_nobody_reads_its_output(daemon):
     assert daemon.process.stdout
     assert daemon.ask(b"BOINC_SUBMIT 2 hang app 1 j 0 0") == b"S"
     daemon.process.stdout.close()
@@ -120,7 +111,7 @@ def test_it_ends_when_nobody_reads_its_output(daemon: Daemon) -> None:
     assert daemon.process.stderr.read() == b""
 
 
-def test_sigterm_ends_it_while_nobody_takes_its_output(daemon: Daemon) -> None:
+def test_sigterm_ends_it_while_nobody_takes_its_output(daemon):
     # More than pipe and backlog hold, so that both directions are stuck.
     os.set_blocking(daemon.stdin, False)
     stuck = time.monotonic() + TIMEOUT
@@ -136,7 +127,7 @@ def test_sigterm_ends_it_while_nobody_takes_its_output(daemon: Daemon) -> None:
     assert daemon.process.wait(TIMEOUT) == 0
 
 
-def test_stopping_leaves_no_temporary_file(tmp_path: Path, daemon: Daemon) -> None:
+def test_stopping_leaves_no_temporary_file(tmp_path, daemon):
     output = tmp_path / "out"
     assert daemon.ask(f"BOINC_FETCH_OUTPUT 2 temporary\\ {output} /d e ALL 0".encode()) == b"S"
     wait_for(lambda: list(tmp_path.iterdir()), "a temporary file is there")
@@ -145,7 +136,7 @@ def test_stopping_leaves_no_temporary_file(tmp_path: Path, daemon: Daemon) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_leaves_though_an_executor_is_busy(daemon: Daemon) -> None:
+def test_it_leaves_though_an_executor_is_busy(daemon):
     assert daemon.ask(b"BOINC_RETIRE_BATCH 2 executor") == b"S"
     daemon.end_input()
     assert daemon.end() == CLEAN
@@ -169,19 +160,19 @@ def test_it_leaves_though_an_executor_is_busy(daemon: Daemon) -> None:
     ],
     ids=repr,
 )
-def test_a_bad_line_is_answered_with_e_and_the_next_as_ever(lasting: Daemon, line: bytes) -> None:
+def test_a_bad_line_is_answered_with_e_and_the_next_as_ever(lasting, line):
     assert lasting.ask(line) == b"E"
     assert lasting.ask(b"RESULTS") == b"S 0"
 
 
-def test_a_name_that_is_no_utf8_comes_back_at_the_end_of_an_error(lasting: Daemon) -> None:
+def test_a_name_that_is_no_utf8_comes_back_at_the_end_of_an_error(lasting):
     name = b"\xff\xfe\\\\\\\n"
     fail = b"fail\\ no\\ batch\\ named\\ " + name
     assert lasting.ask(b"BOINC_QUERY_BATCHES 2 0 2 " + fail + b" " + name) == b"S"
     assert lasting.await_results(1) == [b"2 no\\ batch\\ named\\ \xff\xfe\\\\\\\n"]
 
 
-def test_a_line_of_30_mb_is_answered(daemon: Daemon) -> None:
+def test_a_line_of_30_mb_is_answered(daemon):
     job = b"condor#vm#uppercase#1795261016#%d.%d 2 -n two\\ words 2 /home/alice/a/%d/%s in /b/c t "
     jobs = b"".join(job % (i // 100, i % 100, i, b"x" * 1500) for i in range(20_000))
     line = b"BOINC_SUBMIT 2 b app 20000 " + jobs + b"NULL NULL NULL NULL NULL NULL"
@@ -190,7 +181,7 @@ def test_a_line_of_30_mb_is_answered(daemon: Daemon) -> None:
     assert daemon.await_results(1) == [b"2 NULL"]
 
 
-def test_a_line_that_is_too_long_is_one_e() -> None:
+def test_a_line_that_is_too_long_is_one_e():
     with Daemon([*STAND_IN, "line_bytes=100000"]) as daemon:
         daemon.line()
         # The limit is known once the settings are loaded; a result proves that they are.
@@ -201,13 +192,13 @@ def test_a_line_that_is_too_long_is_one_e() -> None:
         assert daemon.await_results(1) == [b"3 NULL"]
 
 
-def test_five_hundred_pings_at_once_are_all_answered(lasting: Daemon) -> None:
+def test_five_hundred_pings_at_once_are_all_answered(lasting):
     lasting.send(b"".join(b"BOINC_PING %d\n" % i for i in range(2, 502)))
     assert [lasting.line() for _ in range(500)] == [b"S"] * 500
     assert len(lasting.await_results(500)) == 500
 
 
-def test_no_descriptor_is_left_open_by_requests(lasting: Daemon) -> None:
+def test_no_descriptor_is_left_open_by_requests(lasting):
     process = psutil.Process(lasting.process.pid)
     lasting.ask(b"BOINC_PING 2")
     lasting.await_results(1)
@@ -218,14 +209,14 @@ def test_no_descriptor_is_left_open_by_requests(lasting: Daemon) -> None:
     assert process.num_fds() == before
 
 
-def test_waiting_takes_no_time_of_the_processor(lasting: Daemon) -> None:
+def test_waiting_takes_no_time_of_the_processor(lasting):
     lasting.ask(b"BOINC_PING 2")
     lasting.await_results(1)
     process = psutil.Process(lasting.process.pid)
     wait_for(lambda: process.cpu_percent(0.3) < 5, "the daemon is idle")
 
 
-def test_nothing_heavy_is_imported_before_the_banner() -> None:
+def test_nothing_heavy_is_imported_before_the_banner():
     code = (
         "import sys, os\n"
         "from boinc_gahp.daemon import main\n"
@@ -274,9 +265,7 @@ def test_nothing_heavy_is_imported_before_the_banner() -> None:
         ("| true", 0, b""),
     ],
 )
-def test_descriptors_that_are_of_no_use_end_it_at_once(
-    redirection: str, status: int, error: bytes
-) -> None:
+def test_descriptors_that_are_of_no_use_end_it_at_once(redirection, status, error):
     command = " ".join(STAND_IN)
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", f"{command} {redirection}"],

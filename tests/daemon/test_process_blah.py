@@ -1,12 +1,9 @@
 """The daemon's process as HTCondor 10 and later uses it; over a stand-in for the service."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import signal
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,10 +14,6 @@ from tests.daemon.process import STAND_IN, Daemon
 from tests.gahp.conversations import BATCH, START
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
 pytestmark = pytest.mark.processes
 
 CLEAN = (0, b"", b"")
@@ -29,43 +22,41 @@ CLEAN = (0, b"", b"")
 class Noted(Daemon):
     """A daemon whose service notes what it was given and told."""
 
-    def __init__(self, notes: Path) -> None:
+    def __init__(self, notes):
         super().__init__([*STAND_IN, f"notes={notes}"])
         self._notes = notes
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self):
         """What was noted, line by line."""
         return self._notes.read_text().splitlines() if self._notes.exists() else []
 
 
 @pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Noted]:
+def daemon(tmp_path):
     with Noted(tmp_path / "notes") as daemon:
         yield daemon
 
 
 @contextmanager
-def conversing(daemon: Noted) -> Iterator[BatchGridmanager]:
+def conversing(daemon):
     gridmanager = BatchGridmanager(daemon)
     gridmanager.ping()
     yield gridmanager
 
 
-def whole(line: bytes) -> list[bytes]:
+def whole(line):
     return [line]
 
 
-def as_htcondor_writes(line: bytes) -> list[bytes]:
+def as_htcondor_writes(line):
     """Cut a line as it was seen to arrive: command, id, the rest, its end."""
     *begin, end = line.partition(b" ")
     return [*begin, *end.partition(b" "), b""]
 
 
 @pytest.mark.parametrize("cut", [whole, as_htcondor_writes])
-def test_a_conversation_is_byte_for_byte_that_of_a_gridmanager(
-    daemon: Noted, cut: Callable[[bytes], list[bytes]]
-) -> None:
+def test_a_conversation_is_byte_for_byte_that_of_a_gridmanager(daemon, cut):
     assert daemon.line() + b"\n" == BANNER
     for line in (START.split("\n", 2)[2] + BATCH).encode().splitlines():
         if line.startswith(b"-> "):
@@ -77,7 +68,7 @@ def test_a_conversation_is_byte_for_byte_that_of_a_gridmanager(
     assert daemon.end() == CLEAN
 
 
-def test_fifty_requests_are_under_way_at_a_time(daemon: Noted) -> None:
+def test_fifty_requests_are_under_way_at_a_time(daemon):
     with conversing(daemon) as gridmanager:
         jobs = gridmanager.submit_all(job_ad("/d", JobDirectory=f"j{i}") for i in range(300))
         assert len(set(jobs)) == 300
@@ -95,7 +86,7 @@ def test_fifty_requests_are_under_way_at_a_time(daemon: Noted) -> None:
     ],
     ids=["5 MB", "no UTF-8", "line end", "UTF-8"],
 )
-def test_an_ad_arrives_whatever_is_in_it(daemon: Noted, ad: bytes) -> None:
+def test_an_ad_arrives_whatever_is_in_it(daemon, ad):
     daemon.line()
     assert daemon.ask(words.join(["BLAH_JOB_SUBMIT", "2", words.decode(ad)])) == b"S"
     assert daemon.await_results(1) == [b"2 0 NULL boinc/0a1b2c3d.1"]
@@ -103,7 +94,7 @@ def test_an_ad_arrives_whatever_is_in_it(daemon: Noted, ad: bytes) -> None:
     assert noted == f"submit {len(words.decode(ad))} {hashlib.sha256(ad).hexdigest()}"
 
 
-def test_what_was_read_is_reported_and_what_was_not_is_not(daemon: Noted) -> None:
+def test_what_was_read_is_reported_and_what_was_not_is_not(daemon):
     with conversing(daemon) as gridmanager:
         assert gridmanager.status("held").word == 5
         assert gridmanager.status("held")["HoldReasonCode"] == 2304
@@ -119,7 +110,7 @@ def test_what_was_read_is_reported_and_what_was_not_is_not(daemon: Noted) -> Non
 
 
 @pytest.mark.parametrize("end", ["sigterm", "end of input"])
-def test_what_was_told_last_is_noted_before_the_end(daemon: Noted, end: str) -> None:
+def test_what_was_told_last_is_noted_before_the_end(daemon, end):
     with conversing(daemon) as gridmanager:
         assert gridmanager.status("completed").word == 4
         if end == "sigterm":
@@ -130,13 +121,13 @@ def test_what_was_told_last_is_noted_before_the_end(daemon: Noted, end: str) -> 
     assert daemon.notes == ["told completed 4", "closed"]
 
 
-def test_it_ends_in_time_though_a_service_hangs(tmp_path: Path) -> None:
+def test_it_ends_in_time_though_a_service_hangs(tmp_path):
     with Noted(tmp_path / "hang") as daemon, conversing(daemon):
         daemon.end_input()
         assert daemon.end() == CLEAN
 
 
-def test_a_daemon_without_jobs_of_htcondor_makes_no_service(daemon: Noted) -> None:
+def test_a_daemon_without_jobs_of_htcondor_makes_no_service(daemon):
     daemon.line()
     daemon.ask(b"BOINC_PING 2")
     daemon.await_results(1)
@@ -145,7 +136,7 @@ def test_a_daemon_without_jobs_of_htcondor_makes_no_service(daemon: Noted) -> No
     assert daemon.notes == []
 
 
-def test_sigterm_while_nobody_reads_tells_nothing(daemon: Noted) -> None:
+def test_sigterm_while_nobody_reads_tells_nothing(daemon):
     with conversing(daemon) as gridmanager:
         gridmanager.begin("BLAH_JOB_STATUS", "big")
         assert daemon.line() == b"GAHP:R"

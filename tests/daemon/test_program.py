@@ -1,22 +1,15 @@
 """A program that is replaced or removed while its daemon runs."""
 
-from __future__ import annotations
-
 import stat
 import sys
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.daemon import _housekeeping
 from tests.daemon.process import Daemon
 from tests.helpers import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 #: As pip writes it.
 SCRIPT = f"""\
@@ -27,7 +20,7 @@ sys.exit(main())
 """
 
 
-def install(path: Path) -> Path:
+def install(path):
     """Put the program there; where there is one, another file takes its place."""
     new = path.with_name("new")
     new.write_text(SCRIPT)
@@ -36,13 +29,13 @@ def install(path: Path) -> Path:
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def path(tmp_path, monkeypatch):
     monkeypatch.setattr(_housekeeping, "INTERVAL", 0.01)
     return install(tmp_path / "boinc_gahp")
 
 
 @contextmanager
-def watched(path: Path) -> Iterator[threading.Event]:
+def watched(path):
     """Yield what is set when the process would be ended."""
     closing, ended = threading.Event(), threading.Event()
     watching = _housekeeping.Program(str(path))
@@ -55,16 +48,14 @@ def watched(path: Path) -> Iterator[threading.Event]:
         thread.join()
 
 
-def test_one_that_was_replaced_ends_the_process(
-    path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_that_was_replaced_ends_the_process(path, caplog):
     with watched(path) as ended:
         install(path)
         assert ended.wait(60)
     assert f"The program {path} was replaced by another" in caplog.text
 
 
-def test_so_does_a_link_that_leads_to_another_version(path: Path) -> None:
+def test_so_does_a_link_that_leads_to_another_version(path):
     other, link = install(path.with_name("other")), path.with_name("link")
     link.symlink_to(path)
     with watched(link) as ended:
@@ -73,14 +64,12 @@ def test_so_does_a_link_that_leads_to_another_version(path: Path) -> None:
         assert ended.wait(60)
 
 
-def test_one_that_is_gone_for_a_moment_does_not_end_it_but_for_good_does(
-    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_that_is_gone_for_a_moment_does_not_end_it_but_for_good_does(path, monkeypatch, caplog):
     away = path.with_name("away")
-    looks: list[str] = []
+    looks = []
     identity = _housekeeping._identity
 
-    def noted(name: str) -> _housekeeping.Identity | None:
+    def noted(name):
         looks.append("gone" if (found := identity(name)) is None else "there")
         return found
 
@@ -97,15 +86,13 @@ def test_one_that_is_gone_for_a_moment_does_not_end_it_but_for_good_does(
     assert f"The program {path} was removed" in caplog.text
 
 
-def test_nothing_is_looked_at_where_it_is_not_known_what_was_run(path: Path) -> None:
+def test_nothing_is_looked_at_where_it_is_not_known_what_was_run(path):
     for unknown in ("", "x" * 5000):
         _housekeeping.Program(unknown).watch(threading.Event(), lambda: None)
 
 
 @pytest.mark.long
-def test_a_daemon_that_was_upgraded_under_its_feet_ends_as_on_sigterm(
-    path: Path, tmp_path: Path
-) -> None:
+def test_a_daemon_that_was_upgraded_under_its_feet_ends_as_on_sigterm(path, tmp_path):
     environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     with Daemon([str(path)], environ=environ, cwd=tmp_path) as daemon:
         daemon.line()

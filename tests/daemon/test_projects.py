@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -14,11 +11,6 @@ from boinc_gahp.secret import Authenticator
 from tests.daemon.stand_in import StandIn
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from boinc_gahp.fetch.context import FetchContext
-
 KEY = Authenticator("key-of-alice")
 OTHER_KEY = Authenticator("key-of-bob")
 MINE = ProjectSettings(ProjectUrl("https://a.example/x"), KEY, ca_bundle="/mine.pem")
@@ -29,26 +21,26 @@ SETTINGS = Settings(project=MINE, projects={"other": OTHER})
 class Opener:
     """Opens stand-ins; ``problems`` are raised first."""
 
-    def __init__(self) -> None:
-        self.opened: list[ProjectSettings] = []
-        self.contexts: list[StandIn] = []
-        self.problems: list[Exception] = []
+    def __init__(self):
+        self.opened = []
+        self.contexts = []
+        self.problems = []
 
-    def open(self, _settings: Settings, project: ProjectSettings) -> FetchContext:
+    def open(self, _settings, project):
         if self.problems:
             raise self.problems.pop(0)
         self.opened.append(project)
         self.contexts.append(StandIn())
-        return cast("FetchContext", self.contexts[-1])
+        return self.contexts[-1]
 
 
 @pytest.fixture
-def opener() -> Opener:
+def opener():
     return Opener()
 
 
 @pytest.fixture
-def projects(opener: Opener) -> Iterator[Projects]:
+def projects(opener):
     projects = Projects(lambda: SETTINGS, opener.open)
     yield projects
     projects.close()
@@ -68,16 +60,14 @@ def projects(opener: Opener) -> Iterator[Projects]:
         ("https://c.example/", None, None),
     ],
 )
-def test_a_selected_project_keeps_its_settings(
-    projects: Projects, opener: Opener, url: str, proxy: str | None, ca_bundle: str | None
-) -> None:
+def test_a_selected_project_keeps_its_settings(projects, opener, url, proxy, ca_bundle):
     projects.context(Selection.of(url, OTHER_KEY))
     (opened,) = opener.opened
     assert opened.url == url.lower().rstrip("/") + "/"
     assert (opened.authenticator, opened.proxy, opened.ca_bundle) == (OTHER_KEY, proxy, ca_bundle)
 
 
-def test_one_context_serves_a_project_and_account(projects: Projects, opener: Opener) -> None:
+def test_one_context_serves_a_project_and_account(projects, opener):
     with ThreadPoolExecutor(8) as threads:
         contexts = set(threads.map(lambda _: projects.context(None), range(32)))
     assert len(contexts) == len(opener.opened) == 1
@@ -86,19 +76,17 @@ def test_one_context_serves_a_project_and_account(projects: Projects, opener: Op
     assert projects.context(Selection.of("https://a.example/", KEY)) not in contexts
 
 
-def test_a_context_that_could_not_be_opened_is_tried_again(
-    projects: Projects, opener: Opener
-) -> None:
+def test_a_context_that_could_not_be_opened_is_tried_again(projects, opener):
     opener.problems = [LedgerError("the ledger cannot be on NFS: set [state] dir")]
     with pytest.raises(LedgerError, match="NFS"):
         projects.context(None)
     assert projects.context(None) is projects.context(None)
 
 
-def test_settings_are_loaded_once_and_given_to_the_log_first() -> None:
-    loaded: list[str] = []
+def test_settings_are_loaded_once_and_given_to_the_log_first():
+    loaded = []
 
-    def load() -> Settings:
+    def load():
         loaded.append("loaded")
         return SETTINGS
 
@@ -110,21 +98,19 @@ def test_settings_are_loaded_once_and_given_to_the_log_first() -> None:
     assert projects.limits is SETTINGS.limits
 
 
-def test_trouble_while_settling_does_not_end_it(
-    opener: Opener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_trouble_while_settling_does_not_end_it(opener, monkeypatch, caplog):
     monkeypatch.setattr("boinc_gahp.daemon._projects.FIRST_RECONCILE", 0.01)
     monkeypatch.setattr("boinc_gahp.daemon._projects.RECONCILE_INTERVAL", 0.01)
     problems = [LedgerError("locked"), ZeroDivisionError("a bug")]
     context = StandIn()
     reconcile = context.reconcile
 
-    def trouble() -> None:
+    def trouble():
         if problems:
             raise problems.pop(0)
         reconcile()
 
-    context.reconcile = trouble  # type: ignore[method-assign]
+    context.reconcile = trouble
     projects = Projects(lambda: SETTINGS, context.open)
     projects.context(None)
     assert context.reconciled.wait(60)
@@ -133,10 +119,10 @@ def test_trouble_while_settling_does_not_end_it(
     assert "a bug" in caplog.text
 
 
-def test_preparing_neither_waits_nor_fails(caplog: pytest.LogCaptureFixture) -> None:
+def test_preparing_neither_waits_nor_fails(caplog):
     hold, tried = threading.Event(), threading.Event()
 
-    def load() -> Settings:
+    def load():
         hold.wait(60)
         tried.set()
         raise ConfigError("no such setting")

@@ -1,11 +1,8 @@
 """The numbers of BOINC_SUBMIT are what the project keeps of its jobs; and the daemon's memory."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,10 +12,6 @@ from tests.daemon.gridmanager import submission
 from tests.daemon.test_pipes import Home
 from tests.inside import workunit_names
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 pytestmark = pytest.mark.processes
 
 #: In the order of the request; the sixth is the app's version.
@@ -26,12 +19,12 @@ ASKED = ["2e12", "3e15", "4e8", "5e9", "4242.5", "NULL"]
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[LocalProject]:
+def project(tmp_path):
     with LocalProject(tmp_path / "project", hosts=0, php=STOCK) as project:
         yield project
 
 
-def kept(project: LocalProject) -> list[tuple[float, ...]]:
+def kept(project):
     rows = project.core.db.connection().execute(
         "SELECT DISTINCT rsc_fpops_est, rsc_fpops_bound, rsc_memory_bound, rsc_disk_bound, "
         "delay_bound FROM workunit"
@@ -39,17 +32,13 @@ def kept(project: LocalProject) -> list[tuple[float, ...]]:
     return [tuple(row) for row in rows]
 
 
-def test_the_numbers_arrive_or_the_batch_is_refused_with_its_size(
-    tmp_path: Path, project: LocalProject
-) -> None:
+def test_the_numbers_arrive_or_the_batch_is_refused_with_its_size(tmp_path, project):
     home = Home(tmp_path)
     home.set_up(project, "max_post_bytes = 10_000\n")
     path = home.write("in", "text")
 
-    def request(batch: str, count: int) -> list[str]:
-        jobs: dict[str, tuple[list[str], list[str]]] = {
-            f"{batch}#{n}": ([], [path, "in"]) for n in range(count)
-        }
+    def request(batch, count):
+        jobs = {f"{batch}#{n}": ([], [path, "in"]) for n in range(count)}
         return [*submission(batch, "uppercase", jobs)[:-6], *ASKED]
 
     with home.gridmanager() as gridmanager:
@@ -69,7 +58,7 @@ def test_the_numbers_arrive_or_the_batch_is_refused_with_its_size(
     assert workunit_names(project, "large") == []
 
 
-def test_the_parsers_of_past_replies_do_not_pile_up() -> None:
+def test_the_parsers_of_past_replies_do_not_pile_up():
     program = """
 import gc
 from boinc_gahp.daemon.main import prepare_process

@@ -4,15 +4,11 @@ import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from bs4 import BeautifulSoup
 
 from tests.documents.volunteers import container_project, settings  # noqa: F401  (fixtures)
-
-if TYPE_CHECKING:
-    from bs4 import Tag
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -25,10 +21,10 @@ class Built:
     run: subprocess.CompletedProcess[str]
 
     @property
-    def pages(self) -> list[Path]:
+    def pages(self):
         return sorted((self.directory / "html").rglob("*.html"))
 
-    def page(self, name: str) -> Tag:
+    def page(self, name):
         """Return the text of a page, without what is around it."""
         path = self.directory / "html" / f"{name}.html"
         article = BeautifulSoup(path.read_text("utf-8"), "html.parser").find("article")
@@ -37,12 +33,12 @@ class Built:
             block.append("\n")
         return article
 
-    def manual(self, name: str) -> Path:
+    def manual(self, name):
         return self.directory / "man" / name
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(tmp_path_factory):
     """The documentation, built once."""
     directory = tmp_path_factory.mktemp("build")
     run = subprocess.run(
@@ -56,7 +52,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return Built(directory, run)
 
 
-def shown(path: Path, width: int) -> str:
+def shown(path, width):
     """Return what ``man`` shows of a page on a terminal of this width."""
     run = subprocess.run(
         ["man", "--warnings", "-l", path],

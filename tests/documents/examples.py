@@ -60,12 +60,12 @@ class Example:
     text: str
 
     @property
-    def where(self) -> str:
+    def where(self):
         """The place, as editors understand it."""
         return f"{self.page}:{self.number}"
 
     @property
-    def is_shell(self) -> bool:
+    def is_shell(self):
         """Whether a reader would type it into a shell."""
         return self.language in SHELL or (
             self.language in {"", "none"}
@@ -73,9 +73,9 @@ class Example:
         )
 
     @property
-    def commands(self) -> list[Command]:
+    def commands(self):
         """The command lines, in order."""
-        found: list[Command] = []
+        found = []
         lines = self.text.splitlines()
         if not lines[0].startswith("$ "):
             return [Command(f"(\n{self.text}\n)", None)]  # a script
@@ -96,18 +96,18 @@ class Example:
         return found
 
 
-def pages() -> list[str]:
+def pages():
     """Return the pages whose examples are looked at."""
     found = [ROOT / "README.rst", ROOT / "CONTRIBUTING.rst"]
     found += sorted((ROOT / "docs").rglob("*.rst"))
     return [path.relative_to(ROOT).as_posix() for path in found]
 
 
-def examples(page: str) -> list[Example]:
+def examples(page):
     """Return a page's blocks with markers, those hidden in comments too, and all shell blocks."""
-    found: list[Example] = []
+    found = []
     lines = (ROOT / page).read_text("utf-8").splitlines()
-    marker: str | None = None
+    marker = None
     number = 0
     while number < len(lines):
         line = lines[number]
@@ -131,7 +131,7 @@ def examples(page: str) -> list[Example]:
     return found
 
 
-def _indented(lines: list[str], number: int, head: str) -> tuple[int, str]:
+def _indented(lines, number, head):
     """Return where the block below a line begins, and its text."""
     indent = len(head) - len(head.lstrip())
     while number < len(lines) and (
@@ -146,7 +146,7 @@ def _indented(lines: list[str], number: int, head: str) -> tuple[int, str]:
     return number, textwrap.dedent("\n".join(block)).strip("\n")
 
 
-def is_shown(shows: str, output: str) -> bool:
+def is_shown(shows, output):
     """Tell whether ``output`` is what a page shows."""
     pattern = ""
     for line in shows.splitlines():
@@ -159,5 +159,5 @@ def is_shown(shows: str, output: str) -> bool:
     return re.fullmatch(pattern, text) is not None
 
 
-def _spaced(line: str) -> str:
+def _spaced(line):
     return " ".join(line.split())

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
@@ -10,15 +7,12 @@ from boinc_gahp_docs import picture, rooms
 from tests import test_arrows
 from tests.documents.conftest import ROOT
 
-if TYPE_CHECKING:
-    from tests.documents.conftest import Built
-
 pytestmark = pytest.mark.timeout(600)
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_the_arrows_are_those_that_the_test_of_imports_sees() -> None:
+def test_the_arrows_are_those_that_the_test_of_imports_sees():
     seen = {
         (test_arrows.room_of(path), other)
         for path in test_arrows.SOURCES
@@ -29,7 +23,7 @@ def test_the_arrows_are_those_that_the_test_of_imports_sees() -> None:
     assert set(rooms.arrows()) == expected
 
 
-def test_the_picture_shows_every_room_and_each_direct_arrow_with_its_number() -> None:
+def test_the_picture_shows_every_room_and_each_direct_arrow_with_its_number():
     root = ElementTree.fromstring(picture.draw(standalone=True))
     texts = [text.text or "" for text in root.iter(f"{SVG}text")]
     floor = " ".join(texts[-2:])
@@ -44,7 +38,7 @@ def test_the_picture_shows_every_room_and_each_direct_arrow_with_its_number() ->
     assert [int(text) for text in texts if text.isdigit()] == drawn
 
 
-def test_boxes_stand_beside_each_other() -> None:
+def test_boxes_stand_beside_each_other():
     boxes = list(picture.BOXES.items())
     for index, (name, one) in enumerate(boxes):
         assert 0 <= one.left < one.right <= picture.WIDTH, name
@@ -55,7 +49,7 @@ def test_boxes_stand_beside_each_other() -> None:
 
 
 @pytest.mark.parametrize("pair", picture.WAYS, ids="-".join)
-def test_an_arrow_meets_no_box_on_its_way(pair: tuple[str, str]) -> None:
+def test_an_arrow_meets_no_box_on_its_way(pair):
     x = picture.WAYS[pair]
     start, end = (picture.BOXES[room] for room in pair)
     assert end.left < x < end.right
@@ -65,18 +59,18 @@ def test_an_arrow_meets_no_box_on_its_way(pair: tuple[str, str]) -> None:
             assert not box.left - 5 < x < box.right + 5, name
 
 
-def test_an_arrow_without_a_place_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_arrow_without_a_place_is_noticed(monkeypatch):
     monkeypatch.delitem(picture.WAYS, ("submit", "rpc"))
     with pytest.raises(LookupError, match="submit"):
         picture.draw(standalone=True)
 
 
-def test_the_committed_picture_is_up_to_date() -> None:
+def test_the_committed_picture_is_up_to_date():
     committed = (ROOT / "docs" / "images" / "rooms.svg").read_text("utf-8")
     assert committed == picture.draw(standalone=True), "scripts/docs picture draws it anew"
 
 
-def test_the_picture_is_part_of_the_page_in_the_colours_of_the_page(built: Built) -> None:
+def test_the_picture_is_part_of_the_page_in_the_colours_of_the_page(built):
     page = built.page("architecture")
     svg = page.find("svg", class_="rooms")
     assert svg is not None
@@ -85,5 +79,5 @@ def test_the_picture_is_part_of_the_page_in_the_colours_of_the_page(built: Built
     assert re.search(r"\bhtcondor\b.*\bfetch\b", page.get_text(), re.DOTALL)
 
 
-def test_the_committed_picture_knows_light_and_dark() -> None:
+def test_the_committed_picture_knows_light_and_dark():
     assert "prefers-color-scheme: dark" in picture.draw(standalone=True)

@@ -1,7 +1,5 @@
 """The examples that run programs and functions of people do what they say, in real containers."""
 
-from __future__ import annotations
-
 import csv
 import math
 import os
@@ -9,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,15 +14,12 @@ from tests.containers_engine import IMAGE
 from tests.documents.volunteers import CONTAINERS
 from tests.python_image import python_image
 
-if TYPE_CHECKING:
-    from tests.containers_engine import Engine
-
 pytestmark = CONTAINERS
 
 EXAMPLES = Path(__file__).parents[2] / "scripts" / "examples"
 
 
-def run(script: str, settings: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(script, settings, *arguments):
     """Run an example in the directory of the settings."""
     return subprocess.run(
         [sys.executable, EXAMPLES / script, *arguments],
@@ -38,7 +32,7 @@ def run(script: str, settings: Path, *arguments: str) -> subprocess.CompletedPro
     )
 
 
-def test_the_scan_of_a_compiled_program_makes_a_table(settings: Path) -> None:
+def test_the_scan_of_a_compiled_program_makes_a_table(settings):
     compiler = shutil.which("cc")
     if compiler is None:
         if os.environ.get("CI") == "true":
@@ -60,9 +54,7 @@ def test_the_scan_of_a_compiled_program_makes_a_table(settings: Path) -> None:
     assert math.isclose(periods[0], 2 * math.pi * math.sqrt(1 / 9.80665) * 1.0019, rel_tol=1e-4)
 
 
-def test_the_function_on_a_grid_makes_a_plot_with_order_and_chaos(
-    settings: Path, engine: Engine
-) -> None:
+def test_the_function_on_a_grid_makes_a_plot_with_order_and_chaos(settings, engine):
     pytest.importorskip("cloudpickle")
     pytest.importorskip("matplotlib")
     result = run("function_grid.py", settings, python_image(engine))

@@ -1,7 +1,5 @@
 """Snakemake runs workflows on volunteers' computers: the example, and what may happen to others."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -30,7 +28,7 @@ SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 HEAD = f'container: "docker://{IMAGE}"\n'
 
 
-def started(settings: Path, directory: Path, *more: str) -> subprocess.Popen[str]:
+def started(settings, directory, *more):
     """Start Snakemake in a directory. An editable installation does not show it the plugin."""
     command = [str(SNAKEMAKE), "--executor", "boinc", "--jobs", "50", *more]
     return subprocess.Popen(
@@ -48,7 +46,7 @@ def started(settings: Path, directory: Path, *more: str) -> subprocess.Popen[str
     )
 
 
-def run(settings: Path, directory: Path, *more: str) -> tuple[int, str]:
+def run(settings, directory, *more):
     """Run Snakemake; return its exit status, and what it printed."""
     process = started(settings, directory, *more)
     try:
@@ -59,7 +57,7 @@ def run(settings: Path, directory: Path, *more: str) -> tuple[int, str]:
     return process.returncode, printed
 
 
-def made(tmp_path: Path, snakefile: str) -> Path:
+def made(tmp_path, snakefile):
     """Return a new directory with a workflow."""
     directory = tmp_path / "workflow"
     directory.mkdir()
@@ -67,19 +65,19 @@ def made(tmp_path: Path, snakefile: str) -> Path:
     return directory
 
 
-def batches(settings: Path) -> dict[str, tuple[BatchState, int]]:
+def batches(settings):
     """Return the states and numbers of jobs of the user's batches that are not retired."""
     with Project.from_settings(config=settings) as people:
         found = [people.batch(each.id) for each in people.rpc.query_batches()]
     return {each.name.rpartition("-")[0]: (each.state, each.njobs) for each in found}
 
 
-def submitted(printed: str) -> list[tuple[str, str]]:
+def submitted(printed):
     """Return the batches that Snakemake has submitted, and their numbers of jobs, in order."""
     return re.findall(r"^Batch (snakemake-\w+)-\w+ has (\d+) jobs", printed, re.MULTILINE)
 
 
-def test_the_example_runs_and_its_batches_are_retired(settings: Path, tmp_path: Path) -> None:
+def test_the_example_runs_and_its_batches_are_retired(settings, tmp_path):
     directory = tmp_path / "workflow"
     shutil.copytree(EXAMPLE, directory)
     status, printed = run(settings, directory, "--config", f"image={IMAGE}")
@@ -94,9 +92,7 @@ def test_the_example_runs_and_its_batches_are_retired(settings: Path, tmp_path: 
     assert "Nothing to be done" in printed
 
 
-def test_directories_groups_and_hard_characters_go_both_ways(
-    settings: Path, tmp_path: Path
-) -> None:
+def test_directories_groups_and_hard_characters_go_both_ways(settings, tmp_path):
     directory = made(
         tmp_path,
         """
@@ -132,7 +128,7 @@ rule second:
     assert batches(settings) == {}
 
 
-def test_a_job_that_fails_is_told_with_its_stderr_and_log(settings: Path, tmp_path: Path) -> None:
+def test_a_job_that_fails_is_told_with_its_stderr_and_log(settings, tmp_path):
     directory = made(
         tmp_path,
         """
@@ -158,9 +154,7 @@ rule none:
     assert states["snakemake-bad"] == states["snakemake-none"] == (BatchState.COMPLETE, 1)
 
 
-def test_what_cannot_run_there_is_refused_before_a_job_is_sent(
-    settings: Path, tmp_path: Path
-) -> None:
+def test_what_cannot_run_there_is_refused_before_a_job_is_sent(settings, tmp_path):
     directory = made(
         tmp_path,
         """
@@ -185,9 +179,7 @@ rule other:
     assert batches(settings) == {}
 
 
-def test_a_killed_workflow_picks_its_jobs_up_and_sends_none_twice(
-    settings: Path, tmp_path: Path
-) -> None:
+def test_a_killed_workflow_picks_its_jobs_up_and_sends_none_twice(settings, tmp_path):
     directory = made(
         tmp_path,
         """
@@ -214,7 +206,7 @@ rule slow:
     assert batches(settings) == {}
 
 
-def test_an_interrupted_workflow_aborts_its_jobs(settings: Path, tmp_path: Path) -> None:
+def test_an_interrupted_workflow_aborts_its_jobs(settings, tmp_path):
     directory = made(
         tmp_path,
         """

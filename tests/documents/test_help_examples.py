@@ -4,18 +4,11 @@ They run in one shell, in a home with a local project, in an order in which each
 needs. Of those that are not run it is said who answers for them.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.cli import commands
 from tests.documents.examples import Command
 from tests.documents.test_shell_examples import LIMIT, Sandbox
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: By their beginnings.
 NOT_RUN = {
@@ -36,7 +29,7 @@ NOT_RUN = {
 }
 
 #: The commands in an order in which each finds what it needs, with what the examples do not make.
-STEPS: dict[str, list[str]] = {
+STEPS = {
     "local-project init": [],
     "local-project run": [],
     "check": [
@@ -88,11 +81,11 @@ STEPS: dict[str, list[str]] = {
 }
 
 
-def steps() -> list[Command]:
+def steps():
     """Return what is run: each example once, after what it needs."""
     shown = {" ".join(path): parser.examples for path, parser in commands.all_parsers().items()}
     assert shown.keys() == STEPS.keys()
-    lines: dict[str, None] = {}
+    lines = {}
     for command, before in STEPS.items():
         lines |= dict.fromkeys(before)
         for example in shown[command]:
@@ -104,7 +97,7 @@ def steps() -> list[Command]:
 
 
 @pytest.mark.timeout(LIMIT)
-def test_the_examples_of_help_do_work(tmp_path: Path) -> None:
+def test_the_examples_of_help_do_work(tmp_path):
     todo = steps()
     sandbox = Sandbox(tmp_path)
     sandbox.run(todo)
@@ -113,7 +106,7 @@ def test_the_examples_of_help_do_work(tmp_path: Path) -> None:
         assert status == 0, f"$ {command.line}\n{output}\n(status {status})"
 
 
-def test_every_example_that_is_not_run_is_shown() -> None:
+def test_every_example_that_is_not_run_is_shown():
     shown = [line for parser in commands.all_parsers().values() for line in parser.examples]
     for beginning in NOT_RUN:
         assert any(line.startswith(beginning) for line in shown), beginning

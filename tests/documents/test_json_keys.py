@@ -1,14 +1,11 @@
 """The keys that docs/reference/json.rst lists are those that are printed, no more, no less."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,9 +13,6 @@ from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.rows import NewJob
 from boinc_gahp.localproject.project import LocalProject
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGE = (Path(__file__).parent.parent.parent / "docs/reference/json.rst").read_text("utf-8")
 
@@ -29,7 +23,7 @@ _HEADING = re.compile(r"^((?:batch|ledger) [^\n]*|apps|check)\n-+\n", re.MULTILI
 _KEY = re.compile(r"^   ``([\w\[\].]+)`` \|", re.MULTILINE)
 
 
-def documented() -> dict[str, set[str]]:
+def documented():
     """Return the keys on the page, by what stands above them."""
     _, *parts = _HEADING.split(PAGE)
     return {
@@ -39,9 +33,9 @@ def documented() -> dict[str, set[str]]:
     }
 
 
-def keys(document: Any, above: str = "") -> set[str]:
+def keys(document, above=""):
     """Return a document's keys, as the page writes them."""
-    found: set[str] = set()
+    found = set()
     if isinstance(document, dict):
         for key, value in document.items():
             path = f"{above}.{key}" if above else key
@@ -56,11 +50,11 @@ def keys(document: Any, above: str = "") -> set[str]:
 class Desk:
     """A directory with a project's settings, where a program works."""
 
-    def __init__(self, directory: Path, config: Path) -> None:
+    def __init__(self, directory, config):
         self.directory = directory
         self._environ = {**os.environ, "BOINC_GAHP_CONFIG": str(config), "HOME": str(directory)}
 
-    def prints(self, *arguments: str, status: int = 0, command: str = "batch") -> str:
+    def prints(self, *arguments, status=0, command="batch"):
         """Run an action; return what it printed."""
         ended = subprocess.run(
             [Path(sys.executable).parent / "boinc_gahp", command, *arguments],
@@ -74,17 +68,17 @@ class Desk:
         assert ended.returncode == status, ended.stderr
         return ended.stdout
 
-    def json(self, *arguments: str, status: int = 0, command: str = "batch") -> Any:
+    def json(self, *arguments, status=0, command="batch"):
         """Run an action with ``--json``; return the document."""
         return json.loads(self.prints(*arguments, "--json", status=status, command=command))
 
 
-def _rows(path: Path, *rows: dict[str, Any]) -> None:
+def _rows(path, *rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def said(tmp_path_factory):
     """What each action prints, with no list empty."""
     directory = tmp_path_factory.mktemp("json")
     with LocalProject(directory / "project", hosts=2):
@@ -131,12 +125,10 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         yield said
 
 
-def test_every_action_has_its_keys_on_the_page(said: dict[str, Any]) -> None:
+def test_every_action_has_its_keys_on_the_page(said):
     assert documented().keys() == said.keys()
 
 
 @pytest.mark.parametrize("action", sorted(documented()))
-def test_what_an_action_prints_has_the_keys_that_the_page_lists(
-    said: dict[str, Any], action: str
-) -> None:
+def test_what_an_action_prints_has_the_keys_that_the_page_lists(said, action):
     assert keys(said[action]) == documented()[action]

@@ -1,37 +1,31 @@
-from __future__ import annotations
-
 import itertools
 import re
 import subprocess
 import unicodedata
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp_docs import commands, environment, settings
 from tests.documents.conftest import shown
 
-if TYPE_CHECKING:
-    from tests.documents.conftest import Built
-
 pytestmark = pytest.mark.timeout(600)
 
 PAGES = ("boinc_gahp.1", "boinc_gahp.toml.5")
 
 
-def sections(text: str) -> dict[str, str]:
+def sections(text):
     """Return what a page has under each heading of the second level."""
     parts = re.split(r"^   (\S.*)$", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def words(text: str) -> str:
+def words(text):
     """Return the text on one line."""
     return " ".join(text.split())
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_groff_has_nothing_to_warn_of(built: Built, name: str) -> None:
+def test_groff_has_nothing_to_warn_of(built, name):
     run = subprocess.run(
         ["groff", "-k", "-ww", "-man", "-Tutf8", built.manual(name)],
         check=False,
@@ -44,7 +38,7 @@ def test_groff_has_nothing_to_warn_of(built: Built, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_man_shows_it_on_80_columns(built: Built, name: str) -> None:
+def test_man_shows_it_on_80_columns(built, name):
     lines = shown(built.manual(name), 80).splitlines()
     assert len(lines) > 100
     # Examples are as they are typed.
@@ -57,7 +51,7 @@ def test_man_shows_it_on_80_columns(built: Built, name: str) -> None:
     assert [line for line in lines if any(unicodedata.category(c) == "Cc" for c in line)] == []
 
 
-def test_boinc_gahp_1_has_the_headings_that_manual_pages_have(built: Built) -> None:
+def test_boinc_gahp_1_has_the_headings_that_manual_pages_have(built):
     text = shown(built.manual("boinc_gahp.1"), 80)
     assert re.findall(r"^[A-Z][A-Z ]+$", text, re.MULTILINE) == [
         "NAME",
@@ -73,9 +67,7 @@ def test_boinc_gahp_1_has_the_headings_that_manual_pages_have(built: Built) -> N
     ]
 
 
-def test_boinc_gahp_1_has_every_command_with_its_options_examples_and_statuses(
-    built: Built,
-) -> None:
+def test_boinc_gahp_1_has_every_command_with_its_options_examples_and_statuses(built):
     found = sections(shown(built.manual("boinc_gahp.1"), 300))
     for parser in commands.parsers():
         if not parser.command:
@@ -89,7 +81,7 @@ def test_boinc_gahp_1_has_every_command_with_its_options_examples_and_statuses(
             assert f" {status} " in text, (parser.prog, status)
 
 
-def test_boinc_gahp_1_has_every_option_before_a_command(built: Built) -> None:
+def test_boinc_gahp_1_has_every_option_before_a_command(built):
     text = shown(built.manual("boinc_gahp.1"), 300)
     (root,) = (parser for parser in commands.parsers() if not parser.command)
     for option in [*commands.option_strings(root), "--help", "-h"]:
@@ -97,13 +89,13 @@ def test_boinc_gahp_1_has_every_option_before_a_command(built: Built) -> None:
             assert re.search(rf"^ +.*{option}\b", text, re.MULTILINE), option
 
 
-def test_boinc_gahp_1_has_every_variable_of_the_environment(built: Built) -> None:
+def test_boinc_gahp_1_has_every_variable_of_the_environment(built):
     text = shown(built.manual("boinc_gahp.1"), 300).partition("ENVIRONMENT")[2]
     for name in environment.variables():
         assert re.search(rf"\b{name}\b", text), name
 
 
-def test_boinc_gahp_toml_5_has_every_setting_with_type_unit_and_default(built: Built) -> None:
+def test_boinc_gahp_toml_5_has_every_setting_with_type_unit_and_default(built):
     found = sections(shown(built.manual("boinc_gahp.toml.5"), 300))
     for name, members in settings.sections().items():
         text = words(found[settings.title(name)])

@@ -4,8 +4,6 @@
 README.rst again.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 import subprocess
@@ -20,7 +18,7 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+def run(tmp_path_factory):
     """What it printed, and its picture."""
     directory = tmp_path_factory.mktemp("sweep")
     picture = directory / "sweep.png"
@@ -39,7 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 pytestmark = pytest.mark.timeout(420)
 
 
-def test_all_jobs_are_done_and_every_output_comes_back(run: tuple[str, Path]) -> None:
+def test_all_jobs_are_done_and_every_output_comes_back(run):
     printed, picture = run
     assert printed.splitlines() == [
         "Counts(queued=0, in_progress=0, done=200, failed=0, unknown=0)",
@@ -49,7 +47,7 @@ def test_all_jobs_are_done_and_every_output_comes_back(run: tuple[str, Path]) ->
     ]
 
 
-def size(png: bytes) -> tuple[int, int]:
+def size(png):
     """Return width and height of a PNG file."""
     assert png.startswith(SIGNATURE)
     assert png[12:16] == b"IHDR"
@@ -57,7 +55,7 @@ def size(png: bytes) -> tuple[int, int]:
     return width, height
 
 
-def test_the_plot_in_the_readme_is_what_the_script_draws(run: tuple[str, Path]) -> None:
+def test_the_plot_in_the_readme_is_what_the_script_draws(run):
     drawn = run[1].read_bytes()
     if "UPDATE_PICTURE" in os.environ:
         IN_README.write_bytes(drawn)
@@ -70,7 +68,7 @@ def test_the_plot_in_the_readme_is_what_the_script_draws(run: tuple[str, Path]) 
     assert abs(one - two).mean() < 0.02
 
 
-def test_the_plot_is_not_blank_and_shows_order_and_chaos(run: tuple[str, Path]) -> None:
+def test_the_plot_is_not_blank_and_shows_order_and_chaos(run):
     mpl_image = pytest.importorskip("matplotlib.image")
     picture = mpl_image.imread(run[1])
     height, width = picture.shape[:2]

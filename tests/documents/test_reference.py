@@ -7,7 +7,6 @@ import inspect
 import re
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,20 +23,16 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-if TYPE_CHECKING:
-    from bs4 import Tag
-
-    from tests.documents.conftest import Built
 
 pytestmark = pytest.mark.timeout(600)
 
 
-def words(tag: Tag) -> str:
+def words(tag):
     """Return a part's text on one line."""
     return " ".join(tag.get_text().split())
 
 
-def section(page: Tag, label: str) -> Tag:
+def section(page, label):
     """Return the section that has a label."""
     found = page.find(id=label)
     assert found is not None, label
@@ -47,7 +42,7 @@ def section(page: Tag, label: str) -> Tag:
 # -- commands
 
 
-def test_every_command_is_there_with_its_options_examples_and_statuses(built: Built) -> None:
+def test_every_command_is_there_with_its_options_examples_and_statuses(built):
     page = built.page("reference/commands")
     for parser in commands.parsers():
         if not parser.command:
@@ -62,14 +57,14 @@ def test_every_command_is_there_with_its_options_examples_and_statuses(built: Bu
                 assert f"{status} {meaning}" in text, parser.prog
 
 
-def test_every_option_before_a_command_is_there(built: Built) -> None:
+def test_every_option_before_a_command_is_there(built):
     text = words(built.page("reference/commands"))
     (root,) = (parser for parser in commands.parsers() if not parser.command)
     for option in [*commands.option_strings(root), "-h", "--help"]:
         assert option in text, option
 
 
-def test_every_option_can_be_referred_to(built: Built) -> None:
+def test_every_option_can_be_referred_to(built):
     page = built.page("reference/commands")
     for parser in commands.parsers():
         for option in commands.option_strings(parser):
@@ -78,7 +73,7 @@ def test_every_option_can_be_referred_to(built: Built) -> None:
                 assert page.find(id=anchor) is not None, anchor
 
 
-def test_the_exit_statuses_of_every_command_are_reported(built: Built) -> None:
+def test_the_exit_statuses_of_every_command_are_reported(built):
     text = words(built.page("reference/exit-statuses"))
     for status, meaning in STATUSES.items():
         assert f"{status} {meaning}" in text
@@ -91,12 +86,12 @@ def test_the_exit_statuses_of_every_command_are_reported(built: Built) -> None:
 # -- settings
 
 
-def test_every_field_of_every_class_of_settings_is_a_setting() -> None:
+def test_every_field_of_every_class_of_settings_is_a_setting():
     found = settings.sections()
     assert {setting.key for setting in found["project"]} - {"authenticator_file"} == {
         field.name for field in dataclasses.fields(ProjectSettings)
     }
-    sections: dict[str, type[Any]] = {
+    sections = {
         field.name: type(field.default)
         for field in dataclasses.fields(Settings)
         if dataclasses.is_dataclass(field.default)
@@ -108,7 +103,7 @@ def test_every_field_of_every_class_of_settings_is_a_setting() -> None:
         ]
 
 
-def test_every_setting_is_there_with_type_unit_default_and_meaning(built: Built) -> None:
+def test_every_setting_is_there_with_type_unit_default_and_meaning(built):
     page = built.page("reference/settings")
     for members in settings.sections().values():
         for setting in members:
@@ -128,7 +123,7 @@ def test_every_setting_is_there_with_type_unit_default_and_meaning(built: Built)
             assert text.rstrip().endswith(".")
 
 
-def test_the_sample_file_has_the_same_settings_with_the_same_defaults() -> None:
+def test_the_sample_file_has_the_same_settings_with_the_same_defaults():
     text = (ROOT / "conf" / "boinc_gahp.toml").read_text("utf-8")
     values = tomllib.loads(text)
     for name, members in settings.sections().items():
@@ -141,7 +136,7 @@ def test_the_sample_file_has_the_same_settings_with_the_same_defaults() -> None:
                 assert values[name][setting.key] == default, setting
 
 
-def test_a_field_without_a_comment_is_noticed() -> None:
+def test_a_field_without_a_comment_is_noticed():
     @dataclasses.dataclass
     class Section:
         #: What it means.
@@ -155,7 +150,7 @@ def test_a_field_without_a_comment_is_noticed() -> None:
 # -- environment
 
 
-def test_every_variable_that_the_source_asks_for_is_there(built: Built) -> None:
+def test_every_variable_that_the_source_asks_for_is_there(built):
     found = environment.variables()
     assert {"BOINC_GAHP_CONFIG", "NO_COLOR"} <= set(found)
     text = words(built.page("reference/environment"))
@@ -167,7 +162,7 @@ def test_every_variable_that_the_source_asks_for_is_there(built: Built) -> None:
 
 
 @pytest.mark.parametrize("module", api.MODULES)
-def test_every_public_name_is_there(built: Built, module: str) -> None:
+def test_every_public_name_is_there(built, module):
     page = built.page("reference/python")
     text = words(page)
     for name in api.names(module):
@@ -177,10 +172,10 @@ def test_every_public_name_is_there(built: Built, module: str) -> None:
 
 
 @pytest.mark.parametrize("module", api.MODULES)
-def test_every_public_method_is_there(built: Built, module: str) -> None:
+def test_every_public_method_is_there(built, module):
     page = built.page("reference/python")
     for name in api.names(module):
-        value: Any = getattr(import_module(module), name)
+        value = getattr(import_module(module), name)
         if not inspect.isclass(value) or page.find(id=f"{module}.{name}") is None:
             continue
         for member, found in vars(value).items():
@@ -194,7 +189,7 @@ def test_every_public_method_is_there(built: Built, module: str) -> None:
 # -- the GAHP dialects
 
 
-def test_every_gahp_command_is_there_with_its_syntax_and_its_answer(built: Built) -> None:
+def test_every_gahp_command_is_there_with_its_syntax_and_its_answer(built):
     page = built.page("reference/gahp")
     for command in COMMANDS.values():
         part = words(section(page, f"gahp-{command.name.lower().replace('_', '-')}"))
@@ -204,12 +199,12 @@ def test_every_gahp_command_is_there_with_its_syntax_and_its_answer(built: Built
         assert ("Synchronous" if command.synchronous else "Asynchronous") in part
 
 
-def test_every_gahp_command_belongs_to_one_dialect() -> None:
+def test_every_gahp_command_belongs_to_one_dialect():
     shown = [each.name for name in ("common", "BOINC", "BLAH") for each in gahp.commands(name)]
     assert sorted(shown) == sorted(COMMANDS)
 
 
-def test_every_hold_code_is_there_with_its_subcode(built: Built) -> None:
+def test_every_hold_code_is_there_with_its_subcode(built):
     text = words(section(built.page("reference/gahp"), "hold-codes"))
     assert re.findall(r"\b23\d\d\b", text) == [str(int(code)) for code in HoldCode]
     assert all(subcode for _, _, _, subcode in gahp.hold_codes())

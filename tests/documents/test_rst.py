@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from docutils import nodes
 from docutils.core import publish_doctree
@@ -19,13 +17,13 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(WORDS | PIECES, min_size=1, max_size=6).map(" ".join)
 
 
-def read(text: str) -> nodes.document:
+def read(text):
     settings = {"halt_level": 5, "report_level": 1, "warning_stream": "", "_disable_config": True}
     return publish_doctree(text, settings_overrides=settings)
 
 
 @given(TEXTS)
-def test_plain_text_is_shown_as_it_is(text: str) -> None:
+def test_plain_text_is_shown_as_it_is(text):
     text = " ".join(text.split())
     if not text:
         return
@@ -35,7 +33,7 @@ def test_plain_text_is_shown_as_it_is(text: str) -> None:
 
 
 @given(TEXTS)
-def test_plain_text_can_begin_a_paragraph(text: str) -> None:
+def test_plain_text_can_begin_a_paragraph(text):
     text = " ".join(text.split())
     if not text:
         return
@@ -51,18 +49,18 @@ def test_plain_text_can_begin_a_paragraph(text: str) -> None:
         *("[--app APP]", "1. this", "(a) that", "a) both", ":field: x", ".. x", ">>> x", "__ y"),
     ],
 )
-def test_what_looks_like_a_list_is_a_paragraph(text: str) -> None:
+def test_what_looks_like_a_list_is_a_paragraph(text):
     document = read(rst.prose(text))
     assert [type(child) for child in document.children] == [nodes.paragraph]
     assert document.astext() == text
 
 
 @pytest.mark.parametrize("word", ["--json", "NULL", "NO_COLOR", "$BOINC_GAHP_CONFIG"])
-def test_what_is_typed_looks_so(word: str) -> None:
+def test_what_is_typed_looks_so(word):
     found = list(read(rst.prose(f"With {word} it is so.")).findall(nodes.literal))
     assert [each.astext() for each in found] == [word]
 
 
-def test_the_sources_of_facts_are_left_out() -> None:
+def test_the_sources_of_facts_are_left_out():
     text = 'It dies (``web-rpcs.rst``, "Files" and ``x``, 4), as ever (``gahp.rst``, "Lines").'
     assert rst.without_sources(text) == "It dies, as ever."

@@ -4,8 +4,6 @@ The examples of a page run in order in one shell, with real local projects where
 some. What is not run says who answers for it, or why nobody can (see :mod:`.examples`).
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -14,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents.examples import ROOT, Command, Example, examples, is_shown, pages
+from tests.documents.examples import ROOT, Command, examples, is_shown, pages
 
 #: Seconds that all examples of a page may take, on a busy machine.
 _LONGEST = 1200.0
@@ -26,11 +24,11 @@ LIMIT = _LONGEST + 2 * _GRACE
 _RUN = {"run", "hidden", "console"}
 
 
-def _kind(example: Example) -> str:
+def _kind(example):
     return (example.marker or "").partition(",")[0].partition(" ")[0]
 
 
-def _runs(example: Example) -> bool:
+def _runs(example):
     return _kind(example) in _RUN
 
 
@@ -39,7 +37,7 @@ RUNNING = [page for page, found in ALL.items() if any(map(_runs, found))]
 
 
 @pytest.mark.parametrize("page", pages())
-def test_every_shell_example_says_who_answers_for_it(page: str) -> None:
+def test_every_shell_example_says_who_answers_for_it(page):
     for example in ALL[page]:
         if not example.is_shell and example.marker is None:
             continue
@@ -56,12 +54,12 @@ def test_every_shell_example_says_who_answers_for_it(page: str) -> None:
 
 @pytest.mark.parametrize("page", RUNNING)
 @pytest.mark.timeout(LIMIT)
-def test_the_examples_of_a_page_do_what_they_show(page: str, tmp_path: Path) -> None:
+def test_the_examples_of_a_page_do_what_they_show(page, tmp_path):
     sandbox = Sandbox(tmp_path)
     todo = [example for example in ALL[page] if _runs(example)]
     shell = [each for each in todo if each.language != "python"]
     python = [each for each in todo if each.language == "python"]
-    steps: list[tuple[Example, Command]] = []
+    steps = []
     for example in shell:
         if _kind(example) == "console":
             steps.append((example, Command(sandbox.conversation(example), None)))
@@ -83,7 +81,7 @@ def test_the_examples_of_a_page_do_what_they_show(page: str, tmp_path: Path) -> 
 class Sandbox:
     """A home for a page's examples, and the shell that runs them."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory):
         self._directory = directory
         self._home = directory / "home"
         self._home.mkdir()
@@ -98,7 +96,7 @@ class Sandbox:
             "PYTHONWARNINGS": "error",
         }
 
-    def run(self, commands: list[Command]) -> None:
+    def run(self, commands):
         """Run command lines in one shell; each with its output, and status, in a file."""
         script = ["trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT", f"cd {self._home}"]
         for number, command in enumerate(commands):
@@ -130,14 +128,14 @@ class Sandbox:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
 
-    def result(self, number: int) -> tuple[int, str]:
+    def result(self, number):
         """Return how a command ended (-1: it did not), and what it printed."""
         out = self._directory / f"{number}.out"
         status = Path(f"{out}.status")
         text = out.read_text("utf-8") if out.exists() else "(it was not reached)"
         return (int(status.read_text()) if status.exists() else -1), text
 
-    def conversation(self, example: Example) -> str:
+    def conversation(self, example):
         """Return a command that has a conversation on a terminal."""
         path = self._directory / f"console{example.number}.txt"
         path.write_text(example.text + "\n", "utf-8")
@@ -157,5 +155,5 @@ class Sandbox:
     ],
     ids=["spaces", "varies", "another", "lines", "no-lines", "more-at-the-end", "less"],
 )
-def test_what_a_page_shows_is_compared_with_gaps(shows: str, output: str, same: bool) -> None:
+def test_what_a_page_shows_is_compared_with_gaps(shows, output, same):
     assert is_shown(shows, output) is same

@@ -1,15 +1,9 @@
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 from bs4 import BeautifulSoup
 
 from tests.documents.conftest import ROOT
-
-if TYPE_CHECKING:
-    from tests.documents.conftest import Built
 
 #: The build waits for nothing but the processor, which may be busy.
 pytestmark = pytest.mark.timeout(600)
@@ -25,7 +19,7 @@ FETCHED = (
 FOREIGN = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
 
 
-def test_pages_and_manual_pages_are_built_without_a_warning(built: Built) -> None:
+def test_pages_and_manual_pages_are_built_without_a_warning(built):
     assert (built.run.returncode, built.run.stderr) == (0, "")
     assert [line.rpartition("/")[2] for line in built.run.stdout.splitlines()] == [
         "index.html",
@@ -34,7 +28,7 @@ def test_pages_and_manual_pages_are_built_without_a_warning(built: Built) -> Non
     ]
 
 
-def test_every_source_has_its_page(built: Built) -> None:
+def test_every_source_has_its_page(built):
     docs = ROOT / "docs"
     sources = {
         path.relative_to(docs).with_suffix("").as_posix()
@@ -46,7 +40,7 @@ def test_every_source_has_its_page(built: Built) -> None:
     assert sources <= pages
 
 
-def test_no_page_makes_a_browser_ask_another_host(built: Built) -> None:
+def test_no_page_makes_a_browser_ask_another_host(built):
     assert built.pages
     found = [
         (path.name, tag, tag_found[attribute])
@@ -59,7 +53,7 @@ def test_no_page_makes_a_browser_ask_another_host(built: Built) -> None:
     assert found == []
 
 
-def test_no_style_sheet_makes_a_browser_ask_another_host(built: Built) -> None:
+def test_no_style_sheet_makes_a_browser_ask_another_host(built):
     sheets = sorted((built.directory / "html").rglob("*.css"))
     assert sheets
     for sheet in sheets:
@@ -69,7 +63,7 @@ def test_no_style_sheet_makes_a_browser_ask_another_host(built: Built) -> None:
         assert [address for address in asked if FOREIGN.match(address)] == [], sheet.name
 
 
-def test_the_pages_for_users_do_not_name_the_sources_of_facts(built: Built) -> None:
+def test_the_pages_for_users_do_not_name_the_sources_of_facts(built):
     """Docstrings cite the pages of internals; who reads the reference has no use for it."""
     sources = "|".join(path.stem for path in (ROOT / "docs/internals").glob("*.rst"))
     internals = built.directory / "html/internals"

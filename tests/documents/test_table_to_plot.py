@@ -1,23 +1,17 @@
 """A user's own program and a table: a plot of the results takes 15 lines of Python."""
 
-from __future__ import annotations
-
 import csv
 import math
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.api.project import Project
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.states import BatchState
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "examples" / "table_to_plot.py"
 ROWS = 200
@@ -38,7 +32,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[LocalProject]:
+def project(tmp_path):
     """A project that has the program as an app."""
     program = tmp_path / "pi.py"
     program.write_text(PI, "utf-8")
@@ -47,14 +41,12 @@ def project(tmp_path: Path) -> Iterator[LocalProject]:
         yield project
 
 
-def test_the_script_has_15_lines_at_most() -> None:
+def test_the_script_has_15_lines_at_most():
     lines = SCRIPT.read_text("utf-8").splitlines()
     assert len([line for line in lines if line.strip() and not line.startswith('"""')]) <= 15
 
 
-def test_200_rows_become_a_plot_without_a_refused_submit(
-    project: LocalProject, tmp_path: Path
-) -> None:
+def test_200_rows_become_a_plot_without_a_refused_submit(project, tmp_path):
     pytest.importorskip("pandas")
     directory = tmp_path / "work"
     directory.mkdir()

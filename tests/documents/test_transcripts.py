@@ -1,13 +1,10 @@
 """The conversations on the page about GAHP, held with a daemon and a local project."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,9 +14,6 @@ from boinc_gahp.localproject.project import LocalProject
 from tests.daemon.process import Daemon
 from tests.documents.conftest import ROOT
 from tests.helpers import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGE = (ROOT / "docs" / "reference" / "gahp.rst").read_text("utf-8")
 TRANSCRIPTS = [
@@ -37,13 +31,13 @@ JOB_ID = re.compile(r"boinc/[0-9a-z]+\.\d+")
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=1) as project:
         yield project
 
 
 @pytest.fixture
-def home(tmp_path: Path, project: LocalProject) -> Path:
+def home(tmp_path, project):
     """A user's home, with the files that the transcripts name, and settings."""
     for name in ("my data.txt", "in.txt"):
         (tmp_path / name).write_text("lower\n")
@@ -59,7 +53,7 @@ def home(tmp_path: Path, project: LocalProject) -> Path:
 class Replay:
     """One conversation, line by line."""
 
-    def __init__(self, daemon: Daemon, home: Path, project: LocalProject) -> None:
+    def __init__(self, daemon, home, project):
         self._daemon = daemon
         self._names = {
             "/home/me": str(home),
@@ -71,14 +65,14 @@ class Replay:
         self._job = ""
         self._next = 1000
 
-    def send(self, line: str) -> None:
+    def send(self, line):
         for name, ours in self._names.items():
             line = line.replace(name, words.escape(ours))
         if "boinc/0a1b2c3d.7" in line:
             line = line.replace("boinc/0a1b2c3d.7", self._job)
         self._daemon.send(line.encode() + b"\r\n")
 
-    def expect(self, line: str) -> None:
+    def expect(self, line):
         got = self._daemon.line().decode()
         found = JOB_ID.search(got)
         if found:
@@ -88,15 +82,15 @@ class Replay:
         if line.startswith("GAHP:"):
             self._prefix = b"GAHP:"
 
-    def wait(self, following: str) -> None:
+    def wait(self, following):
         """Do what "Later" says: ask, under ids of our own, until the next answer will do."""
         asked = re.match(r"-> (\w+) \d+(.*)", following)
         assert asked
         good = "DONE" if asked[1] == "BOINC_QUERY_BATCHES" else " 0 NULL 4 "
 
-        seen: list[bool] = []
+        seen = []
 
-        def is_done() -> bool:
+        def is_done():
             self._next += 1
             self.send(f"{asked[1]} {self._next}{asked[2]}")
             lines = [self._daemon.line(), self._daemon.line()]
@@ -107,22 +101,20 @@ class Replay:
 
         wait_for(is_done, f"{good} of {following}", pause=0.2)
 
-    def _daemon_results(self) -> str:
+    def _daemon_results(self):
         head = self._daemon.ask(b"RESULTS")
         assert head == self._prefix + b"S 1"
         return self._daemon.line().decode()
 
 
-def test_there_is_a_transcript_of_each_dialect() -> None:
+def test_there_is_a_transcript_of_each_dialect():
     assert len(TRANSCRIPTS) == 2
     assert "BOINC_SUBMIT" in TRANSCRIPTS[0]
     assert "BLAH_JOB_SUBMIT" in TRANSCRIPTS[1]
 
 
 @pytest.mark.parametrize("transcript", TRANSCRIPTS, ids=["BOINC", "BLAH"])
-def test_a_daemon_answers_as_the_page_says(
-    transcript: str, home: Path, project: LocalProject
-) -> None:
+def test_a_daemon_answers_as_the_page_says(transcript, home, project):
     environ = {"HOME": str(home), "PATH": os.defpath}
     command = [str(Path(sys.executable).with_name("boinc_gahp"))]
     with Daemon(command, environ=environ, cwd=home) as daemon:

@@ -3,8 +3,6 @@
 The file has ``$ COMMAND`` and then lines that begin with the console's prompt.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -14,7 +12,7 @@ PROMPT = "boinc_gahp> "
 _DEADLINE = 60.0
 
 
-def main() -> int:
+def main():
     """Have the conversation of the file that is named; return the exit status."""
     first, *lines = Path(sys.argv[1]).read_text("utf-8").splitlines()
     command = first.removeprefix("$ ")

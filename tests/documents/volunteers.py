@@ -1,28 +1,16 @@
 """A project whose volunteers run containers, and settings for it, for the tests of examples."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.localproject.project import LocalProject
 from tests.localproject.in_containers import APP, add_container_app
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.containers_engine import Engine
 
 #: The marks of tests that use these fixtures.
 CONTAINERS = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def container_project(
-    engine: Engine, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LocalProject]:
+def container_project(engine, tmp_path_factory):
     """A project with an app for programs."""
     directory = tmp_path_factory.mktemp("project")
     with LocalProject(directory, hosts=0):
@@ -33,7 +21,7 @@ def container_project(
 
 
 @pytest.fixture
-def settings(container_project: LocalProject, tmp_path: Path) -> Path:
+def settings(container_project, tmp_path):
     """Settings of a user of their own."""
     key = tmp_path / "key"
     key.touch(0o600)

@@ -1,17 +1,9 @@
 """What tests of zip and tar archives have in common."""
 
-from __future__ import annotations
-
 import io
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import strategies as st
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from boinc_gahp.fetch._archive import Archive
 
 leading_out = pytest.mark.parametrize(
     "name",
@@ -31,7 +23,7 @@ tricky = st.lists(st.sampled_from(["..", ".", "", "a", "b", "\\", "~", "C:"]), m
 )
 
 
-def contents(archive: Archive[Any]) -> dict[str, bytes]:
+def contents(archive):
     found = {}
     for name in archive.files:
         buffer = io.BytesIO()
@@ -40,7 +32,7 @@ def contents(archive: Archive[Any]) -> dict[str, bytes]:
     return found
 
 
-def check_names(archive: Archive[Any], root: Path) -> None:
+def check_names(archive, root):
     """Assert that nothing in an archive leaves the directory into which it is unpacked."""
     for name in (*archive.files, *archive.directories):
         assert not name.startswith("/")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,10 +23,6 @@ from tests import faultproxy
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 from tests.inside import unfinished_jobs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 TEXT = b"some text, as long as it takes\n" * 3000
 OPTIONS = ClientOptions(connect_timeout=30, read_timeout=30, retry_total=3)
@@ -65,9 +60,7 @@ class Farm:
     )
 
     @contextmanager
-    def context(
-        self, cache: Path | None = None, settings: Settings | None = None
-    ) -> Iterator[FetchContext]:
+    def context(self, cache=None, settings=None):
         """Yield a new context, as a new process would have it."""
         project = WebRpcs(self.proxy.url, self.local.authenticator, options=OPTIONS)
         context = FetchContext.of(project, settings or self.settings, None, cache)
@@ -76,12 +69,12 @@ class Farm:
         finally:
             context.close()
 
-    def count(self, rpc: str) -> int:
+    def count(self, rpc):
         return self.proxy.count(rpc)
 
 
 #: App, arguments and the first input of each job; a batch has its key's name.
-BATCHES: dict[str, tuple[str, list[tuple[tuple[str, ...], bytes]]]] = {
+BATCHES = {
     "upper": ("uppercase", [((), TEXT)] * 20),
     "multi": ("multi", [((), b"one "), (("--optional",), b"one ")]),
     "optmid": ("optmid", [((), b"one "), (("--optional",), b"one ")]),
@@ -92,7 +85,7 @@ BATCHES: dict[str, tuple[str, list[tuple[tuple[str, ...], bytes]]]] = {
 }
 
 
-def make_batch(context: FetchContext, room: Path, name: str, prefix: str = "") -> SubmitRequest:
+def make_batch(context, room, name, prefix=""):
     app, jobs = BATCHES[name]
     requests = []
     for number, (args, data) in enumerate(jobs):
@@ -109,7 +102,7 @@ def make_batch(context: FetchContext, room: Path, name: str, prefix: str = "") -
 
 
 @pytest.fixture(scope="module")
-def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
+def farm(tmp_path_factory):
     """The project; PHP's messages are in its replies."""
     room = tmp_path_factory.mktemp("inputs")
     directory = tmp_path_factory.mktemp("project")
@@ -130,7 +123,7 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
 
 
 @pytest.fixture
-def healthy(farm: Farm) -> Iterator[Farm]:
+def healthy(farm):
     """The farm without the faults of the test before."""
     farm.proxy.heal()
     farm.local.core.web_stopped = False
@@ -140,22 +133,22 @@ def healthy(farm: Farm) -> Iterator[Farm]:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path):
     """The job's directory."""
     home = tmp_path / "job"
     home.mkdir()
     return home
 
 
-def everything(job: str, home: Path, *specs: tuple[str, str]) -> FetchRequest:
+def everything(job, home, *specs):
     return FetchRequest(job, str(home), "job.err", "ALL", specs)
 
 
-def some(job: str, home: Path, *specs: tuple[str, str]) -> FetchRequest:
+def some(job, home, *specs):
     return FetchRequest(job, str(home), "job.err", "SOME", specs)
 
 
-def contents(home: Path) -> dict[str, bytes]:
+def contents(home):
     """Return all files below a directory, hidden ones included."""
     return {
         str(path.relative_to(home)): path.read_bytes()

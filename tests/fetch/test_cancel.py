@@ -1,9 +1,6 @@
 """A scope that is closed ends a fetch at its next step, and nothing half-done stays."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,11 +9,8 @@ from boinc_gahp.fetch.temporary import registry
 from tests.fetch.farm import contents
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def test_a_closed_gate_lets_nobody_in() -> None:
+def test_a_closed_gate_lets_nobody_in():
     scope = CancelScope()
     scope.check()
     with scope, scope:
@@ -28,12 +22,12 @@ def test_a_closed_gate_lets_nobody_in() -> None:
         pytest.fail("somebody came in")
 
 
-def test_closing_a_gate_waits_for_those_inside_and_keeps_out_those_who_want_in_again() -> None:
+def test_closing_a_gate_waits_for_those_inside_and_keeps_out_those_who_want_in_again():
     scope = CancelScope()
     inside, leave = threading.Event(), threading.Event()
     refused = []
 
-    def write() -> None:
+    def write():
         with scope:
             inside.set()
             assert leave.wait(60)
@@ -56,7 +50,7 @@ def test_closing_a_gate_waits_for_those_inside_and_keeps_out_those_who_want_in_a
     assert refused
 
 
-def test_everything_passes_until_the_event_is_set() -> None:
+def test_everything_passes_until_the_event_is_set():
     closed = threading.Event()
     scope = CancelScope(closed)
     scope.check()
@@ -67,10 +61,10 @@ def test_everything_passes_until_the_event_is_set() -> None:
             enter()
 
 
-def test_a_file_that_is_being_written_vanishes(tmp_path: Path) -> None:
+def test_a_file_that_is_being_written_vanishes(tmp_path):
     closed = threading.Event()
 
-    def write() -> None:
+    def write():
         with registry.file(tmp_path / "out", CancelScope(closed)) as file:
             file.write(b"a part")
             closed.set()

@@ -12,7 +12,6 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -35,9 +34,6 @@ from tests.fetch.test_fetch_ad import found
 from tests.helpers import wait_for
 from tests.inside import unfinished_jobs
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 pytestmark = [pytest.mark.long, pytest.mark.processes]
 
 _HOST = """
@@ -49,7 +45,7 @@ sys.exit(subprocess.call(["sh", "-c", script]))
 """
 
 #: What each job runs, and the outputs that it names.
-JOBS: dict[str, tuple[str, tuple[str, ...] | None]] = {
+JOBS = {
     "plain": ("echo said; echo complained >&2; echo '{}' >result.json", ("result.json",)),
     "tree": (
         "mkdir -p out/plots/deep out/plots/empty && cd out/plots && echo a >'a b' && ln 'a b' hard"
@@ -72,7 +68,7 @@ JOBS: dict[str, tuple[str, tuple[str, ...] | None]] = {
 }
 
 
-def made(room: Path) -> Iterator[tuple[str, ContainerJob]]:
+def made(room):
     image = read_image("docker://busybox")
     for name, (script, outputs) in JOBS.items():
         program = room / name
@@ -91,9 +87,7 @@ class Containers(Farm):
 
     templates: dict[str, str]
 
-    def request(
-        self, name: str, home: Path, remaps: Sequence[tuple[str, str]] = ()
-    ) -> ContainerRequest:
+    def request(self, name, home, remaps=()):
         outputs = JOBS[name][1] if name in JOBS else ("r",)
         files = ContainerFiles(
             outputs, tuple(remaps), "job.out", "job.err", None, self.templates[f"c#{name}"]
@@ -102,7 +96,7 @@ class Containers(Farm):
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
+def ran(tmp_path_factory):
     room = tmp_path_factory.mktemp("inputs")
     with (
         LocalProject(tmp_path_factory.mktemp("project"), hosts=2, php=STOCK) as local,
@@ -130,7 +124,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
 
 
 @pytest.fixture
-def healthy(ran: Containers) -> Iterator[Containers]:
+def healthy(ran):
     ran.proxy.heal()
     yield ran
     ran.proxy.heal()
@@ -170,9 +164,7 @@ PLOTS = {
         pytest.param("killed", -9, SILENT, id="a signal"),
     ],
 )
-def test_what_the_script_sends_is_what_arrives(
-    name: str, status: int, expected: dict[str, bytes | None], healthy: Containers, home: Path
-) -> None:
+def test_what_the_script_sends_is_what_arrives(name, status, expected, healthy, home):
     with healthy.context() as context:
         for _ in range(2):
             result = fetch_container(context, healthy.request(name, home))
@@ -183,7 +175,7 @@ def test_what_the_script_sends_is_what_arrives(
         assert os.access(home / "plots/deep/.b", os.X_OK)
 
 
-def test_a_missing_output_is_named(healthy: Containers, home: Path) -> None:
+def test_a_missing_output_is_named(healthy, home):
     with (
         healthy.context() as context,
         pytest.raises(OutputError, match=r"status 0, but did not make 'result.json', 'plots'"),
@@ -192,7 +184,7 @@ def test_a_missing_output_is_named(healthy: Containers, home: Path) -> None:
     assert found(home) == {"job.out": b"done\n", "job.err": b""}
 
 
-def test_a_program_that_is_not_there_is_named(healthy: Containers, home: Path) -> None:
+def test_a_program_that_is_not_there_is_named(healthy, home):
     with (
         healthy.context() as context,
         pytest.raises(ProgramNotRun, match="the image has no program 'no-such-program'"),
@@ -206,9 +198,7 @@ RPCS = ["query_batch", "query_job", "query_completed_job", "result_file"]
 
 @pytest.mark.parametrize("rpc", RPCS)
 @passing_faults
-def test_trouble_that_passes_is_not_noticed(
-    rpc: str, fault: faultproxy.Fault, healthy: Containers, home: Path
-) -> None:
+def test_trouble_that_passes_is_not_noticed(rpc, fault, healthy, home):
     healthy.proxy.fail(rpc, fault)
     with healthy.context() as context:
         assert fetch_container(context, healthy.request("tree", home)).exit_status == 0
@@ -216,12 +206,7 @@ def test_trouble_that_passes_is_not_noticed(
 
 
 @lasting_faults
-def test_trouble_that_stays_is_not_taken_for_an_end_of_the_program(
-    fault: faultproxy.Fault,
-    kind: type[Exception] | tuple[type[Exception], ...],
-    healthy: Containers,
-    home: Path,
-) -> None:
+def test_trouble_that_stays_is_not_taken_for_an_end_of_the_program(fault, kind, healthy, home):
     healthy.proxy.fail("result_file", fault, times=None)
     with healthy.context() as context, pytest.raises(kind):
         fetch_container(context, healthy.request("tree", home))
@@ -244,13 +229,11 @@ fetch_container(context, ContainerRequest("c#large", home, files))
 """
 
 
-def _is_asked(project: Containers, times: int) -> bool:
+def _is_asked(project, times):
     return project.count("result_file") >= times
 
 
-def test_a_killed_fetch_leaves_nothing_that_the_next_does_not_remove(
-    healthy: Containers, home: Path, tmp_path: Path
-) -> None:
+def test_a_killed_fetch_leaves_nothing_that_the_next_does_not_remove(healthy, home, tmp_path):
     expected = {**SILENT, "d": None, "d/zeros": bytes(3_000_000), "f": bytes(300_000)}
     for at in range(1, 5):
         healthy.proxy.heal()

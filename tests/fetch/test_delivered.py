@@ -1,18 +1,12 @@
 """What is remembered of delivered outputs."""
 
-from __future__ import annotations
-
 import stat
 import threading
-from typing import TYPE_CHECKING
 
 from boinc_gahp.fetch._delivered import Delivered
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def test_it_knows_thousands_of_files_and_which_of_them_were_changed(tmp_path: Path) -> None:
+def test_it_knows_thousands_of_files_and_which_of_them_were_changed(tmp_path):
     delivered = Delivered(tmp_path / "cache")
     paths = [tmp_path / str(number) for number in range(1_200)]
     for path in paths:
@@ -32,14 +26,14 @@ def test_it_knows_thousands_of_files_and_which_of_them_were_changed(tmp_path: Pa
         delivered.close()
 
 
-def test_files_that_many_threads_deliver_are_all_remembered(tmp_path: Path) -> None:
+def test_files_that_many_threads_deliver_are_all_remembered(tmp_path):
     delivered = Delivered(tmp_path / "cache")
     paths = [tmp_path / str(number) for number in range(400)]
     for path in paths:
         path.touch()
     keys = {path: ("job", path.name) for path in paths}
 
-    def put(some: list[Path]) -> None:
+    def put(some):
         for path in some:
             delivered.remember([(keys[path], path.stat(), "")])
             delivered.still_there({path: keys[path]})
@@ -57,7 +51,7 @@ def test_files_that_many_threads_deliver_are_all_remembered(tmp_path: Path) -> N
         again.close()
 
 
-def test_it_can_be_read_by_its_owner_alone(tmp_path: Path) -> None:
+def test_it_can_be_read_by_its_owner_alone(tmp_path):
     tmp_path.chmod(0o755)  # a directory that was there before, [state] cache_dir for example
     delivered = Delivered(tmp_path)
     delivered.remember_members(("a job's archive",), ["results.txt"])

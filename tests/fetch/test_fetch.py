@@ -1,9 +1,6 @@
 """BOINC_FETCH_OUTPUT from a local project, over HTTP, through a proxy that can go wrong."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,18 +11,12 @@ from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.submit.control import retire_batch
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
-from tests.fetch.farm import TEXT, Farm, contents, everything, some
+from tests.fetch.farm import TEXT, contents, everything, some
 from tests.helpers import wait_for
 from tests.inside import unfinished_jobs
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-    from boinc_gahp.fetch.context import FetchContext
-    from boinc_gahp.fetch.types import FetchResult
-
-
-def test_all_outputs_stderr_exit_status_and_times(healthy: Farm, home: Path) -> None:
+def test_all_outputs_stderr_exit_status_and_times(healthy, home):
     with healthy.context() as context:
         result = fetch_output(context, everything("upper#1.0", home))
     assert result.exit_status == 0
@@ -36,14 +27,14 @@ def test_all_outputs_stderr_exit_status_and_times(healthy: Farm, home: Path) -> 
     }
 
 
-def test_the_authenticator_is_in_no_url(healthy: Farm, home: Path) -> None:
+def test_the_authenticator_is_in_no_url(healthy, home):
     before = healthy.count("workunit_file")
     with healthy.context() as context:
         fetch_output(context, everything("upper#1.1", home))
     assert healthy.count("workunit_file") == before
 
 
-def test_a_missing_optional_output_is_left_out_quietly(healthy: Farm, home: Path) -> None:
+def test_a_missing_optional_output_is_left_out_quietly(healthy, home):
     with healthy.context() as context:
         fetch_output(context, everything("multi#1.0", home))
         assert sorted(contents(home)) == ["job.err", "out0", "out1"]
@@ -53,7 +44,7 @@ def test_a_missing_optional_output_is_left_out_quietly(healthy: Farm, home: Path
 
 
 @pytest.mark.parametrize("order", [("out0", "out1", "out2"), ("out2",), ("out1", "out2", "out0")])
-def test_no_output_gets_anothers_content(order: tuple[str, ...], healthy: Farm, home: Path) -> None:
+def test_no_output_gets_anothers_content(order, healthy, home):
     with healthy.context() as context:
         fetch_output(context, some("optmid#1.0", home, *((name, name) for name in order)))
         found = contents(home)
@@ -66,9 +57,7 @@ def test_no_output_gets_anothers_content(order: tuple[str, ...], healthy: Farm, 
         assert found["out1"] == b"optional output\n"
 
 
-def test_some_outputs_under_other_names_and_elsewhere(
-    healthy: Farm, home: Path, tmp_path: Path
-) -> None:
+def test_some_outputs_under_other_names_and_elsewhere(healthy, home, tmp_path):
     (home / "res").mkdir()
     with healthy.context() as context:
         fetch_output(
@@ -88,9 +77,7 @@ def test_some_outputs_under_other_names_and_elsewhere(
     assert (tmp_path / "second").read_bytes().startswith(b"sizes ")
 
 
-def test_an_unknown_output_is_reported_before_anything_is_written(
-    healthy: Farm, home: Path
-) -> None:
+def test_an_unknown_output_is_reported_before_anything_is_written(healthy, home):
     request = some("multi#1.0", home, ("typo", "typo"), ("out0", "out0"))
     with (
         healthy.context() as context,
@@ -100,7 +87,7 @@ def test_an_unknown_output_is_reported_before_anything_is_written(
     assert contents(home) == {}
 
 
-def test_a_missing_directory_is_named(healthy: Farm, home: Path) -> None:
+def test_a_missing_directory_is_named(healthy, home):
     with (
         healthy.context() as context,
         pytest.raises(OutputError, match=r"res' does not exist: create it"),
@@ -109,7 +96,7 @@ def test_a_missing_directory_is_named(healthy: Farm, home: Path) -> None:
     assert not (home / "res").exists()
 
 
-def test_an_archives_members_take_the_part_of_the_outputs(healthy: Farm, home: Path) -> None:
+def test_an_archives_members_take_the_part_of_the_outputs(healthy, home):
     with healthy.context() as context:
         fetch_output(context, everything("zip#1.0", home))
     assert contents(home) == {
@@ -120,7 +107,7 @@ def test_an_archives_members_take_the_part_of_the_outputs(healthy: Farm, home: P
     }
 
 
-def test_an_archives_members_can_be_chosen_and_renamed(healthy: Farm, home: Path) -> None:
+def test_an_archives_members_can_be_chosen_and_renamed(healthy, home):
     with healthy.context() as context:
         fetch_output(
             context,
@@ -141,7 +128,7 @@ def test_an_archives_members_can_be_chosen_and_renamed(healthy: Farm, home: Path
             fetch_output(context, some("zip#1.0", home, ("typo", "typo"), ("upper.txt", "U")))
 
 
-def test_an_archive_that_is_too_large_leaves_nothing(healthy: Farm, home: Path) -> None:
+def test_an_archive_that_is_too_large_leaves_nothing(healthy, home):
     settings = Settings(jobs=JobSettings(unzip_max_bytes=5))
     with (
         healthy.context(settings=settings) as context,
@@ -152,7 +139,7 @@ def test_an_archive_that_is_too_large_leaves_nothing(healthy: Farm, home: Path) 
 
 
 @pytest.mark.parametrize("unpack", [True, False])
-def test_compressed_outputs_are_unpacked_if_so_set(unpack: bool, healthy: Farm, home: Path) -> None:
+def test_compressed_outputs_are_unpacked_if_so_set(unpack, healthy, home):
     settings = Settings(jobs=JobSettings(gunzip_outputs=unpack))
     with healthy.context(settings=settings) as context:
         fetch_output(context, everything("foreign.0", home))
@@ -160,7 +147,7 @@ def test_compressed_outputs_are_unpacked_if_so_set(unpack: bool, healthy: Farm, 
     assert data == TEXT.upper() if unpack else data.startswith(b"\x1f\x8b")
 
 
-def test_a_job_whose_name_tells_no_batch_is_found(healthy: Farm, home: Path) -> None:
+def test_a_job_whose_name_tells_no_batch_is_found(healthy, home):
     before = healthy.count("workunit_file"), healthy.count("query_batches")
     with healthy.context() as context:
         for _ in range(3):
@@ -169,7 +156,7 @@ def test_a_job_whose_name_tells_no_batch_is_found(healthy: Farm, home: Path) -> 
     assert healthy.count("query_batches") == before[1] + 1
 
 
-def test_a_failed_job_gives_its_real_exit_status(healthy: Farm, home: Path) -> None:
+def test_a_failed_job_gives_its_real_exit_status(healthy, home):
     with healthy.context() as context:
         result = fetch_output(context, everything("fail#1.0", home))
     assert result.exit_status == 11
@@ -182,13 +169,13 @@ def test_a_failed_job_gives_its_real_exit_status(healthy: Farm, home: Path) -> N
     assert "instance fail#1.0_0: Error while computing" in said
 
 
-def test_of_a_batch_with_a_failed_job_the_others_are_fetched(healthy: Farm, home: Path) -> None:
+def test_of_a_batch_with_a_failed_job_the_others_are_fetched(healthy, home):
     with healthy.context() as context:
         assert fetch_output(context, everything("fail#1.1", home)).exit_status == 0
     assert contents(home)["out"] == b"WELL"
 
 
-def test_a_cancelled_job_is_an_error_since_nothing_is_known(healthy: Farm, home: Path) -> None:
+def test_a_cancelled_job_is_an_error_since_nothing_is_known(healthy, home):
     with (
         healthy.context() as context,
         pytest.raises(OutputError, match=r"failed .*cancelled.* does not know its exit status"),
@@ -197,9 +184,7 @@ def test_a_cancelled_job_is_an_error_since_nothing_is_known(healthy: Farm, home:
     assert contents(home) == {}
 
 
-def test_a_job_that_is_not_finished_is_an_error_that_says_so(
-    healthy: Farm, home: Path, tmp_path: Path
-) -> None:
+def test_a_job_that_is_not_finished_is_an_error_that_says_so(healthy, home, tmp_path):
     healthy.local.pause_volunteers()
     name = f"late-{tmp_path.name}"
     with healthy.context() as context:
@@ -215,23 +200,21 @@ def test_a_job_that_is_not_finished_is_an_error_that_says_so(
     assert contents(home)["out"] == b"LATE"
 
 
-def make_late(name: str, room: Path, job: str = "") -> SubmitRequest:
+def make_late(name, room, job=""):
     (room / "late").write_bytes(b"late")
     files = {"in": LocalFile(str(room / "late"))}
     return SubmitRequest(name, "uppercase", [(job or f"{name}#1.0", Job(inputs=files))])
 
 
 @pytest.mark.parametrize("name", ["nosuch#1.0", "nosuch"])
-def test_an_unknown_job_is_an_error_that_says_so(name: str, healthy: Farm, home: Path) -> None:
+def test_an_unknown_job_is_an_error_that_says_so(name, healthy, home):
     with healthy.context() as context, pytest.raises(NotFound, match="no such job"):
         fetch_output(context, everything(name, home))
     assert contents(home) == {}
 
 
 @pytest.mark.parametrize("foreign", [False, True], ids=["named for its batch", "foreign"])
-def test_a_retired_batchs_job_is_still_fetched(
-    foreign: bool, healthy: Farm, home: Path, tmp_path: Path
-) -> None:
+def test_a_retired_batchs_job_is_still_fetched(foreign, healthy, home, tmp_path):
     name = f"retired-{tmp_path.name}"
     job = f"{name}-job" if foreign else f"{name}#1.0"
     with healthy.context() as context:
@@ -243,9 +226,7 @@ def test_a_retired_batchs_job_is_still_fetched(
     assert contents(home)["out"] == b"LATE"
 
 
-def test_fetching_twice_gives_the_same_files_without_fetching_them_again(
-    healthy: Farm, home: Path, tmp_path: Path
-) -> None:
+def test_fetching_twice_gives_the_same_files_without_fetching_them_again(healthy, home, tmp_path):
     with healthy.context(tmp_path / "cache") as context:
         first = fetch_output(context, everything("multi#1.1", home))
     found, gets = contents(home), healthy.count("result_file")
@@ -255,9 +236,7 @@ def test_fetching_twice_gives_the_same_files_without_fetching_them_again(
     assert healthy.count("result_file") == gets
 
 
-def test_only_what_is_not_there_as_it_was_delivered_is_fetched_again(
-    healthy: Farm, home: Path, tmp_path: Path
-) -> None:
+def test_only_what_is_not_there_as_it_was_delivered_is_fetched_again(healthy, home, tmp_path):
     request = everything("multi#1.1", home)
     with healthy.context(tmp_path / "cache") as context:
         fetch_output(context, request)
@@ -272,9 +251,7 @@ def test_only_what_is_not_there_as_it_was_delivered_is_fetched_again(
     assert healthy.count("result_file") == gets + 2
 
 
-def test_an_archive_is_fetched_again_only_if_a_member_is_missing(
-    healthy: Farm, home: Path, tmp_path: Path
-) -> None:
+def test_an_archive_is_fetched_again_only_if_a_member_is_missing(healthy, home, tmp_path):
     request = everything("zip#1.0", home)
     with healthy.context(tmp_path / "cache") as context:
         fetch_output(context, request)
@@ -287,9 +264,7 @@ def test_an_archive_is_fetched_again_only_if_a_member_is_missing(
     assert healthy.count("result_file") == gets + 1
 
 
-def test_a_cache_that_cannot_be_kept_changes_nothing(
-    healthy: Farm, home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_cache_that_cannot_be_kept_changes_nothing(healthy, home, tmp_path, caplog):
     (tmp_path / "cache").write_text("a file in the way")
     with healthy.context(tmp_path / "cache") as context:
         for _ in range(2):
@@ -298,7 +273,7 @@ def test_a_cache_that_cannot_be_kept_changes_nothing(
     assert caplog.text.count("The record of delivered outputs") == 1
 
 
-def test_stderr_is_overwritten_not_appended_to(healthy: Farm, home: Path) -> None:
+def test_stderr_is_overwritten_not_appended_to(healthy, home):
     (home / "job.err").write_text("of an earlier run")
     with healthy.context() as context:
         for _ in range(2):
@@ -307,11 +282,11 @@ def test_stderr_is_overwritten_not_appended_to(healthy: Farm, home: Path) -> Non
     assert b"earlier" not in contents(home)["job.err"]
 
 
-def test_many_fetches_of_a_batch_look_it_up_once(healthy: Farm, home: Path) -> None:
+def test_many_fetches_of_a_batch_look_it_up_once(healthy, home):
     before = {rpc: healthy.count(rpc) for rpc in ("query_batch", "get_templates")}
-    results: list[FetchResult] = []
+    results = []
 
-    def fetch(context: FetchContext, number: int) -> None:
+    def fetch(context, number):
         (home / str(number)).mkdir()
         results.append(fetch_output(context, everything(f"upper#1.{number}", home / str(number))))
 
@@ -327,9 +302,7 @@ def test_many_fetches_of_a_batch_look_it_up_once(healthy: Farm, home: Path) -> N
     assert healthy.count("get_templates") - before["get_templates"] == 1
 
 
-def test_a_stopped_fetch_asks_nothing_and_the_next_one_brings_all(
-    healthy: Farm, home: Path
-) -> None:
+def test_a_stopped_fetch_asks_nothing_and_the_next_one_brings_all(healthy, home):
     closed = threading.Event()
     closed.set()
     with healthy.context() as context:

@@ -1,7 +1,5 @@
 """Fetches as a job ad asks for them, and fetches that are withdrawn on the way."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os
@@ -9,7 +7,6 @@ import threading
 import zipfile
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -27,23 +24,13 @@ from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, done, fail
 from tests.helpers import wait_for
 from tests.submit.scripted import Script, batch, error, job
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 DIRECTORY = "/home/me/job"
 Pairs = tuple[tuple[str, str], ...]
 
 
-def chosen(
-    outputs: list[str],
-    specs: Pairs | None = None,
-    *,
-    remaps: Pairs = (),
-    out: str | None = "job.out",
-    err: str | None = "job.err",
-) -> dict[str, str]:
+def chosen(outputs, specs=None, *, remaps=(), out="job.out", err="job.err"):
     """Return destination (relative to the job's directory) to output."""
-    mode: Literal["ALL", "SOME"] = "ALL" if specs is None else "SOME"
+    mode = "ALL" if specs is None else "SOME"
     pairs = remaps if specs is None else specs
     request = FetchRequest("j", DIRECTORY, err, mode, pairs, AdFiles(stdout=out))
     deliveries = JobDirectory(request).select(plain_names(outputs))
@@ -62,7 +49,7 @@ def chosen(
         pytest.param(["a"], {"a": "a"}, id="none"),
     ],
 )
-def test_stdout_is_the_output_that_is_called_so(outputs: list[str], found: dict[str, str]) -> None:
+def test_stdout_is_the_output_that_is_called_so(outputs, found):
     assert chosen(outputs) == found
     inside = {**found}
     if "job.out" in inside:
@@ -70,7 +57,7 @@ def test_stdout_is_the_output_that_is_called_so(outputs: list[str], found: dict[
     assert chosen(outputs, out="logs/job.out") == inside
 
 
-def test_what_a_remap_or_the_list_asks_for_is_not_taken_for_stdout() -> None:
+def test_what_a_remap_or_the_list_asks_for_is_not_taken_for_stdout():
     assert chosen(["stdout"], remaps=(("stdout", "x"),)) == {"x": "stdout"}
     assert chosen(["stdout", "a"], (("stdout", "stdout"),)) == {"stdout": "stdout"}
     assert chosen(["stdout", "a"], (("a", "a"),)) == {"a": "a", "job.out": "stdout"}
@@ -78,25 +65,25 @@ def test_what_a_remap_or_the_list_asks_for_is_not_taken_for_stdout() -> None:
     assert named == {"x": "job.out", "job.out": "job.out"}
 
 
-def test_stdout_that_is_not_wanted_takes_no_output() -> None:
+def test_stdout_that_is_not_wanted_takes_no_output():
     for out in (None, "/dev/null"):
         assert chosen(["a", "stdout"], out=out) == {"a": "a", "stdout": "stdout"}
 
 
-def test_a_remap_of_what_is_not_there_is_passed_over() -> None:
+def test_a_remap_of_what_is_not_there_is_passed_over():
     assert chosen(["a"], remaps=(("b", "c"), ("a", "d"))) == {"d": "a"}
 
 
-def test_an_output_in_the_list_that_does_not_exist_is_an_error() -> None:
+def test_an_output_in_the_list_that_does_not_exist_is_an_error():
     with pytest.raises(OutputError, match="no output 'b'; its outputs are: 'a'"):
         chosen(["a"], (("a", "a"), ("b", "b")))
 
 
-def test_the_standard_streams_may_stand_in_the_list() -> None:
+def test_the_standard_streams_may_stand_in_the_list():
     assert chosen(["a"], (("a", "a"), ("job.out", "job.out"), ("job.err", "x"))) == {"a": "a"}
 
 
-def test_one_file_for_both_streams_gets_stdout_where_there_is_one() -> None:
+def test_one_file_for_both_streams_gets_stdout_where_there_is_one():
     assert chosen(["stdout"], out="log", err="log") == {"log": "stdout"}
     assert chosen([], out="log", err="log") == {}
 
@@ -105,29 +92,29 @@ def test_one_file_for_both_streams_gets_stdout_where_there_is_one() -> None:
 
 
 def fetch(
-    script: Script,
-    home: Path,
+    script,
+    home,
     *,
-    ad: AdFiles = AdFiles("logs/job.out"),  # noqa: B008  (frozen)
-    err: str = "errors/deep/job.err",
-    scope: CancelScope | None = None,
-    specs: Pairs = (),
-) -> None:
+    ad=AdFiles("logs/job.out"),  # noqa: B008  (frozen)
+    err="errors/deep/job.err",
+    scope=None,
+    specs=(),
+):
     request = FetchRequest(JOB, str(home), err, "ALL", specs, ad)
     result = fetch_output(script.context(), request, *([scope] if scope else []))
     assert result.exit_status == 0
 
 
-def found(home: Path) -> dict[str, bytes | None]:
+def found(home):
     """Return all that is below a directory, with the files' contents."""
-    there: dict[str, bytes | None] = {}
+    there = {}
     for path in sorted(home.rglob("*")):
         with suppress(FileNotFoundError):  # another thread's temporary file
             there[str(path.relative_to(home))] = path.read_bytes() if path.is_file() else None
     return there
 
 
-def packed() -> Script:
+def packed():
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
         for name in ("a", "sub/b", "stdout"):
@@ -158,7 +145,7 @@ MEMBERS = {
 }
 
 
-def plain() -> Script:
+def plain():
     return done("out0", "out1", "out2", optional=("out2",), present=(0, 1))
 
 
@@ -169,9 +156,7 @@ KINDS = pytest.mark.parametrize(
 
 
 @KINDS
-def test_everything_is_where_the_ad_wants_it(
-    script: Callable[[], Script], whole: dict[str, bytes | None], tmp_path: Path
-) -> None:
+def test_everything_is_where_the_ad_wants_it(script, whole, tmp_path):
     for _ in range(2):
         fetch(script(), tmp_path)
         assert found(tmp_path) == whole
@@ -180,14 +165,14 @@ def test_everything_is_where_the_ad_wants_it(
 class Closing(CancelScope):
     """Is closed by another thread at the n-th time that it is asked."""
 
-    def __init__(self, at: int, home: Path) -> None:
+    def __init__(self, at, home):
         super().__init__()
         self.left = at
-        self.seen: dict[str, bytes | None] = {}
+        self.seen = {}
         self._home = home
         self._closer = threading.Thread(target=self.close)
 
-    def check(self) -> None:
+    def check(self):
         self.left -= 1
         if self.left == 0:
             self._closed = True  # its closer only waits until everybody is out
@@ -195,15 +180,13 @@ class Closing(CancelScope):
             self.seen = found(self._home)
         super().check()
 
-    def join(self) -> None:
+    def join(self):
         self._closer.join(60)
         assert not self._closer.is_alive()
 
 
 @KINDS
-def test_nothing_appears_after_a_cancel_at_any_step(
-    script: Callable[[], Script], whole: dict[str, bytes | None], tmp_path: Path
-) -> None:
+def test_nothing_appears_after_a_cancel_at_any_step(script, whole, tmp_path):
     steps = 0
     while True:
         steps += 1
@@ -227,9 +210,7 @@ def test_nothing_appears_after_a_cancel_at_any_step(
     assert {**whole, "out0": found(home)["out0"]} == found(home)
 
 
-def test_what_is_on_its_way_vanishes_with_the_cancel_and_not_when_the_network_wakes(
-    tmp_path: Path,
-) -> None:
+def test_what_is_on_its_way_vanishes_with_the_cancel_and_not_when_the_network_wakes(tmp_path):
     scope = CancelScope()
     registry = Temporaries()
     file = registry.file(tmp_path / "out", scope)
@@ -250,12 +231,12 @@ def test_what_is_on_its_way_vanishes_with_the_cancel_and_not_when_the_network_wa
     other.discard()
 
 
-def note_syncs(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def note_syncs(root, monkeypatch):
     """Return a list that gets each path below ``root`` that is synced to the disk."""
-    synced: list[str] = []
+    synced = []
     fsync = os.fsync
 
-    def noting(descriptor: int) -> None:
+    def noting(descriptor):
         path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
         synced.append(path.removeprefix(str(root)))
         fsync(descriptor)
@@ -264,9 +245,7 @@ def note_syncs(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return synced
 
 
-def test_the_directories_are_on_the_disk_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_directories_are_on_the_disk_too(tmp_path, monkeypatch):
     synced = note_syncs(tmp_path, monkeypatch)
     fetch(plain(), tmp_path)
     assert {"", "/logs", "/errors", "/errors/deep"} <= set(synced)
@@ -276,11 +255,9 @@ def test_the_directories_are_on_the_disk_too(
         assert directory in synced[last_file:]
 
 
-def test_a_directory_is_synced_once_for_all_of_a_jobs_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_directory_is_synced_once_for_all_of_a_jobs_files(tmp_path, monkeypatch):
     (tmp_path / "sub").mkdir()
-    synced: list[Path] = []
+    synced = []
     monkeypatch.setattr(
         "boinc_gahp.fetch.destinations.sync",
         lambda directory: synced.append(Path(f"/proc/self/fd/{directory}").readlink()),
@@ -296,12 +273,12 @@ def test_a_directory_is_synced_once_for_all_of_a_jobs_files(
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_threads_that_wait_for_the_same_directory_share_a_sync_and_its_failure(
-    fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    fails, tmp_path, monkeypatch
+):
     began, go_on = threading.Event(), threading.Event()
-    syncs: list[int] = []
+    syncs = []
 
-    def slow(directory: int) -> None:
+    def slow(directory):
         syncs.append(directory)
         is_first = not began.is_set()
         began.set()
@@ -311,9 +288,9 @@ def test_threads_that_wait_for_the_same_directory_share_a_sync_and_its_failure(
 
     monkeypatch.setattr("boinc_gahp.fetch.destinations.sync", slow)
     registry = Temporaries()
-    failed: list[str] = []
+    failed = []
 
-    def put(name: str) -> None:
+    def put(name):
         try:
             with (
                 Directories() as directories,
@@ -346,11 +323,9 @@ def test_threads_that_wait_for_the_same_directory_share_a_sync_and_its_failure(
         assert len(syncs) == 2
 
 
-def test_a_job_with_many_directories_keeps_few_of_them_open_and_syncs_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_with_many_directories_keeps_few_of_them_open_and_syncs_all(tmp_path, monkeypatch):
     monkeypatch.setattr("boinc_gahp.fetch.destinations._MOST_OPEN", 3)
-    synced: list[Path] = []
+    synced = []
     monkeypatch.setattr(
         "boinc_gahp.fetch.destinations.sync",
         lambda directory: synced.append(Path(f"/proc/self/fd/{directory}").readlink()),
@@ -373,14 +348,14 @@ def test_a_job_with_many_directories_keeps_few_of_them_open_and_syncs_all(
 
 
 def test_a_disk_that_fails_at_the_end_is_reported_unless_something_else_went_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def failing(_directory: int) -> None:
+    tmp_path, monkeypatch
+):
+    def failing(_directory):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr("boinc_gahp.fetch.destinations.sync", failing)
 
-    def put(error: Exception | None = None) -> None:
+    def put(error=None):
         with (
             Directories() as directories,
             Temporaries().file(tmp_path / "out", directories=directories) as file,
@@ -395,19 +370,19 @@ def test_a_disk_that_fails_at_the_end_is_reported_unless_something_else_went_wro
         put(ZeroDivisionError())
 
 
-def test_a_missing_directory_of_a_remap_is_named(tmp_path: Path) -> None:
+def test_a_missing_directory_of_a_remap_is_named(tmp_path):
     with pytest.raises(OutputError, match=r"res' does not exist: create it"):
         fetch(plain(), tmp_path, specs=(("out0", "res/x"),))
     assert not (tmp_path / "res").exists()
 
 
-def test_a_directory_of_stdout_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
+def test_a_directory_of_stdout_that_cannot_be_made_is_reported(tmp_path):
     (tmp_path / "logs").write_text("in the way")
     with pytest.raises(OutputError, match=r"logs/job.out' cannot be written"):
         fetch(plain(), tmp_path)
 
 
-def test_a_template_of_the_jobs_own_names_its_outputs(tmp_path: Path) -> None:
+def test_a_template_of_the_jobs_own_names_its_outputs(tmp_path):
     own = templates("x", "y").partition("</input_template>")[2].removesuffix("</templates>")
     script = done("other", present=(0, 1))
     fetch(script, tmp_path, ad=AdFiles("stdout", output_template=own))
@@ -415,21 +390,21 @@ def test_a_template_of_the_jobs_own_names_its_outputs(tmp_path: Path) -> None:
     assert script.count("get_templates") == 0
 
 
-def test_a_batchs_id_spares_the_search_for_the_job(tmp_path: Path) -> None:
+def test_a_batchs_id_spares_the_search_for_the_job(tmp_path):
     script = done("out0")
     fetch(script, tmp_path, ad=AdFiles(batch_id=7))
     assert [asked["batch_id"] for asked in script.arguments("query_batch")] == [["7"]]
     assert script.count("query_batches") == 0
 
 
-def test_a_job_without_a_result_is_no_output(tmp_path: Path) -> None:
+def test_a_job_without_a_result_is_no_output(tmp_path):
     details = "<error>too_many_error_results</error><exit_status>9</exit_status>"
     with pytest.raises(NoResult):
         fetch(failed(details), tmp_path, ad=AdFiles(batch_id=7))
     assert found(tmp_path) == {}
 
 
-def test_a_batch_that_is_gone_is_not_all_there_is_to_ask(tmp_path: Path) -> None:
+def test_a_batch_that_is_gone_is_not_all_there_is_to_ask(tmp_path):
     script = done("out0")
     script.replies["query_batch"] = error("no such batch")
     script.replies["query_batches"] = ""
@@ -441,7 +416,7 @@ def test_a_batch_that_is_gone_is_not_all_there_is_to_ask(tmp_path: Path) -> None
 # -- failures
 
 
-def test_a_failure_is_all_that_the_project_tells(tmp_path: Path) -> None:
+def test_a_failure_is_all_that_the_project_tells(tmp_path):
     details = (
         "<error>too_many_error_results</error><exit_status>9</exit_status>"
         "<exit_status>11</exit_status><status>error</status>"
@@ -459,7 +434,7 @@ def test_a_failure_is_all_that_the_project_tells(tmp_path: Path) -> None:
     assert told.result.exit_status == 11
 
 
-def test_of_a_job_that_was_aborted_before_it_ran_nothing_more_is_asked() -> None:
+def test_of_a_job_that_was_aborted_before_it_ran_nothing_more_is_asked():
     script = failed("<error>cancelled</error><status>error</status>")
     told = look_up_failure(script.context(), JOB, 7)
     assert told is not None
@@ -474,16 +449,16 @@ def test_of_a_job_that_was_aborted_before_it_ran_nothing_more_is_asked() -> None
         pytest.param(lambda: failed("<status>in_progress</status>"), id="running again"),
     ],
 )
-def test_a_job_that_is_not_in_error_has_no_failure(script: Callable[[], Script]) -> None:
+def test_a_job_that_is_not_in_error_has_no_failure(script):
     assert look_up_failure(script().context(), JOB, 7) is None
 
 
-def test_a_job_that_its_batch_lacks_is_not_found() -> None:
+def test_a_job_that_its_batch_lacks_is_not_found():
     with pytest.raises(NotFound, match=r"has no job 'other' in batch 'b' \(id 7\)"):
         look_up_failure(done("out0").context(), "other", 7)
 
 
-def test_a_batch_is_looked_at_by_its_id() -> None:
+def test_a_batch_is_looked_at_by_its_id():
     jobs = [
         job(1, "a", 119),
         job(2, "b", 0, "<status>queued</status>"),

@@ -1,24 +1,18 @@
 """Fetches while the project, or the way to it, goes wrong."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.errors import ProjectDown, RpcError
 from boinc_gahp.fetch.job_directory import fetch_output
 from tests import faultproxy
-from tests.fetch.farm import TEXT, Farm, contents, everything, lasting_faults, passing_faults
+from tests.fetch.farm import TEXT, contents, everything, lasting_faults, passing_faults
 from tests.helpers import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.long
 
@@ -27,9 +21,7 @@ RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "res
 
 @pytest.mark.parametrize("rpc", RPCS)
 @passing_faults
-def test_trouble_that_passes_is_not_noticed(
-    rpc: str, fault: faultproxy.Fault, healthy: Farm, home: Path
-) -> None:
+def test_trouble_that_passes_is_not_noticed(rpc, fault, healthy, home):
     healthy.proxy.fail(rpc, fault)
     with healthy.context() as context:
         assert fetch_output(context, everything("upper#1.2", home)).exit_status == 0
@@ -38,12 +30,7 @@ def test_trouble_that_passes_is_not_noticed(
 
 
 @lasting_faults
-def test_trouble_that_stays_leaves_no_partial_file(
-    fault: faultproxy.Fault,
-    kind: type[Exception] | tuple[type[Exception], ...],
-    healthy: Farm,
-    home: Path,
-) -> None:
+def test_trouble_that_stays_leaves_no_partial_file(fault, kind, healthy, home):
     (home / "out").write_text("old")
     healthy.proxy.fail("result_file", fault, times=None)
     with healthy.context() as context, pytest.raises(kind):
@@ -52,7 +39,7 @@ def test_trouble_that_stays_leaves_no_partial_file(
     assert sorted(contents(home)) == ["job.err", "out"]
 
 
-def test_a_project_that_is_down_is_reported(healthy: Farm, home: Path) -> None:
+def test_a_project_that_is_down_is_reported(healthy, home):
     healthy.local.core.web_stopped = True
     with healthy.context() as context, pytest.raises(ProjectDown):
         fetch_output(context, everything("upper#1.4", home))
@@ -73,9 +60,7 @@ fetch_output(context, FetchRequest("upper#1.5", home, None, "ALL", ()))
 """
 
 
-def test_a_killed_fetch_leaves_nothing_that_the_next_does_not_remove(
-    healthy: Farm, home: Path, tmp_path: Path
-) -> None:
+def test_a_killed_fetch_leaves_nothing_that_the_next_does_not_remove(healthy, home, tmp_path):
     gets = healthy.count("result_file")
     healthy.proxy.fail("result_file", faultproxy.drip(0.001))
     process = subprocess.Popen(
@@ -101,16 +86,14 @@ def test_a_killed_fetch_leaves_nothing_that_the_next_does_not_remove(
     assert contents(home)["out"] == TEXT.upper()
 
 
-def test_no_authenticator_is_in_log_or_error(
-    healthy: Farm, home: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_authenticator_is_in_log_or_error(healthy, home, caplog):
     caplog.set_level(logging.DEBUG)
     healthy.proxy.fail("workunit_file", faultproxy.cut(0.5), times=None)
     healthy.proxy.fail("query_job", faultproxy.body(b"<query_job></query_job>"), times=None)
     secret = healthy.local.authenticator
     with healthy.context() as context, pytest.raises(RpcError) as caught:
         fetch_output(context, everything("upper#1.6", home))
-    error: BaseException | None = caught.value
+    error = caught.value
     while error is not None:
         assert secret not in f"{error!s} {error!r}"
         error = error.__cause__ or error.__context__

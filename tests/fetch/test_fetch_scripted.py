@@ -1,7 +1,5 @@
 """Fetches from a project that answers from a script: what a local one does not do."""
 
-from __future__ import annotations
-
 import io
 import os
 import zipfile
@@ -13,7 +11,7 @@ import pytest
 from boinc_gahp.errors import NotFound, OutputError, ProtocolError, RpcError
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.types import FetchRequest, FetchResult
-from tests.submit.scripted import Arguments, Script, batch, error, job
+from tests.submit.scripted import Script, batch, error, job
 
 JOB = "b#1.0"
 INSTANCE = "b#1.0_0"
@@ -28,7 +26,7 @@ FATAL = (
 )
 
 
-def completed(status: int = 0, *, result: str = "canonical_resultid") -> str:
+def completed(status=0, *, result="canonical_resultid"):
     return (
         f"<completed_job><error_mask>0</error_mask><{result}>119</{result}>"
         f"<exit_status>{status}</exit_status><elapsed_time>2.5</elapsed_time>"
@@ -37,7 +35,7 @@ def completed(status: int = 0, *, result: str = "canonical_resultid") -> str:
     )
 
 
-def templates(*outputs: str, optional: tuple[str, ...] = ()) -> str:
+def templates(*outputs, optional=()):
     infos = "".join(
         f"<file_info><name><OUTFILE_{number}/></name><generated_locally/>"
         "<upload_when_present/><max_nbytes>5000000</max_nbytes><url><UPLOAD_URL/></url></file_info>"
@@ -55,19 +53,19 @@ def templates(*outputs: str, optional: tuple[str, ...] = ()) -> str:
     )
 
 
-def instance(*sizes: int, state: str = "Completed and validated") -> str:
+def instance(*sizes, state="Completed and validated"):
     files = "".join(f"<outfile><size>{size}</size></outfile>" for size in sizes)
     return f"<instance><name>{INSTANCE}</name><id>119</id><state>{state}</state>{files}</instance>"
 
 
-def uploaded(*numbers: int) -> dict[tuple[str, int], tuple[str, bytes]]:
+def uploaded(*numbers):
     return {
         (INSTANCE, place): (f"{INSTANCE}_r799338679_{number}", f"file {number}".encode())
         for place, number in enumerate(numbers)
     }
 
 
-def done(*outputs: str, optional: tuple[str, ...] = (), present: tuple[int, ...] = (0,)) -> Script:
+def done(*outputs, optional=(), present=(0,)):
     return Script(
         {
             "query_batch": batch(7, "b", 2, job(1, JOB, 119)),
@@ -79,8 +77,8 @@ def done(*outputs: str, optional: tuple[str, ...] = (), present: tuple[int, ...]
     )
 
 
-def failed(details: str, told: str = FATAL) -> Script:
-    def query_batch(asked: Arguments) -> str:
+def failed(details, told=FATAL):
+    def query_batch(asked):
         return batch(7, "b", 2, job(1, JOB, 0, details if asked["get_job_details"] else ""))
 
     return Script(
@@ -92,50 +90,48 @@ def failed(details: str, told: str = FATAL) -> Script:
     )
 
 
-def fetch(script: Script, home: Path, *specs: tuple[str, str], name: str = JOB) -> FetchResult:
+def fetch(script, home, *specs, name=JOB):
     mode = "SOME" if specs else "ALL"
-    request = FetchRequest(name, str(home), "job.err", mode, specs)  # type: ignore[arg-type]
+    request = FetchRequest(name, str(home), "job.err", mode, specs)
     return fetch_output(script.context(), request)
 
 
-def names(home: Path) -> list[str]:
+def names(home):
     return sorted(os.listdir(home))  # noqa: PTH208
 
 
-def test_a_missing_required_output_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_a_missing_required_output_is_an_error_that_names_it(tmp_path):
     script = done("out0", "out1", "out2", optional=("out1",), present=(0,))
     with pytest.raises(OutputError, match=r"output 'out2' \(number 2\) of job 'b#1.0' is missing"):
         fetch(script, tmp_path)
     assert names(tmp_path) == ["job.err", "out0"]
 
 
-def test_what_was_not_asked_for_may_be_missing(tmp_path: Path) -> None:
+def test_what_was_not_asked_for_may_be_missing(tmp_path):
     script = done("out0", "out1", present=(1,))
     fetch(script, tmp_path, ("out1", "x"))
     assert (tmp_path / "x").read_text() == "file 1"
 
 
-def test_the_stderr_and_times_of_a_good_job(tmp_path: Path) -> None:
+def test_the_stderr_and_times_of_a_good_job(tmp_path):
     assert fetch(done("out0"), tmp_path) == FetchResult(0, 2.5, 1.5)
     assert (tmp_path / "job.err").read_text() == "said\n"
 
 
-def test_a_good_jobs_own_exit_status_is_passed_on(tmp_path: Path) -> None:
+def test_a_good_jobs_own_exit_status_is_passed_on(tmp_path):
     script = done("out0")
     script.replies["query_completed_job"] = completed(3)
     assert fetch(script, tmp_path).exit_status == 3
 
 
-def test_outputs_beyond_the_apps_template_are_delivered_by_number(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_outputs_beyond_the_apps_template_are_delivered_by_number(tmp_path, caplog):
     fetch(done("out0", present=(0, 1, 2)), tmp_path)
     assert names(tmp_path) == ["job.err", "out0", "output_1", "output_2"]
     assert (tmp_path / "output_2").read_text() == "file 2"
     assert "has 3 outputs, but its template names 1" in caplog.text
 
 
-def test_an_app_without_outputs_delivers_stderr(tmp_path: Path) -> None:
+def test_an_app_without_outputs_delivers_stderr(tmp_path):
     fetch(done(present=()), tmp_path)
     assert names(tmp_path) == ["job.err"]
 
@@ -172,21 +168,21 @@ def test_an_app_without_outputs_delivers_stderr(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_failed_job_never_reports_0(details: str, status: int, said: str, tmp_path: Path) -> None:
+def test_a_failed_job_never_reports_0(details, status, said, tmp_path):
     assert fetch(failed(details), tmp_path) == FetchResult(status, 0.0, 0.0)
     text = (tmp_path / "job.err").read_text()
     assert said in text
     assert f"instance {INSTANCE}: Error while computing" in text
 
 
-def test_a_project_that_can_tell_of_a_failed_job_is_listened_to(tmp_path: Path) -> None:
+def test_a_project_that_can_tell_of_a_failed_job_is_listened_to(tmp_path):
     details = "<error>too_many_error_results</error><exit_status>9</exit_status>"
     script = failed(details, completed(9, result="error_resultid"))
     assert fetch(script, tmp_path) == FetchResult(9, 2.5, 1.5)
     assert (tmp_path / "job.err").read_text().endswith("\nsaid\n")
 
 
-def test_a_failed_jobs_instances_need_not_be_known(tmp_path: Path) -> None:
+def test_a_failed_jobs_instances_need_not_be_known(tmp_path):
     script = failed("<error>too_many_error_results</error><exit_status>9</exit_status>")
     script.replies["query_job"] = error("no such job")
     assert fetch(script, tmp_path).exit_status == 9
@@ -210,19 +206,19 @@ def test_a_failed_jobs_instances_need_not_be_known(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_without_an_exit_status_there_is_an_error(details: str, words: str, tmp_path: Path) -> None:
+def test_without_an_exit_status_there_is_an_error(details, words, tmp_path):
     with pytest.raises(OutputError, match=words):
         fetch(failed(details), tmp_path)
     assert names(tmp_path) == []
 
 
-def test_a_failed_job_whose_name_tells_no_batch_is_found(tmp_path: Path) -> None:
+def test_a_failed_job_whose_name_tells_no_batch_is_found(tmp_path):
     script = failed("<error>too_many_error_results</error><exit_status>9</exit_status>")
     script.replies["query_batches"] = "".join(
         f"<batch>{batch(number, f'b{number}', 1)}</batch>" for number in (5, 7, 6)
     )
 
-    def query_batch(asked: Arguments) -> str:
+    def query_batch(asked):
         assert asked["batch_id"], "a foreign name is no batch's"
         if asked["batch_id"] != ["6"]:
             return batch(int(asked["batch_id"][0]), "other", 1, job(9, "other"))
@@ -235,13 +231,13 @@ def test_a_failed_job_whose_name_tells_no_batch_is_found(tmp_path: Path) -> None
     assert {asked["batch_id"][0] for asked in script.arguments("query_batch")} == {"7", "6"}
 
 
-def test_a_failed_job_that_is_nowhere_is_the_projects_error(tmp_path: Path) -> None:
+def test_a_failed_job_that_is_nowhere_is_the_projects_error(tmp_path):
     script = Script({"query_completed_job": FATAL, "query_batches": ""})
     with pytest.raises(RpcError, match="query_completed_job"):
         fetch(script, tmp_path, name="foreign")
 
 
-def test_a_batch_name_that_another_account_has_does_not_hide_the_job(tmp_path: Path) -> None:
+def test_a_batch_name_that_another_account_has_does_not_hide_the_job(tmp_path):
     script = done("out0")
     script.replies["query_batches"] = f"<batch>{batch(8, 'b', 1)}</batch>"
     script.replies["query_batch"] = lambda asked: (
@@ -251,14 +247,14 @@ def test_a_batch_name_that_another_account_has_does_not_hide_the_job(tmp_path: P
     assert script.count("workunit_file") == 0
 
 
-def test_a_bad_authenticator_is_reported_at_once(tmp_path: Path) -> None:
+def test_a_bad_authenticator_is_reported_at_once(tmp_path):
     script = Script({"query_batch": error("bad authenticator")})
     with pytest.raises(RpcError, match="bad authenticator"):
         fetch(script, tmp_path)
     assert len(script.asked) == 1
 
 
-def test_a_job_without_a_result_that_is_in_no_batch_is_an_error(tmp_path: Path) -> None:
+def test_a_job_without_a_result_that_is_in_no_batch_is_an_error(tmp_path):
     script = Script(
         {
             "query_completed_job": completed(result="error_resultid"),
@@ -269,7 +265,7 @@ def test_a_job_without_a_result_that_is_in_no_batch_is_an_error(tmp_path: Path) 
         fetch(script, tmp_path, name="foreign")
 
 
-def test_where_the_instance_is_not_shown_the_file_is_asked_for_by_its_job(tmp_path: Path) -> None:
+def test_where_the_instance_is_not_shown_the_file_is_asked_for_by_its_job(tmp_path):
     script = done("out0", "out1", present=(0, 1))
     script.replies["query_job"] = ""
     script.files = {(JOB, number): file for (_, number), file in script.files.items()}
@@ -278,7 +274,7 @@ def test_where_the_instance_is_not_shown_the_file_is_asked_for_by_its_job(tmp_pa
     assert script.count("result_file") == 0
 
 
-def test_a_deleted_output_is_reported(tmp_path: Path) -> None:
+def test_a_deleted_output_is_reported(tmp_path):
     script = done("out0")
     script.replies["get_templates"] = templates("out0")
     page = f"ERROR: no such file /srv/boinc/upload/324/{INSTANCE}_r799338679_0".encode()
@@ -288,7 +284,7 @@ def test_a_deleted_output_is_reported(tmp_path: Path) -> None:
     assert names(tmp_path) == ["job.err"]
 
 
-def test_templates_that_cannot_be_had_are_the_projects_error(tmp_path: Path) -> None:
+def test_templates_that_cannot_be_had_are_the_projects_error(tmp_path):
     script = done("out0")
     script.replies["get_templates"] = error("app not found: uppercase")
     with pytest.raises(NotFound, match="app not found"):
@@ -296,7 +292,7 @@ def test_templates_that_cannot_be_had_are_the_projects_error(tmp_path: Path) -> 
     assert names(tmp_path) == []
 
 
-def test_a_reply_that_lacks_its_jobs_end_is_no_empty_batch(tmp_path: Path) -> None:
+def test_a_reply_that_lacks_its_jobs_end_is_no_empty_batch(tmp_path):
     script = done("out0")
     script.replies["query_job"] = "<instance><name>x</name><id>oops</id></instance>"
     with pytest.raises(ProtocolError):
@@ -306,7 +302,7 @@ def test_a_reply_that_lacks_its_jobs_end_is_no_empty_batch(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "data", [b"no archive", b"PK\x05\x06" + bytes(10)], ids=["a text", "cut off"]
 )
-def test_an_archive_that_is_none_leaves_only_stderr(data: bytes, tmp_path: Path) -> None:
+def test_an_archive_that_is_none_leaves_only_stderr(data, tmp_path):
     script = done("out.ZIP")
     script.files[INSTANCE, 0] = (f"{INSTANCE}_r1_0", data)
     with pytest.raises(
@@ -316,7 +312,7 @@ def test_an_archive_that_is_none_leaves_only_stderr(data: bytes, tmp_path: Path)
     assert names(tmp_path) == ["job.err"]
 
 
-def zipped(*members: tuple[str, bytes]) -> Script:
+def zipped(*members):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, data in members:
@@ -326,13 +322,13 @@ def zipped(*members: tuple[str, bytes]) -> Script:
     return script
 
 
-def test_an_archives_directories_are_made(tmp_path: Path) -> None:
+def test_an_archives_directories_are_made(tmp_path):
     fetch(zipped(("a/b/", b""), ("c/d/e", b"x")), tmp_path)
     assert (tmp_path / "a/b").is_dir()
     assert (tmp_path / "c/d/e").read_bytes() == b"x"
 
 
-def test_a_damaged_member_leaves_no_other_behind(tmp_path: Path) -> None:
+def test_a_damaged_member_leaves_no_other_behind(tmp_path):
     script = zipped(("good", b"good"), ("bad", b"the very text"))
     name, data = script.files[INSTANCE, 0]
     script.files[INSTANCE, 0] = (name, data.replace(b"the very text", b"the vary text"))
@@ -341,21 +337,21 @@ def test_a_damaged_member_leaves_no_other_behind(tmp_path: Path) -> None:
     assert names(tmp_path) == ["job.err"]
 
 
-def test_a_member_in_the_way_of_a_file_is_reported(tmp_path: Path) -> None:
+def test_a_member_in_the_way_of_a_file_is_reported(tmp_path):
     (tmp_path / "a").write_text("mine")
     with pytest.raises(OutputError, match="cannot be written"):
         fetch(zipped(("a/b", b"x")), tmp_path)
     assert (tmp_path / "a").read_text() == "mine"
 
 
-def test_an_archive_that_is_optional_may_be_missing(tmp_path: Path) -> None:
+def test_an_archive_that_is_optional_may_be_missing(tmp_path):
     fetch(done("out.zip", optional=("out.zip",), present=()), tmp_path)
     assert names(tmp_path) == ["job.err"]
     with pytest.raises(OutputError, match="is missing"):
         fetch(done("out.zip", present=()), tmp_path)
 
 
-def test_a_member_goes_to_another_file_system(tmp_path: Path) -> None:
+def test_a_member_goes_to_another_file_system(tmp_path):
     there = Path("/dev/shm")
     if not there.is_dir() or there.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("there is only one file system")

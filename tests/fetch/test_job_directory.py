@@ -1,7 +1,5 @@
 """Which outputs go where: rules as data in, data out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -20,20 +18,20 @@ APP = ["out1.txt", "out2.txt", "res/log"]
 Pairs = tuple[tuple[str, str], ...]
 
 
-def some(*specs: tuple[str, str], stderr: str | None = "job.err") -> FetchRequest:
+def some(*specs, stderr="job.err"):
     return FetchRequest("j", DIRECTORY, stderr, "SOME", specs)
 
 
-def everything(*specs: tuple[str, str], stderr: str | None = "job.err") -> FetchRequest:
+def everything(*specs, stderr="job.err"):
     return FetchRequest("j", DIRECTORY, stderr, "ALL", specs)
 
 
-def chosen(request: FetchRequest, outputs: list[str] = APP) -> list[tuple[str, str]]:
+def chosen(request, outputs=APP):
     deliveries = JobDirectory(request).select(plain_names(outputs))
     return [(item.output, str(item.destination)) for item in deliveries]
 
 
-def test_all_gives_every_output_its_base_name_in_the_directory() -> None:
+def test_all_gives_every_output_its_base_name_in_the_directory():
     assert chosen(everything()) == [
         ("out1.txt", f"{DIRECTORY}/out1.txt"),
         ("out2.txt", f"{DIRECTORY}/out2.txt"),
@@ -41,7 +39,7 @@ def test_all_gives_every_output_its_base_name_in_the_directory() -> None:
     ]
 
 
-def test_outputs_with_the_same_base_name_keep_their_paths() -> None:
+def test_outputs_with_the_same_base_name_keep_their_paths():
     assert chosen(everything(), ["a/log", "b/log", "x"]) == [
         ("a/log", f"{DIRECTORY}/a/log"),
         ("b/log", f"{DIRECTORY}/b/log"),
@@ -49,7 +47,7 @@ def test_outputs_with_the_same_base_name_keep_their_paths() -> None:
     ]
 
 
-def test_with_all_specs_rename() -> None:
+def test_with_all_specs_rename():
     assert chosen(everything(("out2.txt", "renamed one"), ("res/log", "/abs/log"))) == [
         ("out1.txt", f"{DIRECTORY}/out1.txt"),
         ("out2.txt", f"{DIRECTORY}/renamed one"),
@@ -57,12 +55,12 @@ def test_with_all_specs_rename() -> None:
     ]
 
 
-def test_with_all_an_unknown_name_is_an_error_that_lists_the_outputs() -> None:
+def test_with_all_an_unknown_name_is_an_error_that_lists_the_outputs():
     with pytest.raises(OutputError, match=r"no output 'nope'; .*'out1.txt', 'out2.txt', 'res/log'"):
         chosen(everything(("nope", "x")))
 
 
-def test_with_all_dev_null_drops_an_output() -> None:
+def test_with_all_dev_null_drops_an_output():
     assert [name for name, _ in chosen(everything(("out1.txt", "/dev/null")))] == [
         "out2.txt",
         "res/log",
@@ -138,9 +136,7 @@ GRIDMANAGER = (
         pytest.param((), "job.err", [], id="nothing"),
     ],
 )
-def test_some_gives_what_the_pairs_name(
-    specs: Pairs, stderr: str | None, expected: list[tuple[str, str]]
-) -> None:
+def test_some_gives_what_the_pairs_name(specs, stderr, expected):
     assert chosen(some(*specs, stderr=stderr)) == [
         (name, str(Path(DIRECTORY, path))) for name, path in expected
     ]
@@ -154,30 +150,30 @@ def test_some_gives_what_the_pairs_name(
         pytest.param((("typo", "typo"), ("out1.txt", "out1.txt")), id="not the last"),
     ],
 )
-def test_any_other_name_is_an_error_that_lists_the_outputs(specs: Pairs) -> None:
+def test_any_other_name_is_an_error_that_lists_the_outputs(specs):
     with pytest.raises(OutputError, match=r"its outputs are: 'out1.txt', 'out2.txt', 'res/log'"):
         chosen(some(*specs))
 
 
-def test_of_very_many_outputs_an_error_lists_some() -> None:
+def test_of_very_many_outputs_an_error_lists_some():
     outputs = [f"dir/{number}/out" for number in range(20_000)]
     with pytest.raises(OutputError) as error:
         chosen(some(("typo", "typo"), ("x", "y")), outputs)
     assert str(error.value).endswith("'dir/49/out' and 19950 more")
 
 
-def test_two_outputs_for_one_name_are_an_error() -> None:
+def test_two_outputs_for_one_name_are_an_error():
     with pytest.raises(OutputError, match=r"out1.txt and out2.txt .* different names"):
         chosen(some(("out1.txt", "x"), ("out2.txt", "./x")))
 
 
-def test_an_output_that_would_overwrite_stderr_is_an_error() -> None:
+def test_an_output_that_would_overwrite_stderr_is_an_error():
     with pytest.raises(OutputError, match=r"stderr and out1.txt .* different names"):
         chosen(everything(stderr="out1.txt"))
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "/"])
-def test_an_output_whose_own_name_is_none_needs_another(name: str) -> None:
+def test_an_output_whose_own_name_is_none_needs_another(name):
     with pytest.raises(OutputError, match="give it another name"):
         chosen(everything(), [name])
     if name:
@@ -185,7 +181,7 @@ def test_an_output_whose_own_name_is_none_needs_another(name: str) -> None:
 
 
 @pytest.mark.parametrize("names", [["../a", "b/a"], ["/a", "b/a"]])
-def test_a_name_from_the_network_does_not_leave_the_directory(names: list[str]) -> None:
+def test_a_name_from_the_network_does_not_leave_the_directory(names):
     with pytest.raises(OutputError, match="has no valid name for a file in the job's directory"):
         chosen(everything(), names)
 
@@ -200,7 +196,7 @@ def test_a_name_from_the_network_does_not_leave_the_directory(names: list[str]) 
         (None, None),
     ],
 )
-def test_stderr_goes_where_it_was_asked_for(stderr: str | None, path: Path | None) -> None:
+def test_stderr_goes_where_it_was_asked_for(stderr, path):
     found = JobDirectory(some(stderr=stderr)).stderr({})
     assert (None if found is None else found.destination) == path
 
@@ -210,9 +206,7 @@ sane = names.filter(lambda name: name not in (".", ".."))
 
 
 @given(st.lists(sane, unique=True), sane, sane)
-def test_whatever_the_outputs_a_gridmanagers_own_pairs_write_no_empty_file(
-    outputs: list[str], out: str, err: str
-) -> None:
+def test_whatever_the_outputs_a_gridmanagers_own_pairs_write_no_empty_file(outputs, out, err):
     pairs = [(name, name) for name in outputs if name != err] + [(out, out)]
     if err != out:
         pairs.append((err, err))
@@ -221,7 +215,7 @@ def test_whatever_the_outputs_a_gridmanagers_own_pairs_write_no_empty_file(
 
 
 @given(st.lists(st.tuples(names, names), max_size=4), st.lists(sane, unique=True, max_size=4))
-def test_what_is_delivered_was_asked_for(specs: list[tuple[str, str]], outputs: list[str]) -> None:
+def test_what_is_delivered_was_asked_for(specs, outputs):
     try:
         deliveries = JobDirectory(some(*specs, stderr=None)).select(plain_names(outputs))
     except OutputError:

@@ -1,7 +1,5 @@
 """Names from the network, and what is made of them."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
@@ -35,12 +33,12 @@ NAMES = st.one_of(
         (".a/b", ".a/b"),
     ],
 )
-def test_a_name_is_a_path_below_a_directory_or_none(name: str, path: str | None) -> None:
+def test_a_name_is_a_path_below_a_directory_or_none(name, path):
     assert below(name) == path
 
 
 @given(NAMES)
-def test_what_is_below_a_directory_stays_there_and_is_written_in_one_way(name: str) -> None:
+def test_what_is_below_a_directory_stays_there_and_is_written_in_one_way(name):
     path = below(name)
     if path is not None:
         assert below(path or ".") == path
@@ -48,7 +46,7 @@ def test_what_is_below_a_directory_stays_there_and_is_written_in_one_way(name: s
 
 
 @given(NAMES)
-def test_a_new_file_is_neither_hidden_nor_ours_nor_elsewhere(name: str) -> None:
+def test_a_new_file_is_neither_hidden_nor_ours_nor_elsewhere(name):
     try:
         path = new_file(name, "output 'x' of job 'j'")
     except OutputError:
@@ -60,6 +58,6 @@ def test_a_new_file_is_neither_hidden_nor_ours_nor_elsewhere(name: str) -> None:
 
 
 @given(NAMES)
-def test_what_is_shown_is_never_hidden(name: str) -> None:
+def test_what_is_shown_is_never_hidden(name):
     assert not any(part.startswith(".") for part in shown(name).split("/"))
     assert shown(shown(name)) == shown(name)

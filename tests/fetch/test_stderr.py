@@ -1,14 +1,12 @@
 """The client's wrapper around a job's stderr."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.fetch.stderr import unwrap
 
 
-def wrap(text: str, message: str = "") -> str:
+def wrap(text, message=""):
     """Return stderr as query_completed_job gives it (wire/query_completed_job__success)."""
     if message:
         message = f"<message>\n{message}\n</message>\n"
@@ -18,12 +16,12 @@ def wrap(text: str, message: str = "") -> str:
     )
 
 
-def test_the_recorded_wrapper_comes_off() -> None:
+def test_the_recorded_wrapper_comes_off():
     text = "starting uppercase args: \ncalled boinc_finish(0)\n"
     assert unwrap(wrap(text)) == text
 
 
-def test_the_clients_message_is_part_of_the_wrapper() -> None:
+def test_the_clients_message_is_part_of_the_wrapper():
     assert unwrap(wrap("Segfault\n", "process exited with code 193 (0xc1, -63)")) == "Segfault\n"
 
 
@@ -57,20 +55,20 @@ def test_the_clients_message_is_part_of_the_wrapper() -> None:
         ),
     ],
 )
-def test_other_texts(text: str, expected: str) -> None:
+def test_other_texts(text, expected):
     assert unwrap(text) == expected
 
 
 @given(st.text())
-def test_whatever_a_job_wrote_comes_back(text: str) -> None:
+def test_whatever_a_job_wrote_comes_back(text):
     assert unwrap(wrap(text)) == text
 
 
 @given(st.text().map(lambda text: f"{text}</stderr_txt>\n<stderr_txt>{text}"), st.text(max_size=20))
-def test_tags_in_the_jobs_own_text_change_nothing(text: str, message: str) -> None:
+def test_tags_in_the_jobs_own_text_change_nothing(text, message):
     assert unwrap(wrap(text, message.replace("<", ""))) == text
 
 
 @given(st.text())
-def test_any_text_is_unwrapped_without_an_error(text: str) -> None:
+def test_any_text_is_unwrapped_without_an_error(text):
     assert isinstance(unwrap(text), str)

@@ -1,13 +1,10 @@
 """Tar archives that a volunteer may send."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import tarfile
 import tracemalloc
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -16,10 +13,6 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch._tar_archive import TarArchive
 from boinc_gahp.fetch.names import below
 from tests.fetch.archives import check_names, contents, leading_out, names, tricky
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 WHAT = "the archive of the outputs of job 'j'"
 
@@ -34,7 +27,7 @@ FORMATS = pytest.mark.parametrize(
 
 
 @contextmanager
-def opened(path: Path, max_files: int = 100, max_bytes: int = 1_000_000) -> Iterator[TarArchive]:
+def opened(path, max_files=100, max_bytes=1_000_000):
     with (
         path.open("rb") as file,
         TarArchive(file, WHAT, max_files=max_files, max_bytes=max_bytes) as archive,
@@ -42,7 +35,7 @@ def opened(path: Path, max_files: int = 100, max_bytes: int = 1_000_000) -> Iter
         yield archive
 
 
-def of(name: str, data: bytes = b"data", **more: object) -> tuple[tarfile.TarInfo, bytes]:
+def of(name, data=b"data", **more):
     info = tarfile.TarInfo(name)
     info.size = len(data)
     for key, value in more.items():
@@ -50,13 +43,11 @@ def of(name: str, data: bytes = b"data", **more: object) -> tuple[tarfile.TarInf
     return info, data
 
 
-def link(name: str, target: str, kind: bytes = tarfile.LNKTYPE) -> tuple[tarfile.TarInfo, bytes]:
+def link(name, target, kind=tarfile.LNKTYPE):
     return of(name, b"", type=kind, linkname=target)
 
 
-def make(
-    path: Path, *members: str | tuple[tarfile.TarInfo, bytes], form: int = tarfile.GNU_FORMAT
-) -> Path:
+def make(path, *members, form=tarfile.GNU_FORMAT):
     with tarfile.open(path, "w", format=form, errors="surrogateescape") as archive:
         for member in members:
             info, data = of(member) if isinstance(member, str) else member
@@ -64,7 +55,7 @@ def make(
     return path
 
 
-def header(name: str = "x", **fields: object) -> bytes:
+def header(name="x", **fields):
     """Return the block before a member's contents, which may tell anything."""
     info, _ = of(name, b"")
     for key, value in fields.items():
@@ -72,20 +63,20 @@ def header(name: str = "x", **fields: object) -> bytes:
     return info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
 
 
-def padded(data: bytes) -> bytes:
+def padded(data):
     return data + bytes(-len(data) % tarfile.BLOCKSIZE)
 
 
 END = bytes(2 * tarfile.BLOCKSIZE)
 
 
-def extended(*records: bytes) -> bytes:
+def extended(*records):
     """Return an extended header (POSIX, "pax Extended Header") with these records."""
     data = b"".join(records)
     return header(name="PaxHeaders/x", type=tarfile.XHDTYPE, size=len(data)) + padded(data)
 
 
-def record(key: bytes, value: bytes) -> bytes:
+def record(key, value):
     rest = b" " + key + b"=" + value + b"\n"
     size = len(rest)
     while len(str(size)) + len(rest) != size:
@@ -94,7 +85,7 @@ def record(key: bytes, value: bytes) -> bytes:
 
 
 @FORMATS
-def test_files_and_directories_are_listed_and_read(form: int, tmp_path: Path) -> None:
+def test_files_and_directories_are_listed_and_read(form, tmp_path):
     long = f"dir/{'x' * 80}/{'y' * 90}"
     members = [
         of("./", b"", type=tarfile.DIRTYPE),
@@ -112,7 +103,7 @@ def test_files_and_directories_are_listed_and_read(form: int, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT], ids=["gnu", "pax"])
-def test_names_may_be_long_and_have_any_bytes(form: int, tmp_path: Path) -> None:
+def test_names_may_be_long_and_have_any_bytes(form, tmp_path):
     names = [
         "/".join(["d" * 200] * 15) + "/end",
         "caf\N{LATIN SMALL LETTER E WITH ACUTE}",
@@ -125,7 +116,7 @@ def test_names_may_be_long_and_have_any_bytes(form: int, tmp_path: Path) -> None
 
 @pytest.mark.processes
 @pytest.mark.parametrize("form", ["ustar", "gnu", "posix", "v7"])
-def test_what_tar_makes_is_read(form: str, tmp_path: Path) -> None:
+def test_what_tar_makes_is_read(form, tmp_path):
     work = tmp_path / "work"
     (work / "plots/deep").mkdir(parents=True)
     (work / "plots/a b").write_bytes(b"a")
@@ -152,9 +143,7 @@ def test_what_tar_makes_is_read(form: str, tmp_path: Path) -> None:
 
 @leading_out
 @pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE])
-def test_a_path_that_leaves_the_directory_is_refused(
-    name: str, kind: bytes, tmp_path: Path
-) -> None:
+def test_a_path_that_leaves_the_directory_is_refused(name, kind, tmp_path):
     path = make(tmp_path / "a", "good", of(name, b"", type=kind, linkname="good"))
     with pytest.raises(OutputError, match="is not a path below a directory"), opened(path):
         pass
@@ -172,14 +161,14 @@ def test_a_path_that_leaves_the_directory_is_refused(
         pytest.param(b"M", id="another volume"),
     ],
 )
-def test_only_files_directories_and_links_are_taken(kind: bytes, tmp_path: Path) -> None:
+def test_only_files_directories_and_links_are_taken(kind, tmp_path):
     path = tmp_path / "a"
     path.write_bytes(header(type=kind) + END)
     with pytest.raises(OutputError, match="member 'x' is not a regular file"), opened(path):
         pass
 
 
-def test_a_link_is_what_it_leads_to(tmp_path: Path) -> None:
+def test_a_link_is_what_it_leads_to(tmp_path):
     soft = tarfile.SYMTYPE
     path = make(
         tmp_path / "a",
@@ -196,9 +185,7 @@ def test_a_link_is_what_it_leads_to(tmp_path: Path) -> None:
         )
 
 
-def test_symbolic_links_that_lead_to_no_file_in_it_are_left_out(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_symbolic_links_that_lead_to_no_file_in_it_are_left_out(tmp_path, caplog):
     targets = ["nothing", "/etc/passwd", "../x", "d", "loop", "", "self/../x", "."]
     links = [link(f"l{at}", target, tarfile.SYMTYPE) for at, target in enumerate(targets)]
     links += [link("loop", "pool", tarfile.SYMTYPE), link("pool", "loop", tarfile.SYMTYPE)]
@@ -207,7 +194,7 @@ def test_symbolic_links_that_lead_to_no_file_in_it_are_left_out(
     assert "'l0' and 9 other symbolic links are left out" in caplog.text
 
 
-def test_very_many_links_to_long_targets_are_followed_soon(tmp_path: Path) -> None:
+def test_very_many_links_to_long_targets_are_followed_soon(tmp_path):
     steps = 12
     chain = [
         link(f"c{number}", f"{'a/../' * 150_000}c{number + 1}", tarfile.SYMTYPE)
@@ -220,7 +207,7 @@ def test_very_many_links_to_long_targets_are_followed_soon(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("target", ["nothing", "/etc/passwd", "../x", "d", "late", "soft", ""])
-def test_a_hard_link_to_no_file_before_it_is_refused(target: str, tmp_path: Path) -> None:
+def test_a_hard_link_to_no_file_before_it_is_refused(target, tmp_path):
     directory = of("d", b"", type=tarfile.DIRTYPE)
     members = ("x", directory, link("soft", "x", tarfile.SYMTYPE), link("hard", target), "late")
     with (
@@ -245,14 +232,12 @@ def test_a_hard_link_to_no_file_before_it_is_refused(target: str, tmp_path: Path
         ),
     ],
 )
-def test_members_that_exclude_each_other_are_refused(
-    members: tuple[str, ...], why: str, tmp_path: Path
-) -> None:
+def test_members_that_exclude_each_other_are_refused(members, why, tmp_path):
     with pytest.raises(OutputError, match=why), opened(make(tmp_path / "a", *members)):
         pass
 
 
-def test_a_directory_may_be_there_twice(tmp_path: Path) -> None:
+def test_a_directory_may_be_there_twice(tmp_path):
     directory = of("d/", b"", type=tarfile.DIRTYPE)
     with opened(make(tmp_path / "a", directory, "d/x", directory)) as found:
         assert (found.files, found.directories) == (("d/x",), ("d",))
@@ -261,7 +246,7 @@ def test_a_directory_may_be_there_twice(tmp_path: Path) -> None:
 # -- too much
 
 
-def test_links_to_one_file_count_as_often_as_they_are_extracted(tmp_path: Path) -> None:
+def test_links_to_one_file_count_as_often_as_they_are_extracted(tmp_path):
     links = [link(f"l{number}", "x") for number in range(20)]
     path = make(tmp_path / "a", of("x", bytes(100_000)), *links)
     with (
@@ -271,7 +256,7 @@ def test_links_to_one_file_count_as_often_as_they_are_extracted(tmp_path: Path) 
         contents(archive)
 
 
-def test_a_size_beyond_the_archive_is_refused_unread(tmp_path: Path) -> None:
+def test_a_size_beyond_the_archive_is_refused_unread(tmp_path):
     path = tmp_path / "a"
     for size in (10_000, 1 << 40, -512):
         path.write_bytes(header(size=size) + b"x" * 512 + END)
@@ -279,7 +264,7 @@ def test_a_size_beyond_the_archive_is_refused_unread(tmp_path: Path) -> None:
             pass
 
 
-def test_a_size_in_an_extended_header_counts(tmp_path: Path) -> None:
+def test_a_size_in_an_extended_header_counts(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(extended(record(b"size", b"600")) + header(size=0) + padded(b"x" * 600) + END)
     with opened(path) as found:
@@ -292,9 +277,7 @@ def test_a_size_in_an_extended_header_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [2_000_000, 1 << 33, -1])
 @pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
-def test_a_name_that_would_fill_the_memory_is_refused_unread(
-    kind: bytes, size: int, tmp_path: Path
-) -> None:
+def test_a_name_that_would_fill_the_memory_is_refused_unread(kind, size, tmp_path):
     path = tmp_path / "a"
     with path.open("wb") as file:
         file.write(header(type=kind, size=size))
@@ -308,7 +291,7 @@ def test_a_name_that_would_fill_the_memory_is_refused_unread(
         tracemalloc.stop()
 
 
-def test_names_that_are_long_in_all_are_refused(tmp_path: Path) -> None:
+def test_names_that_are_long_in_all_are_refused(tmp_path):
     members = [f"{'d/' * 40_000}{number}" for number in range(20)]
     with (
         pytest.raises(OutputError, match="its members' names are too long"),
@@ -317,14 +300,14 @@ def test_names_that_are_long_in_all_are_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_headers_without_a_member_have_an_end(tmp_path: Path) -> None:
+def test_headers_without_a_member_have_an_end(tmp_path):
     path = tmp_path / "a"
     path.write_bytes((header(type=tarfile.GNUTYPE_LONGNAME, size=1) + padded(b"x")) * 100_000)
     with pytest.raises(OutputError, match="a member's name is too long"), opened(path):
         pass
 
 
-def test_very_many_members_are_not_kept_in_memory(tmp_path: Path) -> None:
+def test_very_many_members_are_not_kept_in_memory(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"".join(header(name=str(number)) for number in range(2_000)) * 100 + END)
     tracemalloc.start()
@@ -336,7 +319,7 @@ def test_very_many_members_are_not_kept_in_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-def test_directories_of_a_few_members_count(tmp_path: Path) -> None:
+def test_directories_of_a_few_members_count(tmp_path):
     path = make(tmp_path / "a", *(f"{number}/{'x/' * 60}y" for number in range(5)))
     with pytest.raises(OutputError, match="more than 100 members"), opened(path):
         pass
@@ -356,14 +339,14 @@ def test_directories_of_a_few_members_count(tmp_path: Path) -> None:
         pytest.param(header()[:-1], id="half a block"),
     ],
 )
-def test_what_is_no_archive_is_called_so(data: bytes, tmp_path: Path) -> None:
+def test_what_is_no_archive_is_called_so(data, tmp_path):
     path = tmp_path / "a"
     path.write_bytes(data)
     with pytest.raises(OutputError, match="is not a readable tar archive"), opened(path):
         pass
 
 
-def test_an_archive_of_nothing_is_one(tmp_path: Path) -> None:
+def test_an_archive_of_nothing_is_one(tmp_path):
     with opened(make(tmp_path / "a")) as found:
         assert found.files == found.directories == ()
 
@@ -381,14 +364,14 @@ def test_an_archive_of_nothing_is_one(tmp_path: Path) -> None:
         pytest.param(b"1" * 5000, id="a long number"),
     ],
 )
-def test_a_damaged_extended_header_is_called_so(records: bytes, tmp_path: Path) -> None:
+def test_a_damaged_extended_header_is_called_so(records, tmp_path):
     path = tmp_path / "a"
     path.write_bytes(extended(records) + header() + END)
     with pytest.raises(OutputError, match="is not a readable tar archive"), opened(path):
         pass
 
 
-def test_a_cut_archive_is_never_taken_for_a_complete_one(tmp_path: Path) -> None:
+def test_a_cut_archive_is_never_taken_for_a_complete_one(tmp_path):
     whole = make(tmp_path / "a", "x", of("y", b"2" * 1000), "/".join(["z" * 90] * 3)).read_bytes()
     path = tmp_path / "b"
     end = len(whole.rstrip(b"\0"))
@@ -398,7 +381,7 @@ def test_a_cut_archive_is_never_taken_for_a_complete_one(tmp_path: Path) -> None
             pass
 
 
-def test_an_archive_that_shrinks_while_it_is_read_is_called_damaged(tmp_path: Path) -> None:
+def test_an_archive_that_shrinks_while_it_is_read_is_called_damaged(tmp_path):
     path = make(tmp_path / "a", of("x", b"x" * 100_000))
     with opened(path) as found:
         with path.open("r+b") as file:
@@ -417,9 +400,7 @@ kinds = st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.LNKTYPE, tarf
     members=st.lists(st.tuples(names | tricky, kinds, names | tricky), min_size=1, max_size=5),
     form=st.sampled_from([tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]),
 )
-def test_whatever_the_names_nothing_leaves_the_directory(
-    members: list[tuple[str, bytes, str]], form: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_whatever_the_names_nothing_leaves_the_directory(members, form, tmp_path_factory):
     root = tmp_path_factory.getbasetemp()
     made = [of(name, b"", type=kind, linkname=target) for name, kind, target in members]
     path = make(root / "hypothesis.tar", of("a", b"data"), *made, form=form)
@@ -429,9 +410,7 @@ def test_whatever_the_names_nothing_leaves_the_directory(
 
 
 @given(names=st.lists(names, min_size=1, max_size=4, unique=True))
-def test_whatever_the_names_they_are_those_that_tarfile_reads(
-    names: list[str], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_whatever_the_names_they_are_those_that_tarfile_reads(names, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "same.tar"
     for form in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
         make(path, *(of(name, name.encode()) for name in names), form=form)
@@ -447,9 +426,7 @@ def test_whatever_the_names_they_are_those_that_tarfile_reads(
 
 
 @given(at=st.integers(0, 4000), byte=st.integers(0, 255), cut=st.integers(0, 200))
-def test_whatever_is_damaged_it_is_an_output_error(
-    at: int, byte: int, cut: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_whatever_is_damaged_it_is_an_output_error(at, byte, cut, tmp_path_factory):
     root = tmp_path_factory.getbasetemp()
     long = of("/".join(["z" * 90] * 3), b"3")
     members = ("x", long, link("hard", "x"), link("soft", "hard", tarfile.SYMTYPE))

@@ -1,7 +1,5 @@
 """Temporary files: whole at their destination, or nowhere."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal
@@ -18,17 +16,15 @@ from boinc_gahp.fetch.temporary import Temporaries
 
 
 @pytest.fixture
-def registry() -> Temporaries:
+def registry():
     return Temporaries()
 
 
-def names(directory: Path) -> list[str]:
+def names(directory):
     return sorted(path.name for path in directory.iterdir())
 
 
-def test_a_file_appears_under_its_name_only_when_it_is_committed(
-    registry: Temporaries, tmp_path: Path
-) -> None:
+def test_a_file_appears_under_its_name_only_when_it_is_committed(registry, tmp_path):
     with registry.file(tmp_path / "out") as file:
         file.write(b"some ")
         assert not (tmp_path / "out").exists()
@@ -43,12 +39,10 @@ def test_a_file_appears_under_its_name_only_when_it_is_committed(
     assert names(tmp_path) == ["out"]
 
 
-def test_an_error_leaves_the_old_file_and_nothing_else(
-    registry: Temporaries, tmp_path: Path
-) -> None:
+def test_an_error_leaves_the_old_file_and_nothing_else(registry, tmp_path):
     (tmp_path / "out").write_text("old")
 
-    def fail() -> None:
+    def fail():
         with registry.file(tmp_path / "out") as file:
             file.write(b"new")
             raise ZeroDivisionError
@@ -59,7 +53,7 @@ def test_an_error_leaves_the_old_file_and_nothing_else(
     assert names(tmp_path) == ["out"]
 
 
-def test_the_users_umask_decides_who_can_read(registry: Temporaries, tmp_path: Path) -> None:
+def test_the_users_umask_decides_who_can_read(registry, tmp_path):
     before = os.umask(0o027)
     try:
         with registry.file(tmp_path / "out") as file:
@@ -70,9 +64,7 @@ def test_the_users_umask_decides_who_can_read(registry: Temporaries, tmp_path: P
 
 
 @pytest.mark.parametrize("target", ["target", "/nowhere/at/all"])
-def test_a_link_is_replaced_and_its_target_left_alone(
-    registry: Temporaries, tmp_path: Path, target: str
-) -> None:
+def test_a_link_is_replaced_and_its_target_left_alone(registry, tmp_path, target):
     (tmp_path / "target").write_text("kept")
     (tmp_path / "out").symlink_to(target)
     with registry.file(tmp_path / "out") as file:
@@ -82,16 +74,14 @@ def test_a_link_is_replaced_and_its_target_left_alone(
     assert not (tmp_path / "out").is_symlink()
 
 
-def test_a_name_of_255_bytes_will_do_and_256_will_not(
-    registry: Temporaries, tmp_path: Path
-) -> None:
+def test_a_name_of_255_bytes_will_do_and_256_will_not(registry, tmp_path):
     with registry.file(tmp_path / ("x" * 255)) as file:
         file.commit()
     with pytest.raises(OutputError, match="its name is too long"):
         registry.file(tmp_path / ("x" * 256))
 
 
-def test_a_name_of_bytes_that_are_no_utf8_will_do(registry: Temporaries, tmp_path: Path) -> None:
+def test_a_name_of_bytes_that_are_no_utf8_will_do(registry, tmp_path):
     destination = tmp_path / os.fsdecode(b"caf\xe9")
     with registry.file(destination) as file:
         file.commit()
@@ -108,9 +98,7 @@ def test_a_name_of_bytes_that_are_no_utf8_will_do(registry: Temporaries, tmp_pat
         ("a\0b", "null"),
     ],
 )
-def test_what_can_be_no_destination_is_told(
-    registry: Temporaries, tmp_path: Path, name: str, words: str
-) -> None:
+def test_what_can_be_no_destination_is_told(registry, tmp_path, name, words):
     (tmp_path / "file").touch()
     (tmp_path / "directory").mkdir()
     os.mkfifo(tmp_path / "pipe")
@@ -119,9 +107,7 @@ def test_what_can_be_no_destination_is_told(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_directory_that_cannot_be_written_is_reported(
-    registry: Temporaries, tmp_path: Path
-) -> None:
+def test_a_directory_that_cannot_be_written_is_reported(registry, tmp_path):
     tmp_path.chmod(0o500)
     try:
         with pytest.raises(OutputError, match="permission denied"):
@@ -130,7 +116,7 @@ def test_a_directory_that_cannot_be_written_is_reported(
         tmp_path.chmod(0o700)
 
 
-def test_a_file_system_that_takes_no_files_is_reported(registry: Temporaries) -> None:
+def test_a_file_system_that_takes_no_files_is_reported(registry):
     with pytest.raises(OutputError, match=r"permission denied|not permitted|is read-only"):
         registry.file(Path("/sys/out"))
 
@@ -144,12 +130,12 @@ def test_a_file_system_that_takes_no_files_is_reported(registry: Temporaries) ->
     ],
     ids=["disk full", "quota", "anything else"],
 )
-def test_what_went_wrong_is_reported_with_the_files_name(number: int, words: str) -> None:
+def test_what_went_wrong_is_reported_with_the_files_name(number, words):
     error = explain(OSError(number, os.strerror(number)), Path("/home/me/out"))
     assert str(error) == f"'/home/me/out' cannot be written: {words}"
 
 
-def test_two_fetches_of_one_destination_do_not_mix(registry: Temporaries, tmp_path: Path) -> None:
+def test_two_fetches_of_one_destination_do_not_mix(registry, tmp_path):
     with registry.file(tmp_path / "out") as one, registry.file(tmp_path / "out") as two:
         one.write(b"1" * 10)
         two.write(b"2" * 20)
@@ -160,7 +146,7 @@ def test_two_fetches_of_one_destination_do_not_mix(registry: Temporaries, tmp_pa
     assert names(tmp_path) == ["out"]
 
 
-def test_two_processes_do_not_mix(tmp_path: Path) -> None:
+def test_two_processes_do_not_mix(tmp_path):
     with (
         Temporaries().file(tmp_path / "out") as one,
         Temporaries().file(tmp_path / "out") as two,
@@ -172,10 +158,10 @@ def test_two_processes_do_not_mix(tmp_path: Path) -> None:
     assert names(tmp_path) == ["out"]
 
 
-def test_many_fetches_of_one_destination_end(registry: Temporaries, tmp_path: Path) -> None:
+def test_many_fetches_of_one_destination_end(registry, tmp_path):
     started = threading.Barrier(4)
 
-    def write(number: int) -> None:
+    def write(number):
         started.wait()
         for _ in range(25):
             with registry.file(tmp_path / "out") as file:
@@ -191,9 +177,7 @@ def test_many_fetches_of_one_destination_end(registry: Temporaries, tmp_path: Pa
     assert names(tmp_path) == ["out"]
 
 
-def test_after_the_end_nothing_is_left_and_nothing_can_be_made(
-    registry: Temporaries, tmp_path: Path
-) -> None:
+def test_after_the_end_nothing_is_left_and_nothing_can_be_made(registry, tmp_path):
     file = registry.file(tmp_path / "out")
     room = registry.directory(tmp_path / "archive")
     file.write(b"half")
@@ -227,7 +211,7 @@ sys.stdin.read()
 
 
 @pytest.mark.processes
-def test_what_a_killed_process_left_is_taken_over(registry: Temporaries, tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_taken_over(registry, tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(tmp_path)],
         stdin=subprocess.PIPE,
@@ -248,8 +232,8 @@ def test_what_a_killed_process_left_is_taken_over(registry: Temporaries, tmp_pat
 
 @pytest.mark.processes
 def test_what_a_killed_process_left_for_other_files_is_removed_when_its_directory_is_used(
-    registry: Temporaries, tmp_path: Path
-) -> None:
+    registry, tmp_path
+):
     process = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(tmp_path)],
         stdin=subprocess.PIPE,
@@ -281,7 +265,7 @@ except Exception as error:
 
 
 @pytest.mark.processes
-def test_no_room_leaves_no_file_and_says_so(tmp_path: Path) -> None:
+def test_no_room_leaves_no_file_and_says_so(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True
     )

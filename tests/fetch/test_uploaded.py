@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
 
 import pytest
 from hypothesis import given, strategies as st
@@ -12,12 +11,6 @@ from hypothesis import given, strategies as st
 from boinc_gahp.errors import OutputError, ProjectDown, ProjectError
 from boinc_gahp.fetch._uploaded import NotUploaded, Uploaded
 from tests.helpers import refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-
-    from boinc_gahp.rpc.outputs import OutputStream
 
 
 @dataclass
@@ -38,7 +31,7 @@ class Server:
     open: int = 0
 
     @contextmanager
-    def file(self, place: int) -> Iterator[OutputStream]:
+    def file(self, place):
         self.asked.append(place)
         if not self.shifted:
             if place not in self.numbers:
@@ -52,18 +45,18 @@ class Server:
         if self.deleted:
             raise refusal(f"no such file /srv/boinc/upload/324/{name}")
         self.open += 1
-        yield cast("OutputStream", Stream(name if self.named else None))
+        yield Stream(name if self.named else None)
         self.open -= 1
 
     @staticmethod
-    def error(kind: type[ProjectError], words: str) -> ProjectError:
+    def error(kind, words):
         return kind(words, rpc="get_output", host="h", number=-1, words=words)
 
-    def uploaded(self) -> Uploaded:
+    def uploaded(self):
         return Uploaded(self.file, "job_0")
 
 
-def found(uploaded: Uploaded, number: int) -> str | None:
+def found(uploaded, number):
     try:
         with uploaded.open(number) as stream:
             return stream.filename
@@ -77,9 +70,7 @@ def found(uploaded: Uploaded, number: int) -> str | None:
     st.sampled_from(["result_file", "workunit_file"]),
     st.booleans(),
 )
-def test_a_file_is_found_by_its_number_or_absent(
-    present: set[int], order: list[int], cmd: str, shifted: bool
-) -> None:
+def test_a_file_is_found_by_its_number_or_absent(present, order, cmd, shifted):
     server = Server(sorted(present), cmd, shifted)
     uploaded = server.uploaded()
     for number in order:
@@ -94,7 +85,7 @@ def test_a_file_is_found_by_its_number_or_absent(
     assert len(server.asked) <= 8 + 8 + 8
 
 
-def test_an_absent_file_in_the_middle_gives_no_other_files_content() -> None:
+def test_an_absent_file_in_the_middle_gives_no_other_files_content():
     server = Server([0, 2])
     uploaded = server.uploaded()
     assert found(uploaded, 1) is None
@@ -102,7 +93,7 @@ def test_an_absent_file_in_the_middle_gives_no_other_files_content() -> None:
     assert server.asked == [1, 0, 1]
 
 
-def test_all_there_is_one_request_a_file() -> None:
+def test_all_there_is_one_request_a_file():
     server = Server([0, 1, 2])
     uploaded = server.uploaded()
     for number in range(3):
@@ -110,24 +101,24 @@ def test_all_there_is_one_request_a_file() -> None:
     assert server.asked == [0, 1, 2]
 
 
-def test_a_project_that_gives_no_names_is_taken_by_its_count() -> None:
+def test_a_project_that_gives_no_names_is_taken_by_its_count():
     server = Server([0, 1], named=False)
     with server.uploaded().open(1):
         assert server.asked == [1]
 
 
-def test_a_file_with_a_name_of_its_own_is_taken_by_its_count() -> None:
+def test_a_file_with_a_name_of_its_own_is_taken_by_its_count():
     server = Server([5, 6])
     with server.uploaded().open(1, numbered=False) as stream:
         assert stream.filename == "job_0_0_r799338679_6"
 
 
-def test_a_deleted_file_is_called_deleted() -> None:
+def test_a_deleted_file_is_called_deleted():
     with pytest.raises(OutputError, match="has deleted output number 1"):
         found(Server([0, 1], deleted=True).uploaded(), 1)
 
 
-def test_a_deleted_file_tells_which_are_absent() -> None:
+def test_a_deleted_file_tells_which_are_absent():
     uploaded = Server([0, 2], deleted=True).uploaded()
     assert found(uploaded, 1) is None
     with pytest.raises(OutputError, match="has deleted output number 2"):
@@ -135,8 +126,8 @@ def test_a_deleted_file_tells_which_are_absent() -> None:
 
 
 @pytest.mark.parametrize("kind", [ProjectDown, ProjectError])
-def test_any_other_error_passes(kind: type[ProjectError]) -> None:
-    def fail(place: int) -> AbstractContextManager[OutputStream]:
+def test_any_other_error_passes(kind):
+    def fail(place):
         raise Server.error(kind, "project down for maintenance")
 
     with pytest.raises(kind):

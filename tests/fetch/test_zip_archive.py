@@ -1,13 +1,10 @@
 """Zip archives that a volunteer may send."""
 
-from __future__ import annotations
-
 import io
 import stat
 import struct
 import zipfile
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -16,15 +13,11 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch._zip_archive import ZipArchive
 from tests.fetch.archives import check_names, contents, leading_out, names, tricky
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 WHAT = "output 'out.zip' of job 'j'"
 
 
 @contextmanager
-def opened(path: Path, max_files: int = 100, max_bytes: int = 1_000_000) -> Iterator[ZipArchive]:
+def opened(path, max_files=100, max_bytes=1_000_000):
     with (
         path.open("rb") as file,
         ZipArchive(file, WHAT, max_files=max_files, max_bytes=max_bytes) as archive,
@@ -32,21 +25,21 @@ def opened(path: Path, max_files: int = 100, max_bytes: int = 1_000_000) -> Iter
         yield archive
 
 
-def make(path: Path, *members: str | zipfile.ZipInfo, data: bytes = b"data") -> Path:
+def make(path, *members, data=b"data"):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for member in members:
             archive.writestr(member, data)
     return path
 
 
-def of_mode(name: str, mode: int) -> zipfile.ZipInfo:
+def of_mode(name, mode):
     info = zipfile.ZipInfo(name)
     info.create_system = 3
     info.external_attr = mode << 16
     return info
 
 
-def test_files_and_directories_are_listed_and_read(tmp_path: Path) -> None:
+def test_files_and_directories_are_listed_and_read(tmp_path):
     path = make(tmp_path / "a", "one", "dir/two", "./three", data=b"x" * 3_000)
     with zipfile.ZipFile(path, "a") as archive:
         archive.mkdir("empty") if hasattr(archive, "mkdir") else archive.writestr("empty/", "")
@@ -57,7 +50,7 @@ def test_files_and_directories_are_listed_and_read(tmp_path: Path) -> None:
 
 
 @leading_out
-def test_a_path_that_leaves_the_directory_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_path_that_leaves_the_directory_is_refused(name, tmp_path):
     with (
         pytest.raises(OutputError, match="is not a path below a directory"),
         opened(make(tmp_path / "a", "good", name)),
@@ -74,7 +67,7 @@ def test_a_path_that_leaves_the_directory_is_refused(name: str, tmp_path: Path) 
         pytest.param(stat.S_IFSOCK | 0o666, "is not a regular file", id="socket"),
     ],
 )
-def test_only_files_and_directories_are_taken(mode: int, what: str, tmp_path: Path) -> None:
+def test_only_files_and_directories_are_taken(mode, what, tmp_path):
     with (
         pytest.raises(OutputError, match=what),
         opened(make(tmp_path / "a", of_mode("x", mode), data=b"/etc/passwd")),
@@ -94,14 +87,12 @@ def test_only_files_and_directories_are_taken(mode: int, what: str, tmp_path: Pa
         pytest.param(("x/y/z", "x"), "'x' is both a file and a directory", id="and the other way"),
     ],
 )
-def test_members_that_exclude_each_other_are_refused(
-    names: tuple[str, ...], why: str, tmp_path: Path
-) -> None:
+def test_members_that_exclude_each_other_are_refused(names, why, tmp_path):
     with pytest.raises(OutputError, match=why), opened(make(tmp_path / "a", *names)):
         pass
 
 
-def test_a_list_of_members_that_would_fill_the_memory_is_refused_unread(tmp_path: Path) -> None:
+def test_a_list_of_members_that_would_fill_the_memory_is_refused_unread(tmp_path):
     path = tmp_path / "a"
     size = 0x7FFF_FFFF
     with path.open("wb") as file:
@@ -112,7 +103,7 @@ def test_a_list_of_members_that_would_fill_the_memory_is_refused_unread(tmp_path
         pass
 
 
-def test_what_an_archive_declares_does_not_count_but_what_comes_out(tmp_path: Path) -> None:
+def test_what_an_archive_declares_does_not_count_but_what_comes_out(tmp_path):
     path = make(tmp_path / "a", "x", "y", data=bytes(600_000))
     with (
         opened(path, max_bytes=1_000_000) as archive,
@@ -130,14 +121,14 @@ def test_what_an_archive_declares_does_not_count_but_what_comes_out(tmp_path: Pa
         pytest.param(b"PK\x05\x06" + b"\xff" * 18, id="an end that points nowhere"),
     ],
 )
-def test_what_is_no_archive_is_called_so(data: bytes, tmp_path: Path) -> None:
+def test_what_is_no_archive_is_called_so(data, tmp_path):
     path = tmp_path / "a"
     path.write_bytes(data)
     with pytest.raises(OutputError, match="is not a readable zip archive"), opened(path):
         pass
 
 
-def test_a_damaged_member_is_called_so(tmp_path: Path) -> None:
+def test_a_damaged_member_is_called_so(tmp_path):
     path = tmp_path / "a"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("x", b"the very text")
@@ -146,7 +137,7 @@ def test_a_damaged_member_is_called_so(tmp_path: Path) -> None:
         contents(found)
 
 
-def test_an_encrypted_member_is_called_damaged(tmp_path: Path) -> None:
+def test_an_encrypted_member_is_called_damaged(tmp_path):
     path = make(tmp_path / "a", "x")
     data = bytearray(path.read_bytes())
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
@@ -159,7 +150,7 @@ def test_an_encrypted_member_is_called_damaged(tmp_path: Path) -> None:
         contents(found)
 
 
-def test_an_archive_for_large_files_is_read(tmp_path: Path) -> None:
+def test_an_archive_for_large_files_is_read(tmp_path):
     path = tmp_path / "a"
     with zipfile.ZipFile(path, "w") as archive, archive.open("x", "w", force_zip64=True) as member:
         member.write(b"text")
@@ -169,9 +160,7 @@ def test_an_archive_for_large_files_is_read(tmp_path: Path) -> None:
 
 @given(members=st.lists(names | tricky, min_size=1, max_size=4))
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_whatever_the_names_nothing_leaves_the_directory(
-    members: list[str], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_whatever_the_names_nothing_leaves_the_directory(members, tmp_path_factory):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for member in members:
@@ -185,8 +174,8 @@ def test_whatever_the_names_nothing_leaves_the_directory(
 
 @given(number=st.integers(1, 12), before=st.binary(max_size=40), comment=st.binary(max_size=200))
 def test_an_archive_has_as_many_members_as_its_list_wherever_that_is(
-    number: int, before: bytes, comment: bytes, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+    number, before, comment, tmp_path_factory
+):
     path = tmp_path_factory.getbasetemp() / "counted.zip"
     path.write_bytes(before)
     with zipfile.ZipFile(path, "a") as archive:

@@ -1,27 +1,18 @@
 """Runs calls as a volunteer's computer does: the runner, in a directory of its own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.functions.payload import (
     PROGRAM,
-    CallPayload,
-    FunctionPayload,
     pack_call,
     pack_function,
     shared_files,
     words,
 )
 from boinc_gahp.functions.runner import FORMAT, RESULT, RETURNED, Encoder
-from boinc_gahp.functions.values import Raised, read_result
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from boinc_gahp.functions.values import read_result
 
 CALL = "c0ffee"
 
@@ -29,13 +20,13 @@ CALL = "c0ffee"
 class Place:
     """A directory in which a call runs."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory):
         self.directory = directory
-        self.function: FunctionPayload | None = None
-        self.call: CallPayload | None = None
+        self.function = None
+        self.call = None
         self.stderr = ""
 
-    def send(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    def send(self, function, *args, **kwargs):
         self.function = pack_function(function)
         self.call = pack_call(self.function, args, kwargs)
         files = {**shared_files(), self.function.file_name: self.function.content}
@@ -44,7 +35,7 @@ class Place:
         for name, content in files.items():
             (self.directory / name).write_bytes(content)
 
-    def run(self, python: str = sys.executable) -> int:
+    def run(self, python=sys.executable):
         assert self.function is not None
         assert self.call is not None
         done = subprocess.run(
@@ -58,17 +49,17 @@ class Place:
         self.stderr = done.stderr
         return done.returncode
 
-    def outcome(self) -> tuple[Any, Raised | None]:
+    def outcome(self):
         assert self.call is not None
         return read_result(self.directory / RETURNED, self.call.key)
 
-    def raised(self) -> Raised:
+    def raised(self):
         value, raised = self.outcome()
         assert raised is not None, value
         return raised
 
 
-def there_and_back(value: Any, directory: Path) -> Any:
+def there_and_back(value, directory):
     """Encode a value as the runner does, and read it."""
     (directory / RETURNED).mkdir(exist_ok=True)
     encoded = Encoder(directory / RETURNED).encode(value)
@@ -77,13 +68,13 @@ def there_and_back(value: Any, directory: Path) -> Any:
     return found
 
 
-def forged(directory: Path, outcome: dict[str, Any], **head: Any) -> tuple[Any, Raised | None]:
+def forged(directory, outcome, **head):
     """Read a result that a host made up."""
     document = {"format": FORMAT, "call": CALL, **outcome, **head}
     return forged_bytes(directory, json.dumps(document).encode())
 
 
-def forged_bytes(directory: Path, content: bytes) -> tuple[Any, Raised | None]:
+def forged_bytes(directory, content):
     (directory / RETURNED).mkdir(exist_ok=True)
     (directory / RETURNED / RESULT).write_bytes(content)
     return read_result(directory / RETURNED, CALL)

@@ -1,19 +1,13 @@
 """The same function and arguments have the same fingerprint in each interpreter; others do not."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.functions._fingerprint import fingerprint
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROGRAM = """\
 import enum, math
@@ -52,7 +46,7 @@ print(sent.fingerprint, call.key)
 """
 
 
-def run(path: Path, text: str, seed: int, *arguments: str) -> str:
+def run(path, text, seed, *arguments):
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
     done = subprocess.run(
@@ -68,7 +62,7 @@ def run(path: Path, text: str, seed: int, *arguments: str) -> str:
 
 
 @pytest.mark.processes
-def test_fingerprints_are_the_same_in_other_interpreters_files_and_cells(tmp_path: Path) -> None:
+def test_fingerprints_are_the_same_in_other_interpreters_files_and_cells(tmp_path):
     text = PROGRAM + PRINT
     cells = f"for cell in {[PROGRAM, PRINT]!r}: exec(compile(cell, f'<cell {{id(cell)}}>', 'exec'))"
     found = {
@@ -97,7 +91,7 @@ def test_fingerprints_are_the_same_in_other_interpreters_files_and_cells(tmp_pat
         ("def f(x, ", "def f(x=0, "),
     ],
 )
-def test_another_function_has_another_fingerprint(old: str, new: str, tmp_path: Path) -> None:
+def test_another_function_has_another_fingerprint(old, new, tmp_path):
     assert old in PROGRAM
     first = run(tmp_path / "one.py", PROGRAM + PRINT, 1).split()
     second = run(tmp_path / "one.py", PROGRAM.replace(old, new) + PRINT, 1).split()
@@ -112,11 +106,11 @@ VALUES = st.recursive(
 
 
 @given(VALUES, VALUES)
-def test_values_have_the_same_fingerprint_if_they_print_the_same(one: Any, other: Any) -> None:
+def test_values_have_the_same_fingerprint_if_they_print_the_same(one, other):
     assert (fingerprint(one) == fingerprint(other)) == (repr(one) == repr(other))
 
 
-def test_it_does_not_matter_whether_equal_texts_are_one_object() -> None:
+def test_it_does_not_matter_whether_equal_texts_are_one_object():
     word = "two words"
     copy = "".join(["two ", "words"])
     assert word is not copy

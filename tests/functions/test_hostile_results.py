@@ -1,7 +1,5 @@
 """A host returns what it likes: nothing is executed, and the call fails with words."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -12,7 +10,6 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,26 +23,26 @@ from tests.functions.calls import CALL, forged, forged_bytes
 class Bomb:
     """Makes a file when it is unpickled."""
 
-    def __init__(self, mark: Path) -> None:
+    def __init__(self, mark):
         self.mark = mark
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return (Path.touch, (self.mark,))
 
 
-def npy(header: str, content: bytes = b"") -> bytes:
+def npy(header, content=b""):
     raw = header.encode()
     return b"\x93NUMPY\x01\x00" + len(raw).to_bytes(2, "little") + raw + content
 
 
-def test_a_pickle_is_not_loaded(tmp_path: Path) -> None:
+def test_a_pickle_is_not_loaded(tmp_path):
     mark = tmp_path / "executed"
     with pytest.raises(WrongResult, match="not the JSON that was expected"):
         forged_bytes(tmp_path, pickle.dumps(Bomb(mark)))
     assert not mark.exists()
 
 
-def test_an_array_with_a_pickle_is_not_loaded(tmp_path: Path) -> None:
+def test_an_array_with_a_pickle_is_not_loaded(tmp_path):
     mark, files = tmp_path / "executed", tmp_path / RETURNED
     files.mkdir(exist_ok=True)
     np.save(files / "0.npy", np.array([Bomb(mark)], object), allow_pickle=True)
@@ -74,9 +71,7 @@ def test_an_array_with_a_pickle_is_not_loaded(tmp_path: Path) -> None:
     ],
     ids=["terabytes", "negative", "empty", "wide", "objects", "hidden", "code", "deep", "m", "no"],
 )
-def test_an_array_that_claims_what_it_is_not_is_refused(
-    header: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_array_that_claims_what_it_is_not_is_refused(header, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files = tmp_path / RETURNED
     files.mkdir(exist_ok=True)
@@ -86,7 +81,7 @@ def test_an_array_that_claims_what_it_is_not_is_refused(
     assert not (tmp_path / "executed").exists()
 
 
-def test_the_result_of_another_call_is_refused(tmp_path: Path) -> None:
+def test_the_result_of_another_call_is_refused(tmp_path):
     for other in ("0" * 32, None, 0, [CALL], ""):
         with pytest.raises(WrongResult, match="the result of another call"):
             forged(tmp_path, {"value": 1}, call=other)
@@ -110,9 +105,7 @@ def test_the_result_of_another_call_is_refused(tmp_path: Path) -> None:
         (b" " * (MOST_BYTES + 1), "no more than 10 MB are read"),
     ],
 )
-def test_json_that_is_too_much_or_wrong_is_refused(
-    content: bytes, words: str, tmp_path: Path
-) -> None:
+def test_json_that_is_too_much_or_wrong_is_refused(content, words, tmp_path):
     with pytest.raises(WrongResult, match=words) as found:
         forged_bytes(tmp_path, content)
     assert len(str(found.value)) < 400
@@ -156,7 +149,7 @@ def test_json_that_is_too_much_or_wrong_is_refused(
     ],
     ids=json.dumps,
 )
-def test_a_value_of_a_wrong_form_is_refused(value: Any, tmp_path: Path) -> None:
+def test_a_value_of_a_wrong_form_is_refused(value, tmp_path):
     files = tmp_path / RETURNED
     files.mkdir(exist_ok=True)
     (files / "link").symlink_to("/etc/passwd")
@@ -165,7 +158,7 @@ def test_a_value_of_a_wrong_form_is_refused(value: Any, tmp_path: Path) -> None:
         forged(tmp_path, {"value": [value]})
 
 
-def test_a_result_that_is_a_link_or_a_pipe_is_not_opened(tmp_path: Path) -> None:
+def test_a_result_that_is_a_link_or_a_pipe_is_not_opened(tmp_path):
     for each in ("link", "pipe", "directory", "nothing"):
         (tmp_path / each).mkdir()
     (tmp_path / "link" / RESULT).symlink_to("/etc/passwd")
@@ -216,22 +209,20 @@ COLUMN = {"name": "a", "type": "int64", "missing": []}
         (b"", {"index": True, "columns": [], "rows": 0}),
     ],
 )
-def test_a_table_of_a_wrong_form_is_refused(
-    content: bytes, changes: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_table_of_a_wrong_form_is_refused(content, changes, tmp_path):
     (tmp_path / RETURNED).mkdir(exist_ok=True)
     (tmp_path / RETURNED / "0.csv").write_bytes(content)
     with pytest.raises(WrongResult):
         forged(tmp_path, {"value": {**TABLE, **changes}})
 
 
-def test_a_right_table_is_read(tmp_path: Path) -> None:
+def test_a_right_table_is_read(tmp_path):
     (tmp_path / RETURNED).mkdir(exist_ok=True)
     (tmp_path / RETURNED / "0.csv").write_bytes(b'"a"\n"1"\n')
     assert forged(tmp_path, {"value": TABLE})[0]["a"].tolist() == [1]
 
 
-def test_an_error_from_there_cannot_move_a_cursor_or_fill_a_screen(tmp_path: Path) -> None:
+def test_an_error_from_there_cannot_move_a_cursor_or_fill_a_screen(tmp_path):
     evil = "\x1b[2J\u202e\x07" + "x" * 1_000_000
     told = {"type": evil, "message": f"line\n{evil}", "traceback": evil}
     for outcome in ({"raised": told}, {"problem": evil}, {"problem": evil, "raised": told}):
@@ -244,7 +235,7 @@ def test_an_error_from_there_cannot_move_a_cursor_or_fill_a_screen(tmp_path: Pat
 
 
 @pytest.mark.parametrize("told", [5, [], "x", {"type": 5, "message": [], "traceback": {}}], ids=str)
-def test_an_error_of_a_wrong_form_is_an_error_nevertheless(told: Any, tmp_path: Path) -> None:
+def test_an_error_of_a_wrong_form_is_an_error_nevertheless(told, tmp_path):
     assert forged(tmp_path, {"raised": told})[1] is not None
 
 
@@ -283,7 +274,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_any_json_is_a_value_or_a_wrong_result(value: Any) -> None:
+def test_any_json_is_a_value_or_a_wrong_result(value):
     with tempfile.TemporaryDirectory() as directory:
         try:
             forged(Path(directory), {"value": value})
@@ -292,7 +283,7 @@ def test_any_json_is_a_value_or_a_wrong_result(value: Any) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_of_an_array_are_an_array_or_a_wrong_result(content: bytes) -> None:
+def test_any_bytes_of_an_array_are_an_array_or_a_wrong_result(content):
     good = io.BytesIO()
     np.save(good, np.arange(3))
     with tempfile.TemporaryDirectory() as place:
@@ -336,9 +327,7 @@ except values.WrongResult as error:
     ],
     ids=["deep", "many", "allowed"],
 )
-def test_the_memory_for_a_result_is_bounded_however_deep_calls_may_be(
-    content: bytes, tmp_path: Path
-) -> None:
+def test_the_memory_for_a_result_is_bounded_however_deep_calls_may_be(content, tmp_path):
     assert resource.RLIMIT_AS
     (tmp_path / RESULT).write_bytes(content)
     done = subprocess.run(
@@ -354,9 +343,9 @@ def test_the_memory_for_a_result_is_bounded_however_deep_calls_may_be(
 
 @pytest.mark.parametrize("kind", ["set", "frozenset", "dict"])
 @pytest.mark.parametrize("is_tuple", [False, True])
-def test_keys_with_the_same_hash_are_refused(kind: str, is_tuple: bool, tmp_path: Path) -> None:
+def test_keys_with_the_same_hash_are_refused(kind, is_tuple, tmp_path):
     # A set compares each with all the others: of 400,000 this takes a quarter of an hour.
-    alike: list[Any] = [number * sys.hash_info.modulus for number in range(20_000)]
+    alike = [number * sys.hash_info.modulus for number in range(20_000)]
     if is_tuple:
         alike = [{"!": "tuple", "of": [each]} for each in alike]
     content = [[each, 0] for each in alike] if kind == "dict" else alike
@@ -365,7 +354,7 @@ def test_keys_with_the_same_hash_are_refused(kind: str, is_tuple: bool, tmp_path
 
 
 @pytest.mark.parametrize("told", [{"raised": 0}, {"raised": {"message": " "}}, {"problem": [1]}])
-def test_a_failure_without_words_gets_some(told: dict[str, Any], tmp_path: Path) -> None:
+def test_a_failure_without_words_gets_some(told, tmp_path):
     value, raised = forged(tmp_path, told)
     assert value is None
     assert raised is not None
@@ -373,7 +362,7 @@ def test_a_failure_without_words_gets_some(told: dict[str, Any], tmp_path: Path)
 
 
 @pytest.mark.parametrize("rows", [10**18, 10**30])
-def test_a_table_without_columns_has_no_endless_index(rows: int, tmp_path: Path) -> None:
+def test_a_table_without_columns_has_no_endless_index(rows, tmp_path):
     (tmp_path / RETURNED).mkdir()
     (tmp_path / RETURNED / "0.csv").write_text("\n")
     table = {"columns": [], "rows": rows, "index": False, "series": False}

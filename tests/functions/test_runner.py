@@ -1,14 +1,11 @@
 """The runner calls the function in a directory that has nothing but what was sent."""
 
-from __future__ import annotations
-
 import ast
 import os
 import shutil
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -27,37 +24,34 @@ from boinc_gahp.functions.payload import (
 from boinc_gahp.functions.runner import MOST_BYTES, MOST_MESSAGE, MOST_TRACEBACK, RESULT, RETURNED
 from tests.functions.calls import Place
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 RUNNER = Path(functions.__file__).with_name("runner.py")
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path):
     return Place(tmp_path)
 
 
-def power(number: int, exponent: int = 2) -> int:
+def power(number, exponent=2):
     return int(number**exponent)
 
 
 class Adder:
-    def __init__(self, number: int) -> None:
+    def __init__(self, number):
         self.number = number
 
-    def __call__(self) -> int:
+    def __call__(self):
         return self.number + 5
 
-    def value(self) -> int:
+    def value(self):
         return self.number
 
 
-def value_of(adder: Adder) -> int:
+def value_of(adder):
     return adder.value()
 
 
-def helped(number: int) -> int:
+def helped(number):
     return power(number) + 1
 
 
@@ -65,71 +59,71 @@ class Unhappy(Exception):
     pass
 
 
-def unhappy(number: int) -> None:
+def unhappy(number):
     raise Unhappy(f"no {number} \x1b[31m")
 
 
-def ends(status: int) -> None:
+def ends(status):
     sys.exit(status)
 
 
-def vanishes() -> None:
+def vanishes():
     os._exit(3)
 
 
-def says(nbytes: int) -> str:
+def says(nbytes):
     return "x" * nbytes
 
 
-def complains(nbytes: int) -> str:
+def complains(nbytes):
     raise ValueError("x" * nbytes)
 
 
-def needs_a_module() -> None:
+def needs_a_module():
     __import__("nothing_like_this")
 
 
-def writes() -> list[Path]:
+def writes():
     Path("result.json").write_text("mine")
     Path("a.txt").write_text("text")
     return [Path("result.json"), Path("a.txt")]
 
 
-def returns_a_lock() -> object:
+def returns_a_lock():
     return {"here": [threading.Lock()]}
 
 
-def total(array: Any) -> Any:
+def total(array):
     return array.sum(), array * 2
 
 
-def endless() -> None:
+def endless():
     endless()
 
 
 @pytest.mark.processes
-def test_a_call_returns_its_value(place: Place) -> None:
+def test_a_call_returns_its_value(place):
     place.send(power, 3, exponent=4)
     assert place.run() == 0
     assert place.outcome() == (81, None)
 
 
 @pytest.mark.processes
-def test_a_function_brings_what_its_module_defines(place: Place) -> None:
+def test_a_function_brings_what_its_module_defines(place):
     place.send(helped, 3)
     assert place.run() == 0, place.stderr
     assert place.outcome() == (10, None)
 
 
 @pytest.mark.processes
-def test_an_argument_can_be_of_a_class_of_the_same_module(place: Place) -> None:
+def test_an_argument_can_be_of_a_class_of_the_same_module(place):
     place.send(value_of, Adder(7))
     assert place.run() == 0, place.stderr
     assert place.outcome() == (7, None)
 
 
 @pytest.mark.processes
-def test_a_function_can_be_any_callable(place: Place) -> None:
+def test_a_function_can_be_any_callable(place):
     import functools
 
     for each in (functools.partial(power, 5), lambda: 25, Adder(20), Adder(25).value):
@@ -139,7 +133,7 @@ def test_a_function_can_be_any_callable(place: Place) -> None:
 
 
 @pytest.mark.processes
-def test_a_large_argument_is_a_file_and_a_small_one_is_a_word(place: Place) -> None:
+def test_a_large_argument_is_a_file_and_a_small_one_is_a_word(place):
     array = np.arange(MOST_INLINE)
     for each in (array, array[:3]):
         place.send(total, each)
@@ -154,7 +148,7 @@ def test_a_large_argument_is_a_file_and_a_small_one_is_a_word(place: Place) -> N
 
 
 @pytest.mark.processes
-def test_what_is_raised_comes_back_with_its_traceback_and_source(place: Place) -> None:
+def test_what_is_raised_comes_back_with_its_traceback_and_source(place):
     place.send(unhappy, 3)
     assert place.run() == 1
     raised = place.raised()
@@ -177,9 +171,7 @@ def test_what_is_raised_comes_back_with_its_traceback_and_source(place: Place) -
         (power, (), "TypeError"),
     ],
 )
-def test_whatever_is_raised_is_told(
-    function: Callable[..., Any], args: tuple[Any, ...], expected: str, place: Place
-) -> None:
+def test_whatever_is_raised_is_told(function, args, expected, place):
     place.send(function, *args)
     assert place.run() == 1
     raised = place.raised()
@@ -189,7 +181,7 @@ def test_whatever_is_raised_is_told(
 
 
 @pytest.mark.processes
-def test_a_long_message_and_a_large_value_are_limited(place: Place) -> None:
+def test_a_long_message_and_a_large_value_are_limited(place):
     place.send(complains, 1_000_000)
     assert place.run() == 1
     assert len(place.raised().message) < 2 * MOST_MESSAGE
@@ -199,7 +191,7 @@ def test_a_long_message_and_a_large_value_are_limited(place: Place) -> None:
 
 
 @pytest.mark.processes
-def test_a_value_that_cannot_come_back_names_its_type(place: Place) -> None:
+def test_a_value_that_cannot_come_back_names_its_type(place):
     place.send(returns_a_lock)
     assert place.run() == 1
     raised = place.raised()
@@ -208,14 +200,14 @@ def test_a_value_that_cannot_come_back_names_its_type(place: Place) -> None:
 
 
 @pytest.mark.processes
-def test_a_process_that_vanishes_leaves_no_result_also_if_it_began_anew(place: Place) -> None:
+def test_a_process_that_vanishes_leaves_no_result_also_if_it_began_anew(place):
     place.send(vanishes)
     assert place.run() == 3
     assert not (place.directory / RETURNED / RESULT).exists()
 
 
 @pytest.mark.processes
-def test_files_of_the_function_come_back_also_under_our_own_names(place: Place) -> None:
+def test_files_of_the_function_come_back_also_under_our_own_names(place):
     place.send(writes)
     for _ in range(2):  # switched off, and begun anew
         assert place.run() == 0, place.stderr
@@ -229,7 +221,7 @@ PYTHONS = sorted(Path("~/.pyenv/versions").expanduser().glob("3.*/bin/python"))
 
 @pytest.mark.processes
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda path: str(path.parent.parent.name))
-def test_another_version_of_python_says_which_image_to_take(python: Path, place: Place) -> None:
+def test_another_version_of_python_says_which_image_to_take(python, place):
     version = python.parent.parent.name
     if tuple(map(int, version.split(".")[:2])) < (3, 8):
         pytest.skip("no image has it")
@@ -243,7 +235,7 @@ def test_another_version_of_python_says_which_image_to_take(python: Path, place:
 
 
 @pytest.mark.processes
-def test_a_library_that_the_image_lacks_is_named(place: Place, tmp_path: Path) -> None:
+def test_a_library_that_the_image_lacks_is_named(place, tmp_path):
     import venv
 
     venv.create(tmp_path / "bare", symlinks=True)
@@ -255,7 +247,7 @@ def test_a_library_that_the_image_lacks_is_named(place: Place, tmp_path: Path) -
     assert place.outcome() == (9, None)
 
 
-def test_the_runner_is_python_3_8_and_imports_only_the_standard_library() -> None:
+def test_the_runner_is_python_3_8_and_imports_only_the_standard_library():
     tree = ast.parse(RUNNER.read_text(), feature_version=(3, 8))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -267,7 +259,7 @@ def test_the_runner_is_python_3_8_and_imports_only_the_standard_library() -> Non
         assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names
 
 
-def test_the_files_that_all_calls_share_are_the_same_each_time() -> None:
+def test_the_files_that_all_calls_share_are_the_same_each_time():
     files = shared_files()
     assert files == shared_files()
     assert b"Redistributions of source code" in files["cloudpickle.zip"]
@@ -281,27 +273,23 @@ def test_the_files_that_all_calls_share_are_the_same_each_time() -> None:
     ],
     ids=["number", "lock"],
 )
-def test_what_cannot_be_sent_is_refused_in_words(
-    function: Any, args: tuple[Any, ...], match: str
-) -> None:
+def test_what_cannot_be_sent_is_refused_in_words(function, args, match):
     with pytest.raises(BadRequest, match=match):
         pack_call(pack_function(function), args)
 
 
-def test_a_module_that_is_none_is_refused() -> None:
+def test_a_module_that_is_none_is_refused():
     with pytest.raises(BadRequest, match="modules: expected modules that are imported"):
-        pack_function(power, ["numpy"])  # type: ignore[list-item]
+        pack_function(power, ["numpy"])
 
 
-def test_without_cloudpickle_the_error_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_cloudpickle_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     with pytest.raises(MissingExtra, match=r"pip install 'boinc_gahp\[functions\]'"):
         pack_function(power)
 
 
-def test_other_arguments_and_other_functions_have_other_keys() -> None:
+def test_other_arguments_and_other_functions_have_other_keys():
     one, other = pack_function(power), pack_function(helped)
     calls = [pack_call(one, (1,)), pack_call(one, (2,)), pack_call(one, (1.0,))]
     calls += [pack_call(other, (1,)), pack_call(one, (), {"number": 1})]
@@ -309,6 +297,6 @@ def test_other_arguments_and_other_functions_have_other_keys() -> None:
     assert pack_call(one, (1,)).key == calls[0].key
 
 
-def test_the_search_for_a_module_of_the_users_own_leaves_installed_ones() -> None:
+def test_the_search_for_a_module_of_the_users_own_leaves_installed_ones():
     assert len(pack_function(shutil.copyfile).content) < 300
     assert len(pack_function(np.linalg.norm).content) < 300

@@ -8,7 +8,6 @@ import datetime
 import math
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,7 +35,7 @@ HASHABLE = (
     | st.times()
     | st.timedeltas()
 )
-VALUES: st.SearchStrategy[Any] = st.recursive(
+VALUES = st.recursive(
     HASHABLE | st.binary().map(bytearray),
     lambda inner: (
         st.lists(inner)
@@ -50,7 +49,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-def same(one: Any, other: Any) -> bool:  # noqa: PLR0911  (a line for each type)
+def same(one, other):  # noqa: PLR0911  (a line for each type)
     """Whether two values are the same, with types, NaN and the sign of zero."""
     if type(one) is not type(other):
         return False
@@ -73,7 +72,7 @@ def same(one: Any, other: Any) -> bool:  # noqa: PLR0911  (a line for each type)
 
 
 @given(VALUES)
-def test_a_value_comes_back_as_it_was(value: Any) -> None:
+def test_a_value_comes_back_as_it_was(value):
     with tempfile.TemporaryDirectory() as directory:
         found = there_and_back(value, Path(directory))
     assert same(found, value)
@@ -93,7 +92,7 @@ def test_a_value_comes_back_as_it_was(value: Any) -> None:
     ],
     ids=lambda array: f"{array.dtype}-{array.shape}",
 )
-def test_an_array_comes_back_as_it_was(array: Any, tmp_path: Path) -> None:
+def test_an_array_comes_back_as_it_was(array, tmp_path):
     found = there_and_back({"array": [array]}, tmp_path)["array"][0]
     assert found.dtype == array.dtype
     assert found.shape == array.shape
@@ -112,11 +111,11 @@ def test_an_array_comes_back_as_it_was(array: Any, tmp_path: Path) -> None:
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_a_number_of_numpy_is_one_of_python(number: Any, expected: Any, tmp_path: Path) -> None:
+def test_a_number_of_numpy_is_one_of_python(number, expected, tmp_path):
     assert same(there_and_back(number, tmp_path), expected)
 
 
-def test_a_table_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_table_comes_back_as_it_was(tmp_path):
     table = pd.DataFrame(
         {
             "whole": np.array([1, -(2**63)], "int64"),
@@ -133,7 +132,7 @@ def test_a_table_comes_back_as_it_was(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(there_and_back(table, tmp_path), table)
 
 
-def test_a_table_keeps_its_index_and_a_series_its_name(tmp_path: Path) -> None:
+def test_a_table_keeps_its_index_and_a_series_its_name(tmp_path):
     grouped = pd.DataFrame({"g": ["a", "b", "a"], "x": [1.5, 2.5, 3.5]}).groupby("g").mean()
     series = pd.Series([1, 2], name="x", index=[5, 7])
     found = there_and_back((grouped, series), tmp_path)
@@ -142,14 +141,14 @@ def test_a_table_keeps_its_index_and_a_series_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("table", [pd.DataFrame(), pd.DataFrame({"a": np.array([], "float64")})])
-def test_an_empty_table_comes_back(table: pd.DataFrame, tmp_path: Path) -> None:
+def test_an_empty_table_comes_back(table, tmp_path):
     found = there_and_back(table, tmp_path)
     assert found.shape == table.shape
     assert list(found.columns) == list(table.columns)
 
 
 @given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.floats(), st.text())))
-def test_the_cells_of_a_table_are_exact(rows: list[tuple[int, float, str]]) -> None:
+def test_the_cells_of_a_table_are_exact(rows):
     whole, real, words = zip(*rows, strict=True) if rows else ((), (), ())
     table = pd.DataFrame(
         {
@@ -165,7 +164,7 @@ def test_the_cells_of_a_table_are_exact(rows: list[tuple[int, float, str]]) -> N
     assert found["words"].tolist() == list(words)
 
 
-def test_a_file_and_a_directory_come_back_under_their_names(tmp_path: Path) -> None:
+def test_a_file_and_a_directory_come_back_under_their_names(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "plot.png").write_bytes(b"one")
     (tmp_path / "plot.png").write_bytes(b"two")
@@ -203,23 +202,21 @@ Pair = collections.namedtuple("Pair", "one other")
     ],
     ids=lambda each: "" if isinstance(each, str) else type(each).__name__,
 )
-def test_what_cannot_come_back_is_named_with_a_remedy(
-    value: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_come_back_is_named_with_a_remedy(value, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CannotReturn, match=words):
         Encoder(tmp_path).encode(value)
 
 
-def test_what_is_too_deep_or_contains_itself_is_refused(tmp_path: Path) -> None:
-    round_and_round: list[Any] = []
+def test_what_is_too_deep_or_contains_itself_is_refused(tmp_path):
+    round_and_round = []
     round_and_round.append(round_and_round)
     with pytest.raises(CannotReturn, match=f"more than {DEEPEST} deep"):
         Encoder(tmp_path).encode(round_and_round)
 
 
-def test_what_is_as_deep_as_allowed_comes_back(tmp_path: Path) -> None:
-    value: Any = 1
+def test_what_is_as_deep_as_allowed_comes_back(tmp_path):
+    value = 1
     for _ in range(DEEPEST):
         value = ({("k",): value},) if _ % 2 else [value]
         if _ >= DEEPEST // 2:

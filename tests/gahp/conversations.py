@@ -4,8 +4,6 @@ r"""Conversations of real gridmanagers (``gridmanager-*.rst``), as data.
 a Result Line that a worker queues at that point. The bracketed names are those of the runs.
 """
 
-from __future__ import annotations
-
 from boinc_gahp import __version__
 
 START = r"""

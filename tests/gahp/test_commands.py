@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import re
 
 import pytest
 
 from boinc_gahp._version import RELEASE_DATE, __version__
 from boinc_gahp.gahp.banner import BANNER, VERSION_TEXT
-from boinc_gahp.gahp.command import Command, Request, help_text
+from boinc_gahp.gahp.command import Request, help_text
 from boinc_gahp.gahp.commands import COMMANDS, parse_request
 
 #: ``gahp.rst``, "BOINC_* commands"; ``gridmanager-batch.rst``, "Start-up" and "Result lines".
@@ -29,21 +27,21 @@ BLAH_JOB_REFRESH_PROXY id job_id [proxy]
 
 
 @pytest.mark.parametrize("line", SYNTAX, ids=lambda line: line.split()[0])
-def test_the_syntax_of_a_command_is_that_of_the_specification(line: str) -> None:
+def test_the_syntax_of_a_command_is_that_of_the_specification(line):
     assert COMMANDS[line.split(maxsplit=1)[0]].syntax == line
 
 
-def test_there_are_seven_common_commands_and_those_of_two_dialects() -> None:
+def test_there_are_seven_common_commands_and_those_of_two_dialects():
     dialects = [name.partition("_")[0] for name in COMMANDS]
     assert (dialects.count("BOINC"), dialects.count("BLAH"), len(COMMANDS)) == (8, 5, 7 + 8 + 5)
 
 
-def test_the_table_is_in_alphabetical_order() -> None:
+def test_the_table_is_in_alphabetical_order():
     assert list(COMMANDS) == sorted(COMMANDS)
 
 
-def test_submits_and_fetches_keep_nothing_else_waiting() -> None:
-    pools: dict[str, set[str]] = {}
+def test_submits_and_fetches_keep_nothing_else_waiting():
+    pools = {}
     for command in COMMANDS.values():
         if command.pool is not None:
             pools.setdefault(command.pool, set()).add(command.name)
@@ -61,7 +59,7 @@ def test_submits_and_fetches_keep_nothing_else_waiting() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_help_tells_syntax_arguments_and_answer(command: Command) -> None:
+def test_help_tells_syntax_arguments_and_answer(command):
     text = help_text(command)
     assert command.syntax in text
     assert " ".join(command.help.split()) in " ".join(text.split())
@@ -71,21 +69,21 @@ def test_help_tells_syntax_arguments_and_answer(command: Command) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_the_examples_in_help_are_right(command: Command) -> None:
+def test_the_examples_in_help_are_right(command):
     examples = re.findall(r"(?:Example: |:\n)([A-Z]+_.*)", command.help)
     for example in examples:
         assert parse_request(example.encode()).command == command.name
     assert examples or not command.name.startswith(("BOINC_", "BLAH_"))
 
 
-def test_a_request_knows_its_command() -> None:
+def test_a_request_knows_its_command():
     classes = [Request]
     for cls in classes:
         classes += cls.__subclasses__()
     assert {cls.command for cls in classes if cls.command} == set(COMMANDS)
 
 
-def test_the_banner_is_what_a_gridmanager_takes() -> None:
+def test_the_banner_is_what_a_gridmanager_takes():
     assert BANNER.decode() == VERSION_TEXT + "\n"
     assert len(BANNER) <= 148
     assert re.fullmatch(

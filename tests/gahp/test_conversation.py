@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from boinc_gahp.errors import BadRequest
@@ -12,13 +10,13 @@ ON = common_commands.AsyncModeOn()
 OFF = common_commands.AsyncModeOff()
 
 
-def test_without_asynchronous_mode_there_is_no_r() -> None:
+def test_without_asynchronous_mode_there_is_no_r():
     conversation = Conversation()
     assert conversation.add_result(b"2 NULL") == b""
     assert conversation.answer(RESULTS) == b"S 1\n2 NULL\n"
 
 
-def test_r_is_printed_once_between_two_results() -> None:
+def test_r_is_printed_once_between_two_results():
     conversation = Conversation()
     conversation.answer(ON)
     assert conversation.add_result(b"2 NULL") == b"R\n"
@@ -29,7 +27,7 @@ def test_r_is_printed_once_between_two_results() -> None:
     assert conversation.add_result(b"5 NULL") == b""
 
 
-def test_results_from_before_asynchronous_mode_give_no_r_and_later_ones_do() -> None:
+def test_results_from_before_asynchronous_mode_give_no_r_and_later_ones_do():
     conversation = Conversation()
     conversation.add_result(b"2 NULL")
     assert conversation.answer(ON) == b"S\n"
@@ -37,7 +35,7 @@ def test_results_from_before_asynchronous_mode_give_no_r_and_later_ones_do() -> 
     assert conversation.answer(RESULTS) == b"S 2\n2 NULL\n3 NULL\n"
 
 
-def test_r_is_not_repeated_when_asynchronous_mode_is_switched_off_and_on() -> None:
+def test_r_is_not_repeated_when_asynchronous_mode_is_switched_off_and_on():
     conversation = Conversation()
     conversation.answer(ON)
     assert conversation.add_result(b"2 NULL") == b"R\n"
@@ -47,7 +45,7 @@ def test_r_is_not_repeated_when_asynchronous_mode_is_switched_off_and_on() -> No
     assert conversation.add_result(b"4 NULL") == b""
 
 
-def test_the_prefix_is_on_every_line_after_the_answer_that_set_it() -> None:
+def test_the_prefix_is_on_every_line_after_the_answer_that_set_it():
     conversation = Conversation()
     conversation.answer(ON)
     assert conversation.answer(common_commands.ResponsePrefix("GAHP:")) == b"S\n"
@@ -61,7 +59,7 @@ def test_the_prefix_is_on_every_line_after_the_answer_that_set_it() -> None:
 
 
 @pytest.mark.parametrize("none", ["", "NULL"])
-def test_a_prefix_can_be_taken_back(none: str) -> None:
+def test_a_prefix_can_be_taken_back(none):
     conversation = Conversation()
     conversation.answer(common_commands.ResponsePrefix("GAHP:"))
     assert conversation.answer(common_commands.ResponsePrefix(none)) == b"GAHP:S\n"
@@ -70,27 +68,27 @@ def test_a_prefix_can_be_taken_back(none: str) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["a\nb", "\r"], ids=["LF", "CR"])
-def test_a_prefix_that_breaks_lines_is_refused(prefix: str) -> None:
+def test_a_prefix_that_breaks_lines_is_refused(prefix):
     conversation = Conversation()
     with pytest.raises(BadRequest):
         conversation.answer(common_commands.ResponsePrefix(prefix))
     assert conversation.success() == b"S\n"
 
 
-def test_commands_lists_all_in_alphabetical_order_itself_and_the_prefix_too() -> None:
+def test_commands_lists_all_in_alphabetical_order_itself_and_the_prefix_too():
     answer = Conversation().answer(common_commands.Commands()).decode().split()
     assert answer[0] == "S"
     assert answer[1:] == sorted(answer[1:])
     assert {"COMMANDS", "RESPONSE_PREFIX", "BOINC_SUBMIT"} < set(answer)
 
 
-def test_quit_is_answered() -> None:
+def test_quit_is_answered():
     conversation = Conversation()
     assert conversation.answer(common_commands.Quit()) == b"S\n"
     assert conversation.quitting
 
 
-def test_what_is_not_for_the_conversation_is_a_bug() -> None:
+def test_what_is_not_for_the_conversation_is_a_bug():
     with pytest.raises(TypeError, match="BOINC_PING"):
         Conversation().answer(boinc_commands.Ping("2"))
 
@@ -106,13 +104,11 @@ def test_what_is_not_for_the_conversation_is_a_bug() -> None:
         ("\udcff\udcfe", b"2 \\\\xff\\\\xfe"),
     ],
 )
-def test_an_error_is_one_argument_and_never_looks_like_success(
-    message: str, expected: bytes
-) -> None:
+def test_an_error_is_one_argument_and_never_looks_like_success(message, expected):
     assert BOINC.error("2", message) == expected
 
 
-def test_a_success_has_null_and_the_values() -> None:
+def test_a_success_has_null_and_the_values():
     assert BOINC.success("007") == b"007 NULL"
     assert BOINC.success("2", ["1795261323.469543", "1", "a b", ""]) == (
         b"2 NULL 1795261323.469543 1 a\\ b "
@@ -132,5 +128,5 @@ def test_a_success_has_null_and_the_values() -> None:
         (float("inf"), "0"),
     ],
 )
-def test_times_are_written_without_an_exponent(value: float, expected: str) -> None:
+def test_times_are_written_without_an_exponent(value, expected):
     assert seconds(value) == expected

@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.gahp.lines import LineSplitter, TooLong
 
 
-def lines_of(data: bytes, limit: int = 1000) -> list[bytes | TooLong]:
+def lines_of(data, limit=1000):
     return LineSplitter(limit).feed(data)
 
 
@@ -30,11 +28,11 @@ def lines_of(data: bytes, limit: int = 1000) -> list[bytes | TooLong]:
         pytest.param(b"A\nB\nC", [b"A", b"B"], id="an end that is missing"),
     ],
 )
-def test_lines_end_at_an_unescaped_lf(data: bytes, expected: list[bytes]) -> None:
+def test_lines_end_at_an_unescaped_lf(data, expected):
     assert lines_of(data) == expected
 
 
-def slow_but_clear(data: bytes) -> list[bytes]:
+def slow_but_clear(data):
     """Return the lines of ``data``, found one character at a time."""
     lines, line, escaped, last_cr = [], bytearray(), False, False
     for value in data:
@@ -52,9 +50,9 @@ framing = st.lists(st.sampled_from([b"\\", b"\n", b"\r", b" ", b"a", b"\\\\\n"])
 
 
 @given(framing, st.lists(st.integers(0, 40)))
-def test_lines_do_not_depend_on_how_bytes_arrive(data: bytes, cuts: list[int]) -> None:
+def test_lines_do_not_depend_on_how_bytes_arrive(data, cuts):
     splitter = LineSplitter()
-    found: list[bytes | TooLong] = []
+    found = []
     begin = 0
     for cut in [*sorted(cuts), len(data)]:
         found += splitter.feed(data[begin : max(begin, cut)])
@@ -63,7 +61,7 @@ def test_lines_do_not_depend_on_how_bytes_arrive(data: bytes, cuts: list[int]) -
 
 
 @given(framing)
-def test_lines_that_arrive_bytewise_are_the_same(data: bytes) -> None:
+def test_lines_that_arrive_bytewise_are_the_same(data):
     splitter = LineSplitter()
     found = [line for i in range(len(data)) for line in splitter.feed(data[i : i + 1])]
     assert found == slow_but_clear(data)
@@ -71,14 +69,14 @@ def test_lines_that_arrive_bytewise_are_the_same(data: bytes) -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 64])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_a_line_that_is_too_long_is_one_event_and_the_next_is_whole(end: bytes, size: int) -> None:
+def test_a_line_that_is_too_long_is_one_event_and_the_next_is_whole(end, size):
     data = b"x" * 10 + end + b"y" * 11 + end + b"z\\\n" * 11 + end + b"END" + end
     splitter = LineSplitter(10)
     found = [line for i in range(0, len(data), size) for line in splitter.feed(data[i : i + size])]
     assert found == [b"x" * 10, TooLong(10), TooLong(10), b"END"]
 
 
-def test_nothing_of_a_line_that_is_too_long_is_kept() -> None:
+def test_nothing_of_a_line_that_is_too_long_is_kept():
     splitter = LineSplitter(1000)
     for _ in range(1000):
         splitter.feed(b"x" * 1000)
@@ -97,7 +95,7 @@ def test_nothing_of_a_line_that_is_too_long_is_kept() -> None:
         pytest.param(b"\\\n", 65536, id="escaped line ends"),
     ],
 )
-def test_a_long_line_comes_back_whole_however_it_arrives(filler: bytes, chunk: int) -> None:
+def test_a_long_line_comes_back_whole_however_it_arrives(filler, chunk):
     # A splitter that looks at what it has again with each chunk takes minutes for this.
     data = filler * (1_000_000 // len(filler)) + b"\n"
     splitter = LineSplitter()

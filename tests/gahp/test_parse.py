@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -10,9 +6,6 @@ from boinc_gahp.gahp import boinc_commands, common_commands, words
 from boinc_gahp.gahp.commands import COMMANDS, parse_request
 from boinc_gahp.gahp.lines import TooLong
 from boinc_gahp.secret import Authenticator
-
-if TYPE_CHECKING:
-    from boinc_gahp.gahp.command import Request
 
 SUBMIT = "BOINC_SUBMIT 2 b app"
 
@@ -92,7 +85,7 @@ SUBMIT = "BOINC_SUBMIT 2 b app"
         ),
     ],
 )
-def test_a_line_makes_its_request(line: str, expected: Request) -> None:
+def test_a_line_makes_its_request(line, expected):
     assert parse_request(line.encode()) == expected
 
 
@@ -157,17 +150,17 @@ def test_a_line_makes_its_request(line: str, expected: Request) -> None:
         ("BOINC_SUBMIT 2 b  1 j 0 0", 'app .argument 3. is ""'),
     ],
 )
-def test_what_no_gridmanager_sends_is_refused_with_a_reason(line: str, reason: str) -> None:
+def test_what_no_gridmanager_sends_is_refused_with_a_reason(line, reason):
     with pytest.raises(BadRequest, match=reason):
         parse_request(line.encode())
 
 
-def test_a_line_that_was_too_long_is_refused_with_the_setting_to_change() -> None:
+def test_a_line_that_was_too_long_is_refused_with_the_setting_to_change():
     with pytest.raises(BadRequest, match=r"longer than 1,000 bytes.*line_bytes"):
         parse_request(TooLong(1000))
 
 
-def test_bytes_that_are_no_utf8_can_be_read_in_the_reason() -> None:
+def test_bytes_that_are_no_utf8_can_be_read_in_the_reason():
     with pytest.raises(BadRequest, match=r'"\\xff\\xfe\\x07"'):
         parse_request(b"BOINC_PING \xff\xfe\x07")
 
@@ -180,18 +173,18 @@ def test_bytes_that_are_no_utf8_can_be_read_in_the_reason() -> None:
         "BOINC_SELECT_PROJECT {0} {0} {0}",
     ],
 )
-def test_no_reason_quotes_an_authenticator(line: str) -> None:
+def test_no_reason_quotes_an_authenticator(line):
     with pytest.raises(BadRequest) as caught:
         parse_request(line.format("5ecre7").encode())
     assert "5ecre7" not in str(caught.value)
 
 
-def test_a_request_does_not_show_its_authenticator() -> None:
+def test_a_request_does_not_show_its_authenticator():
     request = parse_request(b"BOINC_SELECT_PROJECT http://x/ 5ecre7")
     assert "5ecre7" not in repr(request)
 
 
-def request_or_reason(line: bytes) -> Request | str:
+def request_or_reason(line):
     try:
         return parse_request(line)
     except BadRequest as error:
@@ -205,7 +198,7 @@ word = st.one_of(
 
 
 @given(st.sampled_from([*COMMANDS, "FROB"]), st.lists(word, max_size=14))
-def test_any_line_is_a_request_or_a_bad_one(command: str, arguments: list[str]) -> None:
+def test_any_line_is_a_request_or_a_bad_one(command, arguments):
     line = words.join([command, *arguments])
     outcome = request_or_reason(line)
     if isinstance(outcome, str):
@@ -216,7 +209,7 @@ def test_any_line_is_a_request_or_a_bad_one(command: str, arguments: list[str]) 
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_are_a_request_or_a_bad_one(line: bytes) -> None:
+def test_any_bytes_are_a_request_or_a_bad_one(line):
     assert request_or_reason(line)
 
 
@@ -230,7 +223,7 @@ job = st.builds(
 )
 
 
-def test_jobs_of_a_submit_share_what_is_equal() -> None:
+def test_jobs_of_a_submit_share_what_is_equal():
     request = parse_request(f"{SUBMIT} 2 j 1 -v 1 /a in k 1 -v 1 /a in".encode())
     assert isinstance(request, boinc_commands.Submit)
     one, other = request.jobs
@@ -239,9 +232,7 @@ def test_jobs_of_a_submit_share_what_is_equal() -> None:
 
 
 @given(st.lists(job, min_size=1, max_size=5))
-def test_a_submit_gives_back_the_jobs_that_it_was_made_of(
-    jobs: list[boinc_commands.SubmitJob],
-) -> None:
+def test_a_submit_gives_back_the_jobs_that_it_was_made_of(jobs):
     line = ["BOINC_SUBMIT", "2", "b", "app", str(len(jobs))]
     for one in jobs:
         line += [one.name, str(len(one.args)), *one.args, str(len(one.inputs))]

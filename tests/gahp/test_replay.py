@@ -1,24 +1,18 @@
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.gahp import blah_commands, boinc_commands, common_commands
 from boinc_gahp.gahp.banner import BANNER
-from boinc_gahp.gahp.command import AsyncRequest, Request
+from boinc_gahp.gahp.command import AsyncRequest
 from boinc_gahp.gahp.commands import parse_request
 from boinc_gahp.gahp.conversation import Conversation
 from boinc_gahp.gahp.lines import LineSplitter
 from tests.gahp.conversations import ARGUMENTS, BASIC, BATCH, BATCH_AD, CONVERSATIONS, FETCH_SOME
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
-
-def events(text: str) -> Iterator[tuple[str, bytes]]:
+def events(text):
     """Yield (arrow, bytes); what the client sends in a row comes as one."""
     sent = b""
     for arrow, rest in re.findall(
@@ -39,13 +33,13 @@ def events(text: str) -> Iterator[tuple[str, bytes]]:
 class Peer:
     """A daemon without processes or workers: results come when the conversation says so."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.splitter = LineSplitter()
         self.conversation = Conversation()
         self.output = BANNER
-        self.requests: list[Request | None] = []
+        self.requests = []
 
-    def send(self, data: bytes) -> None:
+    def send(self, data):
         for line in self.splitter.feed(data):
             try:
                 request = parse_request(line)
@@ -60,7 +54,7 @@ class Peer:
                 self.output += self.conversation.answer(request)
 
 
-def replay(text: str, cut: Callable[[bytes], list[bytes]]) -> tuple[bytes, bytes, Peer]:
+def replay(text, cut):
     peer = Peer()
     expected = b""
     for arrow, line in events(text):
@@ -74,38 +68,36 @@ def replay(text: str, cut: Callable[[bytes], list[bytes]]) -> tuple[bytes, bytes
     return expected, peer.output, peer
 
 
-def whole(data: bytes) -> list[bytes]:
+def whole(data):
     return [data]
 
 
-def bytewise(data: bytes) -> list[bytes]:
+def bytewise(data):
     return [data[i : i + 1] for i in range(len(data))]
 
 
 @pytest.mark.parametrize("cut", [whole, bytewise])
 @pytest.mark.parametrize("name", CONVERSATIONS)
-def test_a_conversation_is_answered_byte_for_byte(
-    name: str, cut: Callable[[bytes], list[bytes]]
-) -> None:
+def test_a_conversation_is_answered_byte_for_byte(name, cut):
     expected, output, _peer = replay(CONVERSATIONS[name], cut)
     assert output == expected
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
-def test_input_cut_at_any_place_is_answered_the_same(name: str) -> None:
+def test_input_cut_at_any_place_is_answered_the_same(name):
     text = CONVERSATIONS[name]
     longest = max(len(line) for arrow, line in events(text) if arrow == "->")
     for place in range(1, longest):
-        expected, output, _peer = replay(text, lambda data, at=place: [data[:at], data[at:]])  # type: ignore[misc]
+        expected, output, _peer = replay(text, lambda data, at=place: [data[:at], data[at:]])
         assert output == expected, f"cut after {place} bytes"
 
 
-def only_request(text: str) -> Request | None:
+def only_request(text):
     _expected, _output, peer = replay(text, whole)
     return peer.requests[-1]
 
 
-def test_arguments_of_a_submit_arrive_as_they_were_meant() -> None:
+def test_arguments_of_a_submit_arrive_as_they_were_meant():
     assert only_request(ARGUMENTS) == boinc_commands.Submit(
         "2",
         "b",
@@ -125,7 +117,7 @@ def test_arguments_of_a_submit_arrive_as_they_were_meant() -> None:
     )
 
 
-def test_pairs_of_a_fetch_arrive_in_their_order() -> None:
+def test_pairs_of_a_fetch_arrive_in_their_order():
     assert only_request(FETCH_SOME) == boinc_commands.FetchOutput(
         "7",
         "b#1.0",
@@ -141,7 +133,7 @@ def test_pairs_of_a_fetch_arrive_in_their_order() -> None:
     )
 
 
-def test_a_basic_job_makes_the_requests_that_it_says() -> None:
+def test_a_basic_job_makes_the_requests_that_it_says():
     _expected, _output, peer = replay(BASIC, whole)
     batch = "condor#vm#uppercase#1795261016"
     assert [type(request) for request in peer.requests if request] == [
@@ -162,7 +154,7 @@ def test_a_basic_job_makes_the_requests_that_it_says() -> None:
     assert boinc_commands.QueryBatches("6", "1795261323.469543", (batch,)) in peer.requests
 
 
-def test_jobs_of_the_batch_grid_type_make_the_requests_that_they_say() -> None:
+def test_jobs_of_the_batch_grid_type_make_the_requests_that_they_say():
     _expected, _output, peer = replay(BATCH, whole)
     job = "boinc/0a1b2c3d.1"
     assert [one for one in peer.requests if not isinstance(one, common_commands.Results)] == [

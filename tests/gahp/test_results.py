@@ -1,7 +1,5 @@
 """Words of Result Lines: as many as the gridmanager wants, whatever is in them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -24,7 +22,7 @@ TEXTS = st.binary().map(lambda data: data.decode("utf-8", "surrogateescape")) | 
 )
 
 
-def as_htcondor_reads(line: bytes) -> list[bytes]:
+def as_htcondor_reads(line):
     """Split a line as HTCondor does, a byte at a time; for it, an unescaped LF ends the line."""
     words = [b""]
     escaped = False
@@ -44,13 +42,13 @@ def as_htcondor_reads(line: bytes) -> list[bytes]:
     return words
 
 
-def test_all_commands_of_htcondor_10_are_here() -> None:
+def test_all_commands_of_htcondor_10_are_here():
     assert {name for name in COMMANDS if name.startswith("BLAH_")} < set(LINES)
 
 
 @pytest.mark.parametrize("command", LINES)
 @given(TEXTS)
-def test_an_error_has_its_words_whatever_its_text(command: str, text: str) -> None:
+def test_an_error_has_its_words_whatever_its_text(command, text):
     form = COMMANDS[command].form
     line = form.error("7", text)
     words = as_htcondor_reads(line)
@@ -64,7 +62,7 @@ def test_an_error_has_its_words_whatever_its_text(command: str, text: str) -> No
 
 
 @pytest.mark.parametrize("command", LINES)
-def test_a_success_has_its_words(command: str) -> None:
+def test_a_success_has_its_words(command):
     form = COMMANDS[command].form
     values = LINES[command][0][1 + len(form.good) :]
     line = form.success("7", values)
@@ -73,13 +71,13 @@ def test_a_success_has_its_words(command: str) -> None:
 
 
 @given(TEXTS)
-def test_an_ad_comes_back_whatever_is_in_it(ad: str) -> None:
+def test_an_ad_comes_back_whatever_is_in_it(ad):
     words = as_htcondor_reads(COMMANDS["BLAH_JOB_STATUS"].form.success("7", ["4", ad]))
     assert words == [b"7", b"0", b"NULL", b"4", ad.encode("utf-8", "surrogateescape")]
 
 
 @pytest.mark.parametrize("values", [[], ["5"], ["5", NO_AD, "more"]], ids=len)
-def test_a_wrong_number_of_values_never_leaves(values: list[str]) -> None:
+def test_a_wrong_number_of_values_never_leaves(values):
     with pytest.raises(ValueError, match="instead of 2"):
         COMMANDS["BLAH_JOB_STATUS"].form.success("7", values)
 
@@ -98,11 +96,11 @@ def test_a_wrong_number_of_values_never_leaves(values: list[str]) -> None:
     ids=repr,
 )
 @pytest.mark.parametrize("command", ["BLAH_JOB_SUBMIT", "BOINC_SUBMIT"])
-def test_a_hold_reason_is_one_readable_line(command: str, text: str, told: str) -> None:
+def test_a_hold_reason_is_one_readable_line(command, text, told):
     form = COMMANDS[command].form
     assert form.read(form.error("7", text)) == (told, [])
 
 
-def test_what_a_gridmanager_looks_up_keeps_its_bytes() -> None:
+def test_what_a_gridmanager_looks_up_keeps_its_bytes():
     line = BOINC.error("2", "no batch named ", "a\n\udcff")
     assert line == b"2 no\\ batch\\ named\\ a\\\n\xff"

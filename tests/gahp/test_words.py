@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -29,11 +27,11 @@ from boinc_gahp.gahp.lines import LineSplitter
         pytest.param(b"\xff\xfe", ["\udcff\udcfe"], id="no UTF-8"),
     ],
 )
-def test_arguments_are_divided_by_unescaped_spaces(line: bytes, expected: list[str]) -> None:
+def test_arguments_are_divided_by_unescaped_spaces(line, expected):
     assert words.split(line) == expected
 
 
-def test_a_backslash_at_the_end_is_an_error() -> None:
+def test_a_backslash_at_the_end_is_an_error():
     assert words.split(b"a \\\\") == ["a", "\\"]
     with pytest.raises(BadRequest, match="nothing to escape"):
         words.split(b"a \\")
@@ -51,25 +49,25 @@ arguments = st.lists(
 
 
 @given(arguments)
-def test_any_bytes_come_back_as_they_were(raw: list[bytes]) -> None:
+def test_any_bytes_come_back_as_they_were(raw):
     line = words.join([words.decode(argument) for argument in raw])
     assert [words.encode(word) for word in words.split(line)] == raw
 
 
 @given(arguments)
-def test_any_arguments_stay_on_one_line(raw: list[bytes]) -> None:
+def test_any_arguments_stay_on_one_line(raw):
     line = words.join([words.decode(argument) for argument in raw])
     assert LineSplitter().feed(line + b"\nB\n") == [line, b"B"]
 
 
 @given(st.binary(max_size=40))
-def test_unescape_undoes_escape(raw: bytes) -> None:
+def test_unescape_undoes_escape(raw):
     text = words.decode(raw)
     assert words.unescape(words.escape(text)) == text
 
 
 @given(st.text(alphabet=" \\ax\x01", max_size=30).map(str.encode))
-def test_splitting_agrees_with_one_character_at_a_time(line: bytes) -> None:
+def test_splitting_agrees_with_one_character_at_a_time(line):
     found, word, escaped = [], "", False
     for character in line.decode():
         if escaped or character not in "\\ ":

@@ -18,13 +18,7 @@ from tests import faultproxy
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pytest
-
     from boinc_gahp.htcondor._context import AccountContext
-    from boinc_gahp.ledger.rows import BatchRow, JobRow
-    from tests.faultproxy import Exchange, Fault
     from tests.htcondor.helpers import Site
 
 _numbers = itertools.count(1)
@@ -40,14 +34,12 @@ class Desk:
     context: AccountContext
     sender: Sender = field(init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.sender = Sender(self.context)
 
     # -- jobs
 
-    def accept(
-        self, count: int, *args: str, app: str = "uppercase", files: int = 1, **asked: float
-    ) -> list[int]:
+    def accept(self, count, *args, app="uppercase", files=1, **asked):
         """Have HTCondor hand over jobs over one to ``files`` files of their own; return their ids.
 
         ``{}`` in an argument is the job's number; ``asked`` are fields of Parameters.
@@ -67,7 +59,7 @@ class Desk:
             ids.append(self.hand_over(description))
         return ids
 
-    def accept_large(self, nbytes: int) -> list[int]:
+    def accept_large(self, nbytes):
         """Have HTCondor hand over a job over a file of so many bytes, all zero; return its id."""
         path = self.site.directory / f"large{next(_numbers)}"
         with path.open("wb") as file:
@@ -82,7 +74,7 @@ class Desk:
         )
         return [self.hand_over(description)]
 
-    def hand_over(self, description: JobDescription) -> int:
+    def hand_over(self, description):
         job = NewJob(
             description.job_directory,
             self.context.url,
@@ -95,26 +87,26 @@ class Desk:
         )
         return self.context.jobs.accept(job).id
 
-    def file(self, contents: bytes) -> LocalFile:
+    def file(self, contents):
         path = self.site.directory / f"in{next(_numbers)}.txt"
         path.write_bytes(contents)
         status = path.stat()
         return LocalFile(path, (status.st_size, status.st_mtime_ns))
 
-    def row(self, job_id: int) -> JobRow:
+    def row(self, job_id):
         row = self.context.jobs.job(job_id)
         assert row is not None
         return row
 
-    def states(self, ids: list[int]) -> list[str]:
+    def states(self, ids):
         return [self.row(job_id).state for job_id in ids]
 
     # -- work
 
-    def batches(self, *states: str) -> list[BatchRow]:
+    def batches(self, *states):
         return self.context.jobs.batches(self.context.url, self.context.account, *states)
 
-    def turn(self) -> None:
+    def turn(self):
         """Do what a manager does about sending when it wakes."""
         now = time.time()
         self.sender.plan(now)
@@ -126,19 +118,19 @@ class Desk:
             else:
                 self.sender.send(batch)
 
-    def is_idle(self) -> bool:
+    def is_idle(self):
         """Take a turn; tell whether nothing is left to be sent."""
         self.turn()
         waiting = self.context.jobs.waiting(self.context.url, self.context.account)
         return not waiting and not self.batches(*UNCLEAR)
 
-    def run(self, timeout: float = 30.0) -> None:
+    def run(self, timeout=30.0):
         """Work until nothing is left to be sent."""
         wait_for(self.is_idle, "the end of all sending", timeout)
 
     # -- what came of it
 
-    def alive_workunits(self) -> list[str]:
+    def alive_workunits(self):
         """Return the names of the account's workunits that are not in an aborted batch."""
         rows = self.site.local.core.db.connection().execute(
             "SELECT w.name FROM workunit w JOIN batch b ON w.batch = b.id "
@@ -148,14 +140,14 @@ class Desk:
         )
         return [str(name) for (name,) in rows]
 
-    def check_once(self, ids: list[int]) -> None:
+    def check_once(self, ids):
         """Assert that each of these jobs has one workunit that lives, of its own name."""
         assert self.states(ids) == ["queued"] * len(ids)
         names = sorted(str(self.row(job_id).job_name) for job_id in ids)
         assert sorted(self.alive_workunits()) == names
 
 
-def for_sending(site: Site, monkeypatch: pytest.MonkeyPatch, *, read: float = 30) -> Site:
+def for_sending(site, monkeypatch, *, read=30):
     """Have the node's hosts do nothing, and all waits be short; ``read``: seconds for an answer."""
     site.local.pause_volunteers()
     site.reset(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)
@@ -166,16 +158,16 @@ def for_sending(site: Site, monkeypatch: pytest.MonkeyPatch, *, read: float = 30
 
 
 @contextmanager
-def desk_of(site: Site) -> Iterator[Desk]:
+def desk_of(site):
     """Yield a desk as a new process has it."""
     with site.context() as context:
         yield Desk(site, context)
 
 
-def only_for(fault: Fault, *markers: bytes) -> Fault:
+def only_for(fault, *markers):
     """Have ``fault`` happen to requests that hold one of the markers, the project do any other."""
 
-    def run(exchange: Exchange) -> bool:
+    def run(exchange):
         exchange.read_body()
         if any(marker in exchange.body for marker in markers):
             return bool(fault(exchange))
@@ -185,7 +177,7 @@ def only_for(fault: Fault, *markers: bytes) -> Fault:
     return run
 
 
-def refuse(words: str, marker: bytes = b"", *, rpc: str = "submit_batch") -> Fault:
+def refuse(words, marker=b"", *, rpc="submit_batch"):
     """Refuse with ``words`` a request that holds ``marker``, have the project do any other."""
     text = f"<{rpc}><error><error_num>-1</error_num><error_msg>{words}</error_msg></error>"
     return only_for(faultproxy.body(f"{text}</{rpc}>".encode()), marker)

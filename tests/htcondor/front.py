@@ -1,26 +1,19 @@
 """A web server in front of a local project that speaks http and https on one port."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import trustme
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 _TLS_BEGINS = b"\x16"
 _BLOCK = 65536
 
 
 @contextmanager
-def both_ways(upstream: str, authority: Path) -> Iterator[str]:
+def both_ways(upstream, authority):
     """Yield the address without its scheme, such as ``//127.0.0.1:1234/``.
 
     Args:
@@ -33,15 +26,15 @@ def both_ways(upstream: str, authority: Path) -> Iterator[str]:
     issuer.issue_cert("127.0.0.1").configure_cert(context)
     parts = urlsplit(upstream)
     target = (str(parts.hostname), int(parts.port or 80))
-    sockets: set[socket.socket] = set()
-    threads: list[threading.Thread] = []
+    sockets = set()
+    threads = []
 
-    def start(target: Callable[..., None], *args: socket.socket) -> None:
+    def start(target, *args):
         thread = threading.Thread(target=target, args=args, daemon=True)
         threads.append(thread)
         thread.start()
 
-    def serve(client: socket.socket) -> None:
+    def serve(client):
         with suppress(OSError):
             if client.recv(1, socket.MSG_PEEK) == _TLS_BEGINS:
                 client = context.wrap_socket(client, server_side=True)
@@ -50,7 +43,7 @@ def both_ways(upstream: str, authority: Path) -> Iterator[str]:
             start(pump, server, client)
             pump(client, server)
 
-    def pump(source: socket.socket, sink: socket.socket) -> None:
+    def pump(source, sink):
         with suppress(OSError):
             while block := source.recv(_BLOCK):
                 sink.sendall(block)
@@ -58,7 +51,7 @@ def both_ways(upstream: str, authority: Path) -> Iterator[str]:
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
-    def accept() -> None:
+    def accept():
         with suppress(OSError):
             while True:
                 client, _ = listener.accept()

@@ -28,11 +28,8 @@ from boinc_gahp.secret import Authenticator
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from boinc_gahp.htcondor.service import Service
-    from boinc_gahp.ledger.rows import JobRow
     from boinc_gahp.localproject.project import LocalProject
     from tests.faultproxy import FaultProxy
 
@@ -60,10 +57,10 @@ class Job:
     wanted: bytes
 
     @property
-    def output(self) -> Path:
+    def output(self):
         return self.iwd / "out"
 
-    def is_right(self) -> bool:
+    def is_right(self):
         """Whether output, stdout and stderr are in place, the output with the right bytes."""
         return (
             self.output.read_bytes() == self.wanted
@@ -93,7 +90,7 @@ class Site:
     # -- what is used as it is in the daemon
 
     @property
-    def project(self) -> ProjectSettings:
+    def project(self):
         return ProjectSettings(
             ProjectUrl(self.proxy.url),
             Authenticator(self.authenticator),
@@ -102,7 +99,7 @@ class Site:
         )
 
     @property
-    def settings(self) -> Settings:
+    def settings(self):
         return Settings(
             project=self.project,
             timeouts=self.timeouts,
@@ -112,12 +109,12 @@ class Site:
         )
 
     @property
-    def owner(self) -> tuple[str, str]:
+    def owner(self):
         """Project URL and account, as the ledger has them."""
         return self.proxy.url, Authenticator(self.authenticator).account
 
     @contextmanager
-    def ledger(self) -> Iterator[Ledger]:
+    def ledger(self):
         """Yield the ledger, opened as another process would open it."""
         ledger = Ledger(self.directory / "state" / "ledger.sqlite")
         try:
@@ -126,13 +123,13 @@ class Site:
             ledger.close()
 
     @contextmanager
-    def jobs(self) -> Iterator[JobLedger]:
+    def jobs(self):
         """Yield the ledger of jobs, opened as another process would open it."""
         with self.ledger() as ledger:
             yield JobLedger(ledger.store)
 
     @contextmanager
-    def context(self) -> Iterator[AccountContext]:
+    def context(self):
         """Yield what a manager gives to its parts, with everything real and no manager at work."""
         settings = self.settings
         options = ClientOptions(
@@ -162,9 +159,7 @@ class Site:
                 opened.close()
 
     @contextmanager
-    def service(
-        self, settings: Settings | None = None, load: Callable[[], Settings] | None = None
-    ) -> Iterator[Service]:
+    def service(self, settings=None, load=None):
         """Yield a service as a new daemon has it; ``load`` reads the settings again."""
         from boinc_gahp.fetch.context import Opener
         from boinc_gahp.htcondor.service import Service
@@ -178,7 +173,7 @@ class Site:
             opener.close()
 
     @contextmanager
-    def held_back(self) -> Iterator[None]:
+    def held_back(self):
         """Let no manager begin in the block: what is submitted in it goes together."""
         lock = AccountLock(self.directory / "state", *self.owner)
         assert lock.try_acquire()
@@ -187,13 +182,13 @@ class Site:
         finally:
             lock.release()
 
-    def reset(self, **changes: object) -> None:
+    def reset(self, **changes):
         """Change values of the section [htcondor] for what is made from now on."""
-        self.htcondor = replace(self.htcondor, **changes)  # type: ignore[arg-type]
+        self.htcondor = replace(self.htcondor, **changes)
 
     # -- jobs
 
-    def job(self, arguments: str = "", *, text: bytes | None = None, **attributes: str) -> Job:
+    def job(self, arguments="", *, text=None, **attributes):
         """Return a new job; ``attributes`` are ClassAd expressions that the ad gets beside its own.
 
         Arguments for ``uppercase``: ``--sleep SECONDS``, ``--fail STATUS``.
@@ -224,19 +219,19 @@ class Site:
 
     # -- what the project has
 
-    def workunits(self) -> list[str]:
+    def workunits(self):
         """Return the names of all workunits of this account, in the order they were made in."""
         return self._names("workunit w JOIN batch b ON w.batch = b.id", "w.name", "w.id")
 
-    def batches(self) -> list[str]:
+    def batches(self):
         """Return the names of all batches of this account, the oldest first."""
         return self._names("batch b", "b.name")
 
-    def batch_states(self) -> list[int]:
+    def batch_states(self):
         """Return their states, as :class:`boinc_gahp.states.BatchState` numbers them."""
         return [int(state) for state in self._names("batch b", "b.state")]
 
-    def _names(self, tables: str, column: str, order: str = "b.id") -> list[str]:
+    def _names(self, tables, column, order="b.id"):
         rows = self.local.core.db.connection().execute(
             f"SELECT {column} FROM {tables} JOIN user u ON b.user_id = u.id "
             f"WHERE u.authenticator = ? ORDER BY {order}",
@@ -244,7 +239,7 @@ class Site:
         )
         return [str(value) for (value,) in rows]
 
-    def heal(self) -> None:
+    def heal(self):
         """Let the project work as it should."""
         self.proxy.heal()
         self.local.core.web_stopped = False
@@ -252,23 +247,21 @@ class Site:
         self.local.resume_volunteers()
 
 
-def row_of(jobs: JobLedger, job_id: str) -> JobRow:
+def row_of(jobs, job_id):
     """Return the row of a job that HTCondor knows by ``job_id``."""
     row = jobs.job(int(job_id.rpartition(".")[2]))
     assert row is not None
     return row
 
 
-def await_state(jobs: JobLedger, job_id: str, state: str) -> None:
+def await_state(jobs, job_id, state):
     wait_for(lambda: row_of(jobs, job_id).state == state, f"job {state}")
 
 
-def await_status(
-    service: Service, job_ids: Sequence[str], status: int, timeout: float = 60.0
-) -> None:
+def await_status(service, job_ids, status, timeout=60.0):
     """Wait until all jobs have a status; fail at once if one of them is held or removed instead."""
 
-    def have() -> bool:
+    def have():
         words = {job_id: service.status(job_id) for job_id in job_ids}
         wrong = {word for word in words.values() if word[0] in {3, 5} - {status}}
         assert not wrong, wrong
@@ -277,18 +270,18 @@ def await_status(
     wait_for(have, f"status {status} of {len(job_ids)} jobs", timeout)
 
 
-def change(site: Site, statement: str, *values: object) -> None:
+def change(site, statement, *values):
     """Change the project's database behind its back."""
     with site.local.core.db.write() as connection:
         connection.execute(statement, values)
 
 
-def expire_times(site: Site) -> list[float]:
+def expire_times(site):
     """Return until when the project keeps the account's batches, the oldest first."""
     return [float(value) for value in site._names("batch b", "b.expire_time")]
 
 
-def failed(site: Site) -> int:
+def failed(site):
     """Return how many workunits of the account were aborted or failed."""
     rows = site.local.core.db.connection().execute(
         "SELECT count(*) FROM workunit w JOIN batch b ON w.batch = b.id JOIN user u "
@@ -298,7 +291,7 @@ def failed(site: Site) -> int:
     return int(rows.fetchone()[0])
 
 
-def listing(directory: Path) -> list[tuple[str, int, int, int]]:
+def listing(directory):
     """Return path, inode, size and time of change of everything below a directory, and itself."""
     found = []
     for path in [directory, *sorted(directory.rglob("*"))]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._following import Follower
@@ -16,13 +16,9 @@ from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from boinc_gahp.htcondor._context import AccountContext
-    from boinc_gahp.ledger.rows import BatchRow, JobRow
-    from boinc_gahp.submit.types import Input
-    from tests.htcondor.helpers import Site
 
 _numbers = itertools.count(1)
 _polls = itertools.count(1)
@@ -39,43 +35,36 @@ class Sent:
     iwds: tuple[Path, ...]
 
     @property
-    def batch(self) -> BatchRow:
+    def batch(self):
         row = self.context.jobs.batch(self.batch_id)
         assert row is not None
         return row
 
     @property
-    def jobs(self) -> list[JobRow]:
+    def jobs(self):
         return self.context.jobs.jobs_of(self.batch_id)
 
     @property
-    def job(self) -> JobRow:
+    def job(self):
         """The only job."""
         [job] = self.jobs
         return job
 
-    def await_end(self) -> None:
+    def await_end(self):
         """Wait until all its jobs are done or in error on the project."""
 
-        def ended() -> bool:
+        def ended():
             look = query_jobs(self.context.project, self.batch.project_batch_id or 0)
             return {word for _, word in look.jobs} <= {"DONE", "ERROR"}
 
         wait_for(ended, "the jobs' end", pause=0.05)
 
     @property
-    def states(self) -> list[str]:
+    def states(self):
         return [job.state for job in self.jobs]
 
 
-def send(
-    site: Site,
-    context: AccountContext,
-    *arguments: Sequence[str],
-    app: str = "uppercase",
-    text: bytes = b"text",
-    **description: Any,
-) -> Sent:
+def send(site, context, *arguments, app="uppercase", text=b"text", **description):
     """Send a batch with one job for each of ``arguments``; all jobs are described alike."""
     ids, iwds, requests = [], [], []
     name = f"bg-{uuid.uuid4().hex}"
@@ -97,7 +86,7 @@ def send(
         )
         ids.append(context.jobs.accept(new).id)
         iwds.append(iwd)
-        inputs: dict[str, Input] = {}
+        inputs = {}
         for open_name in _INPUTS.get(app, ("in",)):
             path = site.directory / f"input{number}-{open_name}"
             path.write_bytes(text)
@@ -113,20 +102,14 @@ def send(
     return Sent(context, row.id, tuple(iwds))
 
 
-def follow(
-    context: AccountContext,
-    sent: Sent,
-    *states: str,
-    follower: Follower | None = None,
-    timeout: float = 60.0,
-) -> Follower:
+def follow(context, sent, *states, follower=None, timeout=60.0):
     """Poll until the batch's jobs have these states, in the order of the jobs.
 
     From one poll to the next more time passes, as the follower sees it, than any pause takes.
     """
     follower = follower or Follower(context)
 
-    def have() -> bool:
+    def have():
         follower.poll(2000.0 * next(_polls))
         return sent.states == list(states)
 

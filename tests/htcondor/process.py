@@ -1,28 +1,16 @@
 """Daemons of a submit node as HTCondor starts them: real processes, talked to over pipes."""
 
-from __future__ import annotations
-
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from tests.daemon.gridmanager import Gridmanager
 from tests.daemon.process import Daemon
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-    from types import TracebackType
-
-    from typing_extensions import Self
-
-    from tests.htcondor.helpers import Site
 
 _MAIN = "import sys; from boinc_gahp.cli.main import main; sys.exit(main([]))"
 _COMMAND = (sys.executable, "-W", "error", "-c", _MAIN)
 
 
-def write_settings(site: Site) -> Path:
+def write_settings(site):
     """Write the site's settings as a user would have them; return the file."""
     secret = site.directory / "authenticator"
     secret.touch(0o600)
@@ -65,7 +53,7 @@ class Gahp:
         environ: variables that it has besides.
     """
 
-    def __init__(self, settings: Path, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(self, settings, environ=None):
         self._daemon = Daemon(
             _COMMAND,
             environ={**os.environ, "BOINC_GAHP_CONFIG": str(settings), **(environ or {})},
@@ -77,59 +65,54 @@ class Gahp:
             self.kill()
             raise
 
-    def submit(self, ad: str) -> str:
+    def submit(self, ad):
         """Return the id of a job."""
         error, words, job_id = self._gridmanager.do("BLAH_JOB_SUBMIT", ad)
         assert (error, words) == ("0", "NULL"), words
         return job_id
 
     @property
-    def pid(self) -> int:
+    def pid(self):
         """Its process id."""
         return self._daemon.process.pid
 
-    def status(self, job_id: str) -> int:
+    def status(self, job_id):
         """Return the status of a job, which must not be held."""
         status, ad = self.told(job_id)
         assert status in {1, 2, 4}, ad
         return status
 
-    def told(self, job_id: str) -> tuple[int, str]:
+    def told(self, job_id):
         """Return what is told of a job: its status, and the ad."""
         error, words, status, ad = self._gridmanager.do("BLAH_JOB_STATUS", job_id)
         assert (error, words) == ("0", "NULL"), words
         return int(status), ad
 
-    def refusal(self, ad: str) -> str:
+    def refusal(self, ad):
         """Return why a job is not accepted."""
         error, words, job_id = self._gridmanager.do("BLAH_JOB_SUBMIT", ad)
         assert error != "0"
         assert job_id == "NULL"
         return words
 
-    def cancel(self, job_id: str) -> None:
+    def cancel(self, job_id):
         """Cancel a job."""
         assert self._gridmanager.do("BLAH_JOB_CANCEL", job_id) == ["0", "NULL"]
 
-    def ping(self) -> None:
+    def ping(self):
         assert self._gridmanager.do("BLAH_PING", "boinc") == ["0", "NULL"]
 
-    def kill(self) -> None:
+    def kill(self):
         """Kill it with SIGKILL."""
         self._daemon.process.kill()
         self._daemon.process.wait()
 
-    def wait(self) -> int:
+    def wait(self):
         """Wait until it has ended by itself; return its exit status."""
         return self._daemon.process.wait(60)
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind, error, traceback):
         self._daemon.__exit__(kind, error, traceback)

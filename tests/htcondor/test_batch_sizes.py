@@ -1,21 +1,12 @@
 """How large HTCondor's batches become when jobs take templates with them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.htcondor.desk import desk_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.htcondor.helpers import Site
-
 
 @pytest.fixture
-def large_template(site: Site) -> Iterator[None]:
+def large_template(site):
     """The app's input template has 6,000 bytes more than others."""
     path = site.local.core.templates / "uppercase_in"
     before = path.read_text()
@@ -26,7 +17,7 @@ def large_template(site: Site) -> Iterator[None]:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("large_template")
-def test_batches_of_jobs_with_templates_fit_into_a_request(site: Site) -> None:
+def test_batches_of_jobs_with_templates_fit_into_a_request(site):
     """A template is larger than was thought when the jobs were accepted: that is learned once."""
     site.max_post_bytes = 100_000
     with desk_of(site) as desk:

@@ -1,12 +1,9 @@
 """A project that refuses a batch without naming a job: the culprit is found, the others go on."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,14 +13,9 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.submit import abort
 from boinc_gahp.submit.control import retire_batch
 from tests import faultproxy
-from tests.htcondor.desk import Desk, desk_of, for_sending, only_for, refuse
+from tests.htcondor.desk import desk_of, for_sending, only_for, refuse
 from tests.htcondor.helpers import change, failed
 from tests.inside import batches
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.htcondor.helpers import Site
 
 pytestmark = pytest.mark.long
 
@@ -32,16 +24,16 @@ BAD, WORDS = b"number17<", "create_work failed: bad stdin argument 17"
 
 
 @pytest.fixture
-def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(site, monkeypatch):
     return for_sending(site, monkeypatch)
 
 
-def families(desk: Desk) -> set[str]:
+def families(desk):
     """Return what the batches that are not over are parts of."""
     return {batch.group_key.rpartition("/")[0] for batch in desk.batches("planned", "sent")}
 
 
-def is_held(desk: Desk, job_id: int) -> bool:
+def is_held(desk, job_id):
     """Return whether a job is held with the project's words."""
     row = desk.row(job_id)
     return (
@@ -51,9 +43,7 @@ def is_held(desk: Desk, job_id: int) -> bool:
     )
 
 
-def test_of_64_jobs_the_one_that_the_project_refuses_is_held_and_63_run(
-    site: Site, desk: Desk
-) -> None:
+def test_of_64_jobs_the_one_that_the_project_refuses_is_held_and_63_run(site, desk):
     site.proxy.fail("submit_batch", refuse(WORDS, BAD), times=None)
     ids = desk.accept(64, "number{}")
     desk.run()
@@ -65,7 +55,7 @@ def test_of_64_jobs_the_one_that_the_project_refuses_is_held_and_63_run(
     assert len(site.workunits()) == 63
 
 
-def test_two_culprits_are_found_and_new_jobs_do_not_get_between(site: Site, desk: Desk) -> None:
+def test_two_culprits_are_found_and_new_jobs_do_not_get_between(site, desk):
     site.proxy.fail("submit_batch", refuse(WORDS, BAD), times=None)
     ids = desk.accept(9, "number{}")
     culprits = desk.accept(2, "number17")
@@ -81,9 +71,9 @@ def test_two_culprits_are_found_and_new_jobs_do_not_get_between(site: Site, desk
     )
 
 
-def test_the_search_goes_on_in_another_process_where_it_was(site: Site) -> None:
+def test_the_search_goes_on_in_another_process_where_it_was(site):
     site.proxy.fail("submit_batch", refuse(WORDS, BAD), times=None)
-    ids: list[int] = []
+    ids = []
     with desk_of(site) as desk:
         ids = desk.accept(20, "number{}")
         desk.turn()
@@ -103,8 +93,8 @@ def test_the_search_goes_on_in_another_process_where_it_was(site: Site) -> None:
 
 
 def test_a_batch_that_is_half_made_when_it_is_refused_is_aborted_before_its_jobs_are_sent_again(
-    site: Site, desk: Desk
-) -> None:
+    site, desk
+):
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(404), skip=2)
     ids = desk.accept(4, "number{}")
@@ -127,9 +117,7 @@ def test_a_batch_that_is_half_made_when_it_is_refused_is_aborted_before_its_jobs
     assert len(desk.alive_workunits()) == 4
 
 
-def test_a_batch_is_over_only_when_nothing_makes_jobs_in_it_any_more(
-    site: Site, desk: Desk
-) -> None:
+def test_a_batch_is_over_only_when_nothing_makes_jobs_in_it_any_more(site, desk):
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(404), skip=2)
     ids = desk.accept(3, "number{}")
@@ -141,7 +129,7 @@ def test_a_batch_is_over_only_when_nothing_makes_jobs_in_it_any_more(
     with site.local.core.db.write() as connection:
         connection.execute("UPDATE batch SET state = 0 WHERE id = ?", (batch.project_batch_id,))
 
-    def abort(exchange: faultproxy.Exchange) -> bool:
+    def abort(exchange):
         reply = exchange.forward()
         if late:
             put_back(site, late.pop(0))
@@ -158,7 +146,7 @@ def test_a_batch_is_over_only_when_nothing_makes_jobs_in_it_any_more(
     assert failed(site) == 3
 
 
-def take_out(site: Site, name: str) -> dict[str, object]:
+def take_out(site, name):
     """Remove a workunit, as if it had not been made yet; return it."""
     with site.local.core.db.write() as connection:
         row = dict(connection.execute("SELECT * FROM workunit WHERE name = ?", (name,)).fetchone())
@@ -167,7 +155,7 @@ def take_out(site: Site, name: str) -> dict[str, object]:
     return row
 
 
-def put_back(site: Site, row: dict[str, object]) -> None:
+def put_back(site, row):
     marks = ", ".join("?" * len(row))
     with site.local.core.db.write() as connection:
         connection.execute(
@@ -175,9 +163,7 @@ def put_back(site: Site, row: dict[str, object]) -> None:
         )
 
 
-def test_an_abort_that_did_not_last_is_repeated_before_the_jobs_are_sent_again(
-    site: Site,
-) -> None:
+def test_an_abort_that_did_not_last_is_repeated_before_the_jobs_are_sent_again(site):
     hang = faultproxy.hang()
     site.proxy.fail("submit_batch", hang)
     site.proxy.fail("submit_batch", refuse(WORDS))
@@ -193,8 +179,8 @@ def test_an_abort_that_did_not_last_is_repeated_before_the_jobs_are_sent_again(
 
 
 def test_a_batch_that_somebody_retired_is_aborted_and_retired_again_if_a_submit_may_be_running(
-    site: Site, desk: Desk
-) -> None:
+    site, desk
+):
     ids = desk.accept(2)
     desk.run()
     (batch,) = desk.batches("submitted")
@@ -212,9 +198,7 @@ def test_a_batch_that_somebody_retired_is_aborted_and_retired_again_if_a_submit_
     desk.check_once(ids)
 
 
-def test_an_abort_waits_no_longer_because_the_clock_was_set_back_and_long_enough(
-    desk: Desk,
-) -> None:
+def test_an_abort_waits_no_longer_because_the_clock_was_set_back_and_long_enough(desk):
     ids = desk.accept(2)
     desk.sender.plan(time.time() + 1)
     (batch,) = desk.batches("planned")
@@ -228,9 +212,7 @@ def test_an_abort_waits_no_longer_because_the_clock_was_set_back_and_long_enough
     desk.check_once(ids)
 
 
-def test_if_every_part_is_refused_the_rest_is_held_without_being_tried(
-    site: Site, desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_if_every_part_is_refused_the_rest_is_held_without_being_tried(site, desk, monkeypatch):
     monkeypatch.setattr(_rollback, "_DEPTH", 2)
     monkeypatch.setattr(_rollback, "_DISJOINT", 4)
     site.proxy.fail("submit_batch", refuse(WORDS), times=None)
@@ -243,9 +225,7 @@ def test_if_every_part_is_refused_the_rest_is_held_without_being_tried(
     assert set(map(BatchState, site.batch_states())) == {BatchState.RETIRED}
 
 
-def test_a_php_that_dies_of_a_job_each_time_is_asked_about_the_halves(
-    site: Site, desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_php_that_dies_of_a_job_each_time_is_asked_about_the_halves(site, desk, monkeypatch):
     monkeypatch.setattr("boinc_gahp.submit.engine._ROUNDS", 1)
     dying = faultproxy.status(500, text=b'<?xml version="1.0"?>\n<submit_batch>\n')
     site.proxy.fail("submit_batch", only_for(dying, BAD), times=None)
@@ -262,9 +242,7 @@ def test_a_php_that_dies_of_a_job_each_time_is_asked_about_the_halves(
     assert site.proxy.count("submit_batch") == 5
 
 
-def test_a_limit_on_jobs_is_waited_for_and_a_batch_beyond_it_is_made_smaller(
-    site: Site, desk: Desk
-) -> None:
+def test_a_limit_on_jobs_is_waited_for_and_a_batch_beyond_it_is_made_smaller(site, desk):
     limit(site, 6)
     ids = desk.accept(10)
     for _ in range(6):
@@ -276,9 +254,7 @@ def test_a_limit_on_jobs_is_waited_for_and_a_batch_beyond_it_is_made_smaller(
     desk.check_once(ids)
 
 
-def test_a_limit_that_another_node_has_filled_is_waited_for_in_one_batch(
-    site: Site, tmp_path: Path
-) -> None:
+def test_a_limit_that_another_node_has_filled_is_waited_for_in_one_batch(site, tmp_path):
     other = replace(site, directory=tmp_path / "other")
     other.directory.mkdir()
     with desk_of(other) as elsewhere:
@@ -297,7 +273,7 @@ def test_a_limit_that_another_node_has_filled_is_waited_for_in_one_batch(
         assert len(desk.batches()) == 1
 
 
-def limit(site: Site, jobs: int) -> None:
+def limit(site, jobs):
     """Let the account have so many jobs in progress; 0: any number."""
     statement = (
         "UPDATE user_submit SET max_jobs_in_progress = ? WHERE user_id = "
@@ -313,10 +289,8 @@ def limit(site: Site, jobs: int) -> None:
         pytest.param(refuse("can't parse request message: "), id="post_max_size"),
     ],
 )
-def test_a_request_that_is_too_large_is_sent_in_smaller_ones(
-    site: Site, desk: Desk, fault: object
-) -> None:
-    def limited(exchange: faultproxy.Exchange) -> bool:
+def test_a_request_that_is_too_large_is_sent_in_smaller_ones(site, desk, fault):
+    def limited(exchange):
         if exchange.length > 6000:
             assert callable(fault)
             return bool(fault(exchange))

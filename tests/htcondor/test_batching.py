@@ -1,7 +1,5 @@
 """Which waiting jobs go together, and when."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -14,7 +12,7 @@ NOW = 1_800_000_000.0
 BOUNDS = Bounds(quiet=2.0, longest_wait=10.0, jobs=100, nbytes=10_000)
 
 
-def waiting(*ages: float, group_key: str = "a", size: int = 10, first: int = 1) -> list[Waiting]:
+def waiting(*ages, group_key="a", size=10, first=1):
     """Return jobs that were accepted so many seconds ago."""
     return [
         Waiting(number, group_key, "app", NOW - age, size) for number, age in enumerate(ages, first)
@@ -32,20 +30,20 @@ def waiting(*ages: float, group_key: str = "a", size: int = 10, first: int = 1) 
     ],
 )
 def test_a_group_goes_when_no_new_job_comes_and_at_the_latest_after_the_longest_wait(
-    ages: tuple[float, ...], ripe_now: bool, next_: float | None
-) -> None:
+    ages, ripe_now, next_
+):
     jobs = waiting(*ages)
     batches, at = due_batches(jobs, NOW, BOUNDS)
     assert batches == ([jobs] if ripe_now else [])
     assert at == (None if next_ is None else pytest.approx(NOW + next_))
 
 
-def test_groups_wait_each_for_itself() -> None:
+def test_groups_wait_each_for_itself():
     old, new = waiting(3.0, 2.5), waiting(1.0, group_key="b", first=3)
     assert due_batches([*old, *new], NOW, BOUNDS) == ([old], NOW + 1.0)
 
 
-def test_full_batches_go_at_once_and_the_rest_waits() -> None:
+def test_full_batches_go_at_once_and_the_rest_waits():
     jobs = waiting(*[0.0] * 250)
     batches, at = due_batches(jobs, NOW, BOUNDS)
     assert [len(batch) for batch in batches] == [100, 100]
@@ -59,9 +57,7 @@ def test_full_batches_go_at_once_and_the_rest_waits() -> None:
     ),
     st.integers(1, 7),
 )
-def test_each_job_is_in_one_batch_at_most_in_order_and_no_batch_is_too_large(
-    given_jobs: list[tuple[float, str, int]], most: int
-) -> None:
+def test_each_job_is_in_one_batch_at_most_in_order_and_no_batch_is_too_large(given_jobs, most):
     bounds = replace(BOUNDS, jobs=most, smaller={"a": 500, "z": 1})
     jobs = [
         Waiting(number, group_key, "app", NOW - age, size)

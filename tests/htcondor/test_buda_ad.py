@@ -1,9 +1,5 @@
 """What an ad for a BUDA app asks for, and why it cannot be."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import pytest
 
 from boinc_gahp.config.settings import HTCondor, ProjectSettings
@@ -15,25 +11,22 @@ from boinc_gahp.htcondor._job_ad import AdRefused, read_ad
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from tests.htcondor.test_job_ad import ad
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 PROJECT = ProjectSettings(ProjectUrl("http://127.0.0.1/test/"), container_app="docker")
 
 
-def job(iwd: Path, project: ProjectSettings | None = PROJECT, **values: Any) -> JobDescription:
+def job(iwd, project=PROJECT, **values):
     (iwd / "data.csv").write_text("1\n")
     usual = {"BoincApp": "buda:fit", "TransferInput": "data.csv", "TransferOutput": "fit.json,log"}
     return read_ad(ad(iwd, **(usual | values)), HTCondor(), lambda _: project)
 
 
-def refused(iwd: Path, **values: Any) -> str:
+def refused(iwd, **values):
     with pytest.raises(AdRefused) as raised:
         job(iwd, **values)
     return str(raised.value)
 
 
-def outputs(description: JobDescription) -> list[str]:
+def outputs(description):
     files = read_output_template(description.output_template or "").files
     return [file.open_name for file in files]
 
@@ -41,9 +34,7 @@ def outputs(description: JobDescription) -> list[str]:
 @pytest.mark.parametrize(
     "app", [{}, {"BoincApp": None, "Queue": "buda:fit@here"}], ids=["attribute", "queue"]
 )
-def test_a_job_of_a_buda_app_becomes_one_of_the_projects_app_with_its_own_templates(
-    tmp_path: Path, app: dict[str, Any]
-) -> None:
+def test_a_job_of_a_buda_app_becomes_one_of_the_projects_app_with_its_own_templates(tmp_path, app):
     found = job(tmp_path, **app, Arguments="--level 3")
     assert found.app_name == "buda"
     assert found.args == ("--level", "3")
@@ -56,7 +47,7 @@ def test_a_job_of_a_buda_app_becomes_one_of_the_projects_app_with_its_own_templa
     assert JobDescription.from_json(found.to_json()) == found
 
 
-def test_the_outputs_that_a_job_names_are_those_that_it_has(tmp_path: Path) -> None:
+def test_the_outputs_that_a_job_names_are_those_that_it_has(tmp_path):
     found = job(tmp_path, TransferOutput="run/a.txt,b", BoincRscFpopsBound=1e12)
     assert outputs(found) == ["run/a.txt", "b"]
     assert found.parameters.fpops_bound == 1e12
@@ -66,7 +57,7 @@ def test_the_outputs_that_a_job_names_are_those_that_it_has(tmp_path: Path) -> N
     assert fetch.ad.output_template == found.output_template
 
 
-def test_a_job_that_names_no_outputs_is_refused(tmp_path: Path) -> None:
+def test_a_job_that_names_no_outputs_is_refused(tmp_path):
     assert (
         'the job: a project does not tell which outputs its BUDA app "fit" makes: name them '
         "(transfer_output_files in a submit file, --output, Job.outputs)"
@@ -75,13 +66,13 @@ def test_a_job_that_names_no_outputs_is_refused(tmp_path: Path) -> None:
     assert outputs(job(tmp_path, project=None, TransferOutput="x")) == ["x"]
 
 
-def test_what_a_buda_app_cannot_get_is_refused_when_the_job_is_accepted(tmp_path: Path) -> None:
+def test_what_a_buda_app_cannot_get_is_refused_when_the_job_is_accepted(tmp_path):
     assert 'the argument "$HOME" has a $' in refused(tmp_path, Arguments="'$HOME'")
     assert "internal name of a BUDA app" in refused(tmp_path, BoincApp="buda:a/b")
     (tmp_path / "Dockerfile").write_text("FROM scratch\n")
     assert "cannot be called Dockerfile" in refused(tmp_path, TransferInput="Dockerfile")
 
 
-def test_jobs_of_different_buda_apps_are_not_in_one_batch(tmp_path: Path) -> None:
+def test_jobs_of_different_buda_apps_are_not_in_one_batch(tmp_path):
     keys = {job(tmp_path, BoincApp=f"buda:{name}", TransferOutput="x").group_key for name in "ab"}
     assert len(keys) == 2

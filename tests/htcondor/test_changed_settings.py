@@ -1,11 +1,8 @@
 """Settings that are put right are used by a daemon that runs, and by managers that are at work."""
 
-from __future__ import annotations
-
 import ssl
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 import trustme
@@ -15,39 +12,30 @@ from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import await_state, await_status, row_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from boinc_gahp.config.settings import Settings
-    from boinc_gahp.htcondor.service import Service
-    from boinc_gahp.ledger.jobs import JobLedger
-    from tests.htcondor.helpers import Site
-
 
 @pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def _soon(monkeypatch):
     monkeypatch.setattr("boinc_gahp.htcondor.service.SETTINGS_INTERVAL", 0.05)
 
 
 class File:
     """The settings of a daemon, as somebody edits them."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings):
         self.settings = settings
 
     @contextmanager
-    def daemon(self, site: Site) -> Iterator[Service]:
+    def daemon(self, site):
         with site.service(self.settings, lambda: self.settings) as service:
             yield service
 
 
-def proxied(settings: Settings, url: str | None) -> Settings:
+def proxied(settings, url):
     assert settings.project is not None
     return replace(settings, project=replace(settings.project, proxy=url))
 
 
-def test_a_proxy_that_is_put_right_is_used(site: Site, jobs: JobLedger) -> None:
+def test_a_proxy_that_is_put_right_is_used(site, jobs):
     with FaultProxy(site.local.url) as gone:
         nowhere = gone.url
     file = File(proxied(site.settings, nowhere))
@@ -60,7 +48,7 @@ def test_a_proxy_that_is_put_right_is_used(site: Site, jobs: JobLedger) -> None:
     assert len(site.workunits()) == 1
 
 
-def test_certificates_that_are_put_right_are_used(site: Site, jobs: JobLedger) -> None:
+def test_certificates_that_are_put_right_are_used(site, jobs):
     authority = trustme.CA()
     bundles = [site.directory / name for name in ("other.pem", "right.pem")]
     trustme.CA().cert_pem.write_to_path(str(bundles[0]))
@@ -79,7 +67,7 @@ def test_certificates_that_are_put_right_are_used(site: Site, jobs: JobLedger) -
 
 
 @contextmanager
-def secure(site: Site, authority: trustme.CA) -> Iterator[None]:
+def secure(site, authority):
     """Have the site's project answer over https."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
@@ -95,12 +83,12 @@ def secure(site: Site, authority: trustme.CA) -> Iterator[None]:
     site.proxy = plain
 
 
-def trusting(settings: Settings, bundle: Path) -> Settings:
+def trusting(settings, bundle):
     assert settings.project is not None
     return replace(settings, project=replace(settings.project, ca_bundle=str(bundle)))
 
 
-def test_times_for_htcondor_s_jobs_that_are_changed_are_kept_to(site: Site) -> None:
+def test_times_for_htcondor_s_jobs_that_are_changed_are_kept_to(site):
     htcondor = replace(site.htcondor, quiet=3600.0, longest_wait=3600.0)
     file = File(replace(site.settings, htcondor=htcondor))
     with file.daemon(site) as service:
@@ -109,9 +97,7 @@ def test_times_for_htcondor_s_jobs_that_are_changed_are_kept_to(site: Site) -> N
         await_status(service, [job_id], 4)
 
 
-def test_what_is_under_way_ends_with_the_settings_that_it_began_with(
-    site: Site, jobs: JobLedger
-) -> None:
+def test_what_is_under_way_ends_with_the_settings_that_it_began_with(site, jobs):
     hang = faultproxy.hang()
     site.proxy.fail("submit_batch", hang)
     file = File(site.settings)

@@ -1,9 +1,6 @@
 """What a project is sent once jobs end: aborts, retirements and leases."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,31 +14,23 @@ from tests.helpers import wait_for
 from tests.htcondor.helpers import expire_times
 from tests.htcondor.task_runner import TaskRunner
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from boinc_gahp.htcondor._context import AccountContext
-    from boinc_gahp.ledger.rows import BatchRow
-    from boinc_gahp.localproject.project import LocalProject
-    from tests.htcondor.helpers import Site
-
 DAY = 86400.0
 
 
 @pytest.fixture
-def context(site: Site) -> Iterator[AccountContext]:
+def context(site):
     site.local.pause_volunteers()
     site.reset(poll_shortest=5.0, poll_longest=300.0)
     with site.context() as context:
         yield context
 
 
-def accept(context: AccountContext, key: str) -> int:
+def accept(context, key):
     job = NewJob(key, context.url, context.account, "", "uppercase", "together", 300, "{}")
     return context.jobs.accept(job).id
 
 
-def planned(context: AccountContext, site: Site, jobs: int = 2) -> tuple[BatchRow, list[int]]:
+def planned(context, site, jobs=2):
     """Return a batch that is planned, with its jobs."""
     batches = len(context.jobs.batches(context.url, context.account))
     ids = [accept(context, f"batch {batches} job {number}") for number in range(jobs)]
@@ -54,9 +43,7 @@ def planned(context: AccountContext, site: Site, jobs: int = 2) -> tuple[BatchRo
     return batch, ids
 
 
-def submit(
-    context: AccountContext, site: Site, batch: BatchRow, names: Sequence[str] | None = None
-) -> None:
+def submit(context, site, batch, names=None):
     """Have the project make the batch, of the jobs with these names (default: of all)."""
     file = site.directory / "in"
     file.write_bytes(b"text")
@@ -72,14 +59,14 @@ def submit(
     context.jobs.submitted(batch.id, 1)
 
 
-def submitted(context: AccountContext, site: Site, jobs: int = 2) -> tuple[BatchRow, list[int]]:
+def submitted(context, site, jobs=2):
     """Return a batch that is on the project, with its jobs."""
     batch, ids = planned(context, site, jobs)
     submit(context, site, batch)
     return batch, ids
 
 
-def finish(context: AccountContext, batch: BatchRow, job_id: int) -> str:
+def finish(context, batch, job_id):
     """Have a job's outputs fetched, as the ledger sees it."""
     job = context.jobs.job(job_id)
     assert job is not None
@@ -87,32 +74,30 @@ def finish(context: AccountContext, batch: BatchRow, job_id: int) -> str:
     return context.jobs.fetched(job_id, 0, 1.0)
 
 
-def state_of(context: AccountContext, job_id: int) -> str:
+def state_of(context, job_id):
     job = context.jobs.job(job_id)
     assert job is not None
     return job.state
 
 
-def batch_state(context: AccountContext, batch: BatchRow) -> str:
+def batch_state(context, batch):
     row = context.jobs.batch(batch.id)
     assert row is not None
     return row.state
 
 
-def errors(local: LocalProject, names: list[str]) -> int:
+def errors(local, names):
     """Return how many of the workunits have ended in an error."""
     marks = ", ".join("?" * len(names))
     query = f"SELECT count(*) FROM workunit WHERE error_mask != 0 AND name IN ({marks})"
     return int(local.core.db.connection().execute(query, names).fetchone()[0])
 
 
-def pending(context: AccountContext) -> int:
+def pending(context):
     return len(context.jobs.pending_aborts(context.url, context.account))
 
 
-def test_cancelled_jobs_are_aborted_and_the_others_let_be(
-    context: AccountContext, site: Site
-) -> None:
+def test_cancelled_jobs_are_aborted_and_the_others_let_be(context, site):
     _, ids = submitted(context, site, 3)
     names = site.workunits()
     context.jobs.cancel(ids[0])
@@ -128,9 +113,7 @@ def test_cancelled_jobs_are_aborted_and_the_others_let_be(
     assert site.proxy.count("abort_jobs") == 1
 
 
-def test_an_abort_waits_until_it_is_certain_what_the_project_has(
-    context: AccountContext, site: Site
-) -> None:
+def test_an_abort_waits_until_it_is_certain_what_the_project_has(context, site):
     batch, ids = planned(context, site, 3)
     context.jobs.cancel(ids[0])
     runner = TaskRunner(context)
@@ -150,9 +133,7 @@ def test_an_abort_waits_until_it_is_certain_what_the_project_has(
     assert errors(site.local, site.workunits()) == 1
 
 
-def test_jobs_that_the_project_does_not_have_keep_no_others_from_their_abort(
-    context: AccountContext, site: Site
-) -> None:
+def test_jobs_that_the_project_does_not_have_keep_no_others_from_their_abort(context, site):
     batch, ids = planned(context, site, 3)
     (left_out, cancelled, alive) = ids
     context.jobs.cancel(left_out)
@@ -165,9 +146,7 @@ def test_jobs_that_the_project_does_not_have_keep_no_others_from_their_abort(
     assert state_of(context, alive) == "queued"
 
 
-def test_an_abort_that_the_projects_database_has_no_time_for_stays_pending(
-    context: AccountContext, site: Site
-) -> None:
+def test_an_abort_that_the_projects_database_has_no_time_for_stays_pending(context, site):
     site.local.pause_volunteers()
     batch, (job_id, _) = submitted(context, site)
     context.jobs.cancel(job_id)
@@ -183,8 +162,8 @@ def test_an_abort_that_the_projects_database_has_no_time_for_stays_pending(
 
 @pytest.mark.parametrize("trouble", ["stopped", "lost"])
 def test_what_is_to_be_sent_to_a_project_that_is_down_stays_pending_and_is_sent_later(
-    context: AccountContext, site: Site, trouble: str
-) -> None:
+    context, site, trouble
+):
     batch, ids = submitted(context, site)
     context.jobs.cancel(ids[0])
     context.jobs.cancel(ids[1])
@@ -215,9 +194,7 @@ def test_what_is_to_be_sent_to_a_project_that_is_down_stays_pending_and_is_sent_
     assert context.jobs.troubles() == {}
 
 
-def test_a_batch_is_not_retired_before_its_cancelled_jobs_are_aborted(
-    context: AccountContext, site: Site
-) -> None:
+def test_a_batch_is_not_retired_before_its_cancelled_jobs_are_aborted(context, site):
     batch, ids = submitted(context, site)
     for job_id in ids:
         context.jobs.cancel(job_id)
@@ -228,9 +205,7 @@ def test_a_batch_is_not_retired_before_its_cancelled_jobs_are_aborted(
     assert errors(site.local, site.workunits()) == 2
 
 
-def test_the_last_job_is_done_when_its_batch_is_retired(
-    context: AccountContext, site: Site
-) -> None:
+def test_the_last_job_is_done_when_its_batch_is_retired(context, site):
     batch, ids = submitted(context, site)
     assert finish(context, batch, ids[0]) == "done"
     runner = TaskRunner(context)
@@ -246,9 +221,7 @@ def test_the_last_job_is_done_when_its_batch_is_retired(
     assert runner.cleanup.close_overdue(time.time()) is None
 
 
-def test_the_last_job_waits_for_the_retirement_only_so_long(
-    context: AccountContext, site: Site
-) -> None:
+def test_the_last_job_waits_for_the_retirement_only_so_long(context, site):
     site.local.core.web_stopped = False
     batch, ids = submitted(context, site, 1)
     finish(context, batch, ids[0])
@@ -268,9 +241,7 @@ def test_the_last_job_waits_for_the_retirement_only_so_long(
     assert batch_state(context, batch) == "retired"
 
 
-def test_a_batch_that_is_not_on_the_project_counts_as_retired(
-    context: AccountContext, site: Site
-) -> None:
+def test_a_batch_that_is_not_on_the_project_counts_as_retired(context, site):
     batch, ids = planned(context, site)
     for job_id in ids:
         context.jobs.cancel(job_id)
@@ -279,7 +250,7 @@ def test_a_batch_that_is_not_on_the_project_counts_as_retired(
     assert batch_state(context, batch) == "retired"
 
 
-def test_a_batch_that_somebody_may_be_making_is_let_be(context: AccountContext, site: Site) -> None:
+def test_a_batch_that_somebody_may_be_making_is_let_be(context, site):
     batch, ids = planned(context, site)
     for job_id in ids:
         context.jobs.cancel(job_id)
@@ -289,9 +260,7 @@ def test_a_batch_that_somebody_may_be_making_is_let_be(context: AccountContext, 
     assert batch_state(context, batch) == "ended"
 
 
-def test_one_batch_that_the_project_refuses_to_retire_keeps_no_other_from_it(
-    context: AccountContext, site: Site
-) -> None:
+def test_one_batch_that_the_project_refuses_to_retire_keeps_no_other_from_it(context, site):
     first, ids = submitted(context, site, 1)
     second, more = submitted(context, site, 1)
     for job_id in (*ids, *more):
@@ -313,13 +282,11 @@ def test_one_batch_that_the_project_refuses_to_retire_keeps_no_other_from_it(
     assert batch_state(context, first) == "retired"
 
 
-def test_a_retirement_that_a_list_of_batches_undoes_is_done_once_more(
-    context: AccountContext, site: Site
-) -> None:
+def test_a_retirement_that_a_list_of_batches_undoes_is_done_once_more(context, site):
     batch, ids = submitted(context, site, 1)
     context.jobs.cancel(ids[0])
 
-    def undo(exchange: faultproxy.Exchange) -> bool:
+    def undo(exchange):
         reply = exchange.forward()
         with site.local.core.db.write() as connection:
             # As get_batch_params does, which has read the batch before.
@@ -340,9 +307,7 @@ def test_a_retirement_that_a_list_of_batches_undoes_is_done_once_more(
     assert site.proxy.count("retire_batch") == 2
 
 
-def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(
-    context: AccountContext, site: Site
-) -> None:
+def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(context, site):
     lease = context.settings.htcondor.lease
     first, ids = submitted(context, site, 1)
     second, _ = submitted(context, site, 1)
@@ -366,7 +331,7 @@ def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(
     assert [row.lease_until for row in rows if row] == [much_later + lease, later + lease]
 
 
-def test_a_lease_that_cannot_be_renewed_is_tried_again(context: AccountContext, site: Site) -> None:
+def test_a_lease_that_cannot_be_renewed_is_tried_again(context, site):
     _, ids = submitted(context, site, 1)
     later = time.time() + 2 * DAY
     context.jobs.htcondor_polled(ids, later)
@@ -380,9 +345,7 @@ def test_a_lease_that_cannot_be_renewed_is_tried_again(context: AccountContext, 
     assert expire_times(site) == pytest.approx([again + context.settings.htcondor.lease], abs=2)
 
 
-def test_a_batch_that_the_project_has_lost_is_asked_about_leases_once(
-    context: AccountContext, site: Site
-) -> None:
+def test_a_batch_that_the_project_has_lost_is_asked_about_leases_once(context, site):
     batch, ids = planned(context, site, 1)
     context.jobs.submitted(batch.id, 1)
     later = time.time() + 2 * DAY
@@ -393,9 +356,7 @@ def test_a_batch_that_the_project_has_lost_is_asked_about_leases_once(
     assert site.proxy.count("set_expire_time") == 1
 
 
-def test_a_clock_that_is_set_back_by_a_day_puts_nothing_off(
-    context: AccountContext, site: Site
-) -> None:
+def test_a_clock_that_is_set_back_by_a_day_puts_nothing_off(context, site):
     batch, job_ids = submitted(context, site)
     runner = TaskRunner(context)
     tomorrow = time.time() + 86400
@@ -411,7 +372,7 @@ def test_a_clock_that_is_set_back_by_a_day_puts_nothing_off(
     assert runner.cleanup.close_overdue(now - 3600) is None
 
 
-def test_what_ended_long_ago_is_forgotten(context: AccountContext, site: Site) -> None:
+def test_what_ended_long_ago_is_forgotten(context, site):
     _, ids = submitted(context, site, 2)
     context.jobs.cancel(ids[0])
     context.jobs.cancel(ids[1])
@@ -425,9 +386,7 @@ def test_what_ended_long_ago_is_forgotten(context: AccountContext, site: Site) -
     assert context.jobs.batches(context.url, context.account) == []
 
 
-def test_nothing_is_begun_when_the_process_is_about_to_end_or_time_is_over(
-    context: AccountContext, site: Site
-) -> None:
+def test_nothing_is_begun_when_the_process_is_about_to_end_or_time_is_over(context, site):
     _, ids = submitted(context, site, 1)
     context.jobs.cancel(ids[0])
     TaskRunner(context).run(time.time(), goes_on=False)

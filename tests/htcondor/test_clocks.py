@@ -1,11 +1,8 @@
 """Times that are sent go by the project's clock, on every road; a submit node's may be wrong."""
 
-from __future__ import annotations
-
 import time
 from email.utils import formatdate
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,18 +15,14 @@ from tests.htcondor.onproject import send
 from tests.htcondor.process import Gahp, write_settings
 from tests.htcondor.task_runner import TaskRunner
 
-if TYPE_CHECKING:
-    from tests.faultproxy import Exchange, Fault
-    from tests.htcondor.helpers import Site
-
 HOUR, DAY = 3600.0, 86400.0
 _FAKETIME = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
 
 
-def other_clock(ahead: float) -> Fault:
+def other_clock(ahead):
     """Have the project's clock be ``ahead`` seconds ahead of this machine's, as its replies say."""
 
-    def run(exchange: Exchange) -> bool:
+    def run(exchange):
         reply = exchange.forward()
         date = formatdate(time.time() + ahead, usegmt=True)
         reply.headers = [(k, v) for k, v in reply.headers if k.lower() != "date"]
@@ -40,7 +33,7 @@ def other_clock(ahead: float) -> Fault:
     return run
 
 
-def delete_times(site: Site) -> list[float]:
+def delete_times(site):
     rows = site.local.core.db.connection().execute(
         "SELECT delete_time FROM job_file ORDER BY id DESC LIMIT 1"
     )
@@ -48,9 +41,7 @@ def delete_times(site: Site) -> list[float]:
 
 
 @pytest.mark.parametrize("ahead", [HOUR, -HOUR, DAY, -DAY, 30.0])
-def test_leases_and_files_are_kept_for_as_long_as_they_should_whatever_the_clocks_say(
-    site: Site, ahead: float
-) -> None:
+def test_leases_and_files_are_kept_for_as_long_as_they_should_whatever_the_clocks_say(site, ahead):
     site.local.pause_volunteers()
     site.proxy.fail("*", other_clock(ahead), times=None)
     seen = ahead if abs(ahead) > 60 else 0.0
@@ -63,7 +54,7 @@ def test_leases_and_files_are_kept_for_as_long_as_they_should_whatever_the_clock
     assert delete_times(site) == pytest.approx([now + seen + settings.staging.keep], abs=60)
 
 
-def test_a_renewal_goes_by_the_project_s_clock_though_it_is_the_first_request(site: Site) -> None:
+def test_a_renewal_goes_by_the_project_s_clock_though_it_is_the_first_request(site):
     site.local.pause_volunteers()
     with site.context() as context:
         sent = send(site, context)
@@ -75,7 +66,7 @@ def test_a_renewal_goes_by_the_project_s_clock_though_it_is_the_first_request(si
     assert expire_times(site) == pytest.approx([later + DAY + context.htcondor.lease], abs=60)
 
 
-def test_the_time_of_a_boinc_set_lease_is_by_the_submit_node_s_clock(site: Site) -> None:
+def test_the_time_of_a_boinc_set_lease_is_by_the_submit_node_s_clock(site):
     site.local.pause_volunteers()
     with site.context() as context:
         name = send(site, context).batch.name
@@ -94,9 +85,7 @@ def test_the_time_of_a_boinc_set_lease_is_by_the_submit_node_s_clock(site: Site)
 @pytest.mark.long
 @pytest.mark.skipif(not _FAKETIME, reason="needs Debian's libfaketime")
 @pytest.mark.parametrize("offset", ["-1d", "+1d", "-1h"])
-def test_a_submit_node_whose_clock_is_wrong_leases_batches_for_the_right_time(
-    site: Site, offset: str
-) -> None:
+def test_a_submit_node_whose_clock_is_wrong_leases_batches_for_the_right_time(site, offset):
     site.local.pause_volunteers()
     environ = {
         "LD_PRELOAD": str(_FAKETIME[0]),

@@ -1,10 +1,8 @@
 """What an ad asks to be run in a container, and why it cannot be."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -24,9 +22,6 @@ from boinc_gahp.submit.made_files import MadeFiles
 from boinc_gahp.submit.types import LocalFile
 from tests.htcondor.test_job_ad import ad
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 PROJECT = ProjectSettings(ProjectUrl("http://127.0.0.1/test/"), container_app="docker")
 WITH_IMAGE = ProjectSettings(
     ProjectUrl("http://127.0.0.1/test/"), container_app="docker", container_image="debian:13"
@@ -36,30 +31,30 @@ NO_CONTAINERS = ProjectSettings(ProjectUrl("http://127.0.0.1/test/"))
 
 
 def job(
-    iwd: Path,
-    project: ProjectSettings = PROJECT,
-    settings: HTCondor = HTCondor(),  # noqa: B008
-    **values: Any,
-) -> JobDescription:
+    iwd,
+    project=PROJECT,
+    settings=HTCondor(),  # noqa: B008
+    **values,
+):
     (iwd / "fit.py").write_text("#!/usr/bin/python3\n")
     usual = {"BoincApp": None, "Cmd": f"{iwd}/fit.py", "ContainerImage": "python:3"}
     return read_ad(ad(iwd, **(usual | values)), settings, lambda _: project)
 
 
-def inside(iwd: Path, **values: Any) -> InContainer:
+def inside(iwd, **values):
     found = job(iwd, **values).container
     assert found is not None
     return found
 
 
-def refused(iwd: Path, **values: Any) -> str:
+def refused(iwd, **values):
     with pytest.raises(AdRefused) as raised:
         job(iwd, **values)
     assert "\n" not in str(raised.value)
     return str(raised.value)
 
 
-def test_a_job_with_an_image_runs_its_executable_in_a_container(tmp_path: Path) -> None:
+def test_a_job_with_an_image_runs_its_executable_in_a_container(tmp_path):
     found = job(tmp_path, Arguments="--title 'two words'", Environment="A=1 B='x y'")
     assert found.app_name == "docker"
     assert found.args == ("--title", "two words")
@@ -73,24 +68,24 @@ def test_a_job_with_an_image_runs_its_executable_in_a_container(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["BoincImage", "ContainerImage", "DockerImage"])
-def test_the_image_can_be_named_in_three_ways(tmp_path: Path, name: str) -> None:
+def test_the_image_can_be_named_in_three_ways(tmp_path, name):
     values = {"ContainerImage": None, name: "docker://debian:13"}
     assert inside(tmp_path, **values).image == "docker.io/library/debian:13"
 
 
-def test_a_job_without_an_image_gets_the_sites(tmp_path: Path) -> None:
+def test_a_job_without_an_image_gets_the_sites(tmp_path):
     found = job(tmp_path, WITH_IMAGE, ContainerImage=None)
     assert found.container is not None
     assert found.container.image == "docker.io/library/debian:13"
 
 
-def test_without_any_image_both_ways_are_told(tmp_path: Path) -> None:
+def test_without_any_image_both_ways_are_told(tmp_path):
     told = refused(tmp_path, ContainerImage=None)
     assert "container_image = docker://NAME" in told
     assert '+remote_BoincApp = "NAME"' in told
 
 
-def test_without_an_app_for_containers_the_admin_is_told_what_to_set(tmp_path: Path) -> None:
+def test_without_an_app_for_containers_the_admin_is_told_what_to_set(tmp_path):
     for values in ({}, {"ContainerImage": None}):
         told = refused(tmp_path, project=NO_CONTAINERS, **values)
         assert "container_app in boinc_gahp.toml" in told
@@ -99,25 +94,23 @@ def test_without_an_app_for_containers_the_admin_is_told_what_to_set(tmp_path: P
 @pytest.mark.parametrize(
     "values", [{"BoincApp": "uppercase"}, {"Queue": "uppercase@"}], ids=["attribute", "queue"]
 )
-def test_a_job_for_an_installed_app_goes_on_as_before(
-    tmp_path: Path, values: dict[str, str]
-) -> None:
+def test_a_job_for_an_installed_app_goes_on_as_before(tmp_path, values):
     found = job(tmp_path, project=WITH_IMAGE, **dict[str, Any](values))
     assert (found.app_name, found.container) == ("uppercase", None)
 
 
-def test_a_mere_name_is_still_an_app(tmp_path: Path) -> None:
+def test_a_mere_name_is_still_an_app(tmp_path):
     name = f"{tmp_path}/uppercase"
     found = job(tmp_path, WITH_IMAGE, Cmd=name, ContainerImage=None, TransferExecutable=False)
     assert (found.app_name, found.container) == ("uppercase", None)
 
 
-def test_ignore_executable_still_sends_such_jobs_to_an_app(tmp_path: Path) -> None:
+def test_ignore_executable_still_sends_such_jobs_to_an_app(tmp_path):
     found = job(tmp_path, PROJECT, HTCondor(ignore_executable=True), ContainerImage=None)
     assert (found.app_name, found.container) == ("fit.py", None)
 
 
-def test_the_app_for_containers_can_be_named_itself(tmp_path: Path) -> None:
+def test_the_app_for_containers_can_be_named_itself(tmp_path):
     assert inside(tmp_path, BoincApp="docker").image == "docker.io/library/python:3"
 
 
@@ -132,20 +125,18 @@ def test_the_app_for_containers_can_be_named_itself(tmp_path: Path) -> None:
         ("{iwd}/Rscript", None, "Rscript"),
     ],
 )
-def test_the_program_is_the_jobs_or_the_images(
-    tmp_path: Path, cmd: str, transfer: bool | None, command: str
-) -> None:
+def test_the_program_is_the_jobs_or_the_images(tmp_path, cmd, transfer, command):
     values = {} if transfer is None else {"TransferExecutable": transfer}
     found = inside(tmp_path, Cmd=cmd.format(iwd=tmp_path), **values)
     assert (found.command, found.is_input) == (command, command.startswith("./"))
 
 
-def test_an_executable_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_an_executable_that_is_not_there_is_told(tmp_path):
     told = refused(tmp_path, Cmd=f"{tmp_path}/none", TransferExecutable=True)
     assert told.startswith("executable names")
 
 
-def test_directories_and_files_travel(tmp_path: Path) -> None:
+def test_directories_and_files_travel(tmp_path):
     for name in ("model/a", "more/b", "data/in.csv", "in.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
@@ -159,16 +150,16 @@ def test_directories_and_files_travel(tmp_path: Path) -> None:
     assert found.container.stdin == "in.txt"
 
 
-def test_stdin_does_not_replace_an_input_of_the_same_name(tmp_path: Path) -> None:
+def test_stdin_does_not_replace_an_input_of_the_same_name(tmp_path):
     for name in ("one/in", "two/in"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text(name)
     found = job(tmp_path, TransferInput="one/in", In="two/in")
-    files = {name: os.path.relpath(file.path, tmp_path) for name, file in found.inputs}  # type: ignore[union-attr]
+    files = {name: os.path.relpath(file.path, tmp_path) for name, file in found.inputs}
     assert files == {"fit.py": "fit.py", "in": "one/in", "_condor_stdin_in": "two/in"}
 
 
-def test_outputs_may_be_directories_but_are_below_the_jobs(tmp_path: Path) -> None:
+def test_outputs_may_be_directories_but_are_below_the_jobs(tmp_path):
     assert job(tmp_path, TransferOutput="a, plots, out/b").outputs == ("a", "plots", "out/b")
     assert job(tmp_path).outputs is None
     assert job(tmp_path, TransferOutput="").outputs == ()
@@ -179,14 +170,14 @@ def test_outputs_may_be_directories_but_are_below_the_jobs(tmp_path: Path) -> No
     assert container_job(contents).outputs == ("plots",)
 
 
-def test_two_outputs_cannot_get_the_same_name(tmp_path: Path) -> None:
+def test_two_outputs_cannot_get_the_same_name(tmp_path):
     assert "transfer_output_remaps" in refused(tmp_path, TransferOutput="a/log, b/log")
     remapped = job(tmp_path, TransferOutput="a/log, b/log", TransferOutputRemaps="a/log=other")
     assert remapped.outputs == ("a/log", "b/log")
     assert job(tmp_path, TransferOutput="a/, b/").outputs == ("a/", "b/")
 
 
-def test_output_and_error_may_be_one_file(tmp_path: Path) -> None:
+def test_output_and_error_may_be_one_file(tmp_path):
     found = container_job(job(tmp_path, Out="log", Err="./log"))
     assert found.merged
     assert not container_job(job(tmp_path, Out="log", Err="other")).merged
@@ -194,7 +185,7 @@ def test_output_and_error_may_be_one_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["GITHUB_TOKEN", "api_key", "Secret", "DB_PASSWORD"])
-def test_a_variable_that_looks_like_a_secret_holds_the_job(tmp_path: Path, name: str) -> None:
+def test_a_variable_that_looks_like_a_secret_holds_the_job(tmp_path, name):
     told = refused(tmp_path, Environment=f"A=1 {name}=sesame")
     assert name in told
     assert "sesame" not in told
@@ -203,7 +194,7 @@ def test_a_variable_that_looks_like_a_secret_holds_the_job(tmp_path: Path, name:
     assert allowed.environment == ((name, "1"),)
 
 
-def test_all_variables_that_look_like_secrets_are_named_at_once(tmp_path: Path) -> None:
+def test_all_variables_that_look_like_secrets_are_named_at_once(tmp_path):
     told = refused(
         tmp_path, Environment="A=1 API_TOKEN=2 KEYS=3 SSH_KEY=4", BoincAllowEnvironment="KEYS"
     )
@@ -211,7 +202,7 @@ def test_all_variables_that_look_like_secrets_are_named_at_once(tmp_path: Path) 
     assert '+BoincAllowEnvironment = "API_TOKEN, KEYS, SSH_KEY" in the submit file' in told
 
 
-def test_an_environment_in_the_old_syntax_is_read(tmp_path: Path) -> None:
+def test_an_environment_in_the_old_syntax_is_read(tmp_path):
     found = inside(tmp_path, Environment=None, Env="A=1;B=x y")
     assert found.environment == (("A", "1"), ("B", "x y"))
 
@@ -240,13 +231,11 @@ def test_an_environment_in_the_old_syntax_is_read(tmp_path: Path) -> None:
         ({"BoincInputTemplate": "x"}, "installed apps"),
     ],
 )
-def test_what_volunteers_cannot_do_is_refused(
-    tmp_path: Path, values: dict[str, Any], says: str
-) -> None:
+def test_what_volunteers_cannot_do_is_refused(tmp_path, values, says):
     assert says in refused(tmp_path, **values)
 
 
-def test_requests_reach_the_description(tmp_path: Path) -> None:
+def test_requests_reach_the_description(tmp_path):
     found = job(
         tmp_path, RequestCpus=2, RequestDisk=2048, RequestMemory=512, BoincNetwork=True,
         BoincQuorum=2,
@@ -257,7 +246,7 @@ def test_requests_reach_the_description(tmp_path: Path) -> None:
     assert found.parameters.memory_bound == 512 * 2**20
 
 
-def test_an_image_in_a_file_is_looked_at_when_the_job_is_accepted(tmp_path: Path) -> None:
+def test_an_image_in_a_file_is_looked_at_when_the_job_is_accepted(tmp_path):
     (tmp_path / "root.tar.gz").write_text("image")
     found = job(tmp_path, BoincImage="rootfs:root.tar.gz")
     assert found.container is not None
@@ -277,13 +266,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\udc
     network=st.booleans(),
     state=st.none() | st.tuples(st.integers(0), st.integers(0)),
 )
-def test_a_description_comes_back_from_the_ledger(
-    environment: list[tuple[str, str]],
-    trees: list[tuple[str, str, str]],
-    cpus: int,
-    network: bool,
-    state: tuple[int, int] | None,
-) -> None:
+def test_a_description_comes_back_from_the_ledger(environment, trees, cpus, network, state):
     container = InContainer(
         "debian", "x", environment=tuple(environment), trees=tuple(Tree(*each) for each in trees),
         cpus=cpus, network=network, image_state=state,
@@ -292,7 +275,7 @@ def test_a_description_comes_back_from_the_ledger(
     assert JobDescription.from_json(described.to_json()) == described
 
 
-def test_the_program_of_a_job_is_its_words_environment_and_input(tmp_path: Path) -> None:
+def test_the_program_of_a_job_is_its_words_environment_and_input(tmp_path):
     (tmp_path / "in").write_text("")
     found = container_job(job(tmp_path, Arguments="a b", Environment="A=1", In="in"))
     assert found.program == Program(("a", "b"), (("A", "1"),), "in")
@@ -301,9 +284,7 @@ def test_the_program_of_a_job_is_its_words_environment_and_input(tmp_path: Path)
 @pytest.mark.parametrize("outputs", [(), ("result.json",), tuple(f"o{n}" for n in range(20)), None])
 @pytest.mark.parametrize("trees", [0, 3])
 @pytest.mark.parametrize("inputs", [0, 10, 70])
-def test_the_size_of_a_job_is_not_estimated_too_low(
-    tmp_path: Path, outputs: tuple[str, ...] | None, trees: int, inputs: int
-) -> None:
+def test_the_size_of_a_job_is_not_estimated_too_low(tmp_path, outputs, trees, inputs):
     for number in range(inputs):
         (tmp_path / f"in.{number}").write_text("")
     for number in range(trees):
@@ -334,7 +315,7 @@ def test_the_size_of_a_job_is_not_estimated_too_low(
     assert len(two) - len(one) <= described.size <= 1.5 * (len(two) - len(one))
 
 
-def test_an_input_directory_has_its_real_name(tmp_path: Path) -> None:
+def test_an_input_directory_has_its_real_name(tmp_path):
     iwd = tmp_path / "above" / "iwd"
     iwd.mkdir(parents=True)
     (tmp_path / "above" / "x").write_text("x")
@@ -343,7 +324,7 @@ def test_an_input_directory_has_its_real_name(tmp_path: Path) -> None:
     assert [tree.name for tree in inside(iwd, TransferInput="../").trees] == [""]
 
 
-def test_a_disk_without_end_is_refused(tmp_path: Path) -> None:
+def test_a_disk_without_end_is_refused(tmp_path):
     assert "more than any computer has" in refused(tmp_path, RequestDisk=1e308)
 
 
@@ -357,20 +338,20 @@ def test_a_disk_without_end_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_the_program_of_a_job_is_replaced_only_if_the_job_names_it(
-    tmp_path: Path, outputs: str | None, remaps: str | None, *, kept: bool
-) -> None:
+    tmp_path, outputs, remaps, *, kept
+):
     found = job(tmp_path, TransferOutput=outputs, TransferOutputRemaps=remaps)
     request = container_request_for("j", found, None)
     assert (("fit.py", "/dev/null") in request.files.remaps) is kept
 
 
 @pytest.mark.parametrize("how", ["TransferInput", "In"])
-def test_another_file_of_the_executables_name_is_refused(tmp_path: Path, how: str) -> None:
+def test_another_file_of_the_executables_name_is_refused(tmp_path, how):
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "fit.py").write_text("settings")
     assert "two files of the name" in refused(tmp_path, **{how: "conf/fit.py"})
     assert inside(tmp_path, **{how: "fit.py"}).command == "./fit.py"
 
 
-def test_an_output_with_a_backslash_is_refused(tmp_path: Path) -> None:
+def test_an_output_with_a_backslash_is_refused(tmp_path):
     assert "has a backslash" in refused(tmp_path, TransferOutput="results\\out.csv")

@@ -1,9 +1,5 @@
 """Ads of jobs in containers, as HTCondor 23.9.6 and 25.14.1 sent them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import pytest
 
 from boinc_gahp.config.settings import HTCondor, ProjectSettings
@@ -11,13 +7,8 @@ from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.htcondor._job_ad import AdRefused, read_ad
 from tests.htcondor.test_job_ad import ad
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from boinc_gahp.htcondor._description import JobDescription
-
 #: What every routed job has.
-ROUTED: dict[str, Any] = {
+ROUTED = {
     "BoincApp": None,
     "JobUniverse": 5,
     "RequestCpus": b"undefined",
@@ -27,7 +18,7 @@ ROUTED: dict[str, Any] = {
 }
 
 
-def job(iwd: Path, **values: Any) -> JobDescription:
+def job(iwd, **values):
     (iwd / "fit.sh").write_text("#!/bin/sh\n")
     (iwd / "image.tar").write_text("image")
     (iwd / "data.csv").write_text("data")
@@ -46,9 +37,7 @@ def job(iwd: Path, **values: Any) -> JobDescription:
         ("bb", "localhost/bb", "localhost/bb"),
     ],
 )
-def test_an_image_that_htcondor_takes_for_a_file_is_no_input(
-    tmp_path: Path, image: str, entry: str | None, read: str
-) -> None:
+def test_an_image_that_htcondor_takes_for_a_file_is_no_input(tmp_path, image, entry, read):
     inputs = ",".join(filter(None, ("data.csv", entry)))
     found = job(tmp_path, ContainerImage=image, TransferInput=inputs)
     assert found.container is not None
@@ -57,7 +46,7 @@ def test_an_image_that_htcondor_takes_for_a_file_is_no_input(
 
 
 @pytest.mark.parametrize("scheme", ["oci-archive", "rootfs"])
-def test_an_archive_that_is_an_image_is_no_input(tmp_path: Path, scheme: str) -> None:
+def test_an_archive_that_is_an_image_is_no_input(tmp_path, scheme):
     named = f"{scheme}:image.tar"
     found = job(tmp_path, ContainerImage=named, TransferInput=named)
     assert found.container is not None
@@ -66,14 +55,14 @@ def test_an_archive_that_is_an_image_is_no_input(tmp_path: Path, scheme: str) ->
     assert [name for name, _ in found.inputs] == ["fit.sh"]
 
 
-def test_an_input_that_is_called_like_an_image_in_a_registry_is_kept(tmp_path: Path) -> None:
+def test_an_input_that_is_called_like_an_image_in_a_registry_is_kept(tmp_path):
     (tmp_path / "python").write_text("a file")
     for values in ({"DockerImage": "python"}, {"ContainerImage": "docker://python"}):
         found = job(tmp_path, TransferInput="python", **values)
         assert {name for name, _ in found.inputs} == {"fit.sh", "python"}
 
 
-def test_a_job_without_an_executable_is_refused_although_htcondor_takes_it(tmp_path: Path) -> None:
+def test_a_job_without_an_executable_is_refused_although_htcondor_takes_it(tmp_path):
     with pytest.raises(AdRefused, match="the job has no executable"):
         job(
             tmp_path, ContainerImage="docker://python", Cmd=f"{tmp_path}/", TransferExecutable=False
@@ -88,20 +77,18 @@ def test_a_job_without_an_executable_is_refused_although_htcondor_takes_it(tmp_p
         ("x509userproxy", "x509userproxy"),
     ],
 )
-def test_a_job_that_asks_for_credentials_is_refused(
-    tmp_path: Path, attribute: str, command: str
-) -> None:
+def test_a_job_that_asks_for_credentials_is_refused(tmp_path, attribute, command):
     with pytest.raises(AdRefused, match=f"needs credentials.*{command}"):
         job(tmp_path, ContainerImage="docker://python", **{attribute: "something"})
 
 
-def disk_bound(iwd: Path, **values: Any) -> float | None:
+def disk_bound(iwd, **values):
     return job(iwd, ContainerImage="docker://python", **values).parameters.by_element[
         "rsc_disk_bound"
     ]
 
 
-def test_without_request_disk_a_job_has_1_gb_beside_its_image_and_inputs(tmp_path: Path) -> None:
+def test_without_request_disk_a_job_has_1_gb_beside_its_image_and_inputs(tmp_path):
     assert disk_bound(tmp_path, RequestDisk=2048) == 2048 * 1024
     (tmp_path / "model").mkdir()
     for name in ("model/weights", "image.bin", "one.bin"):
@@ -112,7 +99,7 @@ def test_without_request_disk_a_job_has_1_gb_beside_its_image_and_inputs(tmp_pat
     assert disk_bound(tmp_path, BoincImage=f"oci-archive:{tmp_path}/image.bin") == 3e9
 
 
-def test_jobs_with_small_inputs_of_different_sizes_can_be_in_one_batch(tmp_path: Path) -> None:
+def test_jobs_with_small_inputs_of_different_sizes_can_be_in_one_batch(tmp_path):
     keys = set()
     for number in range(3):
         (tmp_path / f"in{number}").write_bytes(bytes(1000 * number))

@@ -1,13 +1,10 @@
 """A container job's number always goes with the script that has its own arguments at that place."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,16 +22,9 @@ from tests.htcondor.desk import desk_of, for_sending, refuse
 from tests.htcondor.test_sending_killed import kill_at
 from tests.localproject.in_containers import APP, add_container_app
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.htcondor.desk import Desk
-    from tests.htcondor.helpers import Site
-
 
 @pytest.fixture(scope="module")
-def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def local_project(tmp_path_factory):
     """A project with an app for containers, and without volunteers."""
     directory = tmp_path_factory.mktemp("project")
     with LocalProject(directory, hosts=0):
@@ -45,13 +35,11 @@ def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPro
 
 
 @pytest.fixture
-def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(site, monkeypatch):
     return for_sending(site, monkeypatch)
 
 
-def accept(
-    desk: Desk, count: int, *, padding: int = 0, tree: Path | None = None, first: int = 0
-) -> list[int]:
+def accept(desk, count, *, padding=0, tree=None, first=0):
     """Have HTCondor hand over container jobs whose only argument begins with their number."""
     program = desk.file(b"#!/bin/sh\n")
     trees = () if tree is None else (Tree(tree.name, str(tree), tree_stamp(str(tree))),)
@@ -73,7 +61,7 @@ def accept(
     ]
 
 
-def run_by(desk: Desk) -> dict[str, str]:
+def run_by(desk):
     """Return what the script of each workunit that lives runs, by the workunit's name."""
     found = {}
     rows = desk.site.local.core.db.connection().execute(
@@ -90,7 +78,7 @@ def run_by(desk: Desk) -> dict[str, str]:
     return found
 
 
-def check(desk: Desk, ids: list[int]) -> None:
+def check(desk, ids):
     """Assert that these jobs have one workunit each, which runs what the job is to run."""
     desk.check_once(ids)
     wanted = {}
@@ -101,25 +89,23 @@ def check(desk: Desk, ids: list[int]) -> None:
     assert run_by(desk) == wanted
 
 
-def test_jobs_in_several_scripts_run_their_own_arguments(desk: Desk) -> None:
+def test_jobs_in_several_scripts_run_their_own_arguments(desk):
     ids = accept(desk, 200, padding=1000)
     desk.run()
     check(desk, ids)
 
 
-def lose_sight(site: Site, *, carried_out: bool = True) -> None:
+def lose_sight(site, *, carried_out=True):
     """Have the next submit_batch's outcome be unknown for a while."""
 
-    def fault(exchange: faultproxy.Exchange) -> bool:
+    def fault(exchange):
         site.proxy.fail("query_batch", faultproxy.status(500), times=None)
         return bool(faultproxy.status(500, carried_out=carried_out)(exchange))
 
     site.proxy.fail("submit_batch", fault)
 
 
-def test_jobs_that_are_on_the_project_do_not_need_their_directory_any_more(
-    site: Site, desk: Desk, tmp_path: Path
-) -> None:
+def test_jobs_that_are_on_the_project_do_not_need_their_directory_any_more(site, desk, tmp_path):
     model = tmp_path / "model"
     model.mkdir()
     (model / "weights").write_text("1")
@@ -134,9 +120,7 @@ def test_jobs_that_are_on_the_project_do_not_need_their_directory_any_more(
     assert desk.row(ids[0]).batch_id == batch.id
 
 
-def test_a_batch_is_not_given_up_while_it_is_unknown_whether_it_is_there(
-    site: Site, desk: Desk, tmp_path: Path
-) -> None:
+def test_a_batch_is_not_given_up_while_it_is_unknown_whether_it_is_there(site, desk, tmp_path):
     model = tmp_path / "model"
     model.mkdir()
     lose_sight(site)
@@ -150,8 +134,8 @@ def test_a_batch_is_not_given_up_while_it_is_unknown_whether_it_is_there(
     check(desk, ids)
 
 
-def test_made_files_that_vanish_are_made_again(site: Site, desk: Desk) -> None:
-    def fault(exchange: faultproxy.Exchange) -> bool:
+def test_made_files_that_vanish_are_made_again(site, desk):
+    def fault(exchange):
         shutil.rmtree(site.directory / "state" / "made")
         exchange.send(exchange.forward())
         return True
@@ -162,9 +146,7 @@ def test_made_files_that_vanish_are_made_again(site: Site, desk: Desk) -> None:
     check(desk, ids)
 
 
-def test_a_file_in_a_directory_that_cannot_be_read_holds_only_the_jobs_with_it(
-    desk: Desk, tmp_path: Path
-) -> None:
+def test_a_file_in_a_directory_that_cannot_be_read_holds_only_the_jobs_with_it(desk, tmp_path):
     for name in ("good", "bad"):
         (tmp_path / name).mkdir()
     ids = accept(desk, 3, tree=tmp_path / "good")
@@ -176,9 +158,7 @@ def test_a_file_in_a_directory_that_cannot_be_read_holds_only_the_jobs_with_it(
     check(desk, ids)
 
 
-def test_a_batch_whose_jobs_are_cancelled_before_it_is_sent_gets_other_scripts(
-    site: Site, desk: Desk
-) -> None:
+def test_a_batch_whose_jobs_are_cancelled_before_it_is_sent_gets_other_scripts(site, desk):
     site.proxy.fail("create_batch", faultproxy.status(500), times=None)
     ids = accept(desk, 150, padding=1000)
     desk.turn()
@@ -191,9 +171,7 @@ def test_a_batch_whose_jobs_are_cancelled_before_it_is_sent_gets_other_scripts(
 
 
 @pytest.mark.parametrize("carried_out", [True, False])
-def test_a_batch_is_sent_again_with_all_its_jobs_and_the_same_scripts(
-    site: Site, desk: Desk, *, carried_out: bool
-) -> None:
+def test_a_batch_is_sent_again_with_all_its_jobs_and_the_same_scripts(site, desk, *, carried_out):
     lose_sight(site, carried_out=carried_out)
     ids = accept(desk, 150, padding=1000)
     desk.turn()
@@ -214,11 +192,11 @@ def test_a_batch_is_sent_again_with_all_its_jobs_and_the_same_scripts(
         assert argument.startswith(runs[str(row.job_name)])
 
 
-def test_the_parts_of_a_refused_batch_have_scripts_of_their_own(site: Site, desk: Desk) -> None:
+def test_the_parts_of_a_refused_batch_have_scripts_of_their_own(site, desk):
     ids = accept(desk, 64, padding=2000)
     refused = str(37)
 
-    def fault(exchange: faultproxy.Exchange) -> bool:
+    def fault(exchange):
         exchange.read_body()
         if exchange.body.count(b"<job>") > 20:
             return bool(refuse(f"create_work failed: {refused}")(exchange))
@@ -231,9 +209,7 @@ def test_the_parts_of_a_refused_batch_have_scripts_of_their_own(site: Site, desk
     assert len(site.batches()) > 2
 
 
-def test_jobs_that_are_more_than_the_project_accepts_at_once_are_divided(
-    site: Site,
-) -> None:
+def test_jobs_that_are_more_than_the_project_accepts_at_once_are_divided(site):
     site.max_post_bytes = 40_000
     with desk_of(site) as desk:
         ids = accept(desk, 100)
@@ -253,9 +229,7 @@ def test_jobs_that_are_more_than_the_project_accepts_at_once_are_divided(
         ("submit_batch", False),
     ],
 )
-def test_after_a_kill_each_job_runs_its_own_arguments(
-    site: Site, step: str, *, carried_out: bool
-) -> None:
+def test_after_a_kill_each_job_runs_its_own_arguments(site, step, *, carried_out):
     with desk_of(site) as desk:
         ids = accept(desk, 120, padding=1000)
     hang = kill_at(site, step, carried_out=carried_out)
@@ -276,9 +250,7 @@ def test_after_a_kill_each_job_runs_its_own_arguments(
             assert argument.startswith(runs[str(row.job_name)])
 
 
-def test_threads_that_send_jobs_with_one_directory_pack_it_once(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_that_send_jobs_with_one_directory_pack_it_once(desk, tmp_path, monkeypatch):
     model = tmp_path / "model"
     model.mkdir()
     (model / "weights").write_bytes(bytes(10_000_000))
@@ -290,7 +262,7 @@ def test_threads_that_send_jobs_with_one_directory_pack_it_once(
     packed = []
     tar = made_files._tar
 
-    def counted(*arguments: Any) -> Iterator[bytes]:
+    def counted(*arguments):
         packed.append(arguments)
         return tar(*arguments)
 
@@ -306,7 +278,7 @@ def test_threads_that_send_jobs_with_one_directory_pack_it_once(
     assert len(packed) == 1
 
 
-def test_a_daemon_that_ends_does_not_pack_to_the_end(desk: Desk, tmp_path: Path) -> None:
+def test_a_daemon_that_ends_does_not_pack_to_the_end(desk, tmp_path):
     model = tmp_path / "model"
     model.mkdir()
     ids = accept(desk, 1, tree=model)

@@ -1,9 +1,6 @@
 """Jobs that bring their own program, from an ad to the outputs, in real containers."""
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,24 +13,13 @@ from tests.htcondor.helpers import Site, await_state, await_status, row_of
 from tests.htcondor.process import Gahp, write_settings
 from tests.localproject.in_containers import APP, add_container_app
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from boinc_gahp.htcondor.service import Service
-    from tests.containers_engine import Engine
-    from tests.htcondor.helpers import Job
-
 pytestmark = [pytest.mark.long, pytest.mark.containers]
 
 _COMPLETED, _HELD = 4, 5
 
 
 @pytest.fixture(scope="module")
-def containers_project(
-    engine: Engine,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[LocalProject]:
+def containers_project(engine, tmp_path_factory):
     """A project as a real server, with volunteers that have an engine."""
     directory = tmp_path_factory.mktemp("project")
     with LocalProject(directory, hosts=0):
@@ -44,7 +30,7 @@ def containers_project(
 
 
 @pytest.fixture
-def node(containers_project: LocalProject, tmp_path: Path) -> Iterator[Site]:
+def node(containers_project, tmp_path):
     """A submit node whose settings name the app for containers."""
     authenticator = containers_project.add_user(tmp_path.name[:40].replace("_", "").lower())
     with FaultProxy(containers_project.url) as proxy:
@@ -53,14 +39,14 @@ def node(containers_project: LocalProject, tmp_path: Path) -> Iterator[Site]:
 
 
 @pytest.fixture
-def service(node: Site) -> Iterator[Service]:
+def service(node):
     with node.service() as service:
         yield service
 
 
-def job(node: Site, program: str, **attributes: str) -> Job:
+def job(node, program, **attributes):
     """Return a job with a program of its own, a shell script."""
-    usual: dict[str, Any] = {
+    usual = {
         "BoincApp": "undefined",
         "BoincImage": f'"{IMAGE}"',
         "TransferExecutable": "true",
@@ -74,14 +60,14 @@ def job(node: Site, program: str, **attributes: str) -> Job:
     return type(made)(made.key, made.iwd, ad, b"")
 
 
-def done(service: Service, *jobs: Job) -> list[str]:
+def done(service, *jobs):
     """Submit jobs and wait until they are completed; return their status ads."""
     ids = [service.submit(each.ad) for each in jobs]
     await_status(service, ids, _COMPLETED)
     return [service.status(each)[1] for each in ids]
 
 
-def held(service: Service, each: Job) -> str:
+def held(service, each):
     """Submit a job and wait until it is held; return its status ad."""
     job_id = service.submit(each.ad)
     await_status(service, [job_id], _HELD)
@@ -91,13 +77,13 @@ def held(service: Service, each: Job) -> str:
 HARD = ["two words", "it's", "$HOME", "`id`", "\\", 'a"b', "*", "<&>", "ü"]
 
 
-def v2(words: list[str]) -> str:
+def v2(words):
     """Return words in HTCondor's V2 syntax, as a ClassAd string."""
     text = " ".join("'{}'".format(word.replace("'", "''")) for word in words)
     return '"{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
 
 
-def test_words_and_variables_with_hard_characters_arrive(node: Site, service: Service) -> None:
+def test_words_and_variables_with_hard_characters_arrive(node, service):
     each = job(
         node,
         'printf "%s\\n" "$@" "$A"; cat >&2',
@@ -112,7 +98,7 @@ def test_words_and_variables_with_hard_characters_arrive(node: Site, service: Se
     assert (each.iwd / "job.err").read_bytes() == (each.iwd / "in").read_bytes()
 
 
-def test_directories_go_in_and_out_and_remaps_apply(node: Site, service: Service) -> None:
+def test_directories_go_in_and_out_and_remaps_apply(node, service):
     each = job(
         node,
         "cp -r model plots; echo 1 >result; mkdir -p deep/er; echo 2 >deep/er/x",
@@ -130,9 +116,7 @@ def test_directories_go_in_and_out_and_remaps_apply(node: Site, service: Service
     assert not (each.iwd / "_exit").exists()
 
 
-def test_a_job_that_names_no_outputs_gets_its_new_and_changed_files(
-    node: Site, service: Service
-) -> None:
+def test_a_job_that_names_no_outputs_gets_its_new_and_changed_files(node, service):
     each = job(
         node,
         "echo changed >>data; echo new >new; mkdir d; echo not >d/x; echo evil >fit.sh",
@@ -150,7 +134,7 @@ def test_a_job_that_names_no_outputs_gets_its_new_and_changed_files(
     assert "evil >" in (each.iwd / "fit.sh").read_text()
 
 
-def test_exit_statuses_and_signals_reach_htcondor(node: Site, service: Service) -> None:
+def test_exit_statuses_and_signals_reach_htcondor(node, service):
     ads = done(
         service, *(job(node, ends) for ends in ("exit 3", "kill -9 $$", "kill -SEGV $$"))
     )  # fmt: skip
@@ -159,51 +143,45 @@ def test_exit_statuses_and_signals_reach_htcondor(node: Site, service: Service) 
     assert "ExitSignal = 11; ExitBySignal = true" in ads[2]
 
 
-def test_a_failed_program_holds_its_job_if_it_wants_that(node: Site, service: Service) -> None:
+def test_a_failed_program_holds_its_job_if_it_wants_that(node, service):
     ad = held(service, job(node, "exit 3", BoincFailedJobs='"hold"'))
     assert "the program ended with exit status 3" in ad
     assert "HoldReasonCode = 2304; HoldReasonSubCode = 3" in ad
 
 
-def test_a_missing_output_holds_a_job_that_ended_well(node: Site, service: Service) -> None:
+def test_a_missing_output_holds_a_job_that_ended_well(node, service):
     ad = held(service, job(node, "echo 1 >here", TransferOutput='"here, result.json"'))
     assert "did not make" in ad
     assert "result.json" in ad
     assert "HoldReasonCode = 2305" in ad
 
 
-def test_what_a_failed_program_made_comes_home(node: Site, service: Service) -> None:
+def test_what_a_failed_program_made_comes_home(node, service):
     each = job(node, "echo 1 >here; exit 1", TransferOutput='"here, result.json"')
     [ad] = done(service, each)
     assert "ExitCode = 1" in ad
     assert (each.iwd / "here").read_text() == "1\n"
 
 
-def test_a_program_that_the_image_lacks_holds_its_job(node: Site, service: Service) -> None:
+def test_a_program_that_the_image_lacks_holds_its_job(node, service):
     ad = held(service, job(node, "", TransferExecutable="false", Cmd='"/opt/none/fit"'))
     assert "the image has no program '/opt/none/fit'" in ad
     assert "HoldReasonCode = 2304" in ad
 
 
-def test_an_image_that_nobody_can_get_holds_its_job_with_its_name(
-    node: Site, service: Service
-) -> None:
+def test_an_image_that_nobody_can_get_holds_its_job_with_its_name(node, service):
     ad = held(service, job(node, "true", BoincImage='"localhost/no-such-image"'))
     assert "cannot get the image localhost/no-such-image" in ad
     assert "HoldReasonCode = 2304" in ad
 
 
-def test_a_job_that_no_computer_can_take_is_not_the_images_fault(
-    node: Site, service: Service
-) -> None:
+def test_a_job_that_no_computer_can_take_is_not_the_images_fault(node, service):
     ad = held(service, job(node, "true", RequestMemory="100000000"))
     assert "no volunteer could take it: request less memory and disk" in ad
     assert "cannot get the image" not in ad
 
 
-def test_a_job_that_needs_too_much_disk_is_told_to_request_more(
-    node: Site, service: Service
-) -> None:
+def test_a_job_that_needs_too_much_disk_is_told_to_request_more(node, service):
     command = "head -c 20000000 /dev/zero >big; sleep 60"
     ad = held(service, job(node, command, RequestDisk="3000", TransferOutput='"big"'))
     assert "ended it at that limit, which request_disk sets, too" in ad
@@ -212,8 +190,8 @@ def test_a_job_that_needs_too_much_disk_is_told_to_request_more(
 
 @pytest.mark.parametrize("source", ["oci-archive", "rootfs"])
 def test_a_file_that_is_no_such_image_holds_its_job_with_the_kind_that_is_needed(
-    node: Site, service: Service, engine: Engine, source: str
-) -> None:
+    node, service, engine, source
+):
     path = engine.root_file_system() if source == "oci-archive" else engine.archive()
     ad = held(service, job(node, "true", BoincImage=f'"{source}:{path}"'))
     needed = "--format oci-archive" if source == "oci-archive" else "all files of a system"
@@ -223,24 +201,20 @@ def test_a_file_that_is_no_such_image_holds_its_job_with_the_kind_that_is_needed
 
 
 @pytest.mark.parametrize("source", ["oci-archive", "rootfs"])
-def test_an_image_in_a_file_travels_with_the_job(
-    node: Site, service: Service, engine: Engine, source: str
-) -> None:
+def test_an_image_in_a_file_travels_with_the_job(node, service, engine, source):
     path = engine.archive() if source == "oci-archive" else engine.root_file_system()
     each = job(node, "echo runs", BoincImage=f'"{source}:{path}"')
     done(service, each)
     assert (each.iwd / "job.out").read_text() == "runs\n"
 
 
-def test_output_and_error_can_be_one_file(node: Site, service: Service) -> None:
+def test_output_and_error_can_be_one_file(node, service):
     each = job(node, "echo one; echo two >&2; echo three", Err='"job.out"')
     done(service, each)
     assert (each.iwd / "job.out").read_text() == "one\ntwo\nthree\n"
 
 
-def test_a_cancelled_job_has_no_container_left(
-    node: Site, service: Service, engine: Engine
-) -> None:
+def test_a_cancelled_job_has_no_container_left(node, service, engine):
     job_id = service.submit(job(node, "sleep 600").ad)
     with node.jobs() as jobs:
         await_state(jobs, job_id, "running")
@@ -250,11 +224,11 @@ def test_a_cancelled_job_has_no_container_left(
     wait_for(lambda: not any(name in each for each in engine.containers()), "no container")
 
 
-def test_40_jobs_whose_daemons_are_killed_run_once_each(node: Site) -> None:
+def test_40_jobs_whose_daemons_are_killed_run_once_each(node):
     jobs = [job(node, "echo $1", Arguments=f'"{number}"') for number in range(40)]
     settings = write_settings(node)
     chance = random.Random(17)
-    completed: set[str] = set()
+    completed = set()
     while len(completed) < len(jobs):
         with Gahp(settings) as gahp:
             ids = {each.key: gahp.submit(each.ad) for each in jobs if each.key not in completed}

@@ -1,7 +1,5 @@
 """Cancel scopes by job, pauses after failures, and the threads of managers."""
 
-from __future__ import annotations
-
 import threading
 import time
 
@@ -12,12 +10,12 @@ from boinc_gahp.htcondor._retry_times import FailureBackoff
 from tests.helpers import wait_for
 
 
-def test_closing_by_job_waits_until_the_fetch_has_cleared_up_and_knows_no_other_jobs() -> None:
+def test_closing_by_job_waits_until_the_fetch_has_cleared_up_and_knows_no_other_jobs():
     scopes = CancelScopes()
     scopes.close(1)
     opened, cleared = threading.Event(), threading.Event()
 
-    def fetch() -> None:
+    def fetch():
         with pytest.raises(JobCancelled), scopes.open(1) as scope:  # noqa: PT012
             opened.set()
             while True:
@@ -36,7 +34,7 @@ def test_closing_by_job_waits_until_the_fetch_has_cleared_up_and_knows_no_other_
     assert cleared.is_set()
 
 
-def test_closing_by_job_does_not_wait_for_ever_for_a_fetch_that_hangs() -> None:
+def test_closing_by_job_does_not_wait_for_ever_for_a_fetch_that_hangs():
     scopes = CancelScopes()
     with scopes.open(1) as scope:
         scopes.close(1, clearing=0.01)
@@ -44,7 +42,7 @@ def test_closing_by_job_does_not_wait_for_ever_for_a_fetch_that_hangs() -> None:
             scope.check()
 
 
-def test_pauses_grow_to_the_longest_and_begin_anew_after_a_success() -> None:
+def test_pauses_grow_to_the_longest_and_begin_anew_after_a_success():
     backoff = FailureBackoff(lambda: (5.0, 300.0))
     assert not backoff.succeeded()
     pauses = [backoff.failed(1000.0) - 1000.0 for _ in range(10)]
@@ -56,7 +54,7 @@ def test_pauses_grow_to_the_longest_and_begin_anew_after_a_success() -> None:
     assert backoff.failed(0.0) <= 6
 
 
-def test_a_pause_ends_in_time_though_the_clock_is_set_back() -> None:
+def test_a_pause_ends_in_time_though_the_clock_is_set_back():
     backoff = FailureBackoff(lambda: (0.01, 0.01))
     tomorrow = time.time() + 86400
     assert backoff.failed(tomorrow) > tomorrow

@@ -1,7 +1,5 @@
 """A job's description in the ledger."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -40,13 +38,13 @@ JOB = JobDescription("key", None, "uppercase", "/home/alice")
 
 
 @given(DESCRIPTIONS)
-def test_a_description_survives_the_ledger(description: JobDescription) -> None:
+def test_a_description_survives_the_ledger(description):
     text = description.to_json()
     assert text.isascii()
     assert JobDescription.from_json(text) == description
 
 
-def test_what_version_0_1_wrote_is_read() -> None:
+def test_what_version_0_1_wrote_is_read():
     text = (
         '{"job_directory":"k","app_name":"a","iwd":"/i","rsc_fpops_est":1e9,"delay_bound":60.0,'
         '"inputs":[["/a\\udcff/b","b",5,77],["http://h/x",3,"%s","x"]]}' % ("0" * 32)
@@ -67,7 +65,7 @@ def test_what_version_0_1_wrote_is_read() -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "1", "{}", '{"iwd":"/"}', '{"inputs":[[]]}', '{"strange":1}']
 )
-def test_what_is_no_description_is_a_value_error(text: str) -> None:
+def test_what_is_no_description_is_a_value_error(text):
     with pytest.raises(ValueError, match=r".+"):
         JobDescription.from_json(text)
 
@@ -87,13 +85,11 @@ def test_what_is_no_description_is_a_value_error(text: str) -> None:
     ],
     ids="".join,
 )
-def test_jobs_that_differ_in_what_a_batch_shares_do_not_go_together(
-    other: dict[str, object],
-) -> None:
-    assert JOB.group_key != replace(JOB, **other).group_key  # type: ignore[arg-type]
+def test_jobs_that_differ_in_what_a_batch_shares_do_not_go_together(other):
+    assert JOB.group_key != replace(JOB, **other).group_key
 
 
-def test_jobs_that_differ_in_what_is_their_own_go_together() -> None:
+def test_jobs_that_differ_in_what_is_their_own_go_together():
     other = replace(
         JOB,
         job_directory="key2",
@@ -107,7 +103,7 @@ def test_jobs_that_differ_in_what_is_their_own_go_together() -> None:
     assert len(JOB.group_key) == 32
 
 
-def test_the_size_grows_with_what_travels_in_the_request() -> None:
+def test_the_size_grows_with_what_travels_in_the_request():
     texts = ("<&\"'" * 10, "x" * 1000)
     inputs = (
         ("y", RemoteFile("http://x/" + "y" * 300, 1, "0" * 32)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import classad2
 import pytest
@@ -26,13 +26,6 @@ from tests.htcondor.onproject import follow, send
 from tests.htcondor.process import Gahp, write_settings
 from tests.inside import tell_of_failed_jobs
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from boinc_gahp.htcondor._context import AccountContext
-    from tests.htcondor.helpers import Job, Site
-    from tests.htcondor.onproject import Sent
-
 COMPLETED, HELD = 4, 5
 
 
@@ -43,15 +36,15 @@ class End(NamedTuple):
     ad: dict[str, object]
 
     @property
-    def hold(self) -> tuple[object, object]:
+    def hold(self):
         return self.ad.get("HoldReasonCode"), self.ad.get("HoldReasonSubCode")
 
 
-def end_of(gahp: Gahp, job_id: str) -> End:
+def end_of(gahp, job_id):
     """Ask until the job is over, as a gridmanager does."""
-    seen: list[End] = []
+    seen = []
 
-    def is_over() -> bool:
+    def is_over():
         status, ad = gahp.told(job_id)
         seen.append(End(status, dict(classad2.ClassAd(ad).items())))
         return status in {3, COMPLETED, HELD}
@@ -61,7 +54,7 @@ def end_of(gahp: Gahp, job_id: str) -> End:
 
 
 @contextmanager
-def daemon(site: Site, failed_jobs: str = "") -> Iterator[Gahp]:
+def daemon(site, failed_jobs=""):
     path = write_settings(site)
     if failed_jobs:
         text = path.read_text()
@@ -71,7 +64,7 @@ def daemon(site: Site, failed_jobs: str = "") -> Iterator[Gahp]:
 
 
 @pytest.mark.processes
-def test_a_job_whose_program_fails_is_completed_with_its_exit_code(site: Site) -> None:
+def test_a_job_whose_program_fails_is_completed_with_its_exit_code(site):
     job = site.job("--fail 11")
     with daemon(site) as gahp:
         end = end_of(gahp, gahp.submit(job.ad))
@@ -91,9 +84,7 @@ def test_a_job_whose_program_fails_is_completed_with_its_exit_code(site: Site) -
 
 
 @pytest.mark.processes
-def test_the_stderr_of_a_failed_job_comes_home_from_a_project_that_gives_it(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_stderr_of_a_failed_job_comes_home_from_a_project_that_gives_it(site, monkeypatch):
     tell_of_failed_jobs(monkeypatch)
     job = site.job("--fail 3")
     with daemon(site) as gahp:
@@ -104,9 +95,7 @@ def test_the_stderr_of_a_failed_job_comes_home_from_a_project_that_gives_it(
 
 
 @pytest.mark.processes
-def test_what_becomes_of_a_failed_job_is_for_the_settings_and_before_them_for_the_job_to_say(
-    site: Site,
-) -> None:
+def test_what_becomes_of_a_failed_job_is_for_the_settings_and_before_them_for_the_job_to_say(site):
     plain = site.job("--fail 7")
     held = site.job("--fail 7", BoincFailedJobs='"Hold"')
     also = site.job("--fail 7", BatchExtraSubmitArgs='"--failed-jobs hold"')
@@ -123,7 +112,7 @@ def test_what_becomes_of_a_failed_job_is_for_the_settings_and_before_them_for_th
 
 
 @pytest.mark.processes
-def test_a_value_that_means_nothing_is_refused(site: Site) -> None:
+def test_a_value_that_means_nothing_is_refused(site):
     with daemon(site) as gahp:
         error = gahp.refusal(site.job(BoincFailedJobs='"retry"').ad)
     told = 'BoincFailedJobs is "retry"; one of complete, hold is expected'
@@ -133,7 +122,7 @@ def test_a_value_that_means_nothing_is_refused(site: Site) -> None:
 # -- which exit status counts
 
 #: Of a job's last two instances, and the job's exit code; None: it is held.
-STATUSES: tuple[tuple[int, int, int | None], ...] = (
+STATUSES = (
     (1, 1, 1),
     (3, 11, 11),
     (192, 192, 192),
@@ -162,29 +151,27 @@ STATUSES: tuple[tuple[int, int, int | None], ...] = (
 
 
 @pytest.fixture
-def context(site: Site) -> Iterator[AccountContext]:
+def context(site):
     site.reset(poll_shortest=1.0, poll_longest=4.0, poll_all=600.0)
     with site.context() as context:
         yield context
 
 
-def instances(site: Site, sent: Sent) -> list[list[int]]:
+def instances(site, sent):
     """Return the ids of each job's results."""
     rows = site.local.core.db.connection().execute(
         "SELECT w.id, r.id FROM result r JOIN workunit w ON r.workunitid = w.id WHERE w.batch = ? "
         "AND r.outcome = ? ORDER BY w.id, r.id",
         (sent.batch.project_batch_id, Outcome.CLIENT_ERROR),
     )
-    found: dict[int, list[int]] = {}
+    found = {}
     for workunit, result in rows:
         found.setdefault(workunit, []).append(result)
     return list(found.values())
 
 
 @pytest.mark.long
-def test_of_several_instances_the_last_that_ran_its_program_counts(
-    site: Site, context: AccountContext
-) -> None:
+def test_of_several_instances_the_last_that_ran_its_program_counts(site, context):
     sent = send(site, context, *[("--fail", "5")] * len(STATUSES))
     sent.await_end()
     for (first, second, _), results in zip(STATUSES, instances(site, sent), strict=True):
@@ -206,9 +193,7 @@ def test_of_several_instances_the_last_that_ran_its_program_counts(
     assert "BoincRscDiskBound" in reasons
 
 
-def test_a_program_that_ended_well_after_all_has_no_exit_code(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_program_that_ended_well_after_all_has_no_exit_code(site, context):
     sent = send(site, context, *[("--fail", "5")] * 3)
     sent.await_end()
     first, second, third = instances(site, sent)
@@ -219,18 +204,18 @@ def test_a_program_that_ended_well_after_all_has_no_exit_code(
     follow(context, sent, "failed", "finished", "finished")
 
 
-def failure_with(*statuses: int, states: tuple[str, ...] = (), words: str = "x") -> Failure:
+def failure_with(*statuses, states=(), words="x"):
     instances = tuple(ResultInfo(n, f"j_{n}", state) for n, state in enumerate(states))
     return Failure((words,), "x", statuses, "report", "", None, instances=instances)
 
 
 @given(st.integers(-(2**31), 2**31 - 1).filter(bool))
-def test_a_status_is_the_programs_or_the_clients(status: int) -> None:
+def test_a_status_is_the_programs_or_the_clients(status):
     is_clients = status < 0 or (193 <= status <= 205 and status != 195)
     assert _failures.exit_code(failure_with(status)) == (None if is_clients else status)
 
 
-def test_where_no_instance_is_known_the_projects_words_tell_whether_they_ended_well() -> None:
+def test_where_no_instance_is_known_the_projects_words_tell_whether_they_ended_well():
     assert _failures.exit_code(failure_with(5, words="too_many_error_results")) == 5
     assert _failures.exit_code(failure_with(5, words="no_canonical_result")) is None
     states = ("Completed, validation inconclusive", "Error while computing")
@@ -240,9 +225,7 @@ def test_where_no_instance_is_known_the_projects_words_tell_whether_they_ended_w
     assert _failures.exit_code(failure_with(0, 0)) is None
 
 
-def test_a_job_that_was_aborted_is_held_whatever_its_instances_did(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_job_that_was_aborted_is_held_whatever_its_instances_did(site, context):
     sent = send(site, context, ("--fail", "5"))
     sent.await_end()
     abort_jobs(context.project, [sent.job.job_name or ""])
@@ -253,9 +236,7 @@ def test_a_job_that_was_aborted_is_held_whatever_its_instances_did(
 # -- one end, whatever happens between
 
 
-def test_a_failure_that_is_known_is_gone_on_with_by_the_next_daemon(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_failure_that_is_known_is_gone_on_with_by_the_next_daemon(site, context):
     sent = send(site, context, ("--fail", "5"))
     follow(context, sent, "finished")
     # The project is not asked again, nor believed if it says something else.
@@ -272,9 +253,7 @@ def test_a_failure_that_is_known_is_gone_on_with_by_the_next_daemon(
     assert context.jobs.program_failure(sent.job.id) is None, "what is in place is not kept"
 
 
-def test_of_an_endless_stderr_the_ledger_keeps_both_ends(
-    site: Site, context: AccountContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_an_endless_stderr_the_ledger_keeps_both_ends(site, context, monkeypatch):
     tell_of_failed_jobs(monkeypatch)
     sent = send(site, context, ("--fail", "5"))
     sent.await_end()
@@ -287,9 +266,7 @@ def test_of_an_endless_stderr_the_ledger_keeps_both_ends(
     assert failure.stderr.rstrip().endswith("end")
 
 
-def test_a_failure_that_cannot_be_written_is_held_for_that(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_failure_that_cannot_be_written_is_held_for_that(site, context):
     sent = send(site, context, ("--fail", "5"))
     (sent.iwds[0] / "job.err").mkdir()
     follow(context, sent, "finished")
@@ -298,9 +275,7 @@ def test_a_failure_that_cannot_be_written_is_held_for_that(
     assert "job.err" in (sent.job.hold_reason or "")
 
 
-def test_a_job_that_is_cancelled_meanwhile_gets_nothing(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_job_that_is_cancelled_meanwhile_gets_nothing(site, context):
     sent = send(site, context, ("--fail", "5"))
     sent.await_end()
     row = sent.job
@@ -315,10 +290,10 @@ def test_a_job_that_is_cancelled_meanwhile_gets_nothing(
 @pytest.mark.parametrize(
     "rpc", ["query_batch", "query_job", "query_completed_job", "query_batch2", "retire_batch"]
 )
-def test_a_daemon_that_is_killed_on_the_way_leaves_one_end(site: Site, rpc: str) -> None:
+def test_a_daemon_that_is_killed_on_the_way_leaves_one_end(site, rpc):
     ran, crashed = site.job("--fail 9"), site.job("--fail 193")
     settings = write_settings(site)
-    ids: dict[str, str] = {}
+    ids = {}
     hang = faultproxy.hang(carried_out=True)
     with Gahp(settings) as gahp:
         # Only what is asked about the failures: sending asks for batches, too.
@@ -340,17 +315,17 @@ def test_a_daemon_that_is_killed_on_the_way_leaves_one_end(site: Site, rpc: str)
     assert not (crashed.iwd / "job.err").exists()
 
 
-def assert_told(job: Job, statuses: str) -> None:
+def assert_told(job, statuses):
     assert f"exit statuses of its instances: {statuses}" in (job.iwd / "job.err").read_text()
     assert list(job.iwd.glob(".boinc_gahp*")) == []
 
 
 @pytest.mark.long
-def test_daemons_killed_at_any_moment_tell_one_end_of_each_job(site: Site) -> None:
+def test_daemons_killed_at_any_moment_tell_one_end_of_each_job(site):
     jobs = [site.job(f"--fail {1 + number}" if number % 2 else "") for number in range(12)]
     settings = write_settings(site)
-    ends: dict[str, End] = {}
-    ids: dict[str, str] = {}
+    ends = {}
+    ids = {}
     for backoff in (0.3, 0.6, 0.9, None):
         with Gahp(settings) as gahp:
             if backoff is not None:
@@ -378,7 +353,7 @@ def test_daemons_killed_at_any_moment_tell_one_end_of_each_job(site: Site) -> No
 
 
 @pytest.mark.processes
-def test_a_gridmanager_that_has_forgotten_a_hold_is_told_it_again(site: Site) -> None:
+def test_a_gridmanager_that_has_forgotten_a_hold_is_told_it_again(site):
     job = site.job("--fail 193")
     with daemon(site) as gahp:
         job_id = gahp.submit(job.ad)
@@ -389,9 +364,7 @@ def test_a_gridmanager_that_has_forgotten_a_hold_is_told_it_again(site: Site) ->
         assert gahp.submit(job.ad) != job_id
 
 
-def test_the_ledger_shows_how_a_program_failed(
-    site: Site, context: AccountContext, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_ledger_shows_how_a_program_failed(site, context, capsys):
     config = ["--config", str(write_settings(site))]
     sent = send(site, context, ("--fail", "11"))
     follow(context, sent, "finished")

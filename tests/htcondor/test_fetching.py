@@ -1,12 +1,9 @@
 """Outputs come home: from a local project over HTTP, to where a submit file wants them."""
 
-from __future__ import annotations
-
 import errno
 import os
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,17 +18,6 @@ from tests import faultproxy
 from tests.htcondor.helpers import change, listing
 from tests.htcondor.onproject import follow, send
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from boinc_gahp.fetch.cancel import CancelScope
-    from boinc_gahp.fetch.context import FetchContext
-    from boinc_gahp.fetch.types import FetchRequest, FetchResult
-    from boinc_gahp.htcondor._context import AccountContext
-    from tests.htcondor.helpers import Site
-    from tests.htcondor.onproject import Sent
-
 pytestmark = pytest.mark.long
 
 PATIENT = Timeouts(connect=30, read=30, retry=5)
@@ -39,21 +25,19 @@ ONCE = Timeouts(connect=30, read=30, retry=0.0)
 
 
 @pytest.fixture
-def context(site: Site) -> Iterator[AccountContext]:
+def context(site):
     site.timeouts = PATIENT
     with site.context() as context:
         yield context
 
 
-def finished(
-    site: Site, context: AccountContext, *arguments: tuple[str, ...], **options: object
-) -> Sent:
-    sent = send(site, context, *arguments, **options)  # type: ignore[arg-type]
+def finished(site, context, *arguments, **options):
+    sent = send(site, context, *arguments, **options)
     follow(context, sent, *["finished"] * max(1, len(arguments)))
     return sent
 
 
-def contents(home: Path) -> dict[str, bytes]:
+def contents(home):
     return {
         str(path.relative_to(home)): path.read_bytes()
         for path in sorted(home.rglob("*"))
@@ -61,9 +45,7 @@ def contents(home: Path) -> dict[str, bytes]:
     }
 
 
-def test_outputs_and_streams_are_in_place_before_the_job_is_over(
-    site: Site, context: AccountContext
-) -> None:
+def test_outputs_and_streams_are_in_place_before_the_job_is_over(site, context):
     sent = finished(site, context, (), ())
     for job in sent.jobs:
         Fetcher(context).fetch(job)
@@ -116,15 +98,7 @@ def test_outputs_and_streams_are_in_place_before_the_job_is_over(
         pytest.param("gzipped", (), {}, {"job.err", "job.out", "out"}, id="a compressed one"),
     ],
 )
-def test_what_is_asked_for_goes_where_it_is_wanted(
-    app: str,
-    args: tuple[str, ...],
-    options: dict[str, object],
-    wanted: set[str],
-    *,
-    site: Site,
-    context: AccountContext,
-) -> None:
+def test_what_is_asked_for_goes_where_it_is_wanted(app, args, options, wanted, *, site, context):
     sent = finished(site, context, args, app=app, **options)
     (sent.iwds[0] / "res").mkdir()
     Fetcher(context).fetch(sent.job)
@@ -137,9 +111,7 @@ def test_what_is_asked_for_goes_where_it_is_wanted(
         assert found["out1"].startswith(b"sizes 4 4")
 
 
-def test_a_fetch_that_is_done_again_gives_the_same_files(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_fetch_that_is_done_again_gives_the_same_files(site, context):
     sent = finished(site, context, ("--optional",), app="multi")
     job = sent.job
     # As far as a daemon comes that is killed right before it says so in the ledger.
@@ -157,7 +129,7 @@ def test_a_fetch_that_is_done_again_gives_the_same_files(
 
 
 RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "result_file"]
-FAULTS: dict[str, faultproxy.Fault] = {
+FAULTS = {
     "reply lost": faultproxy.lose_reply(),
     "500": faultproxy.status(500),
     "503": faultproxy.status(503),
@@ -167,7 +139,7 @@ FAULTS: dict[str, faultproxy.Fault] = {
 }
 
 
-def test_trouble_of_the_project_is_waited_for(site: Site, context: AccountContext) -> None:
+def test_trouble_of_the_project_is_waited_for(site, context):
     sent = finished(site, context, *[()] * (len(RPCS) + 1))
     site.timeouts = ONCE
     for rpc, job, iwd in zip(RPCS, sent.jobs, sent.iwds, strict=False):
@@ -191,9 +163,7 @@ def test_trouble_of_the_project_is_waited_for(site: Site, context: AccountContex
     assert sent.states == ["done"] * len(RPCS) + ["finished"]
 
 
-def test_a_project_that_does_not_answer_does_not_hold_the_job(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_project_that_does_not_answer_does_not_hold_the_job(site, context):
     sent = finished(site, context)
     site.timeouts = replace(ONCE, read=0.5)
     hang = faultproxy.hang()
@@ -234,14 +204,14 @@ MENDABLE = {
 }
 
 
-def test_what_a_person_must_mend_is_held_and_reported(site: Site, context: AccountContext) -> None:
+def test_what_a_person_must_mend_is_held_and_reported(site, context):
     sent = finished(site, context, *[()] * len(MENDABLE), app="multi")
     for case, before, iwd in zip(MENDABLE, sent.jobs, sent.iwds, strict=True):
         options, number, words = MENDABLE[case]
         (iwd / "file").write_text("")
         description = JobDescription.from_json(before.description)
         Fetcher(context).fetch(
-            before._replace(description=replace(description, **options).to_json())  # type: ignore[arg-type]
+            before._replace(description=replace(description, **options).to_json())
         )
         job = context.jobs.job(before.id)
         assert job is not None
@@ -251,9 +221,7 @@ def test_what_a_person_must_mend_is_held_and_reported(site: Site, context: Accou
             assert part in (job.hold_reason or ""), case
 
 
-def test_a_required_output_that_is_missing_is_held_and_reported(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_required_output_that_is_missing_is_held_and_reported(site, context):
     sent = finished(site, context, (), app="multi")
     site.proxy.fail("result_file", faultproxy.body(b"ERROR: bad file num: 0"), times=None)
     Fetcher(context).fetch(sent.job)
@@ -261,16 +229,11 @@ def test_a_required_output_that_is_missing_is_held_and_reported(
     assert "is missing on" in (sent.job.hold_reason or "")
 
 
-def test_a_full_disk_is_waited_for_and_then_held(
-    site: Site,
-    context: AccountContext,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_full_disk_is_waited_for_and_then_held(site, context, monkeypatch, caplog):
     sent = finished(site, context)
     write = os.write
 
-    def full(descriptor: int, data: bytes) -> int:
+    def full(descriptor, data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("boinc_gahp.fetch.temporary.os.write", full)
@@ -291,7 +254,7 @@ def test_a_full_disk_is_waited_for_and_then_held(
     )
 
 
-def test_a_home_that_is_not_mounted_is_waited_for(site: Site, context: AccountContext) -> None:
+def test_a_home_that_is_not_mounted_is_waited_for(site, context):
     sent = finished(site, context)
     away = sent.iwds[0].with_name("away")
     sent.iwds[0].rename(away)
@@ -304,9 +267,7 @@ def test_a_home_that_is_not_mounted_is_waited_for(site: Site, context: AccountCo
     assert sent.states == ["fetched"]
 
 
-def test_a_job_that_turned_out_to_have_failed_is_held_for_that(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_job_that_turned_out_to_have_failed_is_held_for_that(site, context):
     sent = send(site, context, ("--fail", "197"))
     sent.await_end()
     context.jobs.statuses(sent.batch_id, {sent.job.job_name or "": "finished"})
@@ -315,9 +276,7 @@ def test_a_job_that_turned_out_to_have_failed_is_held_for_that(
     assert contents(sent.iwds[0]) == {}
 
 
-def test_a_job_whose_program_turned_out_to_have_failed_is_over_with_that(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_job_whose_program_turned_out_to_have_failed_is_over_with_that(site, context):
     sent = send(site, context, ("--fail", "11"))
     sent.await_end()
     context.jobs.statuses(sent.batch_id, {sent.job.job_name or "": "finished"})
@@ -326,9 +285,7 @@ def test_a_job_whose_program_turned_out_to_have_failed_is_over_with_that(
     assert contents(sent.iwds[0]).keys() == {"job.err", "job.out"}
 
 
-def test_a_job_that_the_project_has_lost_is_held_for_that(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_job_that_the_project_has_lost_is_held_for_that(site, context):
     sent = finished(site, context)
     lose = "UPDATE workunit SET name = 'x' || name, name_key = 'x' || name_key WHERE name = ?"
     change(site, lose, sent.job.job_name)
@@ -338,9 +295,7 @@ def test_a_job_that_the_project_has_lost_is_held_for_that(
     assert contents(sent.iwds[0]) == {}
 
 
-def test_a_cancel_while_outputs_come_leaves_nothing_that_comes_later(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_cancel_while_outputs_come_leaves_nothing_that_comes_later(site, context):
     sent = finished(site, context, (), ())
     job, iwd = sent.jobs[0], sent.iwds[0]
     hang = faultproxy.hang()
@@ -362,9 +317,7 @@ def test_a_cancel_while_outputs_come_leaves_nothing_that_comes_later(
     assert (row.state, row.writing) == ("cancelled", False)
 
 
-def test_a_job_that_was_cancelled_before_is_not_fetched(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_job_that_was_cancelled_before_is_not_fetched(site, context):
     sent = finished(site, context, (), ())
     job = sent.jobs[0]
     context.jobs.cancel(job.id)
@@ -374,23 +327,16 @@ def test_a_job_that_was_cancelled_before_is_not_fetched(
     assert len(site.proxy.seen) == asked
 
 
-def test_a_description_that_cannot_be_read_does_not_come_again(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_description_that_cannot_be_read_does_not_come_again(site, context):
     sent = finished(site, context)
     Fetcher(context).fetch(sent.job._replace(description="[]"))
     assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.OUTPUT)
 
 
-def test_a_bug_costs_no_more_than_one_fetch(
-    site: Site,
-    context: AccountContext,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_bug_costs_no_more_than_one_fetch(site, context, monkeypatch, caplog):
     sent = finished(site, context)
 
-    def broken(*_: object) -> None:
+    def broken(*_):
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
@@ -404,9 +350,7 @@ def test_a_bug_costs_no_more_than_one_fetch(
     assert sent.states == ["fetched"]
 
 
-def test_a_ledger_that_fails_is_no_reason_to_raise(
-    site: Site, context: AccountContext, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_ledger_that_fails_is_no_reason_to_raise(site, context, caplog):
     sent = finished(site, context)
     job = sent.job
     with site.context() as closed:
@@ -416,15 +360,11 @@ def test_a_ledger_that_fails_is_no_reason_to_raise(
     assert contents(sent.iwds[0]) == {}
 
 
-def test_a_job_cancelled_as_its_last_output_arrives_is_left_alone(
-    site: Site, context: AccountContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_cancelled_as_its_last_output_arrives_is_left_alone(site, context, monkeypatch):
     sent = finished(site, context, (), ())
     job = sent.jobs[0]
 
-    def then_cancelled(
-        project: FetchContext, request: FetchRequest, scope: CancelScope
-    ) -> FetchResult:
+    def then_cancelled(project, request, scope):
         result = fetch_output(project, request, scope)
         context.jobs.cancel(job.id)
         return result
@@ -435,7 +375,7 @@ def test_a_job_cancelled_as_its_last_output_arrives_is_left_alone(
     assert (row.state, row.exit_code, row.writing) == ("cancelled", None, False)
 
 
-def test_what_a_killed_daemon_left_goes_with_the_job(site: Site, context: AccountContext) -> None:
+def test_what_a_killed_daemon_left_goes_with_the_job(site, context):
     sent = finished(site, context, stdout="logs/job.out", remaps=(("out", "res/"),))
     iwd = sent.iwds[0]
     for name in ("", "logs", "res"):

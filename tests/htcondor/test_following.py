@@ -1,12 +1,9 @@
 """Jobs are followed on a local project, over HTTP, through a proxy that can go wrong."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,27 +22,19 @@ from tests.htcondor.helpers import change
 from tests.htcondor.onproject import follow, send
 from tests.inside import fail_workunit
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from boinc_gahp.htcondor._context import AccountContext
-    from tests.faultproxy import Exchange
-    from tests.htcondor.helpers import Site
-    from tests.htcondor.onproject import Sent
-
 PATIENT = Timeouts(connect=30, read=30, retry=5)
 ONCE = Timeouts(connect=30, read=30, retry=0.0)
 
 
 @pytest.fixture
-def context(site: Site) -> Iterator[AccountContext]:
+def context(site):
     site.timeouts = PATIENT
     site.reset(poll_shortest=1.0, poll_longest=4.0, poll_all=600.0)
     with site.context() as context:
         yield context
 
 
-def standing(now: float) -> Callable[[], float]:
+def standing(now):
     """Return a clock that stands still, as if the project answered at once."""
     return lambda: now
 
@@ -53,12 +42,12 @@ def standing(now: float) -> Callable[[], float]:
 class Ear:
     """Hears what is asked in query_batch2, and lets it pass."""
 
-    def __init__(self, site: Site) -> None:
-        self.since: list[str] = []
-        self.names: list[list[str]] = []
+    def __init__(self, site):
+        self.since = []
+        self.names = []
         site.proxy.fail("query_batch2", self, times=None)
 
-    def __call__(self, exchange: Exchange) -> bool:
+    def __call__(self, exchange):
         exchange.read_body()
         text = bytes(exchange.body).decode()
         self.since += re.findall(r"<min_mod_time>(.*?)</min_mod_time>", text)
@@ -67,7 +56,7 @@ class Ear:
         return True
 
 
-def test_a_job_is_queued_then_running_then_finished(site: Site, context: AccountContext) -> None:
+def test_a_job_is_queued_then_running_then_finished(site, context):
     site.local.pause_volunteers()
     sent = send(site, context, ("--sleep", "0.5"))
     follower = Follower(context)
@@ -78,17 +67,14 @@ def test_a_job_is_queued_then_running_then_finished(site: Site, context: Account
     follow(context, sent, "finished", follower=follower)
 
 
-def polled(site: Site, context: AccountContext) -> float | None:
+def polled(site, context):
     """Return when the ledger says that the project last answered."""
     [found] = overviews(context.jobs.store, 0.0, 0.0)
-    at: float | None = found["last_poll"]
-    return at
+    return found["last_poll"]
 
 
 @pytest.mark.long
-def test_when_the_project_last_answered_is_written_down_once_a_minute(
-    site: Site, context: AccountContext
-) -> None:
+def test_when_the_project_last_answered_is_written_down_once_a_minute(site, context):
     site.local.pause_volunteers()
     send(site, context)
     follower = Follower(context, standing)
@@ -108,9 +94,7 @@ def test_when_the_project_last_answered_is_written_down_once_a_minute(
     assert polled(site, context) == 3000.0
 
 
-def test_after_the_first_time_only_news_are_asked_for_until_all_is(
-    site: Site, context: AccountContext
-) -> None:
+def test_after_the_first_time_only_news_are_asked_for_until_all_is(site, context):
     site.local.pause_volunteers()
     sent = send(site, context)
     ear = Ear(site)
@@ -129,11 +113,11 @@ def test_after_the_first_time_only_news_are_asked_for_until_all_is(
     assert ear.since[-1] == "0"
 
 
-def test_a_time_that_is_none_is_not_handed_on(site: Site, context: AccountContext) -> None:
+def test_a_time_that_is_none_is_not_handed_on(site, context):
     site.local.pause_volunteers()
     send(site, context)
 
-    def odd(exchange: Exchange) -> bool:
+    def odd(exchange):
         reply = exchange.forward(plain=True)
         reply.body = re.sub(rb"(<server_time>).*?(<)", rb"\1soon\2", reply.body)
         exchange.send(reply)
@@ -147,12 +131,12 @@ def test_a_time_that_is_none_is_not_handed_on(site: Site, context: AccountContex
     assert [since == "0" for since in ear.since] == [True, False]
 
 
-def test_the_pace_follows_the_news(site: Site, context: AccountContext) -> None:
+def test_the_pace_follows_the_news(site, context):
     site.local.pause_volunteers()
     sent = send(site, context)
     follower = Follower(context, standing)
 
-    def pause(now: float) -> float:
+    def pause(now):
         return follower.poll(now) - now
 
     first = [pause(now) for now in (1000.0, 1001.0, 1002.0, 1003.0, 1004.0, 1005.0)]
@@ -170,12 +154,12 @@ def test_the_pace_follows_the_news(site: Site, context: AccountContext) -> None:
     assert site.proxy.count("query_batch2") == asked, "nothing can be new of what is done"
 
 
-def test_without_jobs_nothing_is_asked(site: Site, context: AccountContext) -> None:
+def test_without_jobs_nothing_is_asked(site, context):
     assert Follower(context).poll(1000.0) >= 1001.0
     assert site.proxy.seen == []
 
 
-def test_a_failed_job_is_held_with_what_is_known(site: Site, context: AccountContext) -> None:
+def test_a_failed_job_is_held_with_what_is_known(site, context):
     sent = send(site, context, ("--fail", "197"), ())
     follow(context, sent, "failed", "finished")
     job = sent.jobs[0]
@@ -196,7 +180,7 @@ def test_a_failed_job_is_held_with_what_is_known(site: Site, context: AccountCon
     assert site.authenticator not in reason
 
 
-def test_an_abort_on_the_projects_site_is_reported(site: Site, context: AccountContext) -> None:
+def test_an_abort_on_the_projects_site_is_reported(site, context):
     site.local.pause_volunteers()
     sent = send(site, context, (), ())
     follower = Follower(context)
@@ -208,7 +192,7 @@ def test_an_abort_on_the_projects_site_is_reported(site: Site, context: AccountC
     assert "was aborted on the BOINC project" in (job.hold_reason or "")
 
 
-def test_a_job_that_went_well_after_all_is_not_held(site: Site, context: AccountContext) -> None:
+def test_a_job_that_went_well_after_all_is_not_held(site, context):
     site.local.pause_volunteers()
     sent = send(site, context)
     row = sent.job
@@ -221,11 +205,11 @@ def test_a_job_that_went_well_after_all_is_not_held(site: Site, context: Account
     abort_jobs(context.project, [row.job_name or ""])
 
 
-def _id(sent: Sent) -> int:
+def _id(sent):
     return int(sent.batch.project_batch_id or 0)
 
 
-def test_a_failure_that_cannot_be_explained_now_waits(site: Site, context: AccountContext) -> None:
+def test_a_failure_that_cannot_be_explained_now_waits(site, context):
     sent = send(site, context, ("--fail", "197"))
     sent.await_end()
     site.timeouts = ONCE
@@ -240,9 +224,7 @@ def test_a_failure_that_cannot_be_explained_now_waits(site: Site, context: Accou
     assert sent.job.hold_subcode == 197
 
 
-def test_of_a_batch_that_is_gone_the_jobs_are_lost_and_others_go_on(
-    site: Site, context: AccountContext
-) -> None:
+def test_of_a_batch_that_is_gone_the_jobs_are_lost_and_others_go_on(site, context):
     site.local.pause_volunteers()
     batches = [send(site, context) for _ in range(5)]
     follower = Follower(context)
@@ -257,9 +239,7 @@ def test_of_a_batch_that_is_gone_the_jobs_are_lost_and_others_go_on(
     assert gone.batch.name in (gone.job.hold_reason or "")
 
 
-def test_a_batch_whose_name_will_not_do_is_followed_by_its_id(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_batch_whose_name_will_not_do_is_followed_by_its_id(site, context):
     site.local.pause_volunteers()
     odd, foreign, good = (send(site, context) for _ in range(3))
     name = uuid.uuid4().hex
@@ -277,9 +257,7 @@ def test_a_batch_whose_name_will_not_do_is_followed_by_its_id(
         follow(context, sent, "finished", follower=follower)
 
 
-def test_a_job_that_its_batch_lacks_is_lost_once_that_is_sure(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_job_that_its_batch_lacks_is_lost_once_that_is_sure(site, context):
     site.local.pause_volunteers()
     sent = send(site, context, (), ())
     change(
@@ -298,16 +276,14 @@ def test_a_job_that_its_batch_lacks_is_lost_once_that_is_sure(
     assert sent.jobs[0].hold_code == HoldCode.LOST
 
 
-def test_what_the_project_does_not_find_once_is_not_lost(
-    site: Site, context: AccountContext
-) -> None:
+def test_what_the_project_does_not_find_once_is_not_lost(site, context):
     sent = send(site, context, ("--fail", "197"))
     sent.await_end()
     error = b"<error><error_num>-1</error_num><error_msg>no such batch</error_msg></error>"
     nothing = faultproxy.body(b"<query_batch>%s</query_batch>" % error)
     asked = itertools.count(1)
 
-    def now_and_then(exchange: Exchange) -> bool:
+    def now_and_then(exchange):
         # The look at the batch, and the one at the failure.
         if next(asked) in {1, 3}:
             return nothing(exchange)
@@ -324,7 +300,7 @@ def test_what_the_project_does_not_find_once_is_not_lost(
     assert sent.job.hold_code == HoldCode.FAILED
 
 
-FAULTS: dict[str, faultproxy.Fault] = {
+FAULTS = {
     "reply lost": faultproxy.lose_reply(),
     "503": faultproxy.status(503),
     "a page for people": faultproxy.html(),
@@ -334,7 +310,7 @@ FAULTS: dict[str, faultproxy.Fault] = {
 }
 
 
-def test_trouble_of_the_project_is_noted_and_passes(site: Site, context: AccountContext) -> None:
+def test_trouble_of_the_project_is_noted_and_passes(site, context):
     site.local.pause_volunteers()
     one, two = send(site, context), send(site, context)
     site.timeouts = ONCE
@@ -366,9 +342,7 @@ def test_trouble_of_the_project_is_noted_and_passes(site: Site, context: Account
         pytest.param(faultproxy.status(500), id="500: each batch is asked for by its id"),
     ],
 )
-def test_some_trouble_does_no_harm(
-    fault: faultproxy.Fault, site: Site, context: AccountContext
-) -> None:
+def test_some_trouble_does_no_harm(fault, site, context):
     one, two = send(site, context), send(site, context)
     site.timeouts = ONCE
     with site.context() as fresh:
@@ -378,9 +352,7 @@ def test_some_trouble_does_no_harm(
     assert context.jobs.troubles() == {}
 
 
-def test_one_batch_on_which_the_project_dies_does_not_hide_the_others(
-    site: Site, context: AccountContext
-) -> None:
+def test_one_batch_on_which_the_project_dies_does_not_hide_the_others(site, context):
     site.local.pause_volunteers()
     batches = [send(site, context) for _ in range(4)]
     bad = batches[0]
@@ -397,8 +369,8 @@ def test_one_batch_on_which_the_project_dies_does_not_hide_the_others(
 
 @pytest.mark.parametrize("by_name", [True, False], ids=["by name", "only by its id"])
 def test_one_batch_that_cannot_be_asked_about_keeps_no_failure_of_another_from_being_told(
-    by_name: bool, site: Site, context: AccountContext
-) -> None:
+    by_name, site, context
+):
     bad, other = send(site, context), send(site, context, ("--fail", "197"))
     deadly = [b"%d</batch_id>" % _id(bad), bad.batch.name.encode()]
     if not by_name:
@@ -412,7 +384,7 @@ def test_one_batch_that_cannot_be_asked_about_keeps_no_failure_of_another_from_b
     assert bad.states == ["queued"]
 
 
-def test_of_a_failure_there_is_what_helps(site: Site, context: AccountContext) -> None:
+def test_of_a_failure_there_is_what_helps(site, context):
     site.local.pause_volunteers()
     sent = send(site, context)
     told = FetchResult(1, 0.0, 3.5)
@@ -429,7 +401,7 @@ def test_of_a_failure_there_is_what_helps(site: Site, context: AccountContext) -
     assert _failures.last_status(replace(failure, exit_statuses=())) == 1
 
 
-def test_a_failed_job_of_a_batch_that_is_gone_is_lost(site: Site, context: AccountContext) -> None:
+def test_a_failed_job_of_a_batch_that_is_gone_is_lost(site, context):
     site.local.pause_volunteers()
     sent, other = send(site, context), send(site, context)
     change(site, "DELETE FROM batch WHERE id = ?", _id(sent))
@@ -440,7 +412,7 @@ def test_a_failed_job_of_a_batch_that_is_gone_is_lost(site: Site, context: Accou
     assert other.states == ["cancelled"]
 
 
-def test_a_process_that_ends_asks_nothing_more(site: Site, context: AccountContext) -> None:
+def test_a_process_that_ends_asks_nothing_more(site, context):
     site.local.pause_volunteers()
     sent = send(site, context)
     context.stopping.set()

@@ -1,12 +1,9 @@
 """A full disk is told where HTCondor's users look, and what waits for room goes on by itself."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import classad2
 import pytest
@@ -16,23 +13,20 @@ from tests.helpers import wait_for
 from tests.htcondor.helpers import await_status, failed
 from tests.htcondor.process import Gahp, write_settings
 
-if TYPE_CHECKING:
-    from tests.htcondor.helpers import Site
 
-
-def reason(ad: str) -> object:
+def reason(ad):
     """Return the ExitReason of a status ad; None if it has none, or takes it back."""
     value = classad2.ClassAd(ad).get("ExitReason")
     return None if value is classad2.Value.Undefined else value
 
 
 def test_a_job_whose_outputs_find_no_room_is_suspended_with_the_reason_until_they_do(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    site, monkeypatch
+):
     job = site.job()
     write = os.write
 
-    def full(descriptor: int, data: bytes) -> int:
+    def full(descriptor, data):
         if Path(f"/proc/self/fd/{descriptor}").readlink().is_relative_to(job.iwd):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return write(descriptor, data)
@@ -53,9 +47,7 @@ def test_a_job_whose_outputs_find_no_room_is_suspended_with_the_reason_until_the
 
 
 @pytest.mark.long
-def test_a_job_that_is_removed_while_the_ledger_cannot_be_written_is_aborted_when_it_can(
-    site: Site,
-) -> None:
+def test_a_job_that_is_removed_while_the_ledger_cannot_be_written_is_aborted_when_it_can(site):
     site.local.pause_volunteers()
     with Gahp(write_settings(site)) as gahp:
         removed, released = site.job(), site.job()
@@ -72,7 +64,7 @@ def test_a_job_that_is_removed_while_the_ledger_cannot_be_written_is_aborted_whe
 
 
 @pytest.mark.long
-def test_jobs_show_that_the_ledger_cannot_be_written_until_it_can(site: Site) -> None:
+def test_jobs_show_that_the_ledger_cannot_be_written_until_it_can(site):
     site.local.pause_volunteers()
     job = site.job()
     with Gahp(write_settings(site)) as gahp:

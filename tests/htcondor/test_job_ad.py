@@ -1,9 +1,6 @@
 """What a job's ad asks for, and why it cannot be."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,16 +11,13 @@ from boinc_gahp.htcondor._job_ad import AdRefused, read_ad
 from boinc_gahp.submit.types import LocalFile, Parameters, RemoteFile
 from boinc_gahp.text import visible
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 SETTINGS = HTCondor()
 MD5 = "D41D8CD98F00B204E9800998ECF8427E"
 
 
-def ad(iwd: Path, **values: Any) -> str:
+def ad(iwd, **values):
     """Return an ad: what is always there, and ``values``; a bytes value is an expression."""
-    usual: dict[str, Any] = {
+    usual = {
         "In": "/dev/null",
         "Out": "/dev/null",
         "Err": "/dev/null",
@@ -40,7 +34,7 @@ def ad(iwd: Path, **values: Any) -> str:
     return f"[ {'; '.join(f'{name} = {value}' for name, value in shown.items())} ]"
 
 
-def _shown(value: object) -> str:
+def _shown(value):
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     if isinstance(value, str):
@@ -48,11 +42,11 @@ def _shown(value: object) -> str:
     return str(value).lower()
 
 
-def job(iwd: Path, **values: Any) -> JobDescription:
+def job(iwd, **values):
     return read_ad(ad(iwd, **values), SETTINGS)
 
 
-def refused(iwd: Path, **values: Any) -> str:
+def refused(iwd, **values):
     with pytest.raises(AdRefused) as raised:
         job(iwd, **values)
     text = str(raised.value)
@@ -61,7 +55,7 @@ def refused(iwd: Path, **values: Any) -> str:
     return text
 
 
-def local(iwd: Path, *names: str) -> tuple[tuple[str, LocalFile], ...]:
+def local(iwd, *names):
     files = []
     for name in names:
         path = iwd / name
@@ -74,7 +68,7 @@ def local(iwd: Path, *names: str) -> tuple[tuple[str, LocalFile], ...]:
 # All of it.
 
 
-def test_an_ad_as_htcondor_sent_it_is_read(tmp_path: Path) -> None:
+def test_an_ad_as_htcondor_sent_it_is_read(tmp_path):
     # Recorded (gridmanager-batch.rst, "A whole BLAH_JOB_SUBMIT line"), without the environment and
     # the directory, in another directory.
     inputs = local(tmp_path, "a.dat", "in data.dat", "in.txt")
@@ -109,7 +103,7 @@ def test_an_ad_as_htcondor_sent_it_is_read(tmp_path: Path) -> None:
     )
 
 
-def test_the_least_ad_leaves_all_to_the_app(tmp_path: Path) -> None:
+def test_the_least_ad_leaves_all_to_the_app(tmp_path):
     least = JobDescription(
         "home_bl_127.0.0.1_9618_vm_1.0_1795261016", None, "uppercase", str(tmp_path)
     )
@@ -121,7 +115,7 @@ def test_the_least_ad_leaves_all_to_the_app(tmp_path: Path) -> None:
     assert job(tmp_path, **dict.fromkeys(undefined, b"NoSuchAttribute")) == least
 
 
-def test_attributes_may_be_expressions_and_written_in_any_case(tmp_path: Path) -> None:
+def test_attributes_may_be_expressions_and_written_in_any_case(tmp_path):
     found = job(
         tmp_path,
         BoincApp=b'strcat("upper", boincapp2)',
@@ -134,14 +128,14 @@ def test_attributes_may_be_expressions_and_written_in_any_case(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["BoincApp", "Iwd", "TransferInput", "RequestMemory", "StageCmd"])
-def test_an_attribute_whose_value_is_an_error_is_named(tmp_path: Path, name: str) -> None:
+def test_an_attribute_whose_value_is_an_error_is_named(tmp_path, name):
     values = {"BoincApp": None} if name == "StageCmd" else {}
     text = refused(tmp_path, **(values | {name: b"1/0"}))
     assert text.startswith(name)
     assert "1 / 0" in text
 
 
-def test_a_value_that_python_cannot_hold_is_named(tmp_path: Path) -> None:
+def test_a_value_that_python_cannot_hold_is_named(tmp_path):
     assert "BoincApp cannot be evaluated" in refused(tmp_path, BoincApp=b'{"\\377"}')
 
 
@@ -149,30 +143,30 @@ def test_a_value_that_python_cannot_hold_is_named(tmp_path: Path) -> None:
     "text",
     ["", "x", "[", "[ A = ]", '[ A = "x\0" ]', '[ A = "\\000" ]', '[ A = "\ud800" ]', "NULL"],
 )
-def test_what_is_no_ad_is_refused(text: str) -> None:
+def test_what_is_no_ad_is_refused(text):
     with pytest.raises(AdRefused, match="ad cannot be read"):
         read_ad(text, SETTINGS)
 
 
-def test_an_expression_that_would_overflow_the_parser_is_refused() -> None:
+def test_an_expression_that_would_overflow_the_parser_is_refused():
     with pytest.raises(AdRefused, match="more than 50000 characters"):
         read_ad(f"[ A = 1{'+1' * 500_000} ]", SETTINGS)
 
 
-def test_a_long_text_that_is_not_closed_is_refused_at_once() -> None:
+def test_a_long_text_that_is_not_closed_is_refused_at_once():
     with pytest.raises(AdRefused, match="cannot be read"):
         read_ad('[ A = "' + '\\"' * 500_000, SETTINGS)
 
 
 @pytest.mark.parametrize("name", ["JobDirectory", "Iwd"])
-def test_an_ad_without_what_htcondor_always_sends_is_refused(tmp_path: Path, name: str) -> None:
+def test_an_ad_without_what_htcondor_always_sends_is_refused(tmp_path, name):
     text = refused(tmp_path, **{name: None})
     assert name in text
     assert "missing" in text
 
 
 @pytest.mark.parametrize("iwd", ["relative", "/no/such/directory", "/etc/passwd", "/a\udcffb"])
-def test_a_directory_that_is_none_is_named(tmp_path: Path, iwd: str) -> None:
+def test_a_directory_that_is_none_is_named(tmp_path, iwd):
     text = refused(tmp_path, Iwd=iwd.encode("utf-8", "surrogateescape").join([b'"', b'"']))
     assert visible(iwd) in text
 
@@ -194,7 +188,7 @@ def test_a_directory_that_is_none_is_named(tmp_path: Path, iwd: str) -> None:
         ({"BoincProject": "a", "BatchExtraSubmitArgs": "--project=b"}, "a"),
     ],
 )
-def test_the_project(tmp_path: Path, values: dict[str, str], project: str | None) -> None:
+def test_the_project(tmp_path, values, project):
     assert job(tmp_path, **values).project == project
 
 
@@ -209,20 +203,18 @@ def test_the_project(tmp_path: Path, values: dict[str, str], project: str | None
         ({"StageCmd": False, "Cmd": "worker", "Queue": "@lhc"}, "worker"),
     ],
 )
-def test_the_app(tmp_path: Path, values: dict[str, Any], app: str) -> None:
+def test_the_app(tmp_path, values, app):
     assert job(tmp_path, **({"BoincApp": None} | values)).app_name == app
 
 
 @pytest.mark.parametrize("stage", [None, True, b"undefined", "false"])
-def test_a_job_with_an_executable_and_no_app_is_told_how_to_name_one(
-    tmp_path: Path, stage: object
-) -> None:
+def test_a_job_with_an_executable_and_no_app_is_told_how_to_name_one(tmp_path, stage):
     text = refused(tmp_path, BoincApp=None, Queue="@lhc", StageCmd=stage)
     for words in ('executable ("run.sh")', "+remote_BoincApp", "transfer_executable = false"):
         assert words in text
 
 
-def test_an_executable_that_is_not_in_the_jobs_directory_is_the_apps_name(tmp_path: Path) -> None:
+def test_an_executable_that_is_not_in_the_jobs_directory_is_the_apps_name(tmp_path):
     # HTCondor before 25.12 says nothing of StageCmd, and makes the name a path.
     named = {"BoincApp": None, "Cmd": str(tmp_path / "worker")}
     assert job(tmp_path, **named).app_name == "worker"
@@ -234,19 +226,19 @@ def test_an_executable_that_is_not_in_the_jobs_directory_is_the_apps_name(tmp_pa
     assert "executable" in refused(tmp_path, **named)
 
 
-def test_an_executable_is_let_pass_by_a_setting(tmp_path: Path) -> None:
+def test_an_executable_is_let_pass_by_a_setting(tmp_path):
     text = ad(tmp_path, BoincApp=None, Cmd="/home/alice/uppercase")
     assert read_ad(text, HTCondor(ignore_executable=True)).app_name == "uppercase"
     with pytest.raises(AdRefused):
         read_ad(text, HTCondor(ignore_environment=True))
 
 
-def test_a_job_without_any_app_is_refused(tmp_path: Path) -> None:
+def test_a_job_without_any_app_is_refused(tmp_path):
     assert "names no app" in refused(tmp_path, BoincApp=None, Cmd=None, StageCmd=False)
 
 
 @pytest.mark.parametrize("name", ["BoincApp", "BoincProject", "Queue"])
-def test_a_name_that_is_no_text_is_named(tmp_path: Path, name: str) -> None:
+def test_a_name_that_is_no_text_is_named(tmp_path, name):
     assert f"{name} is 7; a text in quotes" in refused(tmp_path, **{"BoincApp": None, name: 7})
     assert "not UTF-8" in refused(tmp_path, **{"BoincApp": None, name: b'"a\xff@b\xff"'})
 
@@ -254,7 +246,7 @@ def test_a_name_that_is_no_text_is_named(tmp_path: Path, name: str) -> None:
 # Environment and arguments.
 
 
-def test_an_environment_is_refused_with_its_names_and_without_its_values(tmp_path: Path) -> None:
+def test_an_environment_is_refused_with_its_names_and_without_its_values(tmp_path):
     text = refused(tmp_path, Environment="DQ=\"z\" FOO=geheim SP=a' 'b")
     assert "environment (DQ, FOO, SP)" in text
     assert "geheim" not in text
@@ -262,20 +254,18 @@ def test_an_environment_is_refused_with_its_names_and_without_its_values(tmp_pat
     assert read_ad(ad(tmp_path, Environment="A=b"), HTCondor(ignore_environment=True))
 
 
-def test_an_environment_in_the_old_syntax_is_refused_too(tmp_path: Path) -> None:
+def test_an_environment_in_the_old_syntax_is_refused_too(tmp_path):
     text = refused(tmp_path, Environment=None, Env="A=geheim;B=2")
     assert "environment (A, B)" in text
     assert "geheim" not in text
 
 
 @pytest.mark.parametrize("text", ["", "  ", None])
-def test_an_environment_with_nothing_in_it_does_not_matter(
-    tmp_path: Path, text: str | None
-) -> None:
+def test_an_environment_with_nothing_in_it_does_not_matter(tmp_path, text):
     assert job(tmp_path, Environment=text)
 
 
-def test_arguments_in_the_old_syntax_are_split_at_white_space(tmp_path: Path) -> None:
+def test_arguments_in_the_old_syntax_are_split_at_white_space(tmp_path):
     # As condor_submit of 23.9.6 made it of  arguments = a 'b c' \"q\" x\y  last
     text = " a 'b c' \"q\" x\\y\t last\n"
     words = ("a", "'b", "c'", '"q"', "x\\y", "last")
@@ -285,12 +275,12 @@ def test_arguments_in_the_old_syntax_are_split_at_white_space(tmp_path: Path) ->
     assert job(tmp_path, Arguments=None, Args=" ").args == ()
 
 
-def test_arguments_that_cannot_be_taken_apart_are_shown(tmp_path: Path) -> None:
+def test_arguments_that_cannot_be_taken_apart_are_shown(tmp_path):
     assert 'Arguments is "a \'b"' in refused(tmp_path, Arguments="a 'b")
     assert "Arguments is 5" in refused(tmp_path, Arguments=5)
 
 
-def test_bytes_that_are_no_utf_8_arrive_in_arguments_and_names(tmp_path: Path) -> None:
+def test_bytes_that_are_no_utf_8_arrive_in_arguments_and_names(tmp_path):
     name = "\udcff\\\udc80é"
     files = local(tmp_path, name)
     raw = b'"\xff\\\\\\\x80\xc3\xa9"'
@@ -313,7 +303,7 @@ def test_bytes_that_are_no_utf_8_arrive_in_arguments_and_names(tmp_path: Path) -
         ("DelayBound", "delay_bound"),
     ],
 )
-def test_an_amount_is_a_number_or_a_text_that_is_one(tmp_path: Path, name: str, field: str) -> None:
+def test_an_amount_is_a_number_or_a_text_that_is_one(tmp_path, name, field):
     for value in (b"1e12", b"1000000000000", "1e12", " 1e12 "):
         assert getattr(job(tmp_path, **{f"Boinc{name}": value}).parameters, field) == 1e12
     extra = f"{option(name)} 1e12"
@@ -328,7 +318,7 @@ def test_an_amount_is_a_number_or_a_text_that_is_one(tmp_path: Path, name: str, 
     assert f'{option(name)} in BatchExtraSubmitArgs is "much"' in text
 
 
-def test_whole_numbers_are_checked(tmp_path: Path) -> None:
+def test_whole_numbers_are_checked(tmp_path):
     found = job(tmp_path, BoincPriority=-3, BoincAppVersionNum="102")
     assert (found.priority, found.app_version_num) == (-3, 102)
     for name, wrong in [
@@ -343,7 +333,7 @@ def test_whole_numbers_are_checked(tmp_path: Path) -> None:
         assert str(wrong) in text
 
 
-def test_requested_memory_is_in_megabytes_and_gives_way_to_the_bound(tmp_path: Path) -> None:
+def test_requested_memory_is_in_megabytes_and_gives_way_to_the_bound(tmp_path):
     assert job(tmp_path, RequestMemory=0).parameters.memory_bound is None
     assert job(tmp_path, RequestMemory=1.5).parameters.memory_bound == 1.5 * 2**20
     assert job(tmp_path, RequestMemory=512, BoincRscMemoryBound=7).parameters.memory_bound == 7
@@ -359,15 +349,13 @@ def test_requested_memory_is_in_megabytes_and_gives_way_to_the_bound(tmp_path: P
         ("--app 'x", ["cannot be read", "quotation"]),
     ],
 )
-def test_options_that_there_are_not_are_named_with_those_that_there_are(
-    tmp_path: Path, text: str, words: list[str]
-) -> None:
+def test_options_that_there_are_not_are_named_with_those_that_there_are(tmp_path, text, words):
     found = refused(tmp_path, BatchExtraSubmitArgs=text)
     for each in words:
         assert each in found
 
 
-def test_remote_files_travel_as_an_option_too(tmp_path: Path) -> None:
+def test_remote_files_travel_as_an_option_too(tmp_path):
     url = f"https://data.example.org/a,b/c.dat 12 {MD5}"
     found = job(tmp_path, BatchExtraSubmitArgs=f"--remote-files '{url}'")
     assert found.inputs == (

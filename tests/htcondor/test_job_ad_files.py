@@ -1,7 +1,5 @@
 """The files that a job's ad names."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -16,20 +14,20 @@ from tests.htcondor.test_job_ad import MD5, SETTINGS, ad, job, local, refused
 URL = "https://data.example.org/d/big.dat"
 
 
-def test_input_files_are_listed_with_size_and_time(tmp_path: Path) -> None:
+def test_input_files_are_listed_with_size_and_time(tmp_path):
     files = local(tmp_path, "a b.dat", "c", "in.txt")
     found = job(tmp_path, TransferInput=f" a b.dat ,{tmp_path}/c,,", In="in.txt")
     assert found.inputs == files
     assert job(tmp_path, TransferInput="a b.dat, a b.dat", In="a b.dat").inputs == files[:1]
 
 
-def test_a_pipe_is_no_input_file(tmp_path: Path) -> None:
+def test_a_pipe_is_no_input_file(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     assert "is not a file" in refused(tmp_path, TransferInput="pipe")
 
 
 @pytest.mark.parametrize("name", ["missing.dat", "a" * 300, "file/x", "loop"])
-def test_an_input_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+def test_an_input_file_that_cannot_be_read_is_named(tmp_path, name):
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
     text = refused(tmp_path, TransferInput=name)
@@ -39,13 +37,13 @@ def test_an_input_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="nothing is unreadable for root")
-def test_an_input_file_of_somebody_else_is_named(tmp_path: Path) -> None:
+def test_an_input_file_of_somebody_else_is_named(tmp_path):
     (tmp_path / "secret").touch(mode=0)
     assert "you may not read" in refused(tmp_path, TransferInput="secret")
 
 
 @pytest.mark.parametrize("name", ["sub", "sub/", ".", "/"])
-def test_a_directory_is_refused_by_name(tmp_path: Path, name: str) -> None:
+def test_a_directory_is_refused_by_name(tmp_path, name):
     (tmp_path / "sub").mkdir()
     text = refused(tmp_path, TransferInput=name)
     assert f'"{name}", which is a directory' in text
@@ -62,13 +60,13 @@ def test_a_directory_is_refused_by_name(tmp_path: Path, name: str) -> None:
         ("file:///etc/passwd", "http and https servers only"),
     ],
 )
-def test_other_urls_are_refused_with_what_to_do(tmp_path: Path, url: str, remedy: str) -> None:
+def test_other_urls_are_refused_with_what_to_do(tmp_path, url, remedy):
     text = refused(tmp_path, TransferInput=url)
     assert f'names "{url}"' in text
     assert remedy in text
 
 
-def test_remote_files_come_after_the_others(tmp_path: Path) -> None:
+def test_remote_files_come_after_the_others(tmp_path):
     files = local(tmp_path, "a")
     found = job(
         tmp_path,
@@ -102,13 +100,13 @@ def test_remote_files_come_after_the_others(tmp_path: Path) -> None:
         (f"https://x 12 {MD5}", "does not end with a file's name"),
     ],
 )
-def test_each_part_of_a_remote_file_is_checked(tmp_path: Path, text: str, words: str) -> None:
+def test_each_part_of_a_remote_file_is_checked(tmp_path, text, words):
     found = refused(tmp_path, BoincRemoteFiles=text)
     assert found.startswith("BoincRemoteFiles has ")
     assert words in found
 
 
-def test_a_login_in_a_url_is_not_repeated(tmp_path: Path) -> None:
+def test_a_login_in_a_url_is_not_repeated(tmp_path):
     url = "https://alice:geheim@x/a"
     assert "geheim" not in refused(tmp_path, BoincRemoteFiles=f"{url} much {MD5}")
     assert "geheim" not in refused(tmp_path, TransferInput=url)
@@ -117,7 +115,7 @@ def test_a_login_in_a_url_is_not_repeated(tmp_path: Path) -> None:
 # What comes back.
 
 
-def test_outputs_are_all_or_those_that_are_named_or_none(tmp_path: Path) -> None:
+def test_outputs_are_all_or_those_that_are_named_or_none(tmp_path):
     assert job(tmp_path).outputs is None
     assert job(tmp_path, TransferOutput="").outputs == ()
     assert job(tmp_path, TransferOutput=" a b , c,a b").outputs == ("a b", "c")
@@ -126,15 +124,13 @@ def test_outputs_are_all_or_those_that_are_named_or_none(tmp_path: Path) -> None
     assert "TransferOutput is 5" in refused(tmp_path, TransferOutput=5)
 
 
-def test_remaps_that_are_none_are_shown(tmp_path: Path) -> None:
+def test_remaps_that_are_none_are_shown(tmp_path):
     assert job(tmp_path, TransferOutputRemaps="a = b c").remaps == (("a", "b c"),)
     text = refused(tmp_path, TransferOutputRemaps="a=b;c")
     assert "transfer_output_remaps is \"a=b;c\": 'c' has no =" in text
 
 
-def test_a_remap_into_a_directory_that_is_not_there_is_refused_before_the_job_runs(
-    tmp_path: Path,
-) -> None:
+def test_a_remap_into_a_directory_that_is_not_there_is_refused_before_the_job_runs(tmp_path):
     (tmp_path / "there").mkdir()
     found = job(tmp_path, TransferOutputRemaps="a=there/x;b=there/;c=there")
     assert [path for _, path in found.remaps] == ["there/x", "there/", "there"]
@@ -144,7 +140,7 @@ def test_a_remap_into_a_directory_that_is_not_there_is_refused_before_the_job_ru
         assert str(tmp_path / "gone") in text
 
 
-def test_streams_go_to_files_or_nowhere(tmp_path: Path) -> None:
+def test_streams_go_to_files_or_nowhere(tmp_path):
     found = job(tmp_path, Out="new/directory/out", Err="/dev/null")
     assert (found.stdout, found.stderr) == ("new/directory/out", None)
     for name in ("sub/", ".", "/", "..", str(tmp_path)):
@@ -154,7 +150,7 @@ def test_streams_go_to_files_or_nowhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", ["both", "./both", "x/../both"])
-def test_streams_cannot_go_to_one_file(tmp_path: Path, other: str) -> None:
+def test_streams_cannot_go_to_one_file(tmp_path, other):
     assert "give these different names" in refused(tmp_path, Out="both", Err=other)
     assert "give these different names" in refused(tmp_path, Out="both", Err=str(tmp_path / "both"))
 
@@ -162,7 +158,7 @@ def test_streams_cannot_go_to_one_file(tmp_path: Path, other: str) -> None:
 # Templates.
 
 
-def test_templates_are_read_from_the_jobs_directory_or_elsewhere(tmp_path: Path) -> None:
+def test_templates_are_read_from_the_jobs_directory_or_elsewhere(tmp_path):
     (tmp_path / "in.xml").write_text("<input_template>ä</input_template>")
     (tmp_path / "out.xml").write_text("<output_template/>")
     found = job(
@@ -174,7 +170,7 @@ def test_templates_are_read_from_the_jobs_directory_or_elsewhere(tmp_path: Path)
     assert job(tmp_path, BatchExtraSubmitArgs=extra).output_template == "<output_template/>"
 
 
-def test_a_template_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_a_template_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "large").write_bytes(b"x" * (MAX_TEMPLATE + 1))
     (tmp_path / "odd").write_bytes(b"x\xff")
     for name, words in [
@@ -192,7 +188,7 @@ def test_a_template_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 # Anything.
 
 
-def octal(raw: bytes) -> bytes:
+def octal(raw):
     """Return the ClassAd string of ``raw``, each byte as an escape."""
     return b'"' + b"".join(b"\\%03o" % byte for byte in raw) + b'"'
 
@@ -230,7 +226,7 @@ LITERALS = st.sampled_from(
 
 @given(ANY)
 @example('[ Iwd = "/"; JobDirectory = "x" ]')
-def test_any_text_is_a_job_or_refused(text: str) -> None:
+def test_any_text_is_a_job_or_refused(text):
     try:
         read_ad(text, SETTINGS)
     except AdRefused as error:
@@ -245,7 +241,7 @@ def test_any_text_is_a_job_or_refused(text: str) -> None:
         | st.binary(max_size=20).map(lambda raw: octal(raw.replace(b"\0", b""))),
     )
 )
-def test_an_ad_with_any_values_is_a_job_or_refused(values: dict[str, str | bytes]) -> None:
+def test_an_ad_with_any_values_is_a_job_or_refused(values):
     message = ""
     try:
         read_ad(ad(Path("/"), **values), SETTINGS)
@@ -255,7 +251,7 @@ def test_an_ad_with_any_values_is_a_job_or_refused(values: dict[str, str | bytes
 
 
 @given(words=st.lists(st.binary(min_size=1).filter(lambda word: 0 not in word)))
-def test_any_arguments_arrive_as_they_were(words: list[bytes]) -> None:
+def test_any_arguments_arrive_as_they_were(words):
     joined = b" ".join(b"'" + word.replace(b"'", b"''") + b"'" for word in words)
     found = read_ad(ad(Path("/"), Arguments=octal(joined)), SETTINGS)
     assert [os.fsencode(word) for word in found.args] == words

@@ -22,7 +22,7 @@ from tests.htcondor.process import Gahp, write_settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.htcondor.helpers import Job, Site
+    from tests.htcondor.helpers import Job
 
 pytestmark = pytest.mark.long
 
@@ -69,7 +69,7 @@ class Queue:
     cancelling: set[str] = field(default_factory=set)
     cancelled: int = 0
 
-    def work(self, gahp: Gahp) -> None:
+    def work(self, gahp):
         """Cancel and submit what was not answered before; ask about all until all are done."""
         for job_id in tuple(self.cancelling):
             gahp.cancel(job_id)
@@ -82,7 +82,7 @@ class Queue:
             left = {job_id for job_id in left if gahp.status(job_id) != 4}
             threading.Event().wait(0.02)
 
-    def hold_some(self, chosen: random.Random) -> None:
+    def hold_some(self, chosen):
         """Hold and release some jobs: they are to be cancelled and submitted again."""
         for job in self.jobs:
             if job.key in self.ids and chosen.random() < 0.2:
@@ -90,7 +90,7 @@ class Queue:
                 self.cancelled += 1
 
 
-def assert_all_ran_once(site: Site, queue: Queue) -> None:
+def assert_all_ran_once(site, queue):
     """Check outputs, and that each attempt that HTCondor wanted is on the project once."""
     assert [job.key for job in queue.jobs if not job.is_right()] == []
     workunits = site.workunits()
@@ -102,7 +102,7 @@ def assert_all_ran_once(site: Site, queue: Queue) -> None:
     assert [path for job in queue.jobs for path in job.iwd.glob(".boinc_gahp*")] == []
 
 
-def work_until_killed(site: Site, chosen: random.Random, queue: Queue) -> None:
+def work_until_killed(site, chosen, queue):
     hang = faultproxy.hang(carried_out=chosen.random() < 0.5)
     for _ in range(chosen.randint(0, 3)):
         site.proxy.fail(chosen.choice(_POINTS), chosen.choice(_FAULTS)())
@@ -110,7 +110,7 @@ def work_until_killed(site: Site, chosen: random.Random, queue: Queue) -> None:
     killed = threading.Event()
     with Gahp(site.directory / "boinc_gahp.toml") as gahp:
 
-        def kill() -> None:
+        def kill():
             hang.reached.wait(chosen.uniform(0.2, 1.5))
             killed.set()
             gahp.kill()
@@ -128,7 +128,7 @@ def work_until_killed(site: Site, chosen: random.Random, queue: Queue) -> None:
 
 
 @pytest.mark.parametrize("seed", range(_LONG) if _LONG else [3])
-def test_jobs_whose_daemons_are_killed_run_once_and_come_home(site: Site, seed: int) -> None:
+def test_jobs_whose_daemons_are_killed_run_once_and_come_home(site, seed):
     chosen = random.Random(seed)
     queue = Queue([site.job() for _ in range(30 if _LONG else 8)])
     settings = write_settings(site)
@@ -141,9 +141,7 @@ def test_jobs_whose_daemons_are_killed_run_once_and_come_home(site: Site, seed: 
 
 
 @pytest.mark.parametrize("carried_out", [False, True] if _LONG else [False])
-def test_when_the_manager_is_killed_another_daemon_takes_over(
-    site: Site, carried_out: bool
-) -> None:
+def test_when_the_manager_is_killed_another_daemon_takes_over(site, carried_out):
     settings = write_settings(site)
     hang = faultproxy.hang(carried_out=carried_out)
     site.proxy.fail("submit_batch", hang)

@@ -1,14 +1,11 @@
 """A ledger that is deleted, or replaced by another, under a daemon at work."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,17 +16,10 @@ from boinc_gahp.submit.made_files import MadeFiles
 from tests.helpers import wait_for
 from tests.htcondor.process import Gahp, write_settings
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.htcondor.helpers import Site
-
 
 @pytest.mark.long
 @pytest.mark.parametrize("replaced", [False, True])
-def test_a_daemon_whose_ledger_was_deleted_sends_nothing_more_and_ends(
-    site: Site, replaced: bool
-) -> None:
+def test_a_daemon_whose_ledger_was_deleted_sends_nothing_more_and_ends(site, replaced):
     site.local.pause_volunteers()
     state = site.directory / "state"
     with Gahp(write_settings(site)) as gahp:
@@ -48,7 +38,7 @@ def test_a_daemon_whose_ledger_was_deleted_sends_nothing_more_and_ends(
 
 
 @pytest.fixture
-def opener(site: Site) -> Iterator[Opener]:
+def opener(site):
     opener = Opener()
     opener.ledger(site.settings)
     yield opener
@@ -56,7 +46,7 @@ def opener(site: Site) -> Iterator[Opener]:
 
 
 @contextmanager
-def looked_after(opener: Opener) -> Iterator[threading.Event]:
+def looked_after(opener):
     """Run the housekeeping; lend what it sets to end the process."""
     closing, ended = threading.Event(), threading.Event()
     thread = threading.Thread(
@@ -70,9 +60,7 @@ def looked_after(opener: Opener) -> Iterator[threading.Event]:
         thread.join()
 
 
-def test_files_that_no_container_job_has_needed_for_a_day_are_removed(
-    site: Site, opener: Opener, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_no_container_job_has_needed_for_a_day_are_removed(site, opener, monkeypatch):
     monkeypatch.setattr(_housekeeping, "INTERVAL", 0.02)
     made = MadeFiles.of(site.directory / "state")
     old, new = (Path(made.write("run.sh", text).path) for text in (b"old", b"new"))
@@ -84,15 +72,9 @@ def test_files_that_no_container_job_has_needed_for_a_day_are_removed(
 
 
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
-def test_it_is_noticed_and_reported_and_ends_the_process(
-    site: Site,
-    opener: Opener,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    how: str,
-) -> None:
+def test_it_is_noticed_and_reported_and_ends_the_process(site, opener, monkeypatch, caplog, how):
     monkeypatch.setattr(_housekeeping, "INTERVAL", 0.02)
-    path: Path = site.directory / "state" / "ledger.sqlite"
+    path = site.directory / "state" / "ledger.sqlite"
     path.unlink()
     if how == "replaced":
         path.touch(0o600)

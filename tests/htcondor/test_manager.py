@@ -1,12 +1,9 @@
 """Jobs from their submit to their end, with a real project behind a proxy that can go wrong."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,29 +15,21 @@ from tests.helpers import wait_for
 from tests.htcondor.helpers import await_state, await_status, failed, listing, row_of
 from tests.ledger.jobs import counts
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from boinc_gahp.ledger.jobs import JobLedger
-    from tests.htcondor.helpers import Job, Site
-
 pytestmark = pytest.mark.long
 
 
 @pytest.fixture
-def service(site: Site) -> Iterator[Service]:
+def service(site):
     with site.service() as service:
         yield service
 
 
-def await_end(jobs: JobLedger, site: Site) -> None:
+def await_end(jobs, site):
     """Wait until nothing is pending."""
     wait_for(lambda: not jobs.owners(), "the end of all that is pending")
 
 
-def test_a_job_is_done_when_its_outputs_are_in_place_and_its_batch_is_retired(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+def test_a_job_is_done_when_its_outputs_are_in_place_and_its_batch_is_retired(service, site, jobs):
     job = site.job()
     job_id = service.submit(job.ad)
     await_status(service, [job_id], 4)
@@ -54,15 +43,13 @@ def test_a_job_is_done_when_its_outputs_are_in_place_and_its_batch_is_retired(
     await_end(jobs, site)
 
 
-def test_100_jobs_at_50_in_flight_go_in_few_batches(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+def test_100_jobs_at_50_in_flight_go_in_few_batches(service, site, jobs):
     site.local.pause_volunteers()
     ads = iter([site.job().ad for _ in range(100)])
     lock = threading.Lock()
     ids = []
 
-    def submit() -> None:
+    def submit():
         while True:
             with lock:
                 ad = next(ads, None)
@@ -85,7 +72,7 @@ def test_100_jobs_at_50_in_flight_go_in_few_batches(
     assert failed(site) == 100
 
 
-def test_a_job_cancelled_while_it_waits_is_never_sent(site: Site, jobs: JobLedger) -> None:
+def test_a_job_cancelled_while_it_waits_is_never_sent(site, jobs):
     site.reset(quiet=30.0, longest_wait=30.0)
     with site.service() as service:
         service.cancel(service.submit(site.job().ad))
@@ -94,8 +81,8 @@ def test_a_job_cancelled_while_it_waits_is_never_sent(site: Site, jobs: JobLedge
 
 
 def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+    service, site, jobs
+):
     site.local.pause_volunteers()
     hang = faultproxy.hang()
     site.proxy.fail("submit_batch", hang)
@@ -115,9 +102,7 @@ def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain
     assert site.batch_states() == [BatchState.RETIRED]
 
 
-def test_jobs_that_are_all_cancelled_while_their_batch_is_sent_come_to_nothing(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+def test_jobs_that_are_all_cancelled_while_their_batch_is_sent_come_to_nothing(service, site, jobs):
     site.local.pause_volunteers()
     hang = faultproxy.hang()
     site.proxy.fail("submit_batch", hang)
@@ -133,8 +118,8 @@ def test_jobs_that_are_all_cancelled_while_their_batch_is_sent_come_to_nothing(
 
 @pytest.mark.parametrize("state", ["queued", "running"])
 def test_a_job_cancelled_on_the_project_is_aborted_and_its_batch_retired(
-    service: Service, site: Site, jobs: JobLedger, state: str
-) -> None:
+    service, site, jobs, state
+):
     if state == "queued":
         site.local.pause_volunteers()
     job = site.job("--sleep 1.5")
@@ -148,7 +133,7 @@ def test_a_job_cancelled_on_the_project_is_aborted_and_its_batch_retired(
     assert listing(job.iwd) == before
 
 
-def fetching(service: Service, site: Site, rpc: str = "result_file") -> tuple[Job, str]:
+def fetching(service, site, rpc="result_file"):
     """Return a job whose fetch hangs."""
     hang = faultproxy.hang()
     site.proxy.fail(rpc, hang)
@@ -159,13 +144,13 @@ def fetching(service: Service, site: Site, rpc: str = "result_file") -> tuple[Jo
 
 
 def test_nothing_is_written_into_a_jobs_directory_after_its_cancel_was_answered(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+    service, site, jobs
+):
     job, job_id = fetching(service, site)
     cancel = threading.Thread(target=service.cancel, args=[job_id])
     cancel.start()
     await_state(jobs, job_id, "cancelled")
-    site.proxy._rules[0].fault.release()  # type: ignore[attr-defined]
+    site.proxy._rules[0].fault.release()
     cancel.join(60)
     assert not cancel.is_alive()
     before = listing(job.iwd)
@@ -181,8 +166,8 @@ def test_nothing_is_written_into_a_jobs_directory_after_its_cancel_was_answered(
 
 
 def test_cancels_at_any_moment_of_a_fetch_leave_the_directory_as_it_was_when_they_were_answered(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+    service, site, jobs
+):
     seen = {}
     ids = {}
     for _ in range(6):
@@ -191,10 +176,7 @@ def test_cancels_at_any_moment_of_a_fetch_leave_the_directory_as_it_was_when_the
     for number, (job_id, job) in enumerate(ids.items()):
         # Some are cancelled as soon as they are seen to be fetched, others a little later.
         wait_for(
-            lambda job_id=job_id: (
-                row_of(jobs, job_id).state  # type: ignore[misc]
-                in {"finished", "fetched", "done"}
-            ),
+            lambda job_id=job_id: row_of(jobs, job_id).state in {"finished", "fetched", "done"},
             "the job's end on the project",
         )
         threading.Event().wait(0.004 * (number % 4))
@@ -204,9 +186,7 @@ def test_cancels_at_any_moment_of_a_fetch_leave_the_directory_as_it_was_when_the
     assert {iwd: listing(iwd) for iwd in seen} == seen
 
 
-def test_a_job_that_was_held_and_released_is_run_again_in_the_same_directory(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+def test_a_job_that_was_held_and_released_is_run_again_in_the_same_directory(service, site, jobs):
     site.local.pause_volunteers()
     job = site.job()
     first = service.submit(job.ad)
@@ -222,7 +202,7 @@ def test_a_job_that_was_held_and_released_is_run_again_in_the_same_directory(
     assert failed(site) == 1
 
 
-def test_a_retirement_that_does_not_come_in_time_is_owed(site: Site, jobs: JobLedger) -> None:
+def test_a_retirement_that_does_not_come_in_time_is_owed(site, jobs):
     site.reset(retire_wait=0.5)
     site.proxy.fail("retire_batch", faultproxy.status(503), times=None)
     with site.service() as service:
@@ -238,9 +218,7 @@ def test_a_retirement_that_does_not_come_in_time_is_owed(site: Site, jobs: JobLe
 
 
 @pytest.mark.parametrize("when", ["submit", "poll", "fetch"])
-def test_a_project_that_is_down_for_a_while_costs_time_and_nothing_else(
-    service: Service, site: Site, jobs: JobLedger, when: str
-) -> None:
+def test_a_project_that_is_down_for_a_while_costs_time_and_nothing_else(service, site, jobs, when):
     if when == "submit":
         site.local.core.web_stopped = True
     elif when == "poll":
@@ -262,7 +240,7 @@ def test_a_project_that_is_down_for_a_while_costs_time_and_nothing_else(
     wait_for(lambda: not jobs.troubles(), "all is well")
 
 
-def test_what_one_daemon_accepted_another_goes_on_with(site: Site, jobs: JobLedger) -> None:
+def test_what_one_daemon_accepted_another_goes_on_with(site, jobs):
     site.reset(quiet=30.0, longest_wait=30.0)
     job = site.job()
     with site.service() as service:
@@ -276,8 +254,8 @@ def test_what_one_daemon_accepted_another_goes_on_with(site: Site, jobs: JobLedg
 
 
 def test_a_job_accepted_by_a_process_that_is_not_the_manager_is_seen_by_the_manager(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+    service, site, jobs
+):
     await_status(service, [service.submit(site.job().ad)], 4)
     with site.service() as another:
         job = site.job()
@@ -286,16 +264,14 @@ def test_a_job_accepted_by_a_process_that_is_not_the_manager_is_seen_by_the_mana
         assert job.is_right()
 
 
-def test_a_cancel_through_another_process_stops_the_managers_fetch(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+def test_a_cancel_through_another_process_stops_the_managers_fetch(service, site, jobs):
     job, job_id = fetching(service, site)
     wait_for(lambda: row_of(jobs, job_id).writing, "the note that it is written")
     with site.service() as another:
         cancel = threading.Thread(target=another.cancel, args=[job_id])
         cancel.start()
         await_state(jobs, job_id, "cancelled")
-        site.proxy._rules[0].fault.release()  # type: ignore[attr-defined]
+        site.proxy._rules[0].fault.release()
         cancel.join(60)
         assert not cancel.is_alive()
         before = listing(job.iwd)
@@ -304,9 +280,7 @@ def test_a_cancel_through_another_process_stops_the_managers_fetch(
     assert not list(job.iwd.glob(".boinc_gahp*"))
 
 
-def test_a_clock_that_is_set_back_stops_nothing(
-    service: Service, site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clock_that_is_set_back_stops_nothing(service, site, jobs, monkeypatch):
     site.local.pause_volunteers()
     job_id = service.submit(site.job().ad)
     await_state(jobs, job_id, "queued")
@@ -322,9 +296,7 @@ def test_a_clock_that_is_set_back_stops_nothing(
     await_status(service, [job_id], 4)
 
 
-def test_a_ledger_that_fails_is_tried_now_and_then_and_logged_once(
-    site: Site, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_that_fails_is_tried_now_and_then_and_logged_once(site, caplog, monkeypatch):
     opener = Opener()
     service = Service(site.settings, opener)
     try:

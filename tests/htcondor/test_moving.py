@@ -1,11 +1,8 @@
 """A project that gets another address, an account that gets another authenticator, under jobs."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,18 +18,11 @@ from tests.htcondor.helpers import await_state, await_status, failed, row_of
 from tests.htcondor.process import write_settings
 from tests.ledger.jobs import alive
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from boinc_gahp.ledger.jobs import JobLedger
-    from tests.htcondor.helpers import Site
-
 pytestmark = pytest.mark.usefixtures("log_stopped")
 
 
 @pytest.fixture
-def log_stopped() -> Iterator[None]:
+def log_stopped():
     from boinc_gahp import logs
 
     yield
@@ -40,15 +30,15 @@ def log_stopped() -> Iterator[None]:
 
 
 @pytest.fixture
-def elsewhere(site: Site) -> Iterator[FaultProxy]:
+def elsewhere(site):
     """Another address of the same project."""
     with FaultProxy(site.local.url) as proxy:
         yield proxy
 
 
 @pytest.fixture
-def ledger(site: Site, capsys: pytest.CaptureFixture[str]) -> Any:
-    def ledger(*arguments: str) -> tuple[int, str]:
+def ledger(site, capsys):
+    def ledger(*arguments):
         status = main(["ledger", *arguments, "--config", str(write_settings(site))])
         out, err = capsys.readouterr()
         return status, out + err
@@ -56,7 +46,7 @@ def ledger(site: Site, capsys: pytest.CaptureFixture[str]) -> Any:
     return ledger
 
 
-def begun(site: Site, jobs: JobLedger, count: int = 2) -> list[str]:
+def begun(site, jobs, count=2):
     """Have jobs on the project, and no daemon any more; the volunteers wait."""
     site.local.pause_volunteers()
     with site.service() as service:
@@ -66,9 +56,7 @@ def begun(site: Site, jobs: JobLedger, count: int = 2) -> list[str]:
     return ids
 
 
-def test_jobs_go_on_at_a_projects_new_address(
-    site: Site, jobs: JobLedger, elsewhere: FaultProxy, ledger: Any
-) -> None:
+def test_jobs_go_on_at_a_projects_new_address(site, jobs, elsewhere, ledger):
     ids = begun(site, jobs)
     old, site.proxy = site.proxy, elsewhere
     status, said = ledger("status")
@@ -84,9 +72,7 @@ def test_jobs_go_on_at_a_projects_new_address(
     assert len(site.workunits()) == 2
 
 
-def test_jobs_go_on_with_an_accounts_new_authenticator(
-    site: Site, jobs: JobLedger, ledger: Any
-) -> None:
+def test_jobs_go_on_with_an_accounts_new_authenticator(site, jobs, ledger):
     ids = begun(site, jobs)
     new = "n" * 32 + site.authenticator[:8]
     connection = site.local.core.db.connection()
@@ -104,9 +90,7 @@ def test_jobs_go_on_with_an_accounts_new_authenticator(
     assert len(site.workunits()) == 2
 
 
-def test_jobs_go_on_when_a_project_goes_from_http_to_https(
-    site: Site, jobs: JobLedger, tmp_path: Path
-) -> None:
+def test_jobs_go_on_when_a_project_goes_from_http_to_https(site, jobs, tmp_path):
     authority = tmp_path / "authority.pem"
     with both_ways(site.local.url, authority) as address:
         before, after = (
@@ -133,8 +117,8 @@ def test_jobs_go_on_when_a_project_goes_from_http_to_https(
 
 
 def test_nothing_is_moved_to_an_account_that_does_not_have_the_batches(
-    site: Site, jobs: JobLedger, elsewhere: FaultProxy, ledger: Any
-) -> None:
+    site, jobs, elsewhere, ledger
+):
     begun(site, jobs)
     old, mine, site.proxy = site.proxy, site.authenticator, elsewhere
     site.authenticator = site.local.add_user("somebody else")
@@ -150,9 +134,7 @@ def test_nothing_is_moved_to_an_account_that_does_not_have_the_batches(
     assert alive(jobs, elsewhere.url) == 2
 
 
-def test_nothing_is_moved_while_a_daemon_is_at_work_for_it(
-    site: Site, jobs: JobLedger, elsewhere: FaultProxy, ledger: Any
-) -> None:
+def test_nothing_is_moved_while_a_daemon_is_at_work_for_it(site, jobs, elsewhere, ledger):
     begun(site, jobs, 1)
     owner, site.proxy = site.owner, elsewhere
     lock = AccountLock(site.directory / "state", *owner)
@@ -164,9 +146,7 @@ def test_nothing_is_moved_while_a_daemon_is_at_work_for_it(
     assert ledger("move", owner[0], elsewhere.url)[0] == 0
 
 
-def test_what_is_meant_has_to_be_clear(
-    site: Site, jobs: JobLedger, elsewhere: FaultProxy, ledger: Any
-) -> None:
+def test_what_is_meant_has_to_be_clear(site, jobs, elsewhere, ledger):
     begun(site, jobs, 1)
     old, mine, site.proxy = site.proxy, site.owner[1], elsewhere
     assert 'the settings have no project "alpha"' in ledger("move", old.url, "alpha")[1]
@@ -188,8 +168,8 @@ def test_what_is_meant_has_to_be_clear(
 
 
 def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_somebody_can(
-    site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    site, jobs, monkeypatch
+):
     monkeypatch.setattr("boinc_gahp.htcondor.service.INTERVAL", 0.1)
     (job_id,) = begun(site, jobs, 1)
     site.reset(stranded_wait=3600.0)
@@ -197,7 +177,7 @@ def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_someb
         site.settings, project=replace(site.project, authenticator=Authenticator("o" * 32))
     )
 
-    def since() -> Any:
+    def since():
         with jobs.store.read() as connection:
             return connection.execute("SELECT unknown_since FROM project").fetchone()[0]
 
@@ -224,8 +204,8 @@ def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_someb
 
 
 def test_a_job_whose_project_is_in_trouble_for_an_hour_is_shown_as_suspended(
-    site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+    site, jobs, monkeypatch, caplog
+):
     monkeypatch.setattr("boinc_gahp.htcondor.service.INTERVAL", 0.1)
     (job_id,) = begun(site, jobs, 1)
     site.local.core.web_stopped = True
@@ -246,9 +226,7 @@ def test_a_job_whose_project_is_in_trouble_for_an_hour_is_shown_as_suspended(
 
 
 @pytest.mark.parametrize("table", ["batch", "job", "BOINC_SUBMIT"])
-def test_what_is_pending_for_an_hour_is_listed_with_exit_status_1(
-    site: Site, jobs: JobLedger, ledger: Any, table: str
-) -> None:
+def test_what_is_pending_for_an_hour_is_listed_with_exit_status_1(site, jobs, ledger, table):
     begun(site, jobs)
     batch = jobs.batches(*site.owner)[0]
     if table == "batch":

@@ -1,10 +1,7 @@
 """One batch or job that a project has trouble with keeps no other from what it needs."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,31 +20,22 @@ from tests.htcondor.helpers import await_state, failed, row_of
 from tests.htcondor.onproject import follow, send
 from tests.htcondor.task_runner import TaskRunner
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from boinc_gahp.htcondor._context import AccountContext
-    from boinc_gahp.ledger.jobs import JobLedger
-    from tests.faultproxy import Exchange, Fault
-    from tests.htcondor.helpers import Site
-    from tests.htcondor.onproject import Sent
-
 DAY = 86400.0
 NOT_OWNER = "not owner of batch"
 
 
-def choke(*markers: bytes, code: int = 504) -> Fault:
+def choke(*markers, code=504):
     """Answer with an HTTP status where one of the markers is asked about; let others pass."""
     return only_for(faultproxy.status(code), *markers)
 
 
-def about(sent: Sent) -> tuple[bytes, bytes]:
+def about(sent):
     """Return how requests name a batch: by its name, or by its id."""
     return sent.batch.name.encode(), b"<batch_id>%d</batch_id>" % (sent.batch.project_batch_id or 0)
 
 
 @pytest.fixture
-def context(site: Site) -> Iterator[AccountContext]:
+def context(site):
     site.timeouts = replace(site.timeouts, retry=0.0)
     site.reset(poll_shortest=1.0, poll_longest=4.0)
     site.local.pause_volunteers()
@@ -59,9 +47,7 @@ def context(site: Site) -> Iterator[AccountContext]:
 
 
 @pytest.mark.parametrize("trouble", ["504", "not owner"])
-def test_a_batch_that_cannot_be_retired_keeps_no_other_from_a_new_lease(
-    trouble: str, site: Site, context: AccountContext
-) -> None:
+def test_a_batch_that_cannot_be_retired_keeps_no_other_from_a_new_lease(trouble, site, context):
     ended, wanted = send(site, context), send(site, context)
     context.jobs.cancel(ended.job.id)
     fault = faultproxy.status(504) if trouble == "504" else refuse(NOT_OWNER, rpc="retire_batch")
@@ -81,9 +67,7 @@ def test_a_batch_that_cannot_be_retired_keeps_no_other_from_a_new_lease(
 
 @pytest.mark.long
 @pytest.mark.parametrize("trouble", ["504", "not owner"])
-def test_leases_go_on_in_a_daemon_while_a_batch_cannot_be_retired(
-    trouble: str, site: Site, jobs: JobLedger
-) -> None:
+def test_leases_go_on_in_a_daemon_while_a_batch_cannot_be_retired(trouble, site, jobs):
     site.reset(lease=8.0)
     fault = faultproxy.status(504) if trouble == "504" else refuse(NOT_OWNER, rpc="retire_batch")
     site.proxy.fail("retire_batch", fault, times=None)
@@ -98,7 +82,7 @@ def test_leases_go_on_in_a_daemon_while_a_batch_cannot_be_retired(
         first = jobs.batch(batch)
         assert first is not None
 
-        def is_renewed() -> bool:
+        def is_renewed():
             service.status(good)
             row = jobs.batch(batch)
             return row is not None and row.lease_until > first.lease_until + 8.0
@@ -107,9 +91,7 @@ def test_leases_go_on_in_a_daemon_while_a_batch_cannot_be_retired(
         wait_for(lambda: site.proxy.count("retire_batch") > 1, "another attempt to retire")
 
 
-def test_a_lease_that_is_not_renewed_keeps_no_other_from_it(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_lease_that_is_not_renewed_keeps_no_other_from_it(site, context):
     bad, good = send(site, context), send(site, context)
     later = good.batch.lease_until - DAY / 2
     context.jobs.htcondor_polled([bad.job.id, good.job.id], later)
@@ -125,8 +107,8 @@ def test_a_lease_that_is_not_renewed_keeps_no_other_from_it(
 
 
 def test_of_three_cancelled_jobs_two_are_aborted_though_the_third_s_batch_is_another_s(
-    site: Site, context: AccountContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    site, context, monkeypatch
+):
     sent = send(site, context, (), (), ())
     bad = sent.jobs[1]
     for job in sent.jobs:
@@ -154,9 +136,7 @@ def test_of_three_cancelled_jobs_two_are_aborted_though_the_third_s_batch_is_ano
     assert sent.batch.state == "retired"
 
 
-def test_a_job_whose_abort_takes_too_long_keeps_no_other_from_being_aborted(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_job_whose_abort_takes_too_long_keeps_no_other_from_being_aborted(site, context):
     sent = send(site, context, (), (), (), ())
     bad = sent.jobs[2]
     for job in sent.jobs:
@@ -174,9 +154,7 @@ def test_a_job_whose_abort_takes_too_long_keeps_no_other_from_being_aborted(
 
 @pytest.mark.long
 @pytest.mark.parametrize("code", [502, 503, 504, 0], ids=["502", "503", "504", "time-out"])
-def test_a_batch_that_is_slow_to_ask_about_starves_no_other(
-    code: int, site: Site, context: AccountContext
-) -> None:
+def test_a_batch_that_is_slow_to_ask_about_starves_no_other(code, site, context):
     slow, quick = send(site, context), send(site, context)
     fault = choke(*about(slow), code=code) if code else only_for(faultproxy.hang(), *about(slow))
     for rpc in ("query_batch", "query_batch2"):
@@ -193,16 +171,14 @@ def test_a_batch_that_is_slow_to_ask_about_starves_no_other(
     assert slow.batch.trouble is None
 
 
-def test_a_batch_that_cannot_be_asked_about_keeps_no_other_from_being_fetched(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_batch_that_cannot_be_asked_about_keeps_no_other_from_being_fetched(site, context):
     slow, quick = send(site, context, (), (), (), ()), send(site, context)
     site.local.resume_volunteers()
     follow(context, slow, *["finished"] * 4)
     follow(context, quick, "finished")
-    asked: list[bytes] = []
+    asked = []
 
-    def note(exchange: Exchange) -> bool:
+    def note(exchange):
         exchange.read_body()
         asked.extend(marker for marker in about(slow) if marker in exchange.body)
         return choke(*about(slow))(exchange)
@@ -218,13 +194,13 @@ def test_a_batch_that_cannot_be_asked_about_keeps_no_other_from_being_fetched(
     wait_for_outputs(site, slow)
 
 
-def wait_for_outputs(site: Site, sent: Sent) -> None:
+def wait_for_outputs(site, sent):
     """Fetch as a new process does, until the outputs of a batch are there."""
     with site.context() as fresh:
         workers = Workers("test", fresh.wake)
         fetches = FetchQueue(fresh, workers, ErrorGuard("the test"))
 
-        def is_home() -> bool:
+        def is_home():
             fetches.begin(time.time())
             return "finished" not in sent.states
 
@@ -232,13 +208,11 @@ def wait_for_outputs(site: Site, sent: Sent) -> None:
         workers.close(60)
 
 
-def test_a_slow_batch_is_asked_about_alone_and_ever_less_often(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_slow_batch_is_asked_about_alone_and_ever_less_often(site, context):
     slow, quick = send(site, context), send(site, context)
-    asked: list[bytes] = []
+    asked = []
 
-    def note(exchange: Exchange) -> bool:
+    def note(exchange):
         exchange.read_body()
         asked.append(bytes(exchange.body))
         return choke(*about(slow))(exchange)
@@ -259,11 +233,11 @@ def test_a_slow_batch_is_asked_about_alone_and_ever_less_often(
     assert len(alone) <= 1
 
 
-def _names(*batches: Sent) -> list[bytes]:
+def _names(*batches):
     return [sent.batch.name.encode() for sent in batches]
 
 
-def test_a_poll_ends_where_no_batch_can_be_asked_about(site: Site, context: AccountContext) -> None:
+def test_a_poll_ends_where_no_batch_can_be_asked_about(site, context):
     for _ in range(12):
         send(site, context)
     for rpc in ("query_batch", "query_batch2"):
@@ -278,9 +252,7 @@ def test_a_poll_ends_where_no_batch_can_be_asked_about(site: Site, context: Acco
 
 
 @pytest.mark.long
-def test_one_batch_that_cannot_be_sent_keeps_no_new_jobs_from_being_sent(
-    site: Site, jobs: JobLedger
-) -> None:
+def test_one_batch_that_cannot_be_sent_keeps_no_new_jobs_from_being_sent(site, jobs):
     site.reset(poll_shortest=300.0, poll_longest=300.0)
     site.local.pause_volunteers()
     site.proxy.fail("submit_batch", choke(b"slow"), times=None)
@@ -289,7 +261,7 @@ def test_one_batch_that_cannot_be_sent_keeps_no_new_jobs_from_being_sent(
         wait_for(lambda: row_of(jobs, slow).batch_id is not None, "the batch")
         batch = row_of(jobs, slow).batch_id or 0
 
-        def is_put_off() -> bool:
+        def is_put_off():
             row = jobs.batch(batch)
             return row is not None and row.not_before > 0
 
@@ -302,7 +274,7 @@ def test_one_batch_that_cannot_be_sent_keeps_no_new_jobs_from_being_sent(
 # -- whose trouble it is
 
 
-def test_whose_trouble_an_error_is(site: Site, context: AccountContext) -> None:
+def test_whose_trouble_an_error_is(site, context):
     pauses = context.pauses
     lost = TransportError("x", rpc="x", host="h")
     unreachable = TransportError("x", rpc="x", host="h", may_have_happened=False)
@@ -333,9 +305,7 @@ def test_whose_trouble_an_error_is(site: Site, context: AccountContext) -> None:
     assert pauses.until(("retire", 1)) == 0
 
 
-def test_a_thing_that_fails_waits_ever_longer_by_itself(
-    site: Site, context: AccountContext
-) -> None:
+def test_a_thing_that_fails_waits_ever_longer_by_itself(site, context):
     pauses, bad, good = context.pauses, ("retire", 1), ("retire", 2)
     first = pauses.later(bad, 1000.0)
     second = pauses.later(bad, 1000.0)

@@ -1,9 +1,6 @@
 """Pending requests are sent without a daemon, as ``boinc_gahp ledger reconcile`` does."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,13 +16,8 @@ from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import await_state, failed, row_of
 
-if TYPE_CHECKING:
-    from boinc_gahp.htcondor._manager import Reconciled
-    from boinc_gahp.ledger.jobs import JobLedger
-    from tests.htcondor.helpers import Site
 
-
-def reconciled(site: Site, seconds: float = 20.0) -> Reconciled:
+def reconciled(site, seconds=20.0):
     opener = Opener()
     try:
         (reconciliation,) = reconcile(site.settings, opener, time.monotonic() + seconds)
@@ -36,9 +28,7 @@ def reconciled(site: Site, seconds: float = 20.0) -> Reconciled:
     return reconciliation.reconciled
 
 
-def test_reconciling_sends_what_is_pending_and_leaves_jobs_that_are_wanted_alone(
-    site: Site, jobs: JobLedger
-) -> None:
+def test_reconciling_sends_what_is_pending_and_leaves_jobs_that_are_wanted_alone(site, jobs):
     site.local.pause_volunteers()
     with site.service() as service:
         with site.held_back():  # in one batch, which has jobs that are wanted
@@ -70,9 +60,7 @@ def test_reconciling_sends_what_is_pending_and_leaves_jobs_that_are_wanted_alone
         "https://boinc.example.edu/test/",
     ],
 )
-def test_an_owner_is_found_however_the_settings_and_the_ledger_write_its_address(
-    spelling: str,
-) -> None:
+def test_an_owner_is_found_however_the_settings_and_the_ledger_write_its_address(spelling):
     project = ProjectSettings(ProjectUrl(spelling), Authenticator("0123456789abcdef"))
     known = known_owners(Settings(project=project))
     with WebRpcs(spelling, "0123456789abcdef") as client:
@@ -80,7 +68,7 @@ def test_an_owner_is_found_however_the_settings_and_the_ledger_write_its_address
     assert owner_key("https://boinc.example.edu:443/test/", client.account) in known
 
 
-def test_reconciling_ends_batches_of_which_nothing_is_wanted(site: Site, jobs: JobLedger) -> None:
+def test_reconciling_ends_batches_of_which_nothing_is_wanted(site, jobs):
     site.local.pause_volunteers()
     site.proxy.fail("submit_batch", faultproxy.status(503), times=None)
     with site.service() as service:
@@ -100,7 +88,7 @@ def test_reconciling_ends_batches_of_which_nothing_is_wanted(site: Site, jobs: J
     assert site.workunits() == []
 
 
-def a_minute_later(site: Site, jobs: JobLedger) -> Reconciled:
+def a_minute_later(site, jobs):
     """Settle when no submit_batch can be running any more, as the next `ledger reconcile` does."""
     jobs.store.write(
         lambda connection: (

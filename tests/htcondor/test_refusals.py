@@ -1,9 +1,6 @@
 """What stands before the service where that cannot be had."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,19 +11,14 @@ from boinc_gahp.htcondor import refusals
 from boinc_gahp.htcondor.refusals import Refusals
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from boinc_gahp.htcondor.service import Service
-    from boinc_gahp.ledger.jobs import JobLedger
-    from tests.htcondor.helpers import Site
-
 JOB = "boinc/00000000.1"
 
 
-def broken() -> Service:
+def broken():
     raise ConfigError("boinc_gahp.toml is not TOML")
 
 
-def test_accepted_jobs_are_suspended_with_the_reason_for_a_day_and_then_held() -> None:
+def test_accepted_jobs_are_suspended_with_the_reason_for_a_day_and_then_held():
     now = 0.0
     front = Refusals(broken, lambda: now)
     told = (7, '[ ExitReason = "boinc_gahp.toml is not TOML"; ]')
@@ -37,9 +29,7 @@ def test_accepted_jobs_are_suspended_with_the_reason_for_a_day_and_then_held() -
         front.status(JOB)
 
 
-def test_a_cancel_that_cannot_be_written_down_for_minutes_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_cancel_that_cannot_be_written_down_for_minutes_is_an_error(monkeypatch, caplog):
     monkeypatch.setattr(refusals, "RETRY_AFTER", 0.01)
     monkeypatch.setattr(refusals, "CANCEL_TIMEOUT", 0.05)
     with pytest.raises(ConfigError, match="is not TOML"):
@@ -48,7 +38,7 @@ def test_a_cancel_that_cannot_be_written_down_for_minutes_is_an_error(
     assert caplog.text.count("is not TOML") == 1
 
 
-def test_reasons_are_kept_for_so_many_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reasons_are_kept_for_so_many_jobs(monkeypatch):
     monkeypatch.setattr(refusals, "MAX_REFUSED", 3)
     front = Refusals(broken)
     jobs = [front.submit("[ ]") for _ in range(5)]
@@ -62,9 +52,7 @@ def test_reasons_are_kept_for_so_many_jobs(monkeypatch: pytest.MonkeyPatch) -> N
     assert front._reasons == {}
 
 
-def test_why_nobody_can_work_on_jobs_is_reported_if_it_is_known(
-    site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_why_nobody_can_work_on_jobs_is_reported_if_it_is_known(site, jobs, monkeypatch):
     monkeypatch.setattr("boinc_gahp.htcondor.service.SETTINGS_INTERVAL", 0.05)
     with site.held_back(), site.service() as service:
         job_id = service.submit(site.job().ad)

@@ -1,7 +1,5 @@
 """What transfer_output_remaps says."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -15,11 +13,11 @@ PARTS = _ANY.filter(lambda text: bool(text) and text == text.strip() and text[-1
 PATHS = PARTS.filter(lambda text: "://" not in text)
 
 
-def write_remaps(remaps: dict[str, str]) -> str:
+def write_remaps(remaps):
     return ";".join(f"{escaped(name)}={escaped(path)}" for name, path in remaps.items())
 
 
-def escaped(text: str) -> str:
+def escaped(text):
     return re.sub(r"([=;])", r"\\\1", text)
 
 
@@ -44,7 +42,7 @@ def escaped(text: str) -> str:
         ),
     ],
 )
-def test_remaps_are_read_as_htcondor_reads_them(text: str, remaps: list[tuple[str, str]]) -> None:
+def test_remaps_are_read_as_htcondor_reads_them(text, remaps):
     assert read_remaps(text) == tuple(remaps)
 
 
@@ -60,18 +58,18 @@ def test_remaps_are_read_as_htcondor_reads_them(text: str, remaps: list[tuple[st
         ("a=s3://me:geheim@x/a", "'s3://<login>@x/a'"),
     ],
 )
-def test_what_is_no_remap_is_named(text: str, words: str) -> None:
+def test_what_is_no_remap_is_named(text, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         read_remaps(text)
 
 
 @given(st.dictionaries(PARTS, PATHS))
-def test_remaps_survive_being_written_and_read(remaps: dict[str, str]) -> None:
+def test_remaps_survive_being_written_and_read(remaps):
     assert read_remaps(write_remaps(remaps)) == tuple(remaps.items())
 
 
 @given(st.text(st.sampled_from("=;\\ a") | st.characters()))
-def test_any_text_is_remaps_or_a_value_error(text: str) -> None:
+def test_any_text_is_remaps_or_a_value_error(text):
     try:
         remaps = read_remaps(text)
     except ValueError:
@@ -79,6 +77,6 @@ def test_any_text_is_remaps_or_a_value_error(text: str) -> None:
     assert all(name and path for name, path in remaps)
 
 
-def test_a_long_text_without_an_end_is_read_at_once() -> None:
+def test_a_long_text_without_an_end_is_read_at_once():
     with pytest.raises(ValueError, match="has no ="):
         read_remaps("\\=" * 50_000)

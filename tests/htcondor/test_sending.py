@@ -1,11 +1,8 @@
 """Each job that HTCondor hands over comes to have one workunit, whatever is in the way."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,29 +10,23 @@ from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.desk import Desk, desk_of, for_sending, refuse
+from tests.htcondor.desk import desk_of, for_sending, refuse
 from tests.htcondor.helpers import change
-
-if TYPE_CHECKING:
-    from tests.faultproxy import Fault
-    from tests.htcondor.helpers import Site
 
 
 @pytest.fixture
-def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(site, monkeypatch):
     return for_sending(site, monkeypatch)
 
 
-def states_of_batches(site: Site) -> list[BatchState]:
+def states_of_batches(site):
     return [BatchState(state) for state in site.batch_states()]
 
 
 # -- batches
 
 
-def test_jobs_that_come_together_are_one_batch_with_its_lease_and_names(
-    site: Site, desk: Desk
-) -> None:
+def test_jobs_that_come_together_are_one_batch_with_its_lease_and_names(site, desk):
     ids = desk.accept(20, files=3)
     desk.run()
     desk.check_once(ids)
@@ -51,7 +42,7 @@ def test_jobs_that_come_together_are_one_batch_with_its_lease_and_names(
     assert abs(expires - time.time() - site.htcondor.lease) < 60
 
 
-def test_200_jobs_that_arrive_50_at_a_time_are_one_batch(site: Site) -> None:
+def test_200_jobs_that_arrive_50_at_a_time_are_one_batch(site):
     site.reset(quiet=60.0, longest_wait=300.0)
     with desk_of(site) as desk:
         ids = []
@@ -64,9 +55,7 @@ def test_200_jobs_that_arrive_50_at_a_time_are_one_batch(site: Site) -> None:
         assert len(desk.batches("planned")) == 1
 
 
-def test_jobs_of_other_parameters_or_apps_go_in_batches_of_their_own(
-    site: Site, desk: Desk
-) -> None:
+def test_jobs_of_other_parameters_or_apps_go_in_batches_of_their_own(site, desk):
     ids = desk.accept(3) + desk.accept(2, app="gzipped")
     desk.run()
     desk.check_once(ids)
@@ -75,7 +64,7 @@ def test_jobs_of_other_parameters_or_apps_go_in_batches_of_their_own(
 
 # -- faults on the way
 
-FAULTS: dict[str, Fault] = {
+FAULTS = {
     "lost reply": faultproxy.lose_reply(),
     "500, done": faultproxy.status(500, carried_out=True),
     "HTML page, done": faultproxy.html(carried_out=True),
@@ -85,9 +74,7 @@ STEPS = ["get_templates", "query_batch", "create_batch", "query_files", "upload_
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_a_fault_at_every_step_of_a_submit_ends_with_each_job_once(
-    site: Site, desk: Desk, fault: Fault
-) -> None:
+def test_a_fault_at_every_step_of_a_submit_ends_with_each_job_once(site, desk, fault):
     for step in [*STEPS, "submit_batch"]:
         site.proxy.fail(step, fault)
     ids = desk.accept(4, files=4)
@@ -98,7 +85,7 @@ def test_a_fault_at_every_step_of_a_submit_ends_with_each_job_once(
 
 
 @pytest.mark.parametrize("step", ["create_batch", "submit_batch"])
-def test_a_hang_ends_with_the_time_out_and_each_job_once(site: Site, step: str) -> None:
+def test_a_hang_ends_with_the_time_out_and_each_job_once(site, step):
     site.timeouts = replace(site.timeouts, read=2)
     hang = faultproxy.hang(carried_out=True)
     site.proxy.fail(step, hang)
@@ -121,8 +108,8 @@ def test_a_hang_ends_with_the_time_out_and_each_job_once(site: Site, step: str) 
     ],
 )
 def test_no_job_is_held_for_a_project_that_is_down_and_all_are_sent_when_it_is_back(
-    site: Site, desk: Desk, rpc: str, fault: Fault
-) -> None:
+    site, desk, rpc, fault
+):
     site.proxy.fail(rpc, fault, times=None)
     ids = desk.accept(2)
     desk.turn()
@@ -138,7 +125,7 @@ def test_no_job_is_held_for_a_project_that_is_down_and_all_are_sent_when_it_is_b
     desk.check_once(ids + later)
 
 
-def test_a_night_s_jobs_wait_and_go_in_one_batch(site: Site) -> None:
+def test_a_night_s_jobs_wait_and_go_in_one_batch(site):
     site.reset(poll_shortest=30.0, poll_longest=30.0)
     site.local.core.web_stopped = True
     with desk_of(site) as desk:
@@ -164,7 +151,7 @@ def test_a_night_s_jobs_wait_and_go_in_one_batch(site: Site) -> None:
 # -- what is held
 
 
-def test_a_bad_authenticator_holds_the_jobs_and_says_what_to_mend(site: Site) -> None:
+def test_a_bad_authenticator_holds_the_jobs_and_says_what_to_mend(site):
     good, site.authenticator = site.authenticator, "0123456789abcdef"
     with desk_of(site) as desk:
         ids = desk.accept(2)
@@ -182,9 +169,7 @@ def test_a_bad_authenticator_holds_the_jobs_and_says_what_to_mend(site: Site) ->
         desk.check_once(ids)
 
 
-def test_an_app_that_the_project_does_not_have_is_named_with_the_project(
-    site: Site, desk: Desk
-) -> None:
+def test_an_app_that_the_project_does_not_have_is_named_with_the_project(site, desk):
     ids = desk.accept(2, app="upercase")
     desk.run()
     row = desk.row(ids[0])
@@ -202,8 +187,8 @@ def test_an_app_that_the_project_does_not_have_is_named_with_the_project(
     ],
 )
 def test_a_job_whose_input_vanished_or_changed_is_held_with_its_name_and_others_go_on(
-    site: Site, desk: Desk, harm: object, subcode: int, words: str
-) -> None:
+    site, desk, harm, subcode, words
+):
     ids = desk.accept(4, files=4)
     bad = desk.row(ids[2])
     path = Path(bad.description.split('"inputs":[["')[1].split('"')[0])
@@ -220,9 +205,7 @@ def test_a_job_whose_input_vanished_or_changed_is_held_with_its_name_and_others_
     assert desk.row(ids[2]).batch_id is None
 
 
-def test_jobs_that_the_checks_refuse_are_held_before_anything_is_sent(
-    site: Site, desk: Desk
-) -> None:
+def test_jobs_that_the_checks_refuse_are_held_before_anything_is_sent(site, desk):
     site.proxy.fail("create_batch", faultproxy.status(500))
     good = desk.accept(3)
     quoted = desk.accept(1, 'a"b')
@@ -237,7 +220,7 @@ def test_jobs_that_the_checks_refuse_are_held_before_anything_is_sent(
     assert len(site.workunits()) == 6
 
 
-def test_a_batch_whose_jobs_are_all_held_leaves_no_workunit(site: Site, desk: Desk) -> None:
+def test_a_batch_whose_jobs_are_all_held_leaves_no_workunit(site, desk):
     ids = desk.accept(3, 'a"b')
     desk.run()
     assert set(desk.states(ids)) == {"failed"}
@@ -247,13 +230,13 @@ def test_a_batch_whose_jobs_are_all_held_leaves_no_workunit(site: Site, desk: De
 # -- cancelled jobs
 
 
-def lose_track(site: Site, fault: Fault) -> None:
+def lose_track(site, fault):
     """Have the next submit_batch go wrong, and nobody tell what has become of the batch."""
     site.proxy.fail("submit_batch", fault)
     site.proxy.fail("query_batch", faultproxy.status(404), skip=2, times=None)
 
 
-def test_jobs_that_are_cancelled_before_they_are_sent_are_left_out(site: Site, desk: Desk) -> None:
+def test_jobs_that_are_cancelled_before_they_are_sent_are_left_out(site, desk):
     ids = desk.accept(3)
     desk.sender.plan(time.time())
     desk.context.jobs.cancel(ids[1])
@@ -262,9 +245,7 @@ def test_jobs_that_are_cancelled_before_they_are_sent_are_left_out(site: Site, d
     assert not desk.context.jobs.pending_aborts(desk.context.url, desk.context.account)
 
 
-def test_jobs_that_are_cancelled_when_they_may_be_sent_stay_in_the_request(
-    site: Site, desk: Desk
-) -> None:
+def test_jobs_that_are_cancelled_when_they_may_be_sent_stay_in_the_request(site, desk):
     lose_track(site, faultproxy.lose_request())
     ids = desk.accept(4)
     desk.sender.plan(time.time())
@@ -280,9 +261,7 @@ def test_jobs_that_are_cancelled_when_they_may_be_sent_stay_in_the_request(
     assert pending.job_id == ids[2]
 
 
-def test_a_batch_all_of_whose_jobs_are_cancelled_when_it_may_be_sent_is_aborted(
-    site: Site, desk: Desk
-) -> None:
+def test_a_batch_all_of_whose_jobs_are_cancelled_when_it_may_be_sent_is_aborted(site, desk):
     lose_track(site, faultproxy.lose_reply())
     ids = desk.accept(2)
     desk.turn()
@@ -296,8 +275,8 @@ def test_a_batch_all_of_whose_jobs_are_cancelled_when_it_may_be_sent_is_aborted(
 
 
 def test_a_file_that_vanishes_when_its_job_may_be_sent_costs_a_batch_and_no_second_workunit(
-    site: Site, desk: Desk
-) -> None:
+    site, desk
+):
     lose_track(site, faultproxy.lose_request())
     ids = desk.accept(3, files=3)
     desk.turn()
@@ -312,20 +291,18 @@ def test_a_file_that_vanishes_when_its_job_may_be_sent_costs_a_batch_and_no_seco
     assert states_of_batches(site) == [BatchState.RETIRED, BatchState.IN_PROGRESS]
 
 
-def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_not_work(
-    site: Site, desk: Desk
-) -> None:
+def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_not_work(site, desk):
     lose_track(site, faultproxy.lose_reply())
     ids = desk.accept(2)
     desk.turn()
     site.proxy.heal()
 
-    def call_the_user(name: str, instead_of: str) -> None:
+    def call_the_user(name, instead_of):
         change(site, "UPDATE user SET authenticator = ? WHERE authenticator = ?", name, instead_of)
 
     call_the_user("another", site.authenticator)
 
-    def says_so() -> bool:
+    def says_so():
         desk.turn()
         return any("authenticator" in each.text for each in desk.context.jobs.troubles().values())
 
@@ -337,7 +314,7 @@ def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_n
     assert len(site.workunits()) == 2
 
 
-def test_batches_keep_to_the_size_that_is_set(site: Site) -> None:
+def test_batches_keep_to_the_size_that_is_set(site):
     site.reset(batch_bytes=4_000)
     with desk_of(site) as desk:
         ids = desk.accept(30)
@@ -349,11 +326,11 @@ def test_batches_keep_to_the_size_that_is_set(site: Site) -> None:
 # -- what people do on the project, and mistakes that last
 
 
-def set_state(site: Site, name: str, state: BatchState) -> None:
+def set_state(site, name, state):
     change(site, "UPDATE batch SET state = ? WHERE name = ?", state, name)
 
 
-def test_an_empty_batch_that_somebody_aborts_is_replaced(site: Site, desk: Desk) -> None:
+def test_an_empty_batch_that_somebody_aborts_is_replaced(site, desk):
     site.proxy.fail("query_files", faultproxy.status(404), times=None)
     ids = desk.accept(2)
     desk.turn()
@@ -365,9 +342,7 @@ def test_an_empty_batch_that_somebody_aborts_is_replaced(site: Site, desk: Desk)
     assert states_of_batches(site) == [BatchState.ABORTED, BatchState.IN_PROGRESS]
 
 
-def test_a_batch_that_somebody_aborts_once_it_has_its_jobs_is_not_made_again(
-    site: Site, desk: Desk
-) -> None:
+def test_a_batch_that_somebody_aborts_once_it_has_its_jobs_is_not_made_again(site, desk):
     lose_track(site, faultproxy.lose_reply())
     ids = desk.accept(2)
     desk.turn()
@@ -382,8 +357,8 @@ def test_a_batch_that_somebody_aborts_once_it_has_its_jobs_is_not_made_again(
 
 
 def test_jobs_for_an_address_without_a_project_are_held_once_that_has_lasted(
-    site: Site, desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    site, desk, monkeypatch
+):
     site.proxy.fail("get_templates", faultproxy.status(404), times=None)
     ids = desk.accept(2)
     desk.turn()

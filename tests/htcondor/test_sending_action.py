@@ -1,7 +1,5 @@
 """What is done about a batch that could not be submitted."""
 
-from __future__ import annotations
-
 import errno
 from dataclasses import replace
 
@@ -35,7 +33,7 @@ from tests.helpers import refusal
 BATCH = BatchRow(1, "bg-1", "https://p/", "a", "app", "t", "planned", None, 0, 0, 0, None)
 
 
-def transport(status: int | None, rpc: str = "submit_batch") -> TransportError:
+def transport(status, rpc="submit_batch"):
     permanent = status is not None and status < 500
     return TransportError(
         "x", rpc=rpc, host="p", status=status, permanent=permanent, may_have_happened=not permanent
@@ -55,7 +53,7 @@ NO_ACCESS = refusal("no submit access")
 
 #: What an error calls for where the jobs are not on the project, where they may be and no
 #: submit_batch is running, and where one may be.
-ERRORS: dict[str, tuple[GahpError, tuple[Action, Action, Action]]] = {
+ERRORS = {
     what: (error, actions if isinstance(actions, tuple) else (actions,) * 3)
     for what, (error, actions) in {
         "a file server is away": (StagingError("x", path="/f", errno=errno.ESTALE), Action.LATER),
@@ -107,13 +105,11 @@ ERRORS: dict[str, tuple[GahpError, tuple[Action, Action, Action]]] = {
 
 
 @pytest.mark.parametrize(("error", "actions"), ERRORS.values(), ids=ERRORS)
-def test_an_error_calls_for_an_action_in_each_state(
-    error: GahpError, actions: tuple[Action, Action, Action]
-) -> None:
+def test_an_error_calls_for_an_action_in_each_state(error, actions):
     assert tuple(action_after(state, error) for state in STATES.values()) == actions
 
 
-SPECIAL: dict[str, tuple[Attempt, GahpError, Action]] = {
+SPECIAL = {
     "one job is not divided: too large": (replace(CLEAR, jobs=1), TOO_LARGE, Action.HOLD),
     "one job is not divided: refused": (replace(UNCLEAR, jobs=1), REFUSED, Action.HOLD),
     "one job is not divided: not listed": (
@@ -146,13 +142,11 @@ SPECIAL: dict[str, tuple[Attempt, GahpError, Action]] = {
 
 
 @pytest.mark.parametrize(("attempt", "error", "action"), SPECIAL.values(), ids=SPECIAL)
-def test_the_state_decides_where_the_error_alone_does_not(
-    attempt: Attempt, error: GahpError, action: Action
-) -> None:
+def test_the_state_decides_where_the_error_alone_does_not(attempt, error, action):
     assert action_after(attempt, error) is action
 
 
-def test_a_hold_says_whose_turn_it_is() -> None:
+def test_a_hold_says_whose_turn_it_is():
     hold = hold_for(refusal("bad authenticator"), BATCH)
     assert hold.code == HoldCode.ACCOUNT
     assert hold.reason.endswith("Release the job when this is fixed [BG-BAD-AUTHENTICATOR]")
@@ -170,7 +164,7 @@ def test_a_hold_says_whose_turn_it_is() -> None:
     assert alone.reason.endswith(") [BG-PROJECT]")
 
 
-def test_what_other_requests_would_meet_too_is_the_project_s_trouble() -> None:
+def test_what_other_requests_would_meet_too_is_the_project_s_trouble():
     assert is_about_project(refusal("down", number=-183))
     assert is_about_project(transport(None))
     assert not is_about_project(refusal("whatever"))

@@ -1,32 +1,25 @@
 """What becomes of jobs when this program or its ledger fails in the middle of sending them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.htcondor import _sending
-from tests.htcondor.desk import Desk, for_sending
-
-if TYPE_CHECKING:
-    from tests.htcondor.helpers import Site
+from tests.htcondor.desk import for_sending
 
 
 @pytest.fixture
-def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(site, monkeypatch):
     return for_sending(site, monkeypatch)
 
 
 @pytest.mark.parametrize("fault", [RuntimeError("unforeseen"), LedgerError("disk full")], ids=repr)
 def test_a_fault_in_the_middle_of_sending_holds_nothing_and_each_job_is_sent_once(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, fault: Exception
-) -> None:
+    desk, monkeypatch, fault
+):
     ids = desk.accept(3)
     met = []
 
-    def fail(*_: object) -> None:
+    def fail(*_):
         met.append(fault)
         raise fault
 

@@ -1,20 +1,14 @@
 """A sending process is killed at any step; the next one goes on, and each job has one workunit."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.desk import Desk, desk_of, for_sending, refuse
-
-if TYPE_CHECKING:
-    from tests.htcondor.helpers import Site
+from tests.htcondor.desk import desk_of, for_sending, refuse
 
 pytestmark = pytest.mark.long
 
@@ -56,12 +50,12 @@ while not desk.is_idle():
 
 
 @pytest.fixture
-def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(site, monkeypatch):
     # What is patched holds for the second process alone: the first one never gets so far.
     return for_sending(site, monkeypatch, read=2)
 
 
-def kill_at(site: Site, step: str, *, carried_out: bool) -> faultproxy.Hang:
+def kill_at(site, step, *, carried_out):
     """Have another process send the jobs that wait, and kill it when ``step`` is under way."""
     hang = faultproxy.hang(carried_out=carried_out)
     site.proxy.fail(step, hang)
@@ -77,9 +71,7 @@ def kill_at(site: Site, step: str, *, carried_out: bool) -> faultproxy.Hang:
     [("create_batch", True), ("submit_batch", True), ("submit_batch", False)],
     ids=["create_batch", "submit_batch", "a submit_batch that arrives later"],
 )
-def test_after_a_kill_the_next_process_completes_the_batch(
-    site: Site, step: str, carried_out: bool
-) -> None:
+def test_after_a_kill_the_next_process_completes_the_batch(site, step, carried_out):
     with desk_of(site) as desk:
         ids = desk.accept(5, files=5)
     hang = kill_at(site, step, carried_out=carried_out)
@@ -99,7 +91,7 @@ def test_after_a_kill_the_next_process_completes_the_batch(
         assert len(site.workunits()) == there + 1
 
 
-def _check(desk: Desk, ids: list[int]) -> None:
+def _check(desk, ids):
     assert desk.states(ids) == ["queued"] * len(ids)
     names = [str(desk.row(job_id).job_name) for job_id in ids]
     alive = desk.alive_workunits()
@@ -107,7 +99,7 @@ def _check(desk: Desk, ids: list[int]) -> None:
     assert len(alive) == len(set(alive))
 
 
-def test_after_a_kill_in_the_search_for_a_culprit_the_next_process_finds_it(site: Site) -> None:
+def test_after_a_kill_in_the_search_for_a_culprit_the_next_process_finds_it(site):
     site.proxy.fail("submit_batch", refuse(WORDS, b"number3<"), times=None)
     with desk_of(site) as desk:
         ids = desk.accept(8, "number{}")

@@ -1,12 +1,9 @@
 """HTCondor's requests, answered from the ledger; another process holds the manager's lock here."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,16 +21,9 @@ from tests.helpers import wait_for
 from tests.htcondor.helpers import await_status, row_of
 from tests.ledger.jobs import counts
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from boinc_gahp.htcondor.service import Service
-    from boinc_gahp.ledger.jobs import JobLedger
-    from tests.htcondor.helpers import Site
-
 
 @pytest.fixture
-def lock(site: Site) -> Iterator[AccountLock]:
+def lock(site):
     """Another process is the manager, and does nothing."""
     lock = AccountLock(site.directory / "state", *site.owner)
     assert lock.try_acquire()
@@ -42,12 +32,12 @@ def lock(site: Site) -> Iterator[AccountLock]:
 
 
 @pytest.fixture
-def service(site: Site, lock: AccountLock) -> Iterator[Service]:
+def service(site, lock):
     with site.service() as service:
         yield service
 
 
-def running(jobs: JobLedger, job_id: str) -> int:
+def running(jobs, job_id):
     """Have a job be on the project as far as the ledger knows, its outputs to be fetched."""
     row = row_of(jobs, job_id)
     owner = (row.project_url, row.account)
@@ -58,9 +48,7 @@ def running(jobs: JobLedger, job_id: str) -> int:
     return row.id
 
 
-def test_a_job_has_a_lasting_id_as_soon_as_it_is_in_the_ledger(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+def test_a_job_has_a_lasting_id_as_soon_as_it_is_in_the_ledger(service, site, jobs):
     service.ping()
     job = site.job()
     job_id = service.submit(job.ad)
@@ -75,7 +63,7 @@ def test_a_job_has_a_lasting_id_as_soon_as_it_is_in_the_ledger(
     assert counts(jobs) == {"waiting": 1}
 
 
-def test_the_reason_of_a_refusal_is_what_a_scientist_reads(service: Service, site: Site) -> None:
+def test_the_reason_of_a_refusal_is_what_a_scientist_reads(service, site):
     job = site.job()
     (job.iwd / "in").unlink()
     with pytest.raises(GahpError, match="in"):
@@ -86,9 +74,7 @@ def test_the_reason_of_a_refusal_is_what_a_scientist_reads(service: Service, sit
         service.submit("no ad")
 
 
-def test_a_repeated_submit_is_the_same_job_though_it_would_be_refused_by_now(
-    site: Site, lock: AccountLock
-) -> None:
+def test_a_repeated_submit_is_the_same_job_though_it_would_be_refused_by_now(site, lock):
     job = site.job()
     with site.service() as service:
         job_id = service.submit(job.ad)
@@ -102,8 +88,8 @@ def test_a_repeated_submit_is_the_same_job_though_it_would_be_refused_by_now(
 
 
 def test_an_id_that_is_not_of_this_ledger_is_unknown_and_is_cancelled_well_enough(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+    service, site, jobs
+):
     job_id = service.submit(site.job().ad)
     for unknown in (
         "boinc/00000000.1" if jobs.token != "00000000" else "boinc/11111111.1",
@@ -122,9 +108,7 @@ def test_an_id_that_is_not_of_this_ledger_is_unknown_and_is_cancelled_well_enoug
     assert service.status(job_id.removeprefix("boinc/"))[0] == 1
 
 
-def test_a_cancelled_job_is_of_no_interest_and_a_release_is_a_new_attempt(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+def test_a_cancelled_job_is_of_no_interest_and_a_release_is_a_new_attempt(service, site, jobs):
     job = site.job()
     first = service.submit(job.ad)
     service.cancel(first)
@@ -137,9 +121,7 @@ def test_a_cancelled_job_is_of_no_interest_and_a_release_is_a_new_attempt(
 
 
 @pytest.mark.parametrize("status", [4, 5])
-def test_a_job_that_has_ended_is_the_same_until_htcondor_was_told_so(
-    service: Service, site: Site, jobs: JobLedger, status: int
-) -> None:
+def test_a_job_that_has_ended_is_the_same_until_htcondor_was_told_so(service, site, jobs, status):
     job = site.job()
     job_id = service.submit(job.ad)
     number = running(jobs, job_id)
@@ -167,9 +149,7 @@ def test_a_job_that_has_ended_is_the_same_until_htcondor_was_told_so(
     assert row_of(jobs, job_id).end_reported
 
 
-def test_a_job_whose_end_is_the_first_news_of_it_is_running_once_before(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+def test_a_job_whose_end_is_the_first_news_of_it_is_running_once_before(service, site, jobs):
     job_id = service.submit(site.job().ad)
     assert jobs.fetched(running(jobs, job_id), 0, None) == "fetched"
     batch = row_of(jobs, job_id).batch_id
@@ -183,12 +163,8 @@ def test_a_job_whose_end_is_the_first_news_of_it_is_running_once_before(
 
 
 def test_a_note_that_cannot_be_written_is_tried_now_and_then(
-    service: Service,
-    site: Site,
-    jobs: JobLedger,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    service, site, jobs, monkeypatch, caplog
+):
     monkeypatch.setattr("boinc_gahp.htcondor.service.INTERVAL", 0.02)
     job_id = service.submit(site.job().ad)
     jobs.fail(running(jobs, job_id), Hold("it crashed", 2304, 11))
@@ -196,9 +172,9 @@ def test_a_note_that_cannot_be_written_is_tried_now_and_then(
     jobs.store.write(
         lambda connection: connection.execute(f"CREATE TRIGGER full {refuse}").rowcount
     )
-    waits: list[float] = []
+    waits = []
 
-    def wait(seconds: float) -> bool:
+    def wait(seconds):
         waits.append(seconds)
         return threading.Event().wait(seconds)
 
@@ -211,9 +187,7 @@ def test_a_note_that_cannot_be_written_is_tried_now_and_then(
     wait_for(lambda: row_of(jobs, job_id).end_reported, "the note")
 
 
-def test_a_project_that_no_manager_can_work_on_keeps_no_other_from_having_one(
-    site: Site, lock: AccountLock, jobs: JobLedger
-) -> None:
+def test_a_project_that_no_manager_can_work_on_keeps_no_other_from_having_one(site, lock, jobs):
     elsewhere = ProjectSettings(ProjectUrl("http://127.0.0.1:9/one/"), Authenticator("o" * 32))
     settings = replace(site.settings, projects={"one": elsewhere})
     with site.service(settings) as service:
@@ -228,9 +202,7 @@ def test_a_project_that_no_manager_can_work_on_keeps_no_other_from_having_one(
         assert "absent.pem" in text
 
 
-def test_which_jobs_htcondor_asked_about_is_written_down_at_the_latest_at_the_end(
-    site: Site, lock: AccountLock, jobs: JobLedger
-) -> None:
+def test_which_jobs_htcondor_asked_about_is_written_down_at_the_latest_at_the_end(site, lock, jobs):
     with site.service() as service:
         job_id = service.submit(site.job().ad)
         jobs.store.write(
@@ -240,9 +212,7 @@ def test_which_jobs_htcondor_asked_about_is_written_down_at_the_latest_at_the_en
     assert row_of(jobs, job_id).last_polled > time.time() - 60
 
 
-def test_a_cancel_waits_until_another_process_has_stopped_writing(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+def test_a_cancel_waits_until_another_process_has_stopped_writing(service, site, jobs):
     job_id = service.submit(site.job().ad)
     number = running(jobs, job_id)
     assert jobs.writing(number, True)
@@ -256,9 +226,7 @@ def test_a_cancel_waits_until_another_process_has_stopped_writing(
     assert not cancel.is_alive()
 
 
-def test_a_cancel_ends_the_writing_of_a_fetch_in_the_same_process(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
+def test_a_cancel_ends_the_writing_of_a_fetch_in_the_same_process(service, site, jobs):
     job_id = service.submit(site.job().ad)
     cancel = threading.Thread(target=service.cancel, args=[job_id])
     with service._scopes.open(running(jobs, job_id)) as scope:
@@ -273,9 +241,7 @@ def test_a_cancel_ends_the_writing_of_a_fetch_in_the_same_process(
     assert not cancel.is_alive()
 
 
-def test_a_cancel_does_not_wait_for_a_process_that_is_gone(
-    service: Service, site: Site, jobs: JobLedger, lock: AccountLock
-) -> None:
+def test_a_cancel_does_not_wait_for_a_process_that_is_gone(service, site, jobs, lock):
     job_id = service.submit(site.job().ad)
     assert jobs.writing(running(jobs, job_id), True)
     cancel = threading.Thread(target=service.cancel, args=[job_id])
@@ -287,8 +253,8 @@ def test_a_cancel_does_not_wait_for_a_process_that_is_gone(
 
 
 def test_a_project_that_is_down_shows_soon_however_long_requests_may_be_tried_again(
-    site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    site, jobs, monkeypatch
+):
     monkeypatch.setattr("boinc_gahp.htcondor.service.RETRY_TIME", 0.1)
     site.timeouts = replace(site.timeouts, retry=120.0)
     site.proxy.fail("*", faultproxy.status(503), times=None)
@@ -298,9 +264,7 @@ def test_a_project_that_is_down_shows_soon_however_long_requests_may_be_tried_ag
         assert service.status(job_id) == (1, "[ ]")
 
 
-def test_jobs_whose_project_is_not_in_the_settings_any_more_are_known_and_say_so(
-    site: Site, lock: AccountLock, jobs: JobLedger
-) -> None:
+def test_jobs_whose_project_is_not_in_the_settings_any_more_are_known_and_say_so(site, lock, jobs):
     with site.service() as service:
         job_id = service.submit(site.job().ad)
     other = replace(
@@ -316,15 +280,13 @@ def test_jobs_whose_project_is_not_in_the_settings_any_more_are_known_and_say_so
         assert service.status(job_id)[0] == 3
 
 
-def test_settings_that_are_put_right_are_found_by_a_daemon_that_runs(
-    site: Site, lock: AccountLock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_that_are_put_right_are_found_by_a_daemon_that_runs(site, lock, monkeypatch):
     monkeypatch.setattr("boinc_gahp.htcondor.service.SETTINGS_INTERVAL", 0.0)
     elsewhere = State(site.directory / "elsewhere")
     nobody = replace(site.settings, project=ProjectSettings(ProjectUrl(site.proxy.url)))
-    answers: list[Settings | ConfigError] = [nobody]
+    answers = [nobody]
 
-    def load() -> Settings:
+    def load():
         if isinstance(answers[-1], ConfigError):
             raise answers[-1]
         return answers[-1]
@@ -343,7 +305,7 @@ def test_settings_that_are_put_right_are_found_by_a_daemon_that_runs(
     assert not (site.directory / "elsewhere").exists()
 
 
-def test_a_ping_fails_only_if_no_job_can_be_accepted(site: Site, lock: AccountLock) -> None:
+def test_a_ping_fails_only_if_no_job_can_be_accepted(site, lock):
     site.local.core.web_stopped = True
     with site.service() as service:
         service.ping()
@@ -368,13 +330,13 @@ def test_a_ping_fails_only_if_no_job_can_be_accepted(site: Site, lock: AccountLo
         assert service.status(service.submit(site.job().ad))[0] == 1
 
 
-def test_a_service_that_was_never_asked_anything_ends(site: Site) -> None:
+def test_a_service_that_was_never_asked_anything_ends(site):
     with site.service() as service:
         service.end_reported("boinc/00000000.1", 4)
     assert not (site.directory / "state").exists()
 
 
-def test_a_service_that_ends_leaves_no_thread(site: Site) -> None:
+def test_a_service_that_ends_leaves_no_thread(site):
     before = set(threading.enumerate())
     with site.service() as service:
         job_id = service.submit(site.job().ad)

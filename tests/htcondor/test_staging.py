@@ -1,10 +1,7 @@
 """Files on their way to the project: no more than are needed, and in nobody's way."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,29 +12,23 @@ from tests.helpers import wait_for
 from tests.htcondor.desk import desk_of, for_sending
 from tests.htcondor.helpers import await_state, await_status, row_of
 
-if TYPE_CHECKING:
-    from boinc_gahp.ledger.jobs import JobLedger
-    from tests.faultproxy import Exchange
-    from tests.htcondor.desk import Desk
-    from tests.htcondor.helpers import Site
-
 #: Uploads at a time.
 _AT_A_TIME = 2
 
 
 @pytest.fixture
-def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(site, monkeypatch):
     site = for_sending(site, monkeypatch)
     site.staging = StagingSettings(files_per_post=1, concurrent_posts=_AT_A_TIME)
     return site
 
 
-def cancel_after(desk: Desk, uploads: int, ids: list[int]) -> None:
+def cancel_after(desk, uploads, ids):
     """Have jobs cancelled while the upload of that number is under way."""
     lock = threading.Lock()
     seen = 0
 
-    def cancel(exchange: Exchange) -> bool:
+    def cancel(exchange):
         nonlocal seen
         exchange.read_body()
         with lock:
@@ -51,7 +42,7 @@ def cancel_after(desk: Desk, uploads: int, ids: list[int]) -> None:
     desk.site.proxy.fail("upload_files", cancel, times=None)
 
 
-def test_of_jobs_that_are_all_cancelled_no_more_files_are_sent(site: Site) -> None:
+def test_of_jobs_that_are_all_cancelled_no_more_files_are_sent(site):
     with desk_of(site) as desk:
         ids = desk.accept(30, files=30)
         cancel_after(desk, 3, ids)
@@ -62,7 +53,7 @@ def test_of_jobs_that_are_all_cancelled_no_more_files_are_sent(site: Site) -> No
     assert site.proxy.count("submit_batch") == 0
 
 
-def test_of_jobs_that_are_cancelled_the_files_are_not_sent_and_the_others_are(site: Site) -> None:
+def test_of_jobs_that_are_cancelled_the_files_are_not_sent_and_the_others_are(site):
     with desk_of(site) as desk:
         ids = desk.accept(30, files=30)
         cancel_after(desk, 3, ids[5:28])
@@ -72,14 +63,14 @@ def test_of_jobs_that_are_cancelled_the_files_are_not_sent_and_the_others_are(si
     assert site.batch_states() == [BatchState.IN_PROGRESS]
 
 
-def test_a_file_that_nobody_wants_any_more_is_broken_off(site: Site) -> None:
+def test_a_file_that_nobody_wants_any_more_is_broken_off(site):
     size = 20_000_000
     arrived = [0]
 
     with desk_of(site) as desk:
         (job_id,) = desk.accept_large(size)
 
-        def cancel(exchange: Exchange) -> bool:
+        def cancel(exchange):
             exchange.read_body(0.01)
             desk.context.jobs.cancel(job_id)
             for percent in range(2, 101):  # over a slow line
@@ -95,11 +86,11 @@ def test_a_file_that_nobody_wants_any_more_is_broken_off(site: Site) -> None:
 
 
 @pytest.mark.long
-def test_an_upload_that_is_answered_too_late_is_not_sent_again(site: Site) -> None:
+def test_an_upload_that_is_answered_too_late_is_not_sent_again(site):
     site.timeouts = replace(site.timeouts, read=2.0)
     late = threading.Event()
 
-    def take_long(exchange: Exchange) -> bool:
+    def take_long(exchange):
         exchange.read_body()
         looks = site.proxy.count("query_files")
         # PHP is through when the client has long since looked whether the file is there.
@@ -118,14 +109,12 @@ def test_an_upload_that_is_answered_too_late_is_not_sent_again(site: Site) -> No
 
 
 @pytest.mark.long
-def test_stagings_that_take_hours_keep_nothing_small_from_going_on(
-    site: Site, jobs: JobLedger
-) -> None:
+def test_stagings_that_take_hours_keep_nothing_small_from_going_on(site, jobs):
     site.local.resume_volunteers()
     site.staging = StagingSettings(bytes_per_post=100_000)
     hang = faultproxy.hang()
 
-    def large(exchange: Exchange) -> bool:
+    def large(exchange):
         return hang(exchange) if exchange.length > 100_000 else _pass(exchange)
 
     site.proxy.fail("upload_files", large, times=None)
@@ -151,6 +140,6 @@ def test_stagings_that_take_hours_keep_nothing_small_from_going_on(
             service.cancel(job_id)
 
 
-def _pass(exchange: Exchange) -> bool:
+def _pass(exchange):
     exchange.send(exchange.forward())
     return True

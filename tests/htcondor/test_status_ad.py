@@ -1,9 +1,7 @@
 """What HTCondor is told of a job."""
 
-from __future__ import annotations
-
 import math
-from typing import Any, get_args
+from typing import get_args
 
 import classad2
 import pytest
@@ -13,7 +11,7 @@ from boinc_gahp.gahp import words
 from boinc_gahp.htcondor._status_ad import status_ad
 from boinc_gahp.ledger.rows import JobRow, State
 
-WORDS: dict[State, int] = {
+WORDS = {
     "waiting": 1,
     "sending": 1,
     "queued": 1,
@@ -26,23 +24,23 @@ WORDS: dict[State, int] = {
 }
 
 
-def row(state: State, **values: Any) -> JobRow:
-    names: dict[str, Any] = dict.fromkeys(JobRow._fields)
+def row(state, **values):
+    names = dict.fromkeys(JobRow._fields)
     return JobRow(**(names | {"id": 1, "state": state} | values))
 
 
-def parsed(ad: str) -> dict[str, object]:
+def parsed(ad):
     assert ad.isascii()
     assert ad.isprintable()
     return dict(classad2.ClassAd(ad).items())
 
 
-def test_every_state_has_a_word() -> None:
+def test_every_state_has_a_word():
     assert set(WORDS) == set(get_args(State))
 
 
 @pytest.mark.parametrize("state", WORDS)
-def test_a_state_is_reported_with_its_word_and_always_an_ad(state: State) -> None:
+def test_a_state_is_reported_with_its_word_and_always_an_ad(state):
     word, ad = status_ad(row(state))
     assert word == WORDS[state]
     assert "RemoteWallClockTime" not in parsed(ad)
@@ -51,31 +49,31 @@ def test_a_state_is_reported_with_its_word_and_always_an_ad(state: State) -> Non
 
 
 @pytest.mark.parametrize("code", [0, 1, 255, -1073741819, None])
-def test_a_completed_job_always_has_an_exit_code(code: int | None) -> None:
+def test_a_completed_job_always_has_an_exit_code(code):
     _, ad = status_ad(row("done", exit_code=code, cpu_time=12.5))
     expected = {"ExitCode": code or 0, "ExitBySignal": False, "RemoteUserCpu": 12.5}
     assert parsed(ad) == expected
 
 
 @pytest.mark.parametrize("signal", [1, 9, 64])
-def test_a_signal_that_ended_the_program_is_reported_as_one(signal: int) -> None:
+def test_a_signal_that_ended_the_program_is_reported_as_one(signal):
     _, ad = status_ad(row("done", exit_code=-signal))
     assert parsed(ad) == {"ExitSignal": signal, "ExitBySignal": True}
 
 
-def test_a_job_whose_program_failed_is_reported_with_the_reason_and_no_signal() -> None:
+def test_a_job_whose_program_failed_is_reported_with_the_reason_and_no_signal():
     _, ad = status_ad(row("done", exit_code=139, exit_reason='it "failed"\nbadly'))
     expected = {"ExitCode": 139, "ExitBySignal": False, "ExitReason": 'it "failed" badly'}
     assert parsed(ad) == expected
 
 
 @pytest.mark.parametrize("time", [None, math.nan, math.inf, -1.0])
-def test_a_cpu_time_that_is_none_is_left_out(time: float | None) -> None:
+def test_a_cpu_time_that_is_none_is_left_out(time):
     _, ad = status_ad(row("done", exit_code=0, cpu_time=time))
     assert "RemoteUserCpu" not in parsed(ad)
 
 
-def test_a_failed_job_is_reported_with_reason_and_codes() -> None:
+def test_a_failed_job_is_reported_with_reason_and_codes():
     reason = 'input "a b.dat" \\ is gone:\n  grüße'
     _, ad = status_ad(row("failed", hold_reason=reason, hold_code=2301, hold_subcode=2))
     assert parsed(ad) == {
@@ -85,14 +83,14 @@ def test_a_failed_job_is_reported_with_reason_and_codes() -> None:
     }
 
 
-def test_a_job_that_was_cancelled_since_it_was_to_be_held_is_told_to_be_held() -> None:
+def test_a_job_that_was_cancelled_since_it_was_to_be_held_is_told_to_be_held():
     values = {"hold_reason": "it crashed", "hold_code": 2304, "hold_subcode": 193}
     assert status_ad(row("cancelled", **values)) == status_ad(row("failed", **values))
     assert status_ad(row("cancelled"))[0] == 3
 
 
 @given(st.text() | st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")))
-def test_any_reason_is_one_word_that_htcondor_can_parse(reason: str) -> None:
+def test_any_reason_is_one_word_that_htcondor_can_parse(reason):
     _, ad = status_ad(row("failed", hold_reason=reason, hold_code=2304, hold_subcode=1))
     line = words.join(["7", "0", "NULL", "5", ad])
     assert words.split(line)[4] == ad
@@ -102,7 +100,7 @@ def test_any_reason_is_one_word_that_htcondor_can_parse(reason: str) -> None:
         assert found == " ".join(reason.split())
 
 
-def test_an_endless_reason_is_cut_in_the_middle() -> None:
+def test_an_endless_reason_is_cut_in_the_middle():
     _, ad = status_ad(row("failed", hold_reason="begin " + "x " * 5000 + "end"))
     found = str(parsed(ad)["HoldReason"])
     assert len(found) <= 2000

@@ -1,7 +1,5 @@
 """What tests of packages share: a copy of the source, and what is built of it, once."""
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil
@@ -9,24 +7,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 
 
-def run(
-    *words: str | Path,
-    cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
-    stdin: str = "",
-    status: int | None = 0,
-) -> subprocess.CompletedProcess[str]:
+def run(*words, cwd=None, env=None, stdin="", status=0):
     """Run a command; ``status`` is what it has to end with, None: anything."""
     # The directories that all tests have for their settings and state are not for these.
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("XDG_")}
@@ -46,14 +34,14 @@ def run(
 
 
 @functools.cache
-def tracked_files() -> list[Path]:
+def tracked_files():
     """Return the files of the source, relative to it."""
     listed = run("git", "-c", f"safe.directory={ROOT}", "-C", ROOT, "ls-files", "-z").stdout
     return [Path(name) for name in listed.split("\0") if name and (ROOT / name).is_file()]
 
 
 @pytest.fixture(scope="session")
-def open_directory() -> Iterator[Path]:
+def open_directory():
     """A directory that other users can enter, which those of pytest are not."""
     directory = Path(tempfile.mkdtemp(prefix="boinc_gahp-install-"))
     directory.chmod(0o755)
@@ -62,7 +50,7 @@ def open_directory() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def source(open_directory: Path) -> Path:
+def source(open_directory):
     """A copy of the source, in an admin's home."""
     copy = open_directory / "admin" / "boinc_gahp"
     for name in tracked_files():
@@ -72,7 +60,7 @@ def source(open_directory: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def dist(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dist(source, tmp_path_factory):
     """A directory with the sdist, and the wheel that was built from the sdist."""
     directory = tmp_path_factory.mktemp("dist")
     run(BIN / "python", "-m", "build", "--outdir", directory, source)
@@ -80,12 +68,12 @@ def dist(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def wheel(dist: Path) -> Path:
+def wheel(dist):
     [path] = dist.glob("*.whl")
     return path
 
 
 @pytest.fixture(scope="session")
-def sdist(dist: Path) -> Path:
+def sdist(dist):
     [path] = dist.glob("*.tar.gz")
     return path

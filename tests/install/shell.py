@@ -1,16 +1,10 @@
 """A shell on a terminal, with boinc_gahp's completion, as somebody has it who types."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
-from typing import TYPE_CHECKING
 
 import pexpect
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: How each shell is started without anybody's own settings, and what it is told first.
 SHELLS = {
@@ -30,14 +24,7 @@ SHELLS = {
 class Shell:
     """A shell that runs until it is closed; a context manager."""
 
-    def __init__(
-        self,
-        name: str,
-        script: Path,
-        environment: dict[str, str],
-        cwd: Path,
-        first: str | None = None,
-    ) -> None:
+    def __init__(self, name, script, environment, cwd, first=None):
         program = shutil.which(name)
         assert program is not None, f"{name} is missing: apt install {name}"
         options, usual = SHELLS[name]
@@ -53,14 +40,14 @@ class Shell:
         self._child.send((first or usual).format(script=script) + "; echo be'gun'\r")
         self._child.expect("begun")
 
-    def __enter__(self) -> Shell:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         """End the shell."""
         self._child.close(force=True)
 
-    def complete(self, typed: str) -> list[str]:
+    def complete(self, typed):
         """Type words, then Tab; return the words that the shell then has on its line."""
         # The line's beginning is put before it afterwards: then the shell itself tells its words.
         self._child.send(f"{typed}\t\x01printf '<%s>' \x05; echo ' said'\r")

@@ -1,10 +1,7 @@
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,15 +13,12 @@ from boinc_gahp.cli import completion
 from boinc_gahp.submit.types import SubmitRequest
 from tests.install.shell import SHELLS, Shell
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 COMMAND = Path(sys.executable).with_name("boinc_gahp")
 BATCHES = ("sweep", "my sweep", "12", "it's: odd", "run $(id) `id`")
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(tmp_path_factory):
     """Where the shells are, with files and directories that can be completed."""
     directory = tmp_path_factory.mktemp("shells")
     (directory / "my file.txt").write_text("x")
@@ -34,7 +28,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def settings(directory: Path) -> Path:
+def settings(directory):
     """Settings with projects, to which batches were submitted from this machine."""
     path = directory / "settings.toml"
     own = "url = 'http://127.0.0.1:9/'\nauthenticator = 'abcdefgh'\n"
@@ -51,12 +45,7 @@ def settings(directory: Path) -> Path:
 
 
 @pytest.fixture(scope="module", params=SHELLS)
-def shell(
-    request: pytest.FixtureRequest,
-    directory: Path,
-    settings: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Shell]:
+def shell(request, directory, settings, tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     script = home / "script"
     printed = subprocess.run(
@@ -93,9 +82,7 @@ def shell(
         ("boinc_gahp completion fi", ["completion", "fish"]),
     ],
 )
-def test_words_of_the_command_line_are_completed(
-    shell: Shell, typed: str, words: list[str]
-) -> None:
+def test_words_of_the_command_line_are_completed(shell, typed, words):
     assert shell.complete(typed) == ["boinc_gahp", *words]
 
 
@@ -115,16 +102,14 @@ def test_words_of_the_command_line_are_completed(
         ("boinc_gahp local-project run pro", ["local-project", "run", "projects"]),
     ],
 )
-def test_files_and_directories_are_completed(shell: Shell, typed: str, words: list[str]) -> None:
+def test_files_and_directories_are_completed(shell, typed, words):
     # zsh takes the slash away again when the line goes on.
     completed = [word.rstrip("/") for word in shell.complete(typed)]
     assert completed == ["boinc_gahp", *words]
 
 
 @pytest.mark.parametrize("typed", ["--config ~/scr", "--config $HOME/scr", "--config=$HOME/scr"])
-def test_a_path_that_begins_at_home_still_does_when_it_is_completed(
-    shell: Shell, typed: str
-) -> None:
+def test_a_path_that_begins_at_home_still_does_when_it_is_completed(shell, typed):
     path = shell.complete(f"boinc_gahp {typed}")[-1].removeprefix("--config=")
     assert Path(path).is_absolute()
     assert path.endswith("/script")
@@ -144,23 +129,17 @@ def test_a_path_that_begins_at_home_still_does_when_it_is_completed(
         ("boinc_gahp check --project=as", ["check", "--project=astro"]),
     ],
 )
-def test_names_of_batches_and_projects_are_completed(
-    shell: Shell, typed: str, words: list[str]
-) -> None:
+def test_names_of_batches_and_projects_are_completed(shell, typed, words):
     assert shell.complete(typed) == ["boinc_gahp", *words]
 
 
-def test_a_project_that_is_not_in_the_settings_completes_nothing_and_says_nothing(
-    shell: Shell,
-) -> None:
+def test_a_project_that_is_not_in_the_settings_completes_nothing_and_says_nothing(shell):
     typed = "boinc_gahp batch show --project nosuch swe"
     assert shell.complete(typed)[-1] == "swe"
 
 
 @pytest.mark.parametrize("name", ["zsh", "fish"])
-def test_the_shell_finds_the_script_where_it_is_installed(
-    name: str, directory: Path, settings: Path, tmp_path: Path
-) -> None:
+def test_the_shell_finds_the_script_where_it_is_installed(name, directory, settings, tmp_path):
     place, first = {
         "zsh": (
             "functions/_boinc_gahp",
@@ -188,9 +167,7 @@ def test_the_shell_finds_the_script_where_it_is_installed(
         ]  # fmt: skip
 
 
-def test_bash_completes_every_file_of_an_option_that_takes_several(
-    directory: Path, settings: Path, tmp_path: Path
-) -> None:
+def test_bash_completes_every_file_of_an_option_that_takes_several(directory, settings, tmp_path):
     script = tmp_path / "script"
     script.write_text(completion.script("bash"))
     with Shell("bash", script, {"HOME": str(tmp_path)}, directory) as shell:

@@ -1,44 +1,38 @@
-from __future__ import annotations
-
 import re
 import shutil
 import tarfile
 import zipfile
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.install.conftest import BIN, run, tracked_files
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 #: The package that Snakemake looks for.
 PLUGIN = "snakemake_executor_plugin_boinc"
 
 
-def packed(wheel: Path) -> dict[str, bytes]:
+def packed(wheel):
     with zipfile.ZipFile(wheel) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def version_of(package: Path) -> str:
+def version_of(package):
     return package.name.removesuffix(".tar.gz").split("-")[1]
 
 
-def installed(name: Path) -> str:
+def installed(name):
     """Return where a file of the source is installed: Snakemake's package is at the top."""
     return str(name.relative_to("boinc_gahp/workflows") if PLUGIN in name.parts else name)
 
 
-def test_the_wheel_has_every_module_and_data_file(wheel: Path) -> None:
+def test_the_wheel_has_every_module_and_data_file(wheel):
     wanted = {installed(name) for name in tracked_files() if name.parts[0] == "boinc_gahp"}
     assert any(name.endswith(".sql") for name in wanted)
     assert "boinc_gahp/py.typed" in wanted
     assert wanted - set(packed(wheel)) == set()
 
 
-def test_the_wheel_has_nothing_else(wheel: Path) -> None:
+def test_the_wheel_has_nothing_else(wheel):
     info = f"boinc_gahp-{version_of(wheel)}.dist-info"
     assert {name.partition("/")[0] for name in packed(wheel)} == {
         "boinc_gahp",
@@ -48,7 +42,7 @@ def test_the_wheel_has_nothing_else(wheel: Path) -> None:
     assert not [name for name in packed(wheel) if "__pycache__" in name or name.endswith(".pyc")]
 
 
-def test_the_wheel_has_the_command_the_licence_and_the_extras(wheel: Path) -> None:
+def test_the_wheel_has_the_command_the_licence_and_the_extras(wheel):
     files = {name.partition("/")[2]: data for name, data in packed(wheel).items()}
     assert b"boinc_gahp = boinc_gahp.cli.main:main" in files["entry_points.txt"]
     metadata = files["METADATA"].decode()
@@ -59,7 +53,7 @@ def test_the_wheel_has_the_command_the_licence_and_the_extras(wheel: Path) -> No
     assert b"Apache License" in licence
 
 
-def test_the_sdist_has_all_of_the_source(sdist: Path) -> None:
+def test_the_sdist_has_all_of_the_source(sdist):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     rooms = {"boinc_gahp", "conf", "docs", "scripts", "tests"}
@@ -70,17 +64,13 @@ def test_the_sdist_has_all_of_the_source(sdist: Path) -> None:
     assert not [name for name in names if "__pycache__" in name]
 
 
-def test_the_wheel_of_the_sdist_is_the_wheel_of_the_tree(
-    wheel: Path, source: Path, tmp_path: Path
-) -> None:
+def test_the_wheel_of_the_sdist_is_the_wheel_of_the_tree(wheel, source, tmp_path):
     run(BIN / "python", "-m", "build", "--wheel", "--outdir", tmp_path, source)
     [other] = tmp_path.glob("*.whl")
     assert packed(other) == packed(wheel)
 
 
-def test_what_an_earlier_build_left_does_not_get_into_the_wheel(
-    wheel: Path, source: Path, tmp_path: Path
-) -> None:
+def test_what_an_earlier_build_left_does_not_get_into_the_wheel(wheel, source, tmp_path):
     copy = tmp_path / "boinc_gahp"
     shutil.copytree(source, copy)
     for left in ("build/lib/boinc_gahp/gone.py", "build/lib/gone/__init__.py"):
@@ -94,7 +84,7 @@ def test_what_an_earlier_build_left_does_not_get_into_the_wheel(
 
 
 @pytest.fixture
-def checkout(source: Path, tmp_path: Path) -> Path:
+def checkout(source, tmp_path):
     """A git checkout with one commit."""
     copy = tmp_path / "checkout"
     shutil.copytree(source, copy)
@@ -105,7 +95,7 @@ def checkout(source: Path, tmp_path: Path) -> Path:
     return copy
 
 
-def commit(checkout: Path, *commands: str) -> None:
+def commit(checkout, *commands):
     environment = {"GIT_COMMITTER_DATE": "2026-11-21T12:34:56+0100"}
     for role in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{role}_NAME": "me", f"GIT_{role}_EMAIL": "me"}
@@ -113,16 +103,14 @@ def commit(checkout: Path, *commands: str) -> None:
         run("git", "-C", checkout, *command.split(), env=environment)
 
 
-def version_built(directory: Path, **environment: str) -> str:
+def version_built(directory, **environment):
     program = "from scripts.building import version; print(version())"
     done = run(BIN / "python", "-c", program, cwd=directory, env=environment)
     assert done.stderr == ""
     return done.stdout.strip()
 
 
-def test_between_releases_each_tree_has_a_version_of_its_own(
-    checkout: Path, tmp_path: Path
-) -> None:
+def test_between_releases_each_tree_has_a_version_of_its_own(checkout, tmp_path):
     first = version_built(checkout)
     assert re.fullmatch(r"9\.1\.0\.dev202611211134\+g[0-9a-f]{8,}", first)
     # What does not get into a wheel makes no difference.
@@ -150,8 +138,8 @@ def test_between_releases_each_tree_has_a_version_of_its_own(
     assert len(set(seen)) == len(seen)
 
 
-def test_the_source_itself_tells_the_commit_that_is_checked_out(checkout: Path) -> None:
-    def told() -> str:
+def test_the_source_itself_tells_the_commit_that_is_checked_out(checkout):
+    def told():
         program = "import boinc_gahp; print(boinc_gahp.__version__)"
         return run(BIN / "python", "-c", program, cwd=checkout).stdout.strip()
 
@@ -163,9 +151,7 @@ def test_the_source_itself_tells_the_commit_that_is_checked_out(checkout: Path) 
     assert told() == "9.1.0.dev0"
 
 
-def test_an_sdist_has_the_version_of_the_tree_and_so_has_its_wheel(
-    checkout: Path, tmp_path: Path
-) -> None:
+def test_an_sdist_has_the_version_of_the_tree_and_so_has_its_wheel(checkout, tmp_path):
     version = version_built(checkout)
     run(BIN / "python", "-m", "build", "--outdir", tmp_path, checkout)
     packages = [*tmp_path.glob("*.whl"), *tmp_path.glob("*.tar.gz")]
@@ -175,13 +161,13 @@ def test_an_sdist_has_the_version_of_the_tree_and_so_has_its_wheel(
     assert version_built(checkout) == version
 
 
-def test_a_release_has_the_version_that_is_written_in_it(checkout: Path) -> None:
+def test_a_release_has_the_version_that_is_written_in_it(checkout):
     path = checkout / "boinc_gahp/_version.py"
     path.write_text(path.read_text().replace('.dev0"', '"', 1))
     assert version_built(checkout) == "9.1.0"
 
 
-def test_the_packages_are_described_as_pypi_wants_it(wheel: Path) -> None:
+def test_the_packages_are_described_as_pypi_wants_it(wheel):
     [metadata] = [data for name, data in packed(wheel).items() if name.endswith("/METADATA")]
     head, _, text = metadata.decode().partition("\n\n")
     assert "Description-Content-Type: text/x-rst" in head

@@ -1,27 +1,20 @@
 """boinc_gahp as somebody has it who installs it for themselves with pipx."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.localproject.project import LocalProject
 from tests.install.conftest import BIN, run
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory):
     return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture(scope="module")
-def environment(home: Path) -> dict[str, str]:
+def environment(home):
     return {
         "HOME": str(home),
         "PIPX_HOME": str(home / ".local/pipx"),
@@ -32,19 +25,19 @@ def environment(home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def command(wheel: Path, home: Path, environment: dict[str, str]) -> Path:
+def command(wheel, home, environment):
     run(BIN / "pipx", "install", wheel, env=environment)
     return home / ".local/bin/boinc_gahp"
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=1) as project:
         yield project
 
 
 @pytest.fixture(scope="module")
-def settings(home: Path, project: LocalProject) -> Path:
+def settings(home, project):
     path = home / ".config/boinc_gahp/boinc_gahp.toml"
     path.parent.mkdir(parents=True)
     path.write_text(f"[project]\nurl = '{project.url}'\nauthenticator_file = 'authenticator'\n")
@@ -54,12 +47,12 @@ def settings(home: Path, project: LocalProject) -> Path:
     return path
 
 
-def test_it_tells_its_version(command: Path, environment: dict[str, str], wheel: Path) -> None:
+def test_it_tells_its_version(command, environment, wheel):
     done = run(command, "--version", env=environment)
     assert done.stdout == f"boinc_gahp {wheel.name.split('-')[1]}\n"
 
 
-def test_every_command_helps_without_the_extras(command: Path, environment: dict[str, str]) -> None:
+def test_every_command_helps_without_the_extras(command, environment):
     for name in ("batch", "check", "completion", "demo", "ledger", "local-project", "template"):
         assert run(command, name, "--help", env=environment).stdout.startswith("usage: ")
     behave = run(command, "local-project", "behave", "--help", env=environment)
@@ -71,9 +64,7 @@ def test_every_command_helps_without_the_extras(command: Path, environment: dict
 
 
 @pytest.mark.parametrize("words", [["demo"], ["local-project", "run", "p"]])
-def test_what_needs_the_extra_says_how_to_get_it(
-    command: Path, environment: dict[str, str], words: list[str]
-) -> None:
+def test_what_needs_the_extra_says_how_to_get_it(command, environment, words):
     done = run(command, *words, env=environment, status=1)
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
@@ -81,9 +72,7 @@ def test_what_needs_the_extra_says_how_to_get_it(
     assert "pipx inject boinc_gahp flask waitress" in done.stderr
 
 
-def test_check_finds_that_all_fits(
-    command: Path, environment: dict[str, str], settings: Path
-) -> None:
+def test_check_finds_that_all_fits(command, environment, settings):
     done = run(command, "check", "--app", "uppercase", env=environment, status=None)
     assert re.search(r"^ok +address: ", done.stdout, re.MULTILINE), done.stdout
     assert re.search(r"^ok +account: ", done.stdout, re.MULTILINE)
@@ -91,9 +80,7 @@ def test_check_finds_that_all_fits(
     assert "FAILED" not in done.stdout
 
 
-def test_a_ping_on_pipes_is_answered(
-    command: Path, environment: dict[str, str], settings: Path
-) -> None:
+def test_a_ping_on_pipes_is_answered(command, environment, settings):
     # The end of its input waits for no answer, so the answer is waited for with the next line.
     import subprocess
 
@@ -116,9 +103,7 @@ def test_a_ping_on_pipes_is_answered(
     assert process.returncode == 0
 
 
-def test_jobs_go_and_outputs_come(
-    command: Path, environment: dict[str, str], settings: Path, home: Path
-) -> None:
+def test_jobs_go_and_outputs_come(command, environment, settings, home):
     (home / "data.txt").write_text("hello\n")
     run(
         command, "batch", "submit", "uppercase", "--input", "in=data.txt", "--name", "first",
@@ -129,9 +114,7 @@ def test_jobs_go_and_outputs_come(
     assert "HELLO\n" in [path.read_text() for path in home.rglob("out")]
 
 
-def test_uninstalling_leaves_settings_and_state_alone(
-    command: Path, environment: dict[str, str], settings: Path, home: Path
-) -> None:
+def test_uninstalling_leaves_settings_and_state_alone(command, environment, settings, home):
     run(command, stdin="QUIT\n", env=environment)
     run(BIN / "pipx", "uninstall", "boinc_gahp", env=environment)
     assert not command.exists()

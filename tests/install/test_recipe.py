@@ -1,7 +1,5 @@
 """The recipe for a submit node, line by line as the documentation shows it, in another prefix."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import re
@@ -10,7 +8,6 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,9 +19,6 @@ from tests.helpers import wait_for
 from tests.inside import workunit_names
 from tests.install.conftest import ROOT, run, tracked_files
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 HERE = Path(__file__).parent
 #: The version that the recipe installs first.
 OLDER = "0.1.9"
@@ -32,7 +26,7 @@ OLDER = "0.1.9"
 PLACES = ("/opt", "/usr/local", "/etc")
 
 
-def in_prefix(text: str, prefix: Path) -> str:
+def in_prefix(text, prefix):
     for place in PLACES:
         text = text.replace(f" {place}/", f" {prefix}{place}/")
     lines = text.splitlines()
@@ -45,12 +39,12 @@ def in_prefix(text: str, prefix: Path) -> str:
     return f"set -eu\nPATH={prefix}/usr/local/bin:$PATH\n{text}\n"
 
 
-def files(directory: Path) -> set[str]:
+def files(directory):
     return {str(path.relative_to(directory)) for path in directory.rglob("*")}
 
 
 @pytest.fixture(scope="module")
-def before(open_directory: Path) -> tuple[Path, set[str]]:
+def before(open_directory):
     """A system before the recipe: the directory below which all is, and what there is."""
     prefix = open_directory / "node"
     for name in ("opt", "usr/local/bin", "etc/condor/config.d"):
@@ -61,7 +55,7 @@ def before(open_directory: Path) -> tuple[Path, set[str]]:
 
 
 @pytest.fixture(scope="module")
-def prefix(before: tuple[Path, set[str]], source: Path, open_directory: Path) -> Path:
+def prefix(before, source, open_directory):
     """The system after the recipe, in the source of an older version."""
     prefix, _ = before
     older = open_directory / "admin" / "older"
@@ -79,11 +73,11 @@ def prefix(before: tuple[Path, set[str]], source: Path, open_directory: Path) ->
 
 
 @pytest.fixture
-def as_user(open_directory: Path) -> Iterator[tuple[list[str], dict[str, str]]]:
+def as_user(open_directory):
     """What begins a command line of another user, if this one can be another; and their HOME."""
     home = open_directory / "nobody"
     home.mkdir()
-    words: list[str] = []
+    words = []
     if os.getuid() == 0:
         nobody = pwd.getpwnam("nobody")
         os.chown(home, nobody.pw_uid, nobody.pw_gid)
@@ -97,14 +91,14 @@ def as_user(open_directory: Path) -> Iterator[tuple[list[str], dict[str, str]]]:
     shutil.rmtree(home)
 
 
-def test_the_documentation_shows_the_recipe_and_the_removal() -> None:
+def test_the_documentation_shows_the_recipe_and_the_removal():
     shown = {line.strip() for line in (ROOT / "docs/htcondor-admins.rst").read_text().splitlines()}
     for name in ("recipe.sh", "removal.sh"):
         lines = [line.strip() for line in (HERE / name).read_text().splitlines()]
         assert [line for line in lines if line[:1] not in ("", "#") and line not in shown] == []
 
 
-def test_the_readme_shows_lines_of_the_recipe() -> None:
+def test_the_readme_shows_lines_of_the_recipe():
     text = (ROOT / "README.rst").read_text()
     [block] = re.findall(r"test_recipe.py\n\n.. code-block:: sh\n\n((?:   .+\n)+)", text)
     lines = [line.strip() for line in block.splitlines()]
@@ -113,7 +107,7 @@ def test_the_readme_shows_lines_of_the_recipe() -> None:
     assert set(lines[:-1]) <= recipe
 
 
-def test_another_user_runs_it(prefix: Path, as_user: tuple[list[str], dict[str, str]]) -> None:
+def test_another_user_runs_it(prefix, as_user):
     words, home = as_user
     command = prefix / "usr/local/bin/boinc_gahp"
     version = run(*words, command, "--version", cwd=Path("/"), env=home)
@@ -129,7 +123,7 @@ def test_another_user_runs_it(prefix: Path, as_user: tuple[list[str], dict[str, 
         daemon.communicate(b"QUIT\n", timeout=60)
 
 
-def test_everybody_can_read_all_of_it(prefix: Path) -> None:
+def test_everybody_can_read_all_of_it(prefix):
     for path in prefix.rglob("*"):
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
@@ -139,7 +133,7 @@ def test_everybody_can_read_all_of_it(prefix: Path) -> None:
         assert mode & 0o022 == 0, path
 
 
-def test_nothing_leads_to_the_admins_home(prefix: Path, open_directory: Path) -> None:
+def test_nothing_leads_to_the_admins_home(prefix, open_directory):
     admin = open_directory / "admin"
     for path in prefix.rglob("*"):
         if path.is_symlink():
@@ -148,14 +142,14 @@ def test_nothing_leads_to_the_admins_home(prefix: Path, open_directory: Path) ->
             assert str(admin).encode() not in path.read_bytes(), path
 
 
-def test_files_are_copies_not_hard_links(prefix: Path) -> None:
+def test_files_are_copies_not_hard_links(prefix):
     # A hard link, like a file that was moved, keeps the label of where it was.
     linked = [path for path in prefix.rglob("*") if path.is_file() and not path.is_symlink()
               and path.stat().st_nlink > 1]  # fmt: skip
     assert linked == []
 
 
-def test_links_stay_in_the_prefix_or_lead_to_the_systems_python(prefix: Path) -> None:
+def test_links_stay_in_the_prefix_or_lead_to_the_systems_python(prefix):
     links = {path: path.resolve() for path in prefix.rglob("*") if path.is_symlink()}
     base = Path(sys.base_prefix).resolve()
     outside = [to for to in links.values() if not to.is_relative_to(prefix)]
@@ -163,7 +157,7 @@ def test_links_stay_in_the_prefix_or_lead_to_the_systems_python(prefix: Path) ->
     assert links[prefix / "usr/local/bin/boinc_gahp"] == prefix / "opt/boinc_gahp/bin/boinc_gahp"
 
 
-def test_the_command_is_where_htcondors_settings_look_for_it(prefix: Path) -> None:
+def test_the_command_is_where_htcondors_settings_look_for_it(prefix):
     settings = prefix / "etc/condor/config.d"
     assert (settings / "zz-boinc_gahp.router.conf").is_file()
     text = (settings / "20-boinc_gahp.condor.conf").read_text()
@@ -171,7 +165,7 @@ def test_the_command_is_where_htcondors_settings_look_for_it(prefix: Path) -> No
     assert (prefix / "opt/boinc_gahp/bin/boinc_gahp").is_file()
 
 
-def test_completion_and_manual_pages_are_where_they_are_looked_for(prefix: Path) -> None:
+def test_completion_and_manual_pages_are_where_they_are_looked_for(prefix):
     share = prefix / "usr/local/share"
     bash = share / "bash-completion/completions/boinc_gahp"
     assert "-F _python_argcomplete boinc_gahp" in bash.read_text()
@@ -184,9 +178,7 @@ def test_completion_and_manual_pages_are_where_they_are_looked_for(prefix: Path)
         assert shown.stderr == ""
 
 
-def test_the_same_lines_again_are_an_upgrade_with_jobs_in_flight(
-    prefix: Path, source: Path, tmp_path: Path
-) -> None:
+def test_the_same_lines_again_are_an_upgrade_with_jobs_in_flight(prefix, source, tmp_path):
     # As after a pull into the same directory, in which the old version was built with setuptools.
     new = tmp_path / "source"
     shutil.copytree(source, new)
@@ -228,7 +220,7 @@ def test_the_same_lines_again_are_an_upgrade_with_jobs_in_flight(
     assert differences(source, packages) == []
 
 
-def differences(source: Path, packages: Path) -> list[Path]:
+def differences(source, packages):
     """Return the files of the package that are not installed as they are, and others there."""
     inside = Path("boinc_gahp")
     plugin = inside / "workflows/snakemake_executor_plugin_boinc"
@@ -245,7 +237,7 @@ def differences(source: Path, packages: Path) -> list[Path]:
     return sorted(different | others)
 
 
-def test_removal_leaves_nothing_but_settings(before: tuple[Path, set[str]], prefix: Path) -> None:
+def test_removal_leaves_nothing_but_settings(before, prefix):
     _, there = before
     removal = in_prefix((HERE / "removal.sh").read_text(), prefix)
     assert run("bash", "-c", removal).stderr == ""

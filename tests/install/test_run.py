@@ -1,19 +1,13 @@
 """``scripts/run`` as somebody runs it who has just got the source."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys
-from typing import TYPE_CHECKING
 
 from tests.install.conftest import run
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def test_it_makes_an_environment_and_shows_the_demo(source: Path, tmp_path: Path) -> None:
+def test_it_makes_an_environment_and_shows_the_demo(source, tmp_path):
     # A copy of its own: packages are built in the other one.
     copy = tmp_path / "boinc_gahp"
     shutil.copytree(source, copy)

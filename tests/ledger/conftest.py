@@ -1,34 +1,27 @@
 """A ledger, and the same file opened elsewhere."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.store import Store
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "state" / "boinc_gahp" / "ledger.sqlite"
 
 
 @pytest.fixture(scope="session")
-def new_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def new_ledger(tmp_path_factory):
     """A ledger with nothing in it, to be copied: making one waits for the disk many times."""
     path = tmp_path_factory.mktemp("ledger") / "ledger.sqlite"
     Store(path).close()
     return path
 
 
-def quick(path: Path) -> Store:
+def quick(path):
     """Open a ledger without waiting for the disk, which only a loss of power would show."""
     store = Store(path)
     store._connection.execute("PRAGMA synchronous = OFF")
@@ -36,7 +29,7 @@ def quick(path: Path) -> Store:
 
 
 @pytest.fixture
-def store(path: Path, new_ledger: Path) -> Iterator[Store]:
+def store(path, new_ledger):
     path.parent.mkdir(mode=0o700, parents=True)
     shutil.copy(new_ledger, path)
     store = quick(path)
@@ -45,12 +38,12 @@ def store(path: Path, new_ledger: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def elsewhere(store: Store) -> Iterator[Store]:
+def elsewhere(store):
     other = quick(store.path)
     yield other
     other.close()
 
 
 @pytest.fixture
-def jobs(store: Store) -> JobLedger:
+def jobs(store):
     return JobLedger(store)

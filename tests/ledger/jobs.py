@@ -1,18 +1,10 @@
 """Makes jobs and batches of the states that a test begins with."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter
-from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.config.urls import are_one_project
 from boinc_gahp.ledger.rows import ALIVE, Hold, NewJob
-
-if TYPE_CHECKING:
-    from boinc_gahp.ledger.jobs import JobLedger
-    from boinc_gahp.ledger.rows import BatchRow, JobRow
-    from boinc_gahp.ledger.store import Store
 
 URL = "https://boinc.example.edu/test/"
 ACCOUNT = "0123456789abcdef"
@@ -21,13 +13,11 @@ HOLD = Hold("the app crashed", 2304, 11)
 LEASE = 5000.0
 
 
-def new_job(
-    directory: str, *, account: str = ACCOUNT, description: str = "{}", url: str = URL
-) -> NewJob:
+def new_job(directory, *, account=ACCOUNT, description="{}", url=URL):
     return NewJob(directory, url, account, "", "uppercase", "0" * 32, 600, description)
 
 
-def planned(jobs: JobLedger, *directories: str, name: str = "bg-1") -> tuple[BatchRow, list[int]]:
+def planned(jobs, *directories, name="bg-1"):
     """Return a batch, named ``name``, of new jobs, and their ids."""
     ids = [jobs.accept(new_job(directory)).id for directory in directories]
     batch = jobs.plan(*MINE, name, "uppercase", "0" * 32, ids, LEASE)
@@ -35,21 +25,21 @@ def planned(jobs: JobLedger, *directories: str, name: str = "bg-1") -> tuple[Bat
     return batch, ids
 
 
-def in_request(jobs: JobLedger, batch_id: int) -> list[int]:
+def in_request(jobs, batch_id):
     """Return the ids of the jobs that a submit_batch of a batch has, as the sender takes them."""
     batch = jobs.batch(batch_id)
     only = ["sending"] if batch is not None and batch.state == "planned" else []
     return [job.id for job in jobs.jobs_of(batch_id, *only)]
 
 
-def submitted(jobs: JobLedger, *directories: str, name: str = "bg-1") -> tuple[BatchRow, list[int]]:
+def submitted(jobs, *directories, name="bg-1"):
     batch, ids = planned(jobs, *directories, name=name)
     assert jobs.about_to_send(batch.id, 7, ids) == "go"
     jobs.submitted(batch.id, 7)
     return batch, ids
 
 
-def finish(jobs: JobLedger, *job_ids: int) -> None:
+def finish(jobs, *job_ids):
     """Let the project say of these jobs that they are done."""
     for job_id in job_ids:
         job = get(jobs, job_id)
@@ -58,7 +48,7 @@ def finish(jobs: JobLedger, *job_ids: int) -> None:
         jobs.statuses(job.batch_id, {job.job_name: "finished"})
 
 
-def counts(jobs: JobLedger, url: str | None = None) -> Counter[str]:
+def counts(jobs, url=None):
     """Return how many jobs are in each state, of all projects or one."""
     with jobs.store.read() as connection:
         rows = connection.execute(
@@ -67,28 +57,28 @@ def counts(jobs: JobLedger, url: str | None = None) -> Counter[str]:
         return Counter(state for of, state in rows if url is None or are_one_project(of, url))
 
 
-def alive(jobs: JobLedger, url: str | None = None) -> int:
+def alive(jobs, url=None):
     """Return how many jobs are not over."""
     return sum(number for state, number in counts(jobs, url).items() if state in ALIVE)
 
 
-def get(jobs: JobLedger, job_id: int) -> JobRow:
+def get(jobs, job_id):
     job = jobs.job(job_id)
     assert job is not None
     return job
 
 
-def batch_state(jobs: JobLedger, batch: BatchRow) -> str:
+def batch_state(jobs, batch):
     row = jobs.batch(batch.id)
     assert row is not None
     return row.state
 
 
-def states(jobs: JobLedger, job_ids: list[int]) -> list[str]:
+def states(jobs, job_ids):
     return [get(jobs, job_id).state for job_id in job_ids]
 
 
-def in_state(jobs: JobLedger, state: str, directory: str = "d") -> int:
+def in_state(jobs, state, directory="d"):
     """Return a job of that state; a batch that it is in has another job, which is running."""
     if state == "waiting":
         return jobs.accept(new_job(directory)).id
@@ -113,7 +103,7 @@ def in_state(jobs: JobLedger, state: str, directory: str = "d") -> int:
     return job_id
 
 
-def everything(store: Store) -> list[Any]:
+def everything(store):
     """Return all that is in the tables of jobs and batches, but for times of changes."""
     with store.read() as connection:
         connection.row_factory = sqlite3.Row

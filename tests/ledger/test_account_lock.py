@@ -1,11 +1,8 @@
 """One manager at a time, and another as soon as it has died."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,10 +10,6 @@ from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger.account_lock import AccountLock
 from tests.helpers import wait_for
 from tests.ledger.jobs import ACCOUNT, MINE, URL
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 HOLDER = """
 import subprocess, sys
@@ -32,7 +25,7 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def holder(tmp_path):
     """A process that is the manager, and has a child."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path), *MINE],
@@ -50,9 +43,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.processes
-def test_another_process_keeps_until_it_is_killed(
-    holder: subprocess.Popen[str], tmp_path: Path
-) -> None:
+def test_another_process_keeps_until_it_is_killed(holder, tmp_path):
     lock = AccountLock(tmp_path, *MINE)
     assert not lock.try_acquire()
     assert lock.held_elsewhere()
@@ -64,7 +55,7 @@ def test_another_process_keeps_until_it_is_killed(
     lock.release()
 
 
-def test_a_lock_that_was_let_go_of_is_anothers(tmp_path: Path) -> None:
+def test_a_lock_that_was_let_go_of_is_anothers(tmp_path):
     first, second = AccountLock(tmp_path, *MINE), AccountLock(tmp_path, *MINE)
     assert first.try_acquire()
     assert first.try_acquire()
@@ -79,7 +70,7 @@ def test_a_lock_that_was_let_go_of_is_anothers(tmp_path: Path) -> None:
     second.release()
 
 
-def test_projects_and_accounts_are_kept_apart(tmp_path: Path) -> None:
+def test_projects_and_accounts_are_kept_apart(tmp_path):
     owners = [MINE, (URL, "another"), ("https://elsewhere.example/", ACCOUNT)]
     locks = [AccountLock(tmp_path, *owner) for owner in owners]
     assert [lock.try_acquire() for lock in locks] == [True] * 3
@@ -88,19 +79,19 @@ def test_projects_and_accounts_are_kept_apart(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_asking_keeps_nobody_from_the_lock(tmp_path: Path) -> None:
+def test_asking_keeps_nobody_from_the_lock(tmp_path):
     first, second = AccountLock(tmp_path, *MINE), AccountLock(tmp_path, *MINE)
     assert not first.held_elsewhere()
     assert second.try_acquire()
     second.release()
 
 
-def test_asking_makes_no_file(tmp_path: Path) -> None:
+def test_asking_makes_no_file(tmp_path):
     assert not AccountLock(tmp_path / "state", *MINE).held_elsewhere()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_file_is_private_and_tells_no_account(tmp_path: Path) -> None:
+def test_the_file_is_private_and_tells_no_account(tmp_path):
     lock = AccountLock(tmp_path / "state", *MINE)
     assert lock.holder() is None
     assert lock.try_acquire()
@@ -110,7 +101,7 @@ def test_the_file_is_private_and_tells_no_account(tmp_path: Path) -> None:
     lock.release()
 
 
-def test_a_lock_that_cannot_be_opened_names_the_setting(tmp_path: Path) -> None:
+def test_a_lock_that_cannot_be_opened_names_the_setting(tmp_path):
     (tmp_path / "file").touch()
     lock = AccountLock(tmp_path / "file", *MINE)
     with pytest.raises(LedgerError, match=r"\[state\]"):

@@ -1,9 +1,5 @@
 """Batches: which change is made from which state, and what every other state refuses."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.errors import LedgerError
@@ -22,14 +18,8 @@ from tests.ledger.jobs import (
     submitted,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-    from boinc_gahp.ledger.jobs import JobLedger
-    from boinc_gahp.ledger.store import Store
-
-
-def test_a_batch_is_planned_of_the_jobs_that_still_wait(jobs: JobLedger) -> None:
+def test_a_batch_is_planned_of_the_jobs_that_still_wait(jobs):
     ids = [jobs.accept(new_job(name)).id for name in "abcd"]
     jobs.cancel(ids[1])
     other = jobs.accept(new_job("other", account="another")).id
@@ -47,14 +37,14 @@ def test_a_batch_is_planned_of_the_jobs_that_still_wait(jobs: JobLedger) -> None
     assert [batch.name for batch in jobs.batches(*MINE)] == ["bg-1"]
 
 
-def test_a_batchs_name_is_used_once(jobs: JobLedger) -> None:
+def test_a_batchs_name_is_used_once(jobs):
     planned(jobs, "a")
     with pytest.raises(LedgerError, match="UNIQUE"):
         planned(jobs, "b")
     assert len(jobs.waiting(*MINE)) == 1
 
 
-def test_jobs_of_a_batch_come_in_the_order_of_their_numbers(jobs: JobLedger) -> None:
+def test_jobs_of_a_batch_come_in_the_order_of_their_numbers(jobs):
     batch, ids = planned(jobs, *map(str, range(12)))
     assert [job.id for job in jobs.jobs_of(batch.id)] == ids
     jobs.cancel(ids[2])
@@ -63,7 +53,7 @@ def test_jobs_of_a_batch_come_in_the_order_of_their_numbers(jobs: JobLedger) -> 
     assert jobs.jobs_of(batch.id, "no such state") == []
 
 
-def in_batch_state(jobs: JobLedger, state: str) -> tuple[int, list[int]]:
+def in_batch_state(jobs, state):
     """Return a batch of that state with jobs of all the states that it can have then."""
     batch, ids = planned(jobs, "a", "b", "c", "d", "e")
     if state != "planned":
@@ -87,7 +77,7 @@ def in_batch_state(jobs: JobLedger, state: str) -> tuple[int, list[int]]:
 
 #: Each change of a batch: its name, the change, the states that allow it, and what then becomes of
 #: the batch and of its jobs a, b, c, d and e.
-CHANGES: list[tuple[str, Callable[[JobLedger, int], object], dict[str, tuple[str, str]]]] = [
+CHANGES = [
     (
         "about to send",
         lambda jobs, batch: jobs.about_to_send(batch, 8, in_request(jobs, batch)),
@@ -133,12 +123,7 @@ LETTERS |= {"F": "failed"}
 
 @pytest.mark.parametrize("state", BATCH_STATES)
 @pytest.mark.parametrize("change", CHANGES, ids=[change[0] for change in CHANGES])
-def test_a_batch_changes_only_from_the_states_that_allow_it(
-    jobs: JobLedger,
-    store: Store,
-    state: str,
-    change: tuple[str, Callable[[JobLedger, int], object], dict[str, tuple[str, str]]],
-) -> None:
+def test_a_batch_changes_only_from_the_states_that_allow_it(jobs, store, state, change):
     name, do, allowed = change
     batch_id, ids = in_batch_state(jobs, state)
     before = everything(store)
@@ -164,7 +149,7 @@ def test_a_batch_changes_only_from_the_states_that_allow_it(
         assert get(jobs, ids[0]).job_name is None
 
 
-def test_what_postpones_a_batch_is_told_until_it_is_submitted(jobs: JobLedger) -> None:
+def test_what_postpones_a_batch_is_told_until_it_is_submitted(jobs):
     batch, _ = planned(jobs, "a")
     jobs.postpone(batch.id, 500.0, "the project is down")
     row = jobs.batch(batch.id)
@@ -176,7 +161,7 @@ def test_what_postpones_a_batch_is_told_until_it_is_submitted(jobs: JobLedger) -
     assert (row.not_before, row.trouble) == (0.0, None)
 
 
-ALL_END: list[tuple[str, str, str]] = [
+ALL_END = [
     ("planned", "ended", "no abort"),
     ("sent", "giving_up", "abort"),
     ("submitted", "ended", "abort"),
@@ -185,9 +170,7 @@ ALL_END: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("state", "after", "pending"), ALL_END, ids=[row[0] for row in ALL_END])
-def test_a_batch_whose_last_job_is_cancelled_ends(
-    jobs: JobLedger, state: str, after: str, pending: str
-) -> None:
+def test_a_batch_whose_last_job_is_cancelled_ends(jobs, state, after, pending):
     batch, ids = planned(jobs, "a", "b")
     if state != "planned":
         jobs.about_to_send(batch.id, 7, ids)
@@ -207,7 +190,7 @@ def test_a_batch_whose_last_job_is_cancelled_ends(
 
 
 @pytest.mark.parametrize("way", ["hold", "fail"])
-def test_a_batch_whose_last_job_fails_ends(jobs: JobLedger, way: str) -> None:
+def test_a_batch_whose_last_job_fails_ends(jobs, way):
     batch, ids = submitted(jobs, "a", "b")
     jobs.cancel(ids[0])
     assert batch_state(jobs, batch) == "submitted"

@@ -1,14 +1,11 @@
 """The ledger's file after kill -9, of earlier and later versions, and only to be read."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,10 +16,6 @@ from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.store import Store
 from tests.ledger.jobs import counts, new_job
 from tests.ledger.test_store import locked, put
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 KILLED = """
 import os, sys, threading
@@ -48,7 +41,7 @@ for thread in range(4):
 
 
 @pytest.mark.processes
-def test_a_process_killed_while_it_writes_leaves_a_consistent_file(path: Path) -> None:
+def test_a_process_killed_while_it_writes_leaves_a_consistent_file(path):
     Store(path).close()
     for round_ in range(3):
         process = subprocess.Popen(
@@ -77,7 +70,7 @@ def test_a_process_killed_while_it_writes_leaves_a_consistent_file(path: Path) -
         store.close()
 
 
-def made_with(path: Path, version: int) -> bytes:
+def made_with(path, version):
     """Have a file that says it is of a version; return its contents."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path)) as connection:
@@ -90,8 +83,8 @@ def made_with(path: Path, version: int) -> bytes:
 @pytest.mark.parametrize("version", [1, 5, 100])
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_ledger_from_before_the_first_release_is_refused_and_stays_as_it_is(
-    path: Path, version: int, read_only: bool
-) -> None:
+    path, version, read_only
+):
     before = made_with(path, version)
     with pytest.raises(LedgerError, match=r"before the first release .* or move the file away"):
         Store(path, read_only=read_only)
@@ -100,7 +93,7 @@ def test_a_ledger_from_before_the_first_release_is_refused_and_stays_as_it_is(
 
 
 @pytest.fixture
-def next_release(monkeypatch: pytest.MonkeyPatch, store: Store) -> Path:
+def next_release(monkeypatch, store):
     """A ledger of this version, which has a job; and then the program is of the next."""
     JobLedger(store).accept(new_job("a"))
     monkeypatch.setattr(
@@ -113,8 +106,8 @@ def next_release(monkeypatch: pytest.MonkeyPatch, store: Store) -> Path:
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_ledger_of_the_release_before_is_migrated_while_that_has_it_open(
-    next_release: Path, store: Store, read_only: bool
-) -> None:
+    next_release, store, read_only
+):
     later = Store(next_release, read_only=read_only)
     with later.read() as connection:
         assert connection.execute("SELECT * FROM more").fetchall() == []
@@ -127,9 +120,7 @@ def test_a_ledger_of_the_release_before_is_migrated_while_that_has_it_open(
     later.close()
 
 
-def test_a_migration_that_fails_changes_nothing(
-    next_release: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_migration_that_fails_changes_nothing(next_release, monkeypatch):
     monkeypatch.setattr(
         _migrations,
         "MIGRATIONS",
@@ -143,7 +134,7 @@ def test_a_migration_that_fails_changes_nothing(
             connection.execute("SELECT * FROM more")
 
 
-def test_nothing_in_it_refers_to_what_is_not_there(store: Store) -> None:
+def test_nothing_in_it_refers_to_what_is_not_there(store):
     with closing(sqlite3.connect(store.path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -153,7 +144,7 @@ def test_nothing_in_it_refers_to_what_is_not_there(store: Store) -> None:
 
 
 @pytest.mark.processes
-def test_processes_that_make_it_at_the_same_time_get_one_token(path: Path) -> None:
+def test_processes_that_make_it_at_the_same_time_get_one_token(path):
     show = (
         "import sys; from pathlib import Path; from boinc_gahp.ledger.jobs import JobLedger;"
         "from boinc_gahp.ledger.store import Store;"
@@ -168,7 +159,7 @@ def test_processes_that_make_it_at_the_same_time_get_one_token(path: Path) -> No
     assert all(process.returncode == 0 for process in processes)
 
 
-def test_to_be_read_only_a_ledger_is_neither_made_nor_written(path: Path) -> None:
+def test_to_be_read_only_a_ledger_is_neither_made_nor_written(path):
     with pytest.raises(LedgerError, match="cannot be opened"):
         Store(path, read_only=True)
     assert not path.parent.exists()
@@ -180,7 +171,7 @@ def test_to_be_read_only_a_ledger_is_neither_made_nor_written(path: Path) -> Non
     store.close()
 
 
-def test_to_be_read_only_a_later_version_is_refused(path: Path) -> None:
+def test_to_be_read_only_a_later_version_is_refused(path):
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
@@ -188,7 +179,7 @@ def test_to_be_read_only_a_later_version_is_refused(path: Path) -> None:
         Store(path, read_only=True)
 
 
-def test_a_ledger_is_read_while_another_process_writes_it(store: Store) -> None:
+def test_a_ledger_is_read_while_another_process_writes_it(store):
     store.write(put("one"))
     reader = Store(store.path, read_only=True)
     store.write(put("two"))
@@ -197,7 +188,7 @@ def test_a_ledger_is_read_while_another_process_writes_it(store: Store) -> None:
     reader.close()
 
 
-def test_directories_that_are_made_are_private(path: Path) -> None:
+def test_directories_that_are_made_are_private(path):
     old = os.umask(0o000)
     try:
         Store(path).close()

@@ -1,7 +1,5 @@
 """Which paths lie on network file systems."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -27,7 +25,7 @@ a line that is none
 
 
 @pytest.fixture
-def mountinfo(tmp_path: Path) -> Path:
+def mountinfo(tmp_path):
     path = tmp_path / "mountinfo"
     path.write_text(MOUNTS)
     return path
@@ -50,18 +48,18 @@ def mountinfo(tmp_path: Path) -> Path:
         pytest.param("/var/lib", None, id="the root file system"),
     ],
 )
-def test_the_deepest_mount_decides(path: str, kind: str | None, mountinfo: Path) -> None:
+def test_the_deepest_mount_decides(path, kind, mountinfo):
     assert network_filesystem(Path(path), mountinfo) == kind
 
 
-def test_links_are_followed(tmp_path: Path, mountinfo: Path) -> None:
+def test_links_are_followed(tmp_path, mountinfo):
     (tmp_path / "link").symlink_to("/lustre/me")
     assert network_filesystem(tmp_path / "link" / "state", mountinfo) == "lustre"
 
 
-def test_without_proc_nothing_is_a_network_file_system(tmp_path: Path) -> None:
+def test_without_proc_nothing_is_a_network_file_system(tmp_path):
     assert network_filesystem(tmp_path, tmp_path / "absent") is None
 
 
-def test_the_real_mountinfo_can_be_read() -> None:
+def test_the_real_mountinfo_can_be_read():
     network_filesystem(Path("/proc"))

@@ -1,10 +1,7 @@
 """Jobs: accepted, asked about, told of, cancelled; and on the project until they end."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,16 +24,13 @@ from tests.ledger.jobs import (
     submitted,
 )
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 ENDED = sorted(set(STATES) - ALIVE)
 
 
 # -- accepted, asked about, told of, cancelled
 
 
-def test_a_job_is_accepted_as_it_is_described(jobs: JobLedger, elsewhere: Store) -> None:
+def test_a_job_is_accepted_as_it_is_described(jobs, elsewhere):
     before = time.time()
     row = jobs.accept(replace(new_job("d", description='{"a": 1}'), project_name="alpha"))
     assert before <= row.accepted == row.changed == row.last_polled <= time.time()
@@ -51,9 +45,7 @@ def test_a_job_is_accepted_as_it_is_described(jobs: JobLedger, elsewhere: Store)
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_repeated_submit_is_the_same_job_until_it_is_cancelled_or_told(
-    jobs: JobLedger, state: str
-) -> None:
+def test_a_repeated_submit_is_the_same_job_until_it_is_cancelled_or_told(jobs, state):
     job_id = in_state(jobs, state)
     again = jobs.accept(new_job("d"))
     assert (again.id == job_id) == (state != "cancelled")
@@ -61,20 +53,20 @@ def test_a_repeated_submit_is_the_same_job_until_it_is_cancelled_or_told(
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_only_an_end_can_be_told(jobs: JobLedger, state: str) -> None:
+def test_only_an_end_can_be_told(jobs, state):
     job_id = in_state(jobs, state)
     jobs.end_reported([job_id, 12345])
     assert get(jobs, job_id).end_reported == (state in {"done", "failed"})
 
 
-def test_the_latest_time_at_which_a_job_was_asked_about_counts(jobs: JobLedger) -> None:
+def test_the_latest_time_at_which_a_job_was_asked_about_counts(jobs):
     row = jobs.accept(new_job("d"))
     jobs.htcondor_polled([row.id, 12345], row.last_polled + 10)
     jobs.htcondor_polled([row.id], row.last_polled + 5)
     assert get(jobs, row.id).last_polled == row.last_polled + 10
 
 
-def test_a_repeated_submit_counts_as_asking(jobs: JobLedger) -> None:
+def test_a_repeated_submit_counts_as_asking(jobs):
     row = jobs.accept(new_job("d"))
     assert jobs.accept(new_job("d")).last_polled > row.last_polled
 
@@ -94,8 +86,8 @@ def test_a_repeated_submit_counts_as_asking(jobs: JobLedger) -> None:
     ],
 )
 def test_an_abort_is_pending_for_a_cancelled_job_that_the_project_may_have(
-    jobs: JobLedger, state: str, abort_pending: bool
-) -> None:
+    jobs, state, abort_pending
+):
     job_id = in_state(jobs, state)
     before = get(jobs, job_id)
     assert jobs.cancel(job_id) == before
@@ -105,7 +97,7 @@ def test_an_abort_is_pending_for_a_cancelled_job_that_the_project_may_have(
     assert bool(jobs.pending_aborts(*MINE)) == abort_pending
 
 
-def test_a_cancel_after_the_abort_owes_none_again(jobs: JobLedger) -> None:
+def test_a_cancel_after_the_abort_owes_none_again(jobs):
     job_id = in_state(jobs, "cancelled")
     jobs.abort_done([job_id])
     jobs.cancel(job_id)
@@ -113,7 +105,7 @@ def test_a_cancel_after_the_abort_owes_none_again(jobs: JobLedger) -> None:
 
 
 @pytest.mark.parametrize("job_id", [0, -1, 2, 2**63, 10**30])
-def test_a_job_that_there_is_not_is_unknown(jobs: JobLedger, job_id: int) -> None:
+def test_a_job_that_there_is_not_is_unknown(jobs, job_id):
     jobs.accept(new_job("d"))
     assert jobs.job(job_id) is None
     assert jobs.cancel(job_id) is None
@@ -121,16 +113,14 @@ def test_a_job_that_there_is_not_is_unknown(jobs: JobLedger, job_id: int) -> Non
     jobs.htcondor_polled([job_id], 1.0)
 
 
-def test_ids_are_not_used_again(jobs: JobLedger) -> None:
+def test_ids_are_not_used_again(jobs):
     first = jobs.accept(new_job("d")).id
     jobs.cancel(first)
     assert jobs.prune(time.time() + 1) == 1
     assert jobs.accept(new_job("d")).id == first + 1
 
 
-def test_the_token_lasts_and_is_another_ledgers_other(
-    jobs: JobLedger, elsewhere: Store, tmp_path: Path
-) -> None:
+def test_the_token_lasts_and_is_another_ledgers_other(jobs, elsewhere, tmp_path):
     assert len(bytes.fromhex(jobs.token)) == 4
     assert JobLedger(elsewhere).token == jobs.token
     other = Store(tmp_path / "other.sqlite")
@@ -138,7 +128,7 @@ def test_the_token_lasts_and_is_another_ledgers_other(
     other.close()
 
 
-def test_bytes_that_are_no_utf8_do_no_harm(jobs: JobLedger) -> None:
+def test_bytes_that_are_no_utf8_do_no_harm(jobs):
     row = jobs.accept(replace(new_job("caf\udce9"), app_name="\udcff"))
     assert jobs.accept(new_job("caf\udce9")).id == row.id
     assert jobs.accept(new_job("caf\udce8")).id != row.id
@@ -151,15 +141,13 @@ def test_bytes_that_are_no_utf8_do_no_harm(jobs: JobLedger) -> None:
 
 @pytest.mark.parametrize("said", ["queued", "running", "finished"])
 @pytest.mark.parametrize("state", STATES)
-def test_what_the_project_says_changes_only_jobs_that_are_queued_or_running(
-    jobs: JobLedger, state: str, said: Any
-) -> None:
+def test_what_the_project_says_changes_only_jobs_that_are_queued_or_running(jobs, state, said):
     job_id = in_state(jobs, state)
     jobs.statuses(get(jobs, job_id).batch_id or 1, {"bg-1-1": said, "bg-1-9": said, "x": said})
     assert get(jobs, job_id).state == (said if state in {"queued", "running"} else state)
 
 
-def test_a_poll_with_no_news_writes_nothing(jobs: JobLedger, elsewhere: Store) -> None:
+def test_a_poll_with_no_news_writes_nothing(jobs, elsewhere):
     batch, _ = submitted(jobs, "a", "b")
     jobs.statuses(batch.id, {"bg-1-1": "running"})
     before = elsewhere.data_version()
@@ -168,7 +156,7 @@ def test_a_poll_with_no_news_writes_nothing(jobs: JobLedger, elsewhere: Store) -
     assert elsewhere.data_version() == before
 
 
-def test_finished_jobs_are_to_be_fetched_oldest_first(jobs: JobLedger) -> None:
+def test_finished_jobs_are_to_be_fetched_oldest_first(jobs):
     _, ids = submitted(jobs, "a", "b", "c", "d")
     finish(jobs, ids[3], ids[0], ids[1])
     assert [job.id for job in jobs.to_fetch(*MINE, 10)] == [ids[0], ids[1], ids[3]]
@@ -177,7 +165,7 @@ def test_finished_jobs_are_to_be_fetched_oldest_first(jobs: JobLedger) -> None:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_only_for_a_finished_job_may_be_written(jobs: JobLedger, state: str) -> None:
+def test_only_for_a_finished_job_may_be_written(jobs, state):
     job_id = in_state(jobs, state)
     assert jobs.writing(job_id, True) == (state == "finished")
     assert get(jobs, job_id).writing == (state == "finished")
@@ -185,7 +173,7 @@ def test_only_for_a_finished_job_may_be_written(jobs: JobLedger, state: str) -> 
     assert not get(jobs, job_id).writing
 
 
-def test_writing_ends_after_a_cancel_too(jobs: JobLedger) -> None:
+def test_writing_ends_after_a_cancel_too(jobs):
     job_id = in_state(jobs, "finished")
     assert jobs.writing(job_id, True)
     jobs.cancel(job_id)
@@ -194,7 +182,7 @@ def test_writing_ends_after_a_cancel_too(jobs: JobLedger) -> None:
     assert not get(jobs, job_id).writing
 
 
-def test_a_new_manager_knows_that_nobody_writes(jobs: JobLedger) -> None:
+def test_a_new_manager_knows_that_nobody_writes(jobs):
     job_id = in_state(jobs, "finished")
     jobs.writing(job_id, True)
     jobs.stop_writing(URL, "another")
@@ -204,7 +192,7 @@ def test_a_new_manager_knows_that_nobody_writes(jobs: JobLedger) -> None:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_only_a_finished_job_is_fetched(jobs: JobLedger, store: Store, state: str) -> None:
+def test_only_a_finished_job_is_fetched(jobs, store, state):
     job_id = in_state(jobs, state)
     before = everything(store)
     said = jobs.fetched(job_id, 3, 1.5)
@@ -216,7 +204,7 @@ def test_only_a_finished_job_is_fetched(jobs: JobLedger, store: Store, state: st
     assert (said, row.state, row.exit_code, row.cpu_time) == ("done", "done", 3, 1.5)
 
 
-def test_the_last_job_of_a_batch_waits_for_its_end(jobs: JobLedger) -> None:
+def test_the_last_job_of_a_batch_waits_for_its_end(jobs):
     batch, ids = submitted(jobs, "a", "b", "c")
     finish(jobs, *ids)
     assert jobs.fetched(ids[1], 0, 1.0) == "done"
@@ -235,7 +223,7 @@ def test_the_last_job_of_a_batch_waits_for_its_end(jobs: JobLedger) -> None:
 
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("way", ["hold", "fail"])
-def test_only_jobs_that_are_alive_fail(jobs: JobLedger, store: Store, state: str, way: str) -> None:
+def test_only_jobs_that_are_alive_fail(jobs, store, state, way):
     job_id = in_state(jobs, state)
     before, row = everything(store), get(jobs, job_id)
     if way == "hold":
@@ -253,7 +241,7 @@ def test_only_jobs_that_are_alive_fail(jobs: JobLedger, store: Store, state: str
         assert (after.exit_code, after.cpu_time) == (2, 3.0)
 
 
-def test_batches_on_the_project_are_those_with_jobs_alive(jobs: JobLedger) -> None:
+def test_batches_on_the_project_are_those_with_jobs_alive(jobs):
     first, ids = submitted(jobs, "a", "b", "c")
     planned(jobs, "d", name="bg-2")
     jobs.cancel(ids[0])

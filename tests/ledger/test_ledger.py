@@ -1,14 +1,11 @@
 """The ledger, each claim looked at through a second connection."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,42 +16,36 @@ from boinc_gahp.ledger.opening import BUSY_TIMEOUT
 from boinc_gahp.secret import Authenticator
 from tests.ledger.jobs import ACCOUNT, MINE, URL
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 @pytest.fixture
-def ledger(path: Path) -> Iterator[Ledger]:
+def ledger(path):
     ledger = Ledger(path)
     yield ledger
     ledger.close()
 
 
 @pytest.fixture
-def other(ledger: Ledger) -> Iterator[Ledger]:
+def other(ledger):
     """The same file, opened elsewhere."""
     other = Ledger(ledger.path)
     yield other
     other.close()
 
 
-def test_aborted_jobs_belong_to_a_project_and_an_account(ledger: Ledger, other: Ledger) -> None:
+def test_aborted_jobs_belong_to_a_project_and_an_account(ledger, other):
     ledger.record_aborted(*MINE, ["b#1.0"])
     assert other.aborted_jobs(URL, "fedcba9876543210") == frozenset()
     assert other.aborted_jobs("https://elsewhere.example/", ACCOUNT) == frozenset()
 
 
-def test_a_retired_batch_takes_its_aborted_jobs_along(ledger: Ledger, other: Ledger) -> None:
+def test_a_retired_batch_takes_its_aborted_jobs_along(ledger, other):
     ledger.record_aborted(*MINE, ["b#1.0"], "b")
     ledger.record_aborted(*MINE, ["c#1.0"], "c")
     ledger.forget_aborted(*MINE, "b")
     assert other.aborted_jobs(*MINE) == {"c#1.0"}
 
 
-def test_an_aborted_job_of_an_unknown_batch_is_forgotten_once_its_batch_is_learned(
-    ledger: Ledger, other: Ledger
-) -> None:
+def test_an_aborted_job_of_an_unknown_batch_is_forgotten_once_its_batch_is_learned(ledger, other):
     ledger.record_aborted(*MINE, ["job"])
     ledger.forget_aborted(*MINE, "b")
     assert other.aborted_jobs(*MINE) == {"job"}
@@ -64,14 +55,14 @@ def test_an_aborted_job_of_an_unknown_batch_is_forgotten_once_its_batch_is_learn
     assert other.aborted_jobs(*MINE) == frozenset()
 
 
-def test_recording_an_abort_again_keeps_the_batch_that_was_learned(ledger: Ledger) -> None:
+def test_recording_an_abort_again_keeps_the_batch_that_was_learned(ledger):
     ledger.record_aborted(*MINE, ["job"], "b")
     ledger.record_aborted(*MINE, ["job"])
     ledger.forget_aborted(*MINE, "b")
     assert ledger.aborted_jobs(*MINE) == frozenset()
 
 
-def test_learning_what_is_known_writes_nothing(ledger: Ledger) -> None:
+def test_learning_what_is_known_writes_nothing(ledger):
     ledger.record_aborted(*MINE, ["job"], "b")
     reader = sqlite3.connect(ledger.path)
     before = reader.execute("PRAGMA data_version").fetchone()
@@ -80,45 +71,45 @@ def test_learning_what_is_known_writes_nothing(ledger: Ledger) -> None:
     reader.close()
 
 
-def test_ten_thousand_jobs_are_recorded_and_read(ledger: Ledger, other: Ledger) -> None:
+def test_ten_thousand_jobs_are_recorded_and_read(ledger, other):
     names = [f"b#1.{number}" for number in range(10_000)]
     ledger.record_aborted(*MINE, names, "b")
     assert other.aborted_jobs(*MINE) == set(names)
 
 
-def test_names_with_bytes_that_are_no_utf8_do_no_harm(ledger: Ledger) -> None:
+def test_names_with_bytes_that_are_no_utf8_do_no_harm(ledger):
     ledger.record_aborted(*MINE, ["caf\udce9", "good"])
     assert "good" in ledger.aborted_jobs(*MINE)
 
 
-def noted(ledger: Ledger) -> list[tuple[object, ...]]:
+def noted(ledger):
     return [
         (batch.name, batch.project_batch_id, batch.state, batch.not_before)
         for batch in ledger.pending_aborts(*MINE, 0.0)
     ]
 
 
-def test_a_submission_is_pending_until_it_ends(ledger: Ledger, other: Ledger) -> None:
+def test_a_submission_is_pending_until_it_ends(ledger, other):
     ledger.begin_submit(*MINE, "b", 7, 1000.0)
     assert noted(other) == [("b", 7, "sent", 1000.0)]
     ledger.end_submit(*MINE, "b")
     assert other.pending_aborts(*MINE, 0.0) == ()
 
 
-def test_a_pending_abort_replaces_the_submission(ledger: Ledger, other: Ledger) -> None:
+def test_a_pending_abort_replaces_the_submission(ledger, other):
     ledger.begin_submit(*MINE, "b", 7, 1000.0)
     ledger.record_abort(*MINE, "b", 7, 2000.0)
     ledger.record_abort(*MINE, "b", 7, 2000.0)
     assert noted(other) == [("b", 7, "giving_up", 2000.0)]
 
 
-def test_the_end_of_a_submission_leaves_a_pending_abort(ledger: Ledger) -> None:
+def test_the_end_of_a_submission_leaves_a_pending_abort(ledger):
     ledger.record_abort(*MINE, "b", 7, 2000.0)
     ledger.end_submit(*MINE, "b")
     assert [batch.state for batch in ledger.pending_aborts(*MINE, 0.0)] == ["giving_up"]
 
 
-def test_a_submission_may_not_begin_where_an_abort_is_pending(ledger: Ledger) -> None:
+def test_a_submission_may_not_begin_where_an_abort_is_pending(ledger):
     assert ledger.begin_submit(*MINE, "b", 7, 1000.0)
     assert ledger.begin_submit(*MINE, "b", 7, 1500.0)
     ledger.record_abort(*MINE, "b", 7, 2000.0)
@@ -126,9 +117,7 @@ def test_a_submission_may_not_begin_where_an_abort_is_pending(ledger: Ledger) ->
     assert noted(ledger) == [("b", 7, "giving_up", 2000.0)]
 
 
-def test_a_submission_is_given_up_only_if_nobody_has_begun_it_again(
-    ledger: Ledger, other: Ledger
-) -> None:
+def test_a_submission_is_given_up_only_if_nobody_has_begun_it_again(ledger, other):
     ledger.begin_submit(*MINE, "b", 7, 1000.0)
     (seen,) = other.pending_aborts(*MINE, 0.0)
     ledger.begin_submit(*MINE, "b", 7, 1500.0)
@@ -139,7 +128,7 @@ def test_a_submission_is_given_up_only_if_nobody_has_begun_it_again(
     assert noted(ledger) == [("b", 7, "giving_up", 2000.0)]
 
 
-def test_pending_aborts_come_with_those_that_are_due_first(ledger: Ledger) -> None:
+def test_pending_aborts_come_with_those_that_are_due_first(ledger):
     ledger.record_abort(*MINE, "later", 1, 3000.0)
     ledger.record_abort(*MINE, "now", 3, 1500.0)
     ledger.begin_submit(*MINE, "before", 2, 1000.0)
@@ -150,14 +139,14 @@ def test_pending_aborts_come_with_those_that_are_due_first(ledger: Ledger) -> No
     ]
 
 
-def test_two_batches_of_one_name_are_two_pending_aborts(ledger: Ledger) -> None:
+def test_two_batches_of_one_name_are_two_pending_aborts(ledger):
     ledger.record_abort(*MINE, "b", 1, 0.0)
     ledger.record_abort(*MINE, "b", 2, 0.0)
     ledger.abort_done(*MINE, 1)
     assert [pending.project_batch_id for pending in ledger.pending_aborts(*MINE, 0.0)] == [2]
 
 
-def test_a_file_that_others_can_read_is_closed_to_them(path: Path) -> None:
+def test_a_file_that_others_can_read_is_closed_to_them(path):
     path.parent.mkdir(parents=True)
     path.touch()
     path.chmod(0o644)
@@ -165,7 +154,7 @@ def test_a_file_that_others_can_read_is_closed_to_them(path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_no_authenticator_is_in_the_file(ledger: Ledger) -> None:
+def test_no_authenticator_is_in_the_file(ledger):
     secret = "a11ce000000000000000000000000001"
     account = Authenticator(secret).account
     ledger.record_aborted(URL, account, ["job"], "b")
@@ -175,7 +164,7 @@ def test_no_authenticator_is_in_the_file(ledger: Ledger) -> None:
         assert secret.encode() not in file.read_bytes()
 
 
-def test_a_later_version_is_refused_and_left_as_it_was(path: Path) -> None:
+def test_a_later_version_is_refused_and_left_as_it_was(path):
     path.parent.mkdir(parents=True)
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE of_the_future (x)")
@@ -191,7 +180,7 @@ def test_a_later_version_is_refused_and_left_as_it_was(path: Path) -> None:
     assert sorted(file.name for file in path.parent.iterdir()) == [path.name]
 
 
-def test_a_later_version_is_refused_while_its_own_program_uses_it(path: Path) -> None:
+def test_a_later_version_is_refused_while_its_own_program_uses_it(path):
     path.parent.mkdir(parents=True)
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -202,7 +191,7 @@ def test_a_later_version_is_refused_while_its_own_program_uses_it(path: Path) ->
     connection.close()
 
 
-def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(path: Path) -> None:
+def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(path):
     path.parent.mkdir(parents=True)
     path.write_bytes(b"not a ledger, but long enough to have a header " * 10)
     before = path.read_bytes()
@@ -212,7 +201,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(path: Path) ->
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_directory_that_cannot_be_written_names_the_setting(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_names_the_setting(tmp_path):
     tmp_path.chmod(0o500)
     try:
         with pytest.raises(LedgerError, match=r"Permission denied.*\[state\]"):
@@ -221,7 +210,7 @@ def test_a_directory_that_cannot_be_written_names_the_setting(tmp_path: Path) ->
         tmp_path.chmod(0o700)
 
 
-def test_a_file_where_the_directory_should_be_names_the_setting(tmp_path: Path) -> None:
+def test_a_file_where_the_directory_should_be_names_the_setting(tmp_path):
     (tmp_path / "state").touch()
     with pytest.raises(LedgerError, match=r"\[state\]"):
         Ledger(tmp_path / "state" / "ledger.sqlite")
@@ -241,7 +230,7 @@ except LedgerError as error:
 
 
 @pytest.mark.processes
-def test_a_full_disk_is_reported_at_once(path: Path) -> None:
+def test_a_full_disk_is_reported_at_once(path):
     # Within the time that it waits for another process's lock.
     ended = subprocess.run(
         [sys.executable, "-c", NO_ROOM, str(path)],
@@ -254,7 +243,7 @@ def test_a_full_disk_is_reported_at_once(path: Path) -> None:
     assert "check the disk's free space" in ended.stdout
 
 
-def test_a_network_file_system_is_refused_with_the_setting_to_change(tmp_path: Path) -> None:
+def test_a_network_file_system_is_refused_with_the_setting_to_change(tmp_path):
     mountinfo = tmp_path / "mountinfo"
     mountinfo.write_text(f"1 0 0:1 / {tmp_path} rw - nfs4 server:/home rw\n")
     with pytest.raises(LedgerError, match=r"network file system \(nfs4\).*set dir in .*\[state\]"):
@@ -274,7 +263,7 @@ for number in range(int(sys.argv[3])):
 """
 
 
-def writer(path: Path, name: str, count: int) -> subprocess.Popen[str]:
+def writer(path, name, count):
     return subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path), name, str(count)],
         stdout=subprocess.PIPE,
@@ -283,7 +272,7 @@ def writer(path: Path, name: str, count: int) -> subprocess.Popen[str]:
 
 
 @pytest.mark.processes
-def test_processes_that_make_the_ledger_at_the_same_time_all_write(path: Path) -> None:
+def test_processes_that_make_the_ledger_at_the_same_time_all_write(path):
     writers = [writer(path, str(number), 10) for number in range(3)]
     for process in writers:
         process.communicate(timeout=60)
@@ -294,7 +283,7 @@ def test_processes_that_make_the_ledger_at_the_same_time_all_write(path: Path) -
 
 
 @pytest.mark.processes
-def test_what_a_method_returned_from_outlives_kill_9(path: Path) -> None:
+def test_what_a_method_returned_from_outlives_kill_9(path):
     process = writer(path, "job", 1_000_000)
     assert process.stdout is not None
     reported = -1

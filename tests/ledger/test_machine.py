@@ -7,7 +7,6 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 import hypothesis.strategies as st
 import pytest
@@ -20,14 +19,10 @@ from boinc_gahp.ledger.rows import ProgramFailure
 from boinc_gahp.ledger.splitting import BatchPart, BatchSplitter
 from tests.ledger.jobs import HOLD, MINE, alive, in_request, new_job
 
-if TYPE_CHECKING:
-    from boinc_gahp.ledger.store import Store
-
 #: EXAMPLES=1000 takes minutes.
 pytestmark = pytest.mark.timeout(3600)
 
 DIRECTORIES = st.sampled_from(["a", "b", "c", "d"])
-T = TypeVar("T", "Job", "Batch")
 INDICES = st.integers(0, 255)
 PLANS = st.lists(INDICES, min_size=1, max_size=4)
 #: How far a sender comes with a batch at once.
@@ -50,7 +45,7 @@ class Job:
     failed: bool = False
 
     @property
-    def is_alive(self) -> bool:
+    def is_alive(self):
         return self.state not in {"done", "failed", "cancelled"}
 
 
@@ -64,14 +59,14 @@ class Batch:
     #: The jobs of the submit_batch that a sender is busy with, as they were when it was made.
     request: list[Job] | None = None
 
-    def leave(self, *, but: list[Job]) -> None:
+    def leave(self, *, but):
         """Let all jobs leave the batch but those."""
         for job in self.jobs:
             if job not in but:
                 job.batch, job.aborts = None, 0
         self.jobs = [job for job in self.jobs if job in but]
 
-    def give_back(self) -> None:
+    def give_back(self):
         """Let jobs that are being sent wait again; for the others no aborts are pending."""
         for job in self.jobs:
             job.aborts = 0
@@ -79,7 +74,7 @@ class Batch:
                 job.state, job.batch = "waiting", None
         self.jobs = [job for job in self.jobs if job.batch == self.id]
 
-    def job_has_ended(self) -> None:
+    def job_has_ended(self):
         if any(job.is_alive for job in self.jobs):
             return
         if self.state == "planned":
@@ -90,7 +85,7 @@ class Batch:
         )
 
 
-def _some(index: int, all_: list[T], states: tuple[str, ...]) -> T:
+def _some(index, all_, states):
     fitting = [one for one in all_ if one.state in states]
     chosen = fitting if fitting and index % 4 else all_
     return chosen[index // 4 % len(chosen)]
@@ -99,25 +94,25 @@ def _some(index: int, all_: list[T], states: tuple[str, ...]) -> T:
 class Ledgers(RuleBasedStateMachine):
     """Two processes' ledgers on one file, which is closed and opened again at times."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.directory = tempfile.TemporaryDirectory()
         self.path = Path(self.directory.name) / "ledger.sqlite"
-        self.stores: list[Store] = []
-        self.model: dict[int, Job] = {}
-        self.batches: dict[int, Batch] = {}
+        self.stores = []
+        self.model = {}
+        self.batches = {}
         #: States of BOINC_SUBMIT's batches, by the project's ids of them.
-        self.submits: dict[int, str] = {}
+        self.submits = {}
         self.turn = 0
 
     @initialize(planned=PLANS, name=st.uuids(), sending=SENDINGS)
-    def begin(self, planned: list[int], name: object, sending: str) -> None:
+    def begin(self, planned, name, sending):
         """Have jobs and a batch at once: in many histories, hypothesis leaves some rules out."""
         self.open()
         self.accept(["a", "b", "c", "d"])
         self.plan(planned, name, sending)
 
-    def open(self) -> None:
+    def open(self):
         self.submitters = [Ledger(self.path), Ledger(self.path)]
         self.stores = [ledger.store for ledger in self.submitters]
         for store in self.stores:
@@ -125,31 +120,31 @@ class Ledgers(RuleBasedStateMachine):
             store._connection.execute("PRAGMA synchronous = OFF")
         self.ledgers = [JobLedger(store) for store in self.stores]
 
-    def teardown(self) -> None:
+    def teardown(self):
         for store in self.stores:
             store.close()
         self.directory.cleanup()
 
     @property
-    def jobs(self) -> JobLedger:
+    def jobs(self):
         self.turn += 1
         return self.ledgers[self.turn % 2]
 
     @property
-    def submitter(self) -> Ledger:
+    def submitter(self):
         self.turn += 1
         return self.submitters[self.turn % 2]
 
-    def some(self, index: int, *states: str) -> Job:
+    def some(self, index, *states):
         """Return a job, mostly one of these states if there is one."""
         return _some(index, list(self.model.values()), states)
 
-    def some_batch(self, index: int, *states: str) -> Batch:
+    def some_batch(self, index, *states):
         """Return a batch, mostly one of these states if there is one."""
         return _some(index, list(self.batches.values()), states)
 
     @rule()
-    def restart(self) -> None:
+    def restart(self):
         for store in self.stores:
             store.close()
         self.open()
@@ -157,11 +152,11 @@ class Ledgers(RuleBasedStateMachine):
             batch.request = None  # its sender has ended
 
     @rule(directories=st.lists(DIRECTORIES, min_size=1, max_size=4, unique=True))
-    def accept(self, directories: list[str]) -> None:
+    def accept(self, directories):
         for directory in directories:
             self.accept_one(directory)
 
-    def accept_one(self, directory: str) -> None:
+    def accept_one(self, directory):
         same = [job for job in self.model.values() if job.directory == directory]
         latest = same[-1] if same else None
         row = self.jobs.accept(new_job(directory))
@@ -178,7 +173,7 @@ class Ledgers(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
-    def cancel(self, index: int) -> None:
+    def cancel(self, index):
         job = self.some(index, "waiting", "sending", "queued", "running")
         before = self.jobs.cancel(job.id)
         assert before is not None
@@ -194,14 +189,14 @@ class Ledgers(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
-    def tell(self, index: int) -> None:
+    def tell(self, index):
         job = self.some(index, "done", "failed")
         self.jobs.end_reported([job.id])
         job.end_reported = job.end_reported or job.state in {"done", "failed"}
 
     @precondition(lambda self: bool(self.model))
     @rule(planned=PLANS, name=st.uuids(), sending=SENDINGS)
-    def plan(self, planned: list[int], name: object, sending: str) -> None:
+    def plan(self, planned, name, sending):
         wanted = [self.some(index, "waiting") for index in planned]
         ids = [job.id for job in wanted]
         row = self.jobs.plan(*MINE, f"bg-{name}", "uppercase", "t", ids, 0.0)
@@ -216,10 +211,10 @@ class Ledgers(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.batches))
     @rule(index=INDICES, sending=SENDINGS)
-    def send(self, index: int, sending: str) -> None:
+    def send(self, index, sending):
         self.send_batch(self.some_batch(index, "planned", "sent"), sending)
 
-    def send_batch(self, batch: Batch, sending: str) -> None:
+    def send_batch(self, batch, sending):
         """A sender makes its request for a batch, and sends it now or later, once or more often."""
         if batch.request is None:
             if batch.state not in {"planned", "sent"}:
@@ -246,7 +241,7 @@ class Ledgers(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.batches))
     @rule(index=INDICES, size=st.integers(0, 2), names=st.tuples(st.uuids(), st.uuids()))
-    def divide(self, index: int, size: int, names: tuple[object, object]) -> None:
+    def divide(self, index, size, names):
         batch = self.some_batch(index, "planned", "giving_up")
         jobs = batch.jobs
         parts = [
@@ -271,7 +266,7 @@ class Ledgers(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.batches))
     @rule(index=INDICES)
-    def submitted(self, index: int) -> None:
+    def submitted(self, index):
         batch = self.some_batch(index, "sent")
         self.jobs.submitted(batch.id, batch.id)
         if batch.state in {"planned", "sent"}:
@@ -281,7 +276,7 @@ class Ledgers(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.batches))
     @rule(index=INDICES)
-    def begin_abort(self, index: int) -> None:
+    def begin_abort(self, index):
         batch = self.some_batch(index, "sent")
         self.jobs.begin_abort(batch.id, 0.0)
         if batch.state in {"planned", "sent"}:
@@ -289,7 +284,7 @@ class Ledgers(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.batches))
     @rule(index=INDICES)
-    def drop(self, index: int) -> None:
+    def drop(self, index):
         batch = self.some_batch(index, "giving_up")
         self.jobs.drop_from_batch(batch.id)
         if batch.state in {"planned", "sent", "giving_up"}:
@@ -298,7 +293,7 @@ class Ledgers(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
-    def finish(self, index: int) -> None:
+    def finish(self, index):
         job = self.some(index, "queued", "running")
         if job.batch is None:
             return
@@ -311,7 +306,7 @@ class Ledgers(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
-    def program_failed(self, index: int) -> None:
+    def program_failed(self, index):
         job = self.some(index, "queued", "running", "finished")
         self.jobs.program_failed(job.id, ProgramFailure(11, 1.0, "it failed", "its stderr"))
         if job.state in {"queued", "running", "finished"}:
@@ -319,7 +314,7 @@ class Ledgers(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
-    def fetch(self, index: int) -> None:
+    def fetch(self, index):
         job = self.some(index, "finished")
         said = self.jobs.fetched(job.id, 0, 1.0)
         if job.state != "finished":
@@ -335,7 +330,7 @@ class Ledgers(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.batches))
     @rule(index=INDICES, retired=st.booleans())
-    def close(self, index: int, retired: bool) -> None:
+    def close(self, index, retired):
         batch = self.some_batch(index, "ended")
         self.jobs.close_batch(batch.id, retired)
         if batch.state == "ended":
@@ -345,7 +340,7 @@ class Ledgers(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
-    def fail(self, index: int) -> None:
+    def fail(self, index):
         job = self.some(index, "sending", "queued", "finished")
         self.jobs.fail(job.id, HOLD)
         if job.is_alive:
@@ -355,14 +350,14 @@ class Ledgers(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.model))
     @rule(index=INDICES)
-    def abort(self, index: int) -> None:
+    def abort(self, index):
         job = self.some(index)
         self.jobs.abort_done([job.id])
         job.aborts = 0
 
     @precondition(lambda self: any(not job.is_alive for job in self.model.values()))
     @rule()
-    def prune(self) -> None:
+    def prune(self):
         dropped = [
             job
             for job in self.model.values()
@@ -382,30 +377,30 @@ class Ledgers(RuleBasedStateMachine):
                 del self.batches[batch.id]
 
     @rule(number=SUBMITS)
-    def begin_submit(self, number: int) -> None:
+    def begin_submit(self, number):
         is_new = self.submits.get(number) != "giving_up"
         assert self.submitter.begin_submit(*MINE, f"b{number}", number, 5.0) == is_new
         if is_new:
             self.submits[number] = "sent"
 
     @rule(number=SUBMITS)
-    def record_abort(self, number: int) -> None:
+    def record_abort(self, number):
         self.submitter.record_abort(*MINE, f"b{number}", number, 6.0)
         self.submits[number] = "giving_up"
 
     @rule(number=SUBMITS)
-    def end_submit(self, number: int) -> None:
+    def end_submit(self, number):
         self.submitter.end_submit(*MINE, f"b{number}")
         if self.submits.get(number) == "sent":
             del self.submits[number]
 
     @rule(number=SUBMITS)
-    def aborted(self, number: int) -> None:
+    def aborted(self, number):
         self.submitter.abort_done(*MINE, number)
         self.submits.pop(number, None)
 
     @invariant()
-    def submits_are_as_the_model_says(self) -> None:
+    def submits_are_as_the_model_says(self):
         if not self.stores:
             return
         found = self.submitter.pending_aborts(*MINE, 0.0)
@@ -413,7 +408,7 @@ class Ledgers(RuleBasedStateMachine):
         assert all(batch.not_before == {"sent": 5.0}.get(batch.state, 6.0) for batch in found)
 
     @invariant()
-    def it_is_as_the_model_says(self) -> None:
+    def it_is_as_the_model_says(self):
         if not self.stores:
             return
         jobs = self.jobs

@@ -1,12 +1,9 @@
 """What is pending, leased, wrong, counted and dropped; and two processes at once."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,13 +21,10 @@ from tests.ledger.jobs import (
     submitted,
 )
 
-if TYPE_CHECKING:
-    from boinc_gahp.ledger.store import Store
-
 ENDED = sorted(set(STATES) - ALIVE)
 
 
-def test_aborts_are_pending_until_they_are_done(jobs: JobLedger) -> None:
+def test_aborts_are_pending_until_they_are_done(jobs):
     batch, ids = submitted(jobs, "a", "b", "c")
     jobs.cancel(ids[0])
     jobs.cancel(ids[2])
@@ -42,7 +36,7 @@ def test_aborts_are_pending_until_they_are_done(jobs: JobLedger) -> None:
     assert [abort.job_id for abort in jobs.pending_aborts(*MINE)] == [ids[2]]
 
 
-def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs: JobLedger) -> None:
+def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs):
     now = time.time()
     asked, (job_id,) = submitted(jobs, "a", name="asked")
     silent, (silent_id,) = submitted(jobs, "b", name="silent")
@@ -65,7 +59,7 @@ def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs: JobLedger)
     assert jobs.leases(*MINE, now, 200.0, 30.0) == []
 
 
-def test_owners_are_those_with_anything_alive_or_pending(jobs: JobLedger) -> None:
+def test_owners_are_those_with_anything_alive_or_pending(jobs):
     assert jobs.owners() == ()
     jobs.accept(replace(new_job("x", account="alive"), project_name="old"))
     jobs.accept(replace(new_job("y", account="alive"), project_name="new"))
@@ -84,7 +78,7 @@ def test_owners_are_those_with_anything_alive_or_pending(jobs: JobLedger) -> Non
     assert jobs.owners() == ()
 
 
-def test_a_projects_trouble_lasts_from_its_beginning_to_its_end(jobs: JobLedger) -> None:
+def test_a_projects_trouble_lasts_from_its_beginning_to_its_end(jobs):
     jobs.project_trouble(*MINE, "nobody knows this project")
     assert jobs.troubles() == {}
     jobs.accept(new_job("d"))
@@ -99,7 +93,7 @@ def test_a_projects_trouble_lasts_from_its_beginning_to_its_end(jobs: JobLedger)
     assert jobs.troubles() == {}
 
 
-def test_a_jobs_trouble_is_told_until_it_is_over(jobs: JobLedger) -> None:
+def test_a_jobs_trouble_is_told_until_it_is_over(jobs):
     job_id = in_state(jobs, "finished")
     jobs.job_trouble([job_id], "disk full")
     assert get(jobs, job_id).trouble == "disk full"
@@ -109,9 +103,7 @@ def test_a_jobs_trouble_is_told_until_it_is_over(jobs: JobLedger) -> None:
 
 @pytest.mark.parametrize("is_told", [True, False])
 @pytest.mark.parametrize("state", STATES)
-def test_what_is_dropped_is_over_and_told_or_cancelled(
-    jobs: JobLedger, state: str, is_told: bool
-) -> None:
+def test_what_is_dropped_is_over_and_told_or_cancelled(jobs, state, is_told):
     job_id = in_state(jobs, state)
     batch_id = get(jobs, job_id).batch_id
     if is_told:
@@ -130,7 +122,7 @@ def test_what_is_dropped_is_over_and_told_or_cancelled(
     assert (jobs.batch(batch_id or 0) is None) == (dropped or batch_id is None)
 
 
-def test_what_has_changed_since_is_not_dropped(jobs: JobLedger) -> None:
+def test_what_has_changed_since_is_not_dropped(jobs):
     job_id = jobs.accept(new_job("d")).id
     jobs.cancel(job_id)
     assert jobs.prune(get(jobs, job_id).changed) == 0
@@ -139,11 +131,11 @@ def test_what_has_changed_since_is_not_dropped(jobs: JobLedger) -> None:
         assert connection.execute("SELECT count(*) FROM description").fetchone() == (0,)
 
 
-def test_two_processes_that_accept_the_same_job_get_one(jobs: JobLedger, elsewhere: Store) -> None:
+def test_two_processes_that_accept_the_same_job_get_one(jobs, elsewhere):
     both = (jobs, JobLedger(elsewhere))
-    found: list[set[int]] = [set(), set()]
+    found = [set(), set()]
 
-    def accept(which: int) -> None:
+    def accept(which):
         for number in range(30):
             found[which].add(both[which].accept(new_job(f"d{number}")).id)
 
@@ -156,13 +148,11 @@ def test_two_processes_that_accept_the_same_job_get_one(jobs: JobLedger, elsewhe
     assert len(found[0]) == 30
 
 
-def test_of_two_processes_that_plan_the_same_jobs_one_gets_each(
-    jobs: JobLedger, elsewhere: Store
-) -> None:
+def test_of_two_processes_that_plan_the_same_jobs_one_gets_each(jobs, elsewhere):
     ids = [jobs.accept(new_job(str(number))).id for number in range(20)]
-    batches: list[Any] = [None, None]
+    batches = [None, None]
 
-    def plan(which: int, ledger: JobLedger) -> None:
+    def plan(which, ledger):
         batches[which] = ledger.plan(*MINE, f"bg-{which}", "app", "t", ids, LEASE)
 
     threads = [
@@ -175,7 +165,7 @@ def test_of_two_processes_that_plan_the_same_jobs_one_gets_each(
     assert sorted(batch is None for batch in batches) == [False, True]
 
 
-def test_no_authenticator_can_be_in_what_is_kept_of_owners(jobs: JobLedger) -> None:
+def test_no_authenticator_can_be_in_what_is_kept_of_owners(jobs):
     jobs.accept(new_job("d"))
     for file in jobs.store.path.parent.iterdir():
         assert file.stat().st_mode & 0o077 == 0, file
@@ -183,9 +173,7 @@ def test_no_authenticator_can_be_in_what_is_kept_of_owners(jobs: JobLedger) -> N
 
 
 @pytest.mark.parametrize("state", ["waiting", "running"])
-def test_what_is_alive_or_to_be_aborted_is_not_forgotten_by_accident(
-    jobs: JobLedger, state: str
-) -> None:
+def test_what_is_alive_or_to_be_aborted_is_not_forgotten_by_accident(jobs, state):
     job_id = in_state(jobs, state)
     batch_id = get(jobs, job_id).batch_id
     assert jobs.forget([job_id]) == (0, 0)
@@ -198,7 +186,7 @@ def test_what_is_alive_or_to_be_aborted_is_not_forgotten_by_accident(
     assert batch_id is None or jobs.batch(batch_id) is not None
 
 
-def test_a_job_is_kept_until_it_is_aborted_though_its_batch_is_retired(jobs: JobLedger) -> None:
+def test_a_job_is_kept_until_it_is_aborted_though_its_batch_is_retired(jobs):
     batch, ids = submitted(jobs, "a")
     jobs.cancel(ids[0])
     jobs.close_batch(batch.id, retired=True)

@@ -1,11 +1,8 @@
 """With many jobs in the ledger, no question of the manager's goes through all of them."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
 
 from boinc_gahp.ledger import upkeep
 from boinc_gahp.ledger.ledger import Ledger
@@ -13,37 +10,31 @@ from boinc_gahp.ledger.listing import all_pending_aborts
 from boinc_gahp.ledger.overview import overviews
 from tests.ledger.jobs import HOLD, LEASE, MINE, URL, finish, new_job, submitted
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from boinc_gahp.ledger.jobs import JobLedger
-    from boinc_gahp.ledger.store import Store
-
 #: Tables of few rows, and lists that are given, may be gone through.
 SMALL = {"project", "meta", "json_each"}
 
 
 @contextmanager
-def statements(store: Store) -> Iterator[list[str]]:
+def statements(store):
     """Yield a list that grows by what the store asks SQLite, with the values in place."""
-    seen: list[str] = []
+    seen = []
     take = store._take_reader
 
-    def traced() -> sqlite3.Connection:
+    def traced():
         connection = take()
         connection.set_trace_callback(seen.append)
         return connection
 
-    store._take_reader = traced  # type: ignore[method-assign]
+    store._take_reader = traced
     store._connection.set_trace_callback(seen.append)
     try:
         yield seen
     finally:
         store._connection.set_trace_callback(None)
-        store._take_reader = take  # type: ignore[method-assign]
+        store._take_reader = take
 
 
-def scanned(store: Store, seen: list[str]) -> set[tuple[str, str]]:
+def scanned(store, seen):
     """Return the tables of which some statement reads all rows, each with the statement."""
     found = set()
     with closing(sqlite3.connect(store.path)) as connection:
@@ -57,7 +48,7 @@ def scanned(store: Store, seen: list[str]) -> set[tuple[str, str]]:
     return found
 
 
-def use_everything(jobs: JobLedger) -> None:
+def use_everything(jobs):
     """Do all that HTCondor's requests and a manager do."""
     batch, ids = submitted(jobs, "a", "b", "c", "d", "e")
     jobs.job(ids[0])
@@ -110,7 +101,7 @@ def use_everything(jobs: JobLedger) -> None:
     jobs.accounts(URL)
 
 
-def use_submits(ledger: Ledger) -> None:
+def use_submits(ledger):
     """Do all that BOINC_SUBMIT and what settles its batches do."""
     ledger.begin_submit(*MINE, "b", 7, 1.0)
     ledger.put_off(*MINE, "b", 2.0)
@@ -123,14 +114,14 @@ def use_submits(ledger: Ledger) -> None:
     ledger.abort_done(*MINE, 7)
 
 
-def test_no_question_goes_through_all_jobs_or_batches(store: Store, jobs: JobLedger) -> None:
+def test_no_question_goes_through_all_jobs_or_batches(store, jobs):
     with statements(store) as seen:
         use_everything(jobs)
     assert len(seen) > 100
     assert scanned(store, seen) == set()
 
 
-def test_no_question_about_boinc_submits_batches_does_either(store: Store) -> None:
+def test_no_question_about_boinc_submits_batches_does_either(store):
     ledger = Ledger(store.path)
     with statements(ledger.store) as seen:
         use_submits(ledger)
@@ -139,7 +130,7 @@ def test_no_question_about_boinc_submits_batches_does_either(store: Store) -> No
     assert scanned(store, seen) == set()
 
 
-def test_going_through_all_is_noticed(store: Store, jobs: JobLedger) -> None:
+def test_going_through_all_is_noticed(store, jobs):
     with statements(store) as seen, store.read() as connection:
         connection.execute("SELECT * FROM job WHERE exit_code = 1").fetchall()
     assert {table for table, _ in scanned(store, seen)} == {"job"}

@@ -1,7 +1,5 @@
 """The ledger's file under many threads, several processes, and kill -9."""
 
-from __future__ import annotations
-
 import _thread
 import signal
 import sqlite3
@@ -11,7 +9,6 @@ import threading
 import weakref
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
@@ -21,30 +18,22 @@ from boinc_gahp.ledger.store import Store
 from tests.helpers import wait_for
 from tests.ledger.jobs import new_job
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
-    from boinc_gahp.ledger.jobs import JobLedger
-
-T = TypeVar("T")
-
-
-def put(key: str, value: str = "") -> Callable[[sqlite3.Connection], None]:
-    def change(connection: sqlite3.Connection) -> None:
+def put(key, value=""):
+    def change(connection):
         connection.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (key, value))
 
     return change
 
 
-def keys(path: Path) -> set[str]:
+def keys(path):
     """Return what is on the disk, by a connection that has nothing to do with the store."""
     with closing(sqlite3.connect(path)) as connection:
         return {key for (key,) in connection.execute("SELECT key FROM meta")} - {"token"}
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path):
     """Hold the file's write lock, as another process that is writing does."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
@@ -55,8 +44,8 @@ def locked(path: Path) -> Iterator[None]:
 class UnfinishedHeads:
     """Threads that each do something once, and what came of it."""
 
-    def __init__(self, *tasks: Callable[[], object]) -> None:
-        self.results: list[object] = [None] * len(tasks)
+    def __init__(self, *tasks):
+        self.results = [None] * len(tasks)
         self._threads = [
             threading.Thread(target=self._do, args=(index, task))
             for index, task in enumerate(tasks)
@@ -64,38 +53,38 @@ class UnfinishedHeads:
         for thread in self._threads:
             thread.start()
 
-    def _do(self, index: int, task: Callable[[], object]) -> None:
+    def _do(self, index, task):
         try:
             self.results[index] = task()
         except Exception as error:  # noqa: BLE001
             self.results[index] = error
 
-    def join(self) -> list[object]:
+    def join(self):
         for thread in self._threads:
             thread.join(60)
             assert not thread.is_alive()
         return self.results
 
 
-def count_commits(store: Store) -> list[str]:
+def count_commits(store):
     """Return a list that grows by the COMMITs of the store."""
-    seen: list[str] = []
+    seen = []
     store._connection.set_trace_callback(
         lambda statement: seen.append(statement) if statement == "COMMIT" else None
     )
     return seen
 
 
-def writing(store: Store, keys: list[str]) -> UnfinishedHeads:
+def writing(store, keys):
     return UnfinishedHeads(*(lambda key=key: store.write(put(key)) for key in keys))
 
 
-def queued(store: Store, count: int) -> None:
+def queued(store, count):
     wait_for(lambda: len(store._queue) == count, f"{count} changes that wait")
 
 
 @contextmanager
-def committing(store: Store) -> Iterator[None]:
+def committing(store):
     """Keep a commit, of the key "first", under way: what others write waits."""
     with locked(store.path):
         crowd = writing(store, ["first"])
@@ -104,7 +93,7 @@ def committing(store: Store) -> Iterator[None]:
     assert crowd.join() == [None]
 
 
-def test_changes_that_wait_for_a_commit_share_the_next(store: Store) -> None:
+def test_changes_that_wait_for_a_commit_share_the_next(store):
     commits = count_commits(store)
     names = [str(number) for number in range(50)]
     with committing(store):
@@ -115,18 +104,18 @@ def test_changes_that_wait_for_a_commit_share_the_next(store: Store) -> None:
     assert len(commits) == 2
 
 
-def test_of_a_thousand_accepts_by_fifty_threads_none_is_lost(store: Store, jobs: JobLedger) -> None:
-    def accept_twenty(thread: int) -> list[int]:
+def test_of_a_thousand_accepts_by_fifty_threads_none_is_lost(store, jobs):
+    def accept_twenty(thread):
         return [jobs.accept(new_job(f"{thread}.{number}")).id for number in range(20)]
 
     crowd = UnfinishedHeads(*(lambda thread=thread: accept_twenty(thread) for thread in range(50)))
-    ids = [job_id for some in crowd.join() for job_id in some]  # type: ignore[attr-defined]
+    ids = [job_id for some in crowd.join() for job_id in some]
     assert len(set(ids)) == 1000
     with closing(sqlite3.connect(store.path)) as connection:
         assert connection.execute("SELECT count(*) FROM job").fetchone() == (1000,)
 
 
-def test_what_is_committed_outlives_a_loss_of_power(path: Path) -> None:
+def test_what_is_committed_outlives_a_loss_of_power(path):
     store = Store(path)
     modes = ("journal_mode", "synchronous")
     found = [store._connection.execute(f"PRAGMA {mode}").fetchone()[0] for mode in modes]
@@ -135,8 +124,8 @@ def test_what_is_committed_outlives_a_loss_of_power(path: Path) -> None:
     assert found == ["wal", 2]
 
 
-def test_a_change_that_fails_leaves_those_committed_with_it(store: Store) -> None:
-    def fail_late(connection: sqlite3.Connection) -> None:
+def test_a_change_that_fails_leaves_those_committed_with_it(store):
+    def fail_late(connection):
         put("undone")(connection)
         raise ZeroDivisionError
 
@@ -155,7 +144,7 @@ def test_a_change_that_fails_leaves_those_committed_with_it(store: Store) -> Non
     assert keys(store.path) == {"first", "before", "after"}
 
 
-def test_a_commit_that_fails_is_told_to_all_that_shared_it(store: Store) -> None:
+def test_a_commit_that_fails_is_told_to_all_that_shared_it(store):
     with committing(store):
         rest = UnfinishedHeads(
             lambda: store.write(put("one")),
@@ -172,17 +161,15 @@ def test_a_commit_that_fails_is_told_to_all_that_shared_it(store: Store) -> None
     assert keys(store.path) == {"first", "later"}
 
 
-def test_a_change_that_waits_for_another_is_a_mistake_and_no_deadlock(store: Store) -> None:
+def test_a_change_that_waits_for_another_is_a_mistake_and_no_deadlock(store):
     with pytest.raises(RuntimeError, match="cannot be made inside another"):
         store.write(lambda _: store.write(put("inner")))
     store.write(put("outer"))
     assert keys(store.path) == {"outer"}
 
 
-def test_a_change_that_wants_the_process_to_end_ends_its_caller_and_not_the_writer(
-    store: Store,
-) -> None:
-    def leave(connection: sqlite3.Connection) -> None:
+def test_a_change_that_wants_the_process_to_end_ends_its_caller_and_not_the_writer(store):
+    def leave(connection):
         put("undone")(connection)
         raise SystemExit(3)
 
@@ -193,17 +180,17 @@ def test_a_change_that_wants_the_process_to_end_ends_its_caller_and_not_the_writ
 
 
 @pytest.fixture
-def interrupt() -> Iterator[Callable[[], bool]]:
+def interrupt():
     """Interrupts the main thread, once."""
     main = threading.get_ident()
-    raised: list[int] = []
+    raised = []
 
-    def handle(number: int, _frame: object) -> None:
+    def handle(number, _frame):
         if not raised:
             raised.append(number)
             raise KeyboardInterrupt
 
-    def interrupted() -> bool:
+    def interrupted():
         # Again and again: a signal that comes just before the thread waits does not wake it.
         signal.pthread_kill(main, signal.SIGINT)
         return bool(raised)
@@ -213,10 +200,8 @@ def interrupt() -> Iterator[Callable[[], bool]]:
     signal.signal(signal.SIGINT, before)
 
 
-def test_a_thread_that_is_interrupted_while_its_change_waits_has_it_made(
-    store: Store, interrupt: Callable[[], bool]
-) -> None:
-    def interrupt_when_it_waits() -> None:
+def test_a_thread_that_is_interrupted_while_its_change_waits_has_it_made(store, interrupt):
+    def interrupt_when_it_waits():
         queued(store, 1)
         interrupt()
 
@@ -229,12 +214,10 @@ def test_a_thread_that_is_interrupted_while_its_change_waits_has_it_made(
     assert keys(store.path) == {"first", "mine", "later"}
 
 
-def test_a_thread_that_is_interrupted_while_its_change_is_made_undoes_nothing(
-    store: Store, interrupt: Callable[[], bool]
-) -> None:
-    others: list[UnfinishedHeads] = []
+def test_a_thread_that_is_interrupted_while_its_change_is_made_undoes_nothing(store, interrupt):
+    others = []
 
-    def change(connection: sqlite3.Connection) -> None:
+    def change(connection):
         put("mine")(connection)
         others.append(writing(store, ["one", "two"]))
         queued(store, 2)
@@ -246,11 +229,11 @@ def test_a_thread_that_is_interrupted_while_its_change_is_made_undoes_nothing(
     assert keys(store.path) == {"mine", "one", "two"}
 
 
-def writers() -> list[str]:
+def writers():
     return [each.name for each in threading.enumerate() if each.name == "ledger-writer"]
 
 
-def test_there_is_no_writer_before_the_first_write_and_none_after_the_end(path: Path) -> None:
+def test_there_is_no_writer_before_the_first_write_and_none_after_the_end(path):
     store = Store(path)
     with store.read() as connection:
         connection.execute("SELECT 1 FROM meta").fetchone()
@@ -284,7 +267,7 @@ while not store._connection_lock.locked():
 
 
 @pytest.mark.processes
-def test_a_process_ends_though_its_ledger_is_open_and_a_commit_under_way(path: Path) -> None:
+def test_a_process_ends_though_its_ledger_is_open_and_a_commit_under_way(path):
     process = subprocess.Popen(
         [sys.executable, "-c", ENDING, str(path)],
         stdin=subprocess.PIPE,
@@ -299,7 +282,7 @@ def test_a_process_ends_though_its_ledger_is_open_and_a_commit_under_way(path: P
     assert keys(path) == {"one"}
 
 
-def test_what_a_change_holds_is_let_go_when_it_is_made(store: Store) -> None:
+def test_what_a_change_holds_is_let_go_when_it_is_made(store):
     class Jobs:
         pass
 
@@ -311,8 +294,8 @@ def test_what_a_change_holds_is_let_go_when_it_is_made(store: Store) -> None:
 
 
 @pytest.fixture
-def no_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    def refused(work: object, name: str) -> threading.Thread:
+def no_thread(monkeypatch):
+    def refused(work, name):
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as patch:
@@ -321,8 +304,8 @@ def no_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 
 
 @pytest.mark.usefixtures("no_thread")
-def test_where_the_system_gives_no_thread_each_commits_by_itself(store: Store) -> None:
-    def fail(connection: sqlite3.Connection) -> None:
+def test_where_the_system_gives_no_thread_each_commits_by_itself(store):
+    def fail(connection):
         put("undone")(connection)
         raise ZeroDivisionError
 
@@ -341,8 +324,8 @@ def test_where_the_system_gives_no_thread_each_commits_by_itself(store: Store) -
 
 
 @pytest.mark.usefixtures("no_thread")
-def test_without_a_writer_an_interrupt_undoes_the_change_of_the_thread(store: Store) -> None:
-    def interrupted(connection: sqlite3.Connection) -> None:
+def test_without_a_writer_an_interrupt_undoes_the_change_of_the_thread(store):
+    def interrupted(connection):
         put("mine")(connection)
         _thread.interrupt_main(signal.SIGINT)
         threading.Event().wait(60)
@@ -353,9 +336,7 @@ def test_without_a_writer_an_interrupt_undoes_the_change_of_the_thread(store: St
     assert keys(store.path) == {"later"}
 
 
-def test_when_the_system_gives_threads_again_one_is_the_writer(
-    store: Store, no_thread: pytest.MonkeyPatch
-) -> None:
+def test_when_the_system_gives_threads_again_one_is_the_writer(store, no_thread):
     store.write(put("one"))
     assert writers() == []
     no_thread.undo()
@@ -364,11 +345,11 @@ def test_when_the_system_gives_threads_again_one_is_the_writer(
     assert keys(store.path) == {"one", "two"}
 
 
-def test_a_reader_is_not_held_up_by_a_commit_and_sees_one_moment(store: Store) -> None:
+def test_a_reader_is_not_held_up_by_a_commit_and_sees_one_moment(store):
     store.write(put("old"))
     inside, go_on = threading.Event(), threading.Event()
 
-    def slow(connection: sqlite3.Connection) -> None:
+    def slow(connection):
         put("new")(connection)
         inside.set()
         assert go_on.wait(60)
@@ -386,7 +367,7 @@ def test_a_reader_is_not_held_up_by_a_commit_and_sees_one_moment(store: Store) -
         assert len(connection.execute("SELECT key FROM meta").fetchall()) == 3
 
 
-def test_a_reader_of_one_statement_keeps_no_moment(store: Store, jobs: JobLedger) -> None:
+def test_a_reader_of_one_statement_keeps_no_moment(store, jobs):
     with store.read(once=True) as connection:
         for accepted in range(1, 4):
             jobs.accept(new_job(f"d{accepted}"))
@@ -394,16 +375,16 @@ def test_a_reader_of_one_statement_keeps_no_moment(store: Store, jobs: JobLedger
         assert not connection.in_transaction
 
 
-def test_a_reader_cannot_write(store: Store) -> None:
+def test_a_reader_cannot_write(store):
     with pytest.raises(LedgerError, match="readonly"), store.read() as connection:
         put("key")(connection)
     assert keys(store.path) == set()
 
 
-def test_many_readers_share_few_connections(store: Store) -> None:
+def test_many_readers_share_few_connections(store):
     group_key = threading.Barrier(20)
 
-    def read() -> int:
+    def read():
         with store.read() as connection:
             group_key.wait(60)
             return int(connection.execute("SELECT count(*) FROM meta").fetchone()[0])
@@ -412,7 +393,7 @@ def test_many_readers_share_few_connections(store: Store) -> None:
     assert len(store._readers) <= 4
 
 
-def test_data_version_changes_with_others_commits_only(store: Store, elsewhere: Store) -> None:
+def test_data_version_changes_with_others_commits_only(store, elsewhere):
     before = store.data_version()
     store.write(put("mine"))
     assert store.data_version() == before
@@ -422,13 +403,13 @@ def test_data_version_changes_with_others_commits_only(store: Store, elsewhere: 
     assert store.data_version() == after
 
 
-def test_data_version_does_not_wait_for_a_commit(store: Store) -> None:
+def test_data_version_does_not_wait_for_a_commit(store):
     with committing(store):
         store.data_version()
         assert store._connection_lock.locked()
 
 
-def test_two_processes_wait_for_each_other(store: Store, elsewhere: Store) -> None:
+def test_two_processes_wait_for_each_other(store, elsewhere):
     crowds = [
         writing(each, [f"{number}.{key}" for key in range(20)])
         for number, each in enumerate((store, elsewhere))
@@ -438,7 +419,7 @@ def test_two_processes_wait_for_each_other(store: Store, elsewhere: Store) -> No
     assert len(keys(store.path)) == 40
 
 
-def test_closing_waits_for_the_commit_under_way_and_for_what_is_queued(store: Store) -> None:
+def test_closing_waits_for_the_commit_under_way_and_for_what_is_queued(store):
     with committing(store):
         crowd = writing(store, ["one", "two"])
         queued(store, 2)
@@ -455,11 +436,11 @@ def test_closing_waits_for_the_commit_under_way_and_for_what_is_queued(store: St
         store.data_version()
 
 
-def test_the_log_is_carried_over_and_cut_back(store: Store) -> None:
-    def fill(number: int) -> Callable[[sqlite3.Connection], None]:
+def test_the_log_is_carried_over_and_cut_back(store):
+    def fill(number):
         rows = [(f"{number}.{row}", "x" * 1000) for row in range(300)]
 
-        def change(connection: sqlite3.Connection) -> None:
+        def change(connection):
             connection.executemany("INSERT INTO meta VALUES (?, ?)", rows)
 
         return change
@@ -473,16 +454,14 @@ def test_the_log_is_carried_over_and_cut_back(store: Store) -> None:
     assert largest < 2 * LOG_KEPT
 
 
-def test_the_log_does_not_grow_for_ever_under_readers_that_overlap(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_log_does_not_grow_for_ever_under_readers_that_overlap(store, monkeypatch):
     monkeypatch.setattr("boinc_gahp.ledger.store.LOG_LIMIT", 1_000_000)
     # There is always one that has begun before the others ended, as with many STATUS requests.
     log = store.path.with_name(store.path.name + "-wal")
     stop = threading.Event()
     begun = threading.Barrier(2)
 
-    def read_on(offset: int) -> None:
+    def read_on(offset):
         with store.read() as connection:
             connection.execute("SELECT count(*) FROM meta").fetchone()
             begun.wait(60)

@@ -1,14 +1,11 @@
 """A ledger after months: what goes, what stays, and how large the file is."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import sqlite3
 import threading
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,17 +20,14 @@ from tests.helpers import wait_for
 from tests.ledger.jobs import ACCOUNT, HOLD, MINE, URL, finish, new_job, submitted
 from tests.ledger.test_store import committing, queued, writing
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 DAY = 86400.0
 NEVER = threading.Event()
 
 
-def aged(store: Store, days: float) -> None:
+def aged(store, days):
     """Let everything have happened so many days ago."""
 
-    def change(connection: sqlite3.Connection) -> None:
+    def change(connection):
         connection.execute(
             "UPDATE job SET changed = changed - ?, last_polled = last_polled - ?", (days * DAY,) * 2
         )
@@ -45,17 +39,17 @@ def aged(store: Store, days: float) -> None:
     store.write(change)
 
 
-def forget(jobs: JobLedger, *, untold: bool = True) -> int:
+def forget(jobs, *, untold=True):
     now = time.time()
     return upkeep.forget(jobs.store, now, now - 90 * DAY, untold=untold)
 
 
-def ids(jobs: JobLedger) -> list[int]:
+def ids(jobs):
     with jobs.store.read() as connection:
         return [job_id for (job_id,) in connection.execute("SELECT id FROM job ORDER BY id")]
 
 
-def test_what_ended_and_was_never_told_goes_after_its_time(jobs: JobLedger) -> None:
+def test_what_ended_and_was_never_told_goes_after_its_time(jobs):
     _, (done, held, gone) = submitted(jobs, "a", "b", "c")
     waiting = jobs.accept(new_job("d")).id
     finish(jobs, done)
@@ -73,7 +67,7 @@ def test_what_ended_and_was_never_told_goes_after_its_time(jobs: JobLedger) -> N
     assert jobs.batches(*MINE) == []
 
 
-def test_what_htcondor_asks_about_or_the_project_may_still_have_stays(jobs: JobLedger) -> None:
+def test_what_htcondor_asks_about_or_the_project_may_still_have_stays(jobs):
     batch, (job_id,) = submitted(jobs, "a")
     jobs.cancel(job_id)
     aged(jobs.store, 91)
@@ -85,7 +79,7 @@ def test_what_htcondor_asks_about_or_the_project_may_still_have_stays(jobs: JobL
     assert [pending.job_id for pending in jobs.pending_aborts(*MINE)] == [job_id]
 
 
-def test_old_aborted_jobs_and_pending_aborts_of_boinc_requests_go(store: Store) -> None:
+def test_old_aborted_jobs_and_pending_aborts_of_boinc_requests_go(store):
     ledger = Ledger(store.path)
     ledger.record_aborted(URL, ACCOUNT, ["b_1", "b_2"], "never retired")
     ledger.record_abort(URL, ACCOUNT, "b", 7, 0.0)
@@ -98,7 +92,7 @@ def test_old_aborted_jobs_and_pending_aborts_of_boinc_requests_go(store: Store) 
     ledger.close()
 
 
-def filled(jobs: JobLedger, count: int) -> None:
+def filled(jobs, count):
     """Have jobs with 100 KB each, all of which ended and were dropped."""
     made = [jobs.accept(new_job(f"big{n}", description="x" * 100_000)).id for n in range(count)]
     for job_id in made:
@@ -107,35 +101,33 @@ def filled(jobs: JobLedger, count: int) -> None:
     assert forget(jobs) >= count
 
 
-def size(store: Store) -> int:
+def size(store):
     with closing(sqlite3.connect(store.path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     return store.path.stat().st_size
 
 
-def test_the_file_shrinks_in_steps_between_which_others_write(
-    store: Store, elsewhere: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_shrinks_in_steps_between_which_others_write(store, elsewhere, monkeypatch):
     jobs = JobLedger(store)
     filled(jobs, 100)
     before = size(store)
-    steps: list[int] = []
+    steps = []
     give_back = upkeep._give_back
 
-    def step(connection: sqlite3.Connection) -> None:
+    def step(connection):
         give_back(connection)
         steps.append(connection.execute("PRAGMA freelist_count").fetchone()[0])
         turn.release()
 
     monkeypatch.setattr(upkeep, "_give_back", step)
     monkeypatch.setattr(upkeep, "_PAUSE", 0.0)
-    written: list[int] = []
+    written = []
     # As much as there are steps, or the file grows by what others write.
     turn = threading.Semaphore(1)
     ended = threading.Event()
 
-    def others() -> None:
+    def others():
         other = JobLedger(elsewhere)
         while turn.acquire() and not ended.is_set():
             written.append(other.accept(new_job(f"other{len(written)}")).id)
@@ -153,7 +145,7 @@ def test_the_file_shrinks_in_steps_between_which_others_write(
     assert ids(jobs) == written
 
 
-def test_one_process_an_hour_tends_it(jobs: JobLedger, elsewhere: Store) -> None:
+def test_one_process_an_hour_tends_it(jobs, elsewhere):
     ended = jobs.accept(new_job("a")).id
     jobs.cancel(ended)
     now = time.time()
@@ -175,12 +167,12 @@ def test_one_process_an_hour_tends_it(jobs: JobLedger, elsewhere: Store) -> None
 # -- the file's name
 
 
-def gone(path: Path) -> None:
+def gone(path):
     for end in ("", "-wal", "-shm"):
         path.with_name(path.name + end).unlink(missing_ok=True)
 
 
-def test_into_a_ledger_that_was_deleted_nothing_is_written(store: Store) -> None:
+def test_into_a_ledger_that_was_deleted_nothing_is_written(store):
     jobs = JobLedger(store)
     first = jobs.accept(new_job("a")).id
     assert store.has_its_place()
@@ -196,7 +188,7 @@ def test_into_a_ledger_that_was_deleted_nothing_is_written(store: Store) -> None
     assert not store.path.exists()
 
 
-def test_a_file_that_was_put_in_its_place_is_left_alone(path: Path) -> None:
+def test_a_file_that_was_put_in_its_place_is_left_alone(path):
     ours = Store(path)
     JobLedger(ours).accept(new_job("a"))
     gone(path)
@@ -216,7 +208,7 @@ def test_a_file_that_was_put_in_its_place_is_left_alone(path: Path) -> None:
     theirs.close()
 
 
-def test_changes_that_wait_when_it_is_deleted_are_all_refused(store: Store) -> None:
+def test_changes_that_wait_when_it_is_deleted_are_all_refused(store):
     with committing(store):
         crowd = writing(store, ["one", "two"])
         queued(store, 2)
@@ -225,7 +217,7 @@ def test_changes_that_wait_when_it_is_deleted_are_all_refused(store: Store) -> N
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may search any directory")
-def test_a_directory_that_cannot_be_searched_for_a_while_is_no_loss(store: Store) -> None:
+def test_a_directory_that_cannot_be_searched_for_a_while_is_no_loss(store):
     store.path.parent.chmod(0o000)
     try:
         assert store.has_its_place()

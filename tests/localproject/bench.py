@@ -1,13 +1,10 @@
 """One workunit and whatever happens to it, on a project's directory, without threads."""
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
 from boinc_gahp.localproject.backend.file_deleter import delete_pass
-from boinc_gahp.localproject.backend.scheduler import Report, Scheduler, Task
+from boinc_gahp.localproject.backend.scheduler import Report, Scheduler
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.backend.validator import validate_pass
 from boinc_gahp.localproject.core import Core
@@ -15,13 +12,8 @@ from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
 from boinc_gahp.templates.documents import read_result
 from boinc_gahp.templates.filling import JobFile, fill_input
-from boinc_gahp.templates.types import OutputFileInfo, OutputTemplate
+from boinc_gahp.templates.types import OutputTemplate
 from boinc_gahp.templates.writing import write_output_template
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Mapping
-    from pathlib import Path
 
 #: Before NEVER, and later than the clock by which a page or an RPC of a bench makes jobs.
 NOW = 2_100_000_000.0
@@ -38,7 +30,7 @@ INCONCLUSIVE, NO_CHECK = ValidateState.INCONCLUSIVE, ValidateState.NO_CHECK
 class Bench:
     """A project's back end; time stands still unless it is moved."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory):
         self.directory = directory
         self.core = Core(directory, Php())
         self.scheduler = Scheduler(self.core)
@@ -51,17 +43,17 @@ class Bench:
                     (number, f"h{number}"),
                 )
 
-    def close(self) -> None:
+    def close(self):
         self.core.db.close()
 
     # What there is.
 
-    def workunit(self, name: str = "w", **columns: object) -> int:
+    def workunit(self, name="w", **columns):
         """Make a workunit of the app uppercase; return its id."""
         core = self.core
         core.download.add_bytes("in.txt", b"x")
         template = core.input_template(core.templates / "uppercase_in")
-        fields: dict[str, object] = {
+        fields = {
             "create_time": NOW,
             "appid": 1,
             "name": name,
@@ -92,13 +84,13 @@ class Bench:
             assert cursor.lastrowid is not None
             return cursor.lastrowid
 
-    def made(self, name: str = "w", **columns: object) -> int:
+    def made(self, name="w", **columns):
         """Make a workunit and let the transitioner make its results; return its id."""
         number = self.workunit(name, **columns)
         self.transition()
         return number
 
-    def result(self, state: ServerState, outcome: Outcome = Outcome.INIT, **columns: object) -> int:
+    def result(self, state, outcome=Outcome.INIT, **columns):
         """Add a result to the newest workunit, as something has left it; return its id."""
         with self.core.db.write() as connection:
             (workunit, name) = connection.execute(
@@ -107,7 +99,7 @@ class Bench:
             (number,) = connection.execute(
                 "SELECT count(*) FROM result WHERE workunitid = ?", (workunit,)
             ).fetchone()
-            fields: dict[str, object] = {
+            fields = {
                 "create_time": NOW,
                 "workunitid": workunit,
                 "server_state": state,
@@ -126,62 +118,62 @@ class Bench:
             assert cursor.lastrowid is not None
             return cursor.lastrowid
 
-    def canonical(self, **columns: object) -> None:
+    def canonical(self, **columns):
         """Add a valid result and make it the canonical one."""
         number = self.result(
             ServerState.OVER, Outcome.SUCCESS, validate_state=ValidateState.VALID, **columns
         )
         self.set("workunit", canonical_resultid=number)
 
-    def outputs(self, *files: OutputFileInfo) -> None:
+    def outputs(self, *files):
         """Let the results that are made from now on have these output files."""
         text = write_output_template(OutputTemplate(files))
         (self.core.templates / "uppercase_out").write_text(text)
 
-    def module(self, name: str, source: str) -> None:
+    def module(self, name, source):
         """Put a module of plug-ins into the project's directory."""
         directory = self.directory / "modules"
         directory.mkdir(exist_ok=True)
         (directory / f"{name}.py").write_text(source)
 
-    def set(self, table: str, where: str = "1", **columns: object) -> None:
+    def set(self, table, where="1", **columns):
         with self.core.db.write() as connection:
             assignments = ", ".join(f"{column} = ?" for column in columns)
             connection.execute(
                 f"UPDATE {table} SET {assignments} WHERE {where}", tuple(columns.values())
             )
 
-    def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+    def rows(self, query, *values):
         """Return what the database has."""
         return self.core.db.connection().execute(query, values).fetchall()
 
     @property
-    def wu(self) -> sqlite3.Row:
+    def wu(self):
         """The first workunit."""
         return self.rows("SELECT * FROM workunit")[0]
 
-    def column(self, table: str, column: str) -> list[Any]:
+    def column(self, table, column):
         return [row[0] for row in self.rows(f"SELECT {column} FROM {table} ORDER BY rowid")]
 
-    def results(self, column: str) -> list[Any]:
+    def results(self, column):
         return self.column("result", column)
 
-    def trouble(self, program: str) -> str:
+    def trouble(self, program):
         """Return what is noted as a program's error."""
         return str(self.rows("SELECT error FROM program WHERE name = ?", program)[0]["error"])
 
     # What the programs do.
 
-    def transition(self) -> int:
+    def transition(self):
         return transition_pass(self.core, self.now)
 
-    def validate(self) -> int:
+    def validate(self):
         return validate_pass(self.core, self.now)
 
-    def assimilate(self) -> int:
+    def assimilate(self):
         return assimilate_pass(self.core, self.now)
 
-    def settle(self) -> None:
+    def settle(self):
         """Run all programs until there is nothing to do."""
         for _ in range(20):
             if not (
@@ -192,19 +184,10 @@ class Bench:
 
     # What hosts do.
 
-    def send(self, host: int = 1) -> Task | None:
+    def send(self, host=1):
         return self.scheduler.request_work(host, self.now)
 
-    def answer(
-        self,
-        task: Task | None,
-        host: int = 1,
-        *,
-        status: int = 0,
-        files: Mapping[str, bytes] | None = None,
-        says: Mapping[str, bytes] | None = None,
-        elapsed_time: float = 10.0,
-    ) -> None:
+    def answer(self, task, host=1, *, status=0, files=None, says=None, elapsed_time=10.0):
         """Report a result: the output ``files`` by their open names, or an exit status.
 
         ``says``: what the host says that they hold, where that is something else.
@@ -217,14 +200,14 @@ class Bench:
         report = Report(outcome, status, elapsed_time, 9.0, "stderr", uploads)
         self.scheduler.report(host, task, report, self.now)
 
-    def _upload(self, task: Task, files: Mapping[str, bytes]) -> str:
+    def _upload(self, task, files):
         for file in read_result(task.xml_doc_in):
             if file.open_name in files:
                 self.core.upload.add_bytes(file.name, files[file.open_name])
         return self._listed(task, files)
 
     @staticmethod
-    def _listed(task: Task, files: Mapping[str, bytes]) -> str:
+    def _listed(task, files):
         return "".join(
             f"<file_info>\n    <name>{file.name}</name>\n"
             f"    <nbytes>{len(files[file.open_name])}</nbytes>\n    "
@@ -234,7 +217,7 @@ class Bench:
             if file.open_name in files
         )
 
-    def compute(self, *outputs: bytes) -> None:
+    def compute(self, *outputs):
         """Let hosts 1, 2, … take a result each, and answer with these bytes."""
         tasks = [self.send(host) for host in range(1, len(outputs) + 1)]
         for host, (task, output) in enumerate(zip(tasks, outputs, strict=True), 1):

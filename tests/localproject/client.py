@@ -1,10 +1,7 @@
 """A small client of the web RPCs, for tests: what it sends and gets is not interpreted."""
 
-from __future__ import annotations
-
 import hashlib
 import re
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 import requests
@@ -12,54 +9,37 @@ import requests
 from tests.helpers import wait_for
 from tests.inside import unfinished_jobs
 
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Mapping, Sequence
-    from types import TracebackType
-
-    from boinc_gahp.localproject.project import LocalProject
-
 
 class Client:
     """One user's view of a project."""
 
-    def __init__(self, project: LocalProject, authenticator: str | None = None) -> None:
+    def __init__(self, project, authenticator=None):
         self.project = project
         self.authenticator = authenticator or project.authenticator
         self.session = requests.Session()
 
-    def __enter__(self) -> Client:
+    def __enter__(self):
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind, value, traceback):
         self.session.close()
 
-    def post(
-        self,
-        request: str,
-        page: str = "submit_rpc_handler.php",
-        files: Mapping[str, tuple[str, bytes]] | None = None,
-    ) -> requests.Response:
+    def post(self, request, page="submit_rpc_handler.php", files=None):
         """Send a request as a multipart form."""
         parts = {"request": (None, request.encode()), **(files or {})}
         return self.session.post(self.project.url + page, files=parts, timeout=60)
 
-    def rpc(self, name: str, inner: str = "", **fields: object) -> str:
+    def rpc(self, name, inner="", **fields):
         """Send an RPC and return the reply."""
         elements = "".join(f"<{tag}>{escape(str(text))}</{tag}>" for tag, text in fields.items())
         auth = f"<authenticator>{self.authenticator}</authenticator>"
         return self.post(f"<{name}>{auth}{elements}{inner}</{name}>").text
 
-    def create_batch(self, name: str, app: str = "uppercase") -> int:
+    def create_batch(self, name, app="uppercase"):
         """Make a batch and return its id."""
         return int(value(self.rpc("create_batch", batch_name=name, app_name=app), "batch_id"))
 
-    def upload(self, *contents: bytes, batch_id: int = 0) -> list[str]:
+    def upload(self, *contents, batch_id=0):
         """Stage files that are not staged yet; return the physical names of all."""
         every = {f"{hashlib.md5(data).hexdigest()}.dat": data for data in contents}
         names = [name for name in every if not self.project.core.download.exists(name)]
@@ -73,22 +53,20 @@ class Client:
         assert "<success/>" in reply.text, reply.text
         return [*every]
 
-    def begun(self, name: str, app: str = "uppercase") -> tuple[int, str]:
+    def begun(self, name, app="uppercase"):
         """Make a batch and stage a file; return the batch's id and the file's name."""
         batch_id = self.create_batch(name, app)
         (file,) = self.upload(b"x")
         return batch_id, file
 
-    def submit(self, batch_id: int, jobs: Sequence[str], app: str = "uppercase") -> str:
+    def submit(self, batch_id, jobs, app="uppercase"):
         """Submit jobs, made by :func:`job`, and return the reply."""
         return self.rpc(
             "submit_batch",
             f"<batch><batch_id>{batch_id}</batch_id><app_name>{app}</app_name>{''.join(jobs)}</batch>",
         )
 
-    def run(
-        self, batch: str, jobs: Mapping[str, tuple[str, Sequence[bytes]]], app: str = "uppercase"
-    ) -> int:
+    def run(self, batch, jobs, app="uppercase"):
         """Submit jobs (name: command line and inputs) and wait until all have ended."""
         batch_id = self.create_batch(batch, app)
         contents = list({data: None for _, inputs in jobs.values() for data in inputs})
@@ -102,41 +80,41 @@ class Client:
         self.wait()
         return batch_id
 
-    def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+    def rows(self, query, *values):
         """Return what the project's database has."""
         return self.project.core.db.connection().execute(query, values).fetchall()
 
-    def wait(self) -> None:
+    def wait(self):
         """Return when no job is unfinished."""
         wait_for(self._finished, "all jobs done or failed", timeout=60)
 
-    def _finished(self) -> bool:
+    def _finished(self):
         self.project.check()
         return unfinished_jobs(self.project) == 0
 
-    def statuses(self, *batches: str) -> dict[str, str]:
+    def statuses(self, *batches):
         """Return the statuses of the jobs of batches."""
         inner = "".join(f"<batch_name>{escape(name)}</batch_name>" for name in batches)
         reply = self.rpc("query_batch2", inner)
         return dict(re.findall(r"<job_name>(.*)</job_name>\s*<status>(.*)</status>", reply))
 
-    def output(self, job_name: str, number: int = 0) -> requests.Response:
+    def output(self, job_name, number=0):
         """Fetch an output by workunit_file."""
         return self.get(
             cmd="workunit_file", wu_name=job_name, file_num=number, auth_str=self.authenticator
         )
 
-    def get(self, **arguments: object) -> requests.Response:
+    def get(self, **arguments):
         """Fetch something from get_output.php."""
         texts = {name: str(argument) for name, argument in arguments.items()}
         return self.session.get(f"{self.project.url}get_output.php", params=texts, timeout=60)
 
-    def signed(self, name: object) -> str:
+    def signed(self, name):
         """Return the auth_str of all commands but workunit_file."""
         return hashlib.md5(f"{self.authenticator}{name}".encode()).hexdigest()
 
 
-def job(name: str, *files: str, command_line: str = "", more: str = "") -> str:
+def job(name, *files, command_line="", more=""):
     """Return a ``<job>`` with staged input files."""
     inputs = "".join(
         f"<input_file><mode>local_staged</mode><source>{file}</source></input_file>"
@@ -148,19 +126,19 @@ def job(name: str, *files: str, command_line: str = "", more: str = "") -> str:
     )
 
 
-def with_file(name: str, mode: str, source: str) -> str:
+def with_file(name, mode, source):
     """Return a ``<job>`` with one input file of another mode."""
     file = f"<input_file><mode>{mode}</mode><source>{source}</source></input_file>"
     return f"<job><name>{name}</name>{file}</job>"
 
 
-def value(reply: str, tag: str) -> str:
+def value(reply, tag):
     """Return the text of the first element of that name."""
     match = re.search(rf"<{tag}>(.*?)</{tag}>", reply, re.DOTALL)
     assert match, reply
     return match[1]
 
 
-def error(reply: str) -> str:
+def error(reply):
     """Return the words of an error reply."""
     return value(reply, "error_msg")

@@ -3,11 +3,8 @@
 ``bench`` is a new project's directory without any threads; ``visitor`` is at its page.
 """
 
-from __future__ import annotations
-
 import math
 import shutil
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,19 +21,15 @@ from tests.localproject.on_host import OnHost
 from tests.localproject.stage import Stage
 from tests.localproject.visitor import Visitor
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 @pytest.fixture(scope="session")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
         yield project
 
 
 @pytest.fixture
-def client(project: LocalProject) -> Iterator[Client]:
+def client(project):
     stage = Stage(project)
     stage.clear()
     stage.clear_users()
@@ -45,21 +38,21 @@ def client(project: LocalProject) -> Iterator[Client]:
 
 
 @pytest.fixture
-def stock(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
+def stock(client, monkeypatch):
     """A project whose PHP is as it is shipped."""
     monkeypatch.setattr(client.project.core, "php", STOCK)
     return client
 
 
 @pytest.fixture(scope="session")
-def empty_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty_project(tmp_path_factory):
     directory = tmp_path_factory.mktemp("bench") / "project"
     make(directory)
     return directory
 
 
 @pytest.fixture
-def bench(empty_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+def bench(empty_project, tmp_path, monkeypatch):
     # However slow the machine is, a pass gets to all that is due.
     for program in (assimilator, validator):
         monkeypatch.setattr(program, "_PASS_SECONDS", math.inf)
@@ -69,13 +62,13 @@ def bench(empty_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.fixture
-def host(bench: Bench) -> OnHost:
+def host(bench):
     """The first host of ``bench``, for single jobs."""
     return OnHost(bench.core)
 
 
 @pytest.fixture
-def visitor(bench: Bench) -> Iterator[Visitor]:
+def visitor(bench):
     """Somebody at the page of the project that ``bench`` works with."""
     app, allow = make_app(bench.core), body_allowance(bench.core)
     server = WebServer(app, 0, spool=bench.directory / "spool", allow=allow)

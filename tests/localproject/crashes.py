@@ -4,25 +4,18 @@ The work is done in a child process that kills itself with SIGKILL at the n-th p
 is undone by Python: no ``finally``, no ROLLBACK, as with ``kill -9`` of ``local-project run``.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
 import traceback
 import warnings
-from typing import TYPE_CHECKING, NoReturn
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable
 
 #: Audit events of changes to what files there are, and to what is in them.
 _CHANGES = frozenset({"os.remove", "os.rename", "os.truncate"})
 _FAILED = 1
 
 
-def crash(point: int, work: Callable[[Points], object]) -> str | None:
+def crash(point, work):
     """Do ``work`` in a child that dies at the ``point``-th statement or change of a file, from 1.
 
     Statements are those of the connections that ``work`` hands to :meth:`Points.watch`; each counts
@@ -60,16 +53,16 @@ def crash(point: int, work: Callable[[Points], object]) -> str | None:
 class Points:
     """Counts what happens in the child, and kills it at its point."""
 
-    def __init__(self, point: int, pipe: int) -> None:
+    def __init__(self, point, pipe):
         self._left = point
         self._pipe = pipe
 
-    def watch(self, connection: sqlite3.Connection) -> None:
+    def watch(self, connection):
         """Count a connection's statements and, from now on, changes of files."""
         connection.set_trace_callback(self._statement)
         sys.addaudithook(self._event)
 
-    def _statement(self, statement: str) -> None:
+    def _statement(self, statement):
         words = statement.split()
         verb = words[0].upper()
         if verb == "SELECT":
@@ -78,19 +71,19 @@ class Points:
             verb = f"{verb} {words[1] if verb == 'UPDATE' else words[2]}"
         self._pass(verb)
 
-    def _event(self, event: str, arguments: tuple[object, ...]) -> None:
+    def _event(self, event, arguments):
         writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & os.O_CREAT
         if event in _CHANGES or writes:
             self._pass(event)
 
-    def _pass(self, what: str) -> None:
+    def _pass(self, what):
         self._left -= 1
         if self._left == 0:
             os.write(self._pipe, what.encode())
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _work(points: Points, work: Callable[[Points], object], writing: int) -> NoReturn:
+def _work(points, work, writing):
     status = _FAILED
     try:
         work(points)

@@ -9,12 +9,6 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from boinc_gahp.localproject.backend.views import Result, Workunit
 
 #: No smaller number is like no other.
 _ODD = 1000
@@ -73,7 +67,7 @@ class Answer:
     payload: bytes
 
     @property
-    def good(self) -> bool:
+    def good(self):
         """Whether the server is to take it for a success."""
         return self.kind in ("right", "close", "wrong", "odd")
 
@@ -98,14 +92,14 @@ class Facts:
     """Each uploaded file's result."""
 
 
-def payload(result: str, kind: str) -> bytes:
+def payload(result, kind):
     """Return what a host of some kind makes of a result: a number."""
     if kind == "odd":
         return f"{_ODD + 10 * zlib.crc32(result.encode())}".encode()
     return {"right": b"42", "close": b"43", "wrong": b"61"}.get(kind, b"half of it is lost")
 
 
-def agree(app: str, one: Answer, other: Answer) -> bool:
+def agree(app, one, other):
     """Whether two answers are the same to an app."""
     validator = APPS[app].validator
     if validator == "trivial":
@@ -115,17 +109,17 @@ def agree(app: str, one: Answer, other: Answer) -> bool:
     return one.payload == other.payload
 
 
-def hopeless(app: str, answer: Answer) -> bool:
+def hopeless(app, answer):
     """Whether an app knows that an answer is wrong without another to compare it with."""
     return app == "sane" and answer.kind == "odd"
 
 
-def near(one: Result, other: Result) -> bool:
+def near(one, other):
     """Compare two results, as an app's own validator."""
     return abs(_number(one) - _number(other)) < _NEAR
 
 
-def _number(instance: Result) -> int:
+def _number(instance):
     file = instance.file("out")
     assert file
     return int(file.path.read_bytes())
@@ -135,17 +129,15 @@ class Sane:
     """A validator with a logic of its own: odd answers are wrong, the others are to be equal."""
 
     @staticmethod
-    def check_set(
-        job: Workunit, instances: Sequence[Result]
-    ) -> tuple[Result | None, list[bool | None], float | None]:
+    def check_set(job, instances):
         numbers = [_number(instance) for instance in instances]
         sane = [number for number in numbers if number < _ODD]
         number, votes = Counter(sane).most_common(1)[0] if sane else (0, 0)
         if votes < job.min_quorum or votes * 2 <= len(sane):
             return None, [None if number < _ODD else False for number in numbers], None
-        verdicts: list[bool | None] = [other == number for other in numbers]
+        verdicts = [other == number for other in numbers]
         return instances[numbers.index(number)], verdicts, None
 
     @staticmethod
-    def check_pair(new: Result, canonical: Result) -> bool:
+    def check_pair(new, canonical):
         return _number(new) == _number(canonical)

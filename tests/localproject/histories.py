@@ -6,8 +6,6 @@ repeated after a crash, as whoever asked for it would repeat it; so a list of ac
 that can be replayed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -16,7 +14,6 @@ import time
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from boinc_gahp.localproject import directory as layout
@@ -27,7 +24,7 @@ from boinc_gahp.localproject.backend.expiry import (
     expire_batches,
 )
 from boinc_gahp.localproject.backend.file_deleter import delete_pass
-from boinc_gahp.localproject.backend.scheduler import Report, Scheduler, Task
+from boinc_gahp.localproject.backend.scheduler import Report, Scheduler
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.backend.validator import validate_pass
 from boinc_gahp.localproject.core import Core
@@ -43,11 +40,6 @@ from boinc_gahp.templates.writing import write_input_template
 from tests.localproject.client import job as job_element, value
 from tests.localproject.crashes import crash
 from tests.localproject.facts import APPS, Answer, Facts, Plan, Sent, payload
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.localproject.crashes import Points
 
 #: Later than the present, so that nothing that looks at the real clock comes after it.
 NOW = 2_000_000_000.0
@@ -70,7 +62,7 @@ def note(job, canonical, instances):
 """
 
 #: The back-end programs, in the order in which they run.
-PROGRAMS: dict[str, Callable[[Core, float], int]] = {
+PROGRAMS = {
     "transitioner": transition_pass,
     "validator": validate_pass,
     "assimilator": assimilate_pass,
@@ -81,7 +73,7 @@ PROGRAMS: dict[str, Callable[[Core, float], int]] = {
 }
 
 
-def make_base(directory: Path) -> None:
+def make_base(directory):
     """Make the project that every history begins with."""
     layout.make(directory)
     (directory / "modules").mkdir(exist_ok=True)
@@ -119,7 +111,7 @@ def make_base(directory: Path) -> None:
     core.db.close()
 
 
-def _copy(source: str, target: str) -> None:
+def _copy(source, target):
     """Copy what is written to; all else in a project is made, and replaced, as a whole."""
     if Path(source).name in ("project.sqlite", "notes.txt"):
         shutil.copyfile(source, target)
@@ -127,7 +119,7 @@ def _copy(source: str, target: str) -> None:
         os.link(source, target)
 
 
-def _add_host(connection: Any, number: int) -> None:
+def _add_host(connection, number):
     connection.execute(
         "INSERT OR IGNORE INTO host (id, create_time, userid, domain_name, p_fpops, m_nbytes, "
         "d_free, n_bwdown) VALUES (?, 0, (SELECT id FROM user WHERE name = ?), ?, 1e9, ?, 1e12, "
@@ -136,7 +128,7 @@ def _add_host(connection: Any, number: int) -> None:
     )
 
 
-def _input_template(plan: Plan) -> InputTemplate:
+def _input_template(plan):
     return InputTemplate(
         files=(InputFileInfo(open_name="in", no_delete=APPS[plan.app].keep),),
         rsc_fpops_est=1e9,
@@ -155,64 +147,64 @@ def _input_template(plan: Plan) -> InputTemplate:
 class World:
     """A project, its users and its hosts. Not a server: everything happens when it is called."""
 
-    def __init__(self, base: Path, directory: Path) -> None:
+    def __init__(self, base, directory):
         shutil.copytree(base, directory, copy_function=_copy)
         self.directory = directory
         self.now = NOW
         self.facts = Facts()
-        self.crashes: list[str] = []
+        self.crashes = []
         #: Called after each pass that has done something.
-        self.look: Callable[[], object] = lambda: None
-        self.tasks: dict[str, tuple[int, Task]] = {}
-        self.reports: dict[str, tuple[int, Task, Report]] = {}
+        self.look = lambda: None
+        self.tasks = {}
+        self.reports = {}
         self._open()
 
-    def _open(self) -> None:
+    def _open(self):
         self.core = Core(self.directory, Php())
         self.scheduler = Scheduler(self.core)
 
-    def close(self) -> None:
+    def close(self):
         """End; the directory stays."""
         self.core.db.close()
 
-    def copy(self, directory: Path) -> World:
+    def copy(self, directory):
         """Return another world that is as this one, which is closed, was at its end."""
         other = World(self.directory, directory)
         other.now = self.now
         other.facts, other.tasks = deepcopy((self.facts, self.tasks))
         return other
 
-    def reopen(self) -> None:
+    def reopen(self):
         """Stop and start: what was only in memory is lost."""
         self.close()
         self._open()
 
-    def rows(self, query: str, *parameters: object) -> list[dict[str, Any]]:
+    def rows(self, query, *parameters):
         """Return what a query finds."""
         return [dict(row) for row in self.core.db.connection().execute(query, parameters)]
 
     @contextmanager
-    def clock(self) -> Iterator[None]:
+    def clock(self):
         """Let everything take the world's time for the time."""
         with mock.patch.object(time, "time", self._time):
             yield
 
-    def _time(self) -> float:
+    def _time(self):
         return self.now
 
-    def act(self, action: str, *arguments: Any) -> Any:
+    def act(self, action, *arguments):
         """Do one of the actions below."""
         with self.clock():
             return getattr(self, action)(*arguments)
 
-    def crash(self, point: int, action: str, *arguments: Any) -> str | None:
+    def crash(self, point, action, *arguments):
         """Begin an action and be killed at its ``point``-th step; then open the project again.
 
         Returns what would have come next, or None if the action ended before.
         """
         self.close()
 
-        def work(points: Points) -> None:
+        def work(points):
             self._open()
             points.watch(self.core.db.connection())
             self.act(action, *arguments)
@@ -225,7 +217,7 @@ class World:
 
     # Submitters.
 
-    def rpc(self, name: str, inner: str = "", **fields: object) -> str:
+    def rpc(self, name, inner="", **fields):
         """Do an RPC of the submitter's and return the inner part of its reply.
 
         Raises:
@@ -242,7 +234,7 @@ class World:
             SUBMIT_RPCS[name](self.core, request, reply)
         return str(reply)
 
-    def submit(self, batch: str, plan: Plan, jobs: int) -> None:
+    def submit(self, batch, plan, jobs):
         """Make a batch of jobs with one input file, as a submitter who may have to begin again."""
         known = self.rows("SELECT id, state FROM batch WHERE name = ?", batch)
         if known:
@@ -276,34 +268,34 @@ class World:
             self.facts.jobs[job] = batch
             self.facts.inputs[job] = name
 
-    def abort_batch(self, batch: str) -> None:
+    def abort_batch(self, batch):
         """Abort a batch."""
         self.rpc("abort_batch", batch_name=batch)
         self.facts.ended.add(batch)
 
-    def retire_batch(self, batch: str) -> None:
+    def retire_batch(self, batch):
         """Retire a batch."""
         self.rpc("retire_batch", batch_name=batch)
         self.facts.ended.add(batch)
         self.facts.retired.add(batch)
 
-    def abort_job(self, job: str) -> None:
+    def abort_job(self, job):
         """Abort a job."""
         self.rpc("abort_jobs", job_name=job)
         self.facts.cancelled.add(job)
 
-    def set_expire_time(self, batch: str, after: float) -> None:
+    def set_expire_time(self, batch, after):
         """Let a batch end ``after`` s from now."""
         self.rpc("set_expire_time", batch_name=batch, expire_time=self.now + after)
         self.facts.expire[batch] = self.now + after
 
-    def statuses(self) -> dict[str, str]:
+    def statuses(self):
         """Return what query_batch2 says about all jobs."""
         batches = "".join(f"<batch_name>{batch}</batch_name>" for batch in self.facts.plans)
         reply = self.rpc("query_batch2", batches)
         return dict(re.findall(r"<job_name>(.*)</job_name>\s*<status>(.*)</status>", reply))
 
-    def batches(self) -> dict[str, dict[str, float]]:
+    def batches(self):
         """Return the numbers of each batch, as query_batch works them out and notes them."""
         found = {}
         for batch in self.facts.plans:
@@ -314,7 +306,7 @@ class World:
 
     # Hosts.
 
-    def send(self, host: int) -> str | None:
+    def send(self, host):
         """Let a host ask for work; return the name of the result that it gets."""
         idle = all(holder != host for holder, _ in self.tasks.values())
         # What a host has that does not know of it was sent when the server died.
@@ -328,7 +320,7 @@ class World:
         self.facts.sent[task.result_name] = Sent(host, row["report_deadline"])
         return task.result_name
 
-    def answer(self, result: str, kind: str) -> None:
+    def answer(self, result, kind):
         """Let the host that has a result report it, with outputs or an error; in time or not."""
         host, task = self.tasks[result]
         answer = Answer(kind, payload(result, kind))
@@ -341,12 +333,12 @@ class World:
         self.reports[result] = (host, task, report)
         del self.tasks[result]
 
-    def report_again(self, result: str) -> None:
+    def report_again(self, result):
         """Let a host report once more, as if it had not heard that its report has arrived."""
         host, task, report = self.reports[result]
         self.scheduler.report(host, task, report, self.now)
 
-    def _upload(self, task: Task, answer: Answer) -> str:
+    def _upload(self, task, answer):
         listed = []
         for file in read_result(task.xml_doc_in):
             contents = answer.payload if file.open_name == "out" else task.result_name.encode()
@@ -362,35 +354,35 @@ class World:
 
     # The back end.
 
-    def run(self, program: str) -> int:
+    def run(self, program):
         """Run a program's pass; return how much it had to do."""
         return PROGRAMS[program](self.core, self.now)
 
-    def settle(self) -> None:
+    def settle(self):
         """Run the programs until there is nothing to do."""
         for _ in range(50):
             if not sum(self._pass(program) for program in PROGRAMS):
                 return
         raise AssertionError("the back end does not come to rest")
 
-    def _pass(self, program: str) -> int:
+    def _pass(self, program):
         done = self.run(program)
         if done:
             self.look()
         return done
 
-    def move(self, seconds: float) -> None:
+    def move(self, seconds):
         """Let time pass."""
         self.now += seconds
 
-    def notes(self) -> list[list[str]]:
+    def notes(self):
         """Return what was given to the assimilator's handler: a job, its canonical result."""
         path = self.directory / "notes.txt"
         return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
     # The end.
 
-    def finish(self) -> None:
+    def finish(self):
         """Let new hosts do all that is left; those that are silent stay so.
 
         Raises:
@@ -411,26 +403,26 @@ class World:
                 self.now = max(waiting, self.now) + 1 if waiting else self.now + _LONG
         raise AssertionError(f"stuck: {self.unfinished()}")
 
-    def come_back(self) -> None:
+    def come_back(self):
         """Let all hosts that were silent report at last, and finish again."""
         for result in sorted(self.tasks):
             self.act("answer", result, "right")
         self.finish()
 
-    def rest_for_long(self) -> None:
+    def rest_for_long(self):
         """Let time pass until nothing more is due after the end."""
         for _ in range(2):
             # First batches expire, then what is kept of them for a while goes.
             self.now += 10 * _LONG
             self.act("settle")
 
-    def _serve(self, host: int) -> bool:
+    def _serve(self, host):
         result = self.act("send", host)
         if result is not None:
             self.act("answer", result, "right")
         return result is not None
 
-    def unfinished(self) -> list[dict[str, Any]]:
+    def unfinished(self):
         """Return the workunits that are not at their end."""
         return self.rows(
             "SELECT * FROM workunit WHERE (canonical_resultid = 0 AND error_mask = 0) "

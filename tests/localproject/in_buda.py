@@ -1,14 +1,7 @@
 """A BUDA app for tests: it sorts the lines of ``in``, and notes its arguments."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from boinc_gahp.localproject.commands.apps import add_app
 from tests.containers_engine import IMAGE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAME = "sorter"
 APP = f"buda:{NAME}"
@@ -21,7 +14,7 @@ _FILES = {
 }
 
 
-def add_buda_app(directory: Path, app: str = APP, *more: str) -> int:
+def add_buda_app(directory, app=APP, *more):
     """Add the app, with outputs ``out`` and ``log``, to the project in a directory."""
     source = directory.with_name(f"{directory.name}-app")
     source.mkdir(exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import requests
 
@@ -18,10 +18,7 @@ from tests.localproject.client import Client, job, value
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
-    from boinc_gahp.localproject.project import LocalProject
 
 APP = "docker"
 
@@ -30,11 +27,11 @@ DOCKERFILE = f'FROM {IMAGE}\nUSER 0\nWORKDIR /app\nENTRYPOINT []\nCMD ["sh","./r
 JOB_TOML = b'workdir = "/app"\nimage_name = "boinc__test__shared"\n'
 
 
-def add_container_app(directory: Path, *more: str) -> None:
+def add_container_app(directory, *more):
     assert add_app([str(directory), APP, "--container", *more], None) == 0
 
 
-def files(script: str = "", **others: bytes | str) -> dict[str, bytes]:
+def files(script="", **others):
     """Return the contents of a job's inputs by open name; in the names, ``__`` is a dot."""
     all_files = {"Dockerfile": DOCKERFILE, "job__toml": JOB_TOML, "run__sh": script, **others}
     return {
@@ -43,12 +40,12 @@ def files(script: str = "", **others: bytes | str) -> dict[str, bytes]:
     }
 
 
-def output(open_name: str, number: int = 0, **fields: Any) -> OutputFileInfo:
+def output(open_name, number=0, **fields):
     more = {"max_nbytes": 1e6, "copy_file": True, "no_delete": True, **fields}
     return OutputFileInfo(open_name, f"<OUTFILE_{number}/>", **more)
 
 
-def templates(names: Sequence[str], outputs: Sequence[OutputFileInfo] = (), **fields: Any) -> str:
+def templates(names, outputs=(), **fields):
     """Return a job's own templates; all inputs are copied."""
     infos = tuple(InputFileInfo(open_name=name, copy_file=True, no_delete=True) for name in names)
     given = {
@@ -76,16 +73,16 @@ class Done:
     outputs: tuple[bytes | None, ...]
 
     @property
-    def stderr(self) -> str:
+    def stderr(self):
         return str(self.row["stderr_out"])
 
     @property
-    def message(self) -> str:
+    def message(self):
         match = re.search(r"<message>\n(.*)\n</message>", self.stderr, re.DOTALL)
         return match[1] if match else ""
 
     @property
-    def ended(self) -> tuple[int, int]:
+    def ended(self):
         """Outcome and exit status."""
         return self.row["outcome"], self.row["exit_status"]
 
@@ -93,22 +90,13 @@ class Done:
 class ContainerJobs:
     """Submits jobs of the container app; each in a batch of its own."""
 
-    def __init__(self, project: LocalProject) -> None:
+    def __init__(self, project):
         self.project = project
         self.client = Client(project)
         self._made = 0
-        self._staged: dict[bytes, str] = {}
+        self._staged = {}
 
-    def submit(
-        self,
-        inputs: Mapping[str, bytes],
-        outputs: Sequence[OutputFileInfo] = (),
-        *,
-        command_line: str = "",
-        own: str | None = None,
-        reply: bool = False,
-        **fields: Any,
-    ) -> str:
+    def submit(self, inputs, outputs=(), *, command_line="", own=None, reply=False, **fields):
         """Submit a job, and return its name, or the project's reply; ``own`` are its templates."""
         self._made += 1
         name = f"job{self._made}"
@@ -124,7 +112,7 @@ class ContainerJobs:
         assert value(said, "batch_id") == str(batch_id), said
         return name
 
-    def _stage(self, contents: Iterable[bytes]) -> Mapping[bytes, str]:
+    def _stage(self, contents):
         """Stage what is not there yet; return all physical names."""
         waiting = list(dict.fromkeys(each for each in contents if each not in self._staged))
         while waiting:
@@ -133,7 +121,7 @@ class ContainerJobs:
             self._staged.update(zip(some, self.client.upload(*some), strict=True))
         return self._staged
 
-    def result(self, name: str) -> sqlite3.Row | None:
+    def result(self, name):
         """Return the newest result of a job."""
         rows = self.client.rows(
             "SELECT r.* FROM result r JOIN workunit w ON w.id = r.workunitid WHERE w.name = ? "
@@ -142,14 +130,14 @@ class ContainerJobs:
         )
         return rows[0] if rows else None
 
-    def in_progress(self, name: str) -> bool:
+    def in_progress(self, name):
         row = self.result(name)
         return row is not None and row["server_state"] == ServerState.IN_PROGRESS
 
-    def over(self, name: str) -> sqlite3.Row:
+    def over(self, name):
         """Wait until a job's result is over; return it."""
 
-        def over() -> sqlite3.Row | None:
+        def over():
             self.project.check()
             row = self.result(name)
             return row if row is not None and row["server_state"] == ServerState.OVER else None
@@ -158,13 +146,11 @@ class ContainerJobs:
         assert row is not None
         return row
 
-    def run(
-        self, inputs: Mapping[str, bytes], outputs: Sequence[OutputFileInfo] = (), **more: Any
-    ) -> Done:
+    def run(self, inputs, outputs=(), **more):
         """Submit a job, and wait for its end."""
         return self.done(self.submit(inputs, outputs, **more), len(outputs))
 
-    def done(self, name: str, number: int = 0) -> Done:
+    def done(self, name, number=0):
         """Wait for a job's end; fetch as many outputs of its canonical result."""
         row = self.over(name)
         wait_for(
@@ -173,12 +159,12 @@ class ContainerJobs:
             ),
             f"a decision about {name}",
         )
-        fetched: list[bytes | None] = []
+        fetched = []
         for place in range(number):
             fetched.append(self._output(name, place))
         return Done(row, tuple(fetched))
 
-    def _output(self, name: str, place: int) -> bytes | None:
+    def _output(self, name, place):
         try:
             reply = self.client.output(name, place)
         except requests.exceptions.ChunkedEncodingError:

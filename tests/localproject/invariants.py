@@ -5,10 +5,6 @@ the database, before and after something happened. The rules are those of ``back
 function of the back end is asked.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.localproject.states import (
@@ -22,24 +18,20 @@ from boinc_gahp.localproject.states import (
     ValidateState,
 )
 from tests.localproject.facts import APPS, agree, hopeless
-from tests.localproject.observed import Row, state_of
-
-if TYPE_CHECKING:
-    from tests.localproject.facts import Plan
-    from tests.localproject.histories import World
+from tests.localproject.observed import state_of
 
 _WAITING = (ServerState.INACTIVE, ServerState.UNSENT)
 _UNCHECKED = (ValidateState.INIT, ValidateState.INCONCLUSIVE)
 _RELEASED = (FileDeleteState.READY, FileDeleteState.DONE)
 
 
-def _is_good(row: Row) -> bool:
+def _is_good(row):
     """Whether a result is a success that has not turned out to be wrong."""
     wrong = row["validate_state"] == ValidateState.INVALID
     return bool(row["outcome"] == Outcome.SUCCESS and not wrong)
 
 
-def _is_checked(row: Row) -> bool:
+def _is_checked(row):
     """Whether there is nothing left for a validator to decide about a result."""
     return row["outcome"] != Outcome.SUCCESS or row["validate_state"] not in _UNCHECKED
 
@@ -50,17 +42,17 @@ class Watch:
     Every method raises AssertionError when a rule is broken.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world):
         self.world = world
         self.facts = world.facts
         self.before = self.now = state_of(world)
         #: Results that came when what they were to be compared with was about to be deleted.
-        self.raced: set[str] = set()
+        self.raced = set()
         #: Batches whose expire_time has come at some time; it may have been put off since.
-        self.expired: set[str] = set()
+        self.expired = set()
         world.look = self.look
 
-    def look(self) -> None:
+    def look(self):
         """Check everything that must hold at any time."""
         self.before, self.now = self.now, state_of(self.world)
         expire = self.facts.expire.items()
@@ -81,16 +73,16 @@ class Watch:
         for name in self.before.files - self.now.files:
             self._deleted(name)
 
-    def plan(self, job: str) -> Plan:
+    def plan(self, job):
         """Return what a job was made with."""
         return self.facts.plans[self.facts.jobs[job]]
 
-    def _job_of(self, result: Row) -> str:
+    def _job_of(self, result):
         return str(result["name"]).rpartition("_")[0]
 
     # Results.
 
-    def _state(self, new: Row) -> None:
+    def _state(self, new):
         """Where a result is follows from what was sent and answered, and it never goes back."""
         name, state, outcome = new["name"], new["server_state"], new["outcome"]
         old = self.before.results.get(name)
@@ -118,14 +110,14 @@ class Watch:
             job = self.now.jobs[self._job_of(new)]
             assert job["canonical_resultid"] or job["error_mask"], f"{name} was needed"
 
-    def _note_race(self, new: Row) -> None:
+    def _note_race(self, new):
         old, canonical = self.before.results.get(new["name"]), None
         if old is not None and old["outcome"] != new["outcome"] == Outcome.SUCCESS:
             canonical = self.before.canonical(self._job_of(new))
         if canonical is not None and canonical["file_delete_state"] == FileDeleteState.READY:
             self.raced.add(new["name"])
 
-    def _validity(self, new: Row) -> None:
+    def _validity(self, new):
         """A result is VALID or not as it agrees with the canonical one."""
         name, state = new["name"], new["validate_state"]
         answer = self.facts.answers.get(name)
@@ -157,7 +149,7 @@ class Watch:
             released = canonical is not None and canonical["file_delete_state"]
             assert released, f"{name} is not too late"
 
-    def _credit(self) -> None:
+    def _credit(self):
         """Each valid result is granted credit once; it is its host's, and its user's."""
         hosts, users = dict.fromkeys(self.now.hosts, 0.0), dict.fromkeys(self.now.users, 0.0)
         for name, new in self.now.results.items():
@@ -174,7 +166,7 @@ class Watch:
 
     # Workunits.
 
-    def _results(self, job: str) -> None:
+    def _results(self, job):
         """There are never too many results, and none that is not needed."""
         row, results, plan = self.now.jobs[job], self.now.of(job), self.plan(job)
         assert len(results) <= plan.total, f"{job} has {len(results)} results"
@@ -187,7 +179,7 @@ class Watch:
             if result["hostid"] and (old is None or not old["hostid"]):
                 self._sent(job, result)
 
-    def _sent(self, job: str, result: Row) -> None:
+    def _sent(self, job, result):
         """A result goes only to a host that has had none, or has failed."""
         host = result["hostid"]
         for other in self.before.of(job) if job in self.before.jobs else []:
@@ -195,7 +187,7 @@ class Watch:
                 failed = other["outcome"] not in (Outcome.INIT, Outcome.SUCCESS)
                 assert failed, f"host {host} has {other} and gets {result['name']}"
 
-    def _canonical(self, job: str) -> None:
+    def _canonical(self, job):
         """There is one canonical result at most, for good, which a strict majority agrees with."""
         new = self.now.jobs[job]
         old = self.before.jobs.get(job)
@@ -220,7 +212,7 @@ class Watch:
             assert valid >= self.plan(job).quorum, f"{job}: {valid} agree"
             assert valid > invalid, f"{job}: {valid} agree, {invalid} do not"
 
-    def _errors(self, job: str) -> None:
+    def _errors(self, job):
         """A bit of error_mask has its cause, and stays."""
         plan, results = self.plan(job), self.now.of(job)
         mask = ErrorMask(self.now.jobs[job]["error_mask"])
@@ -246,7 +238,7 @@ class Watch:
             done = self.now.jobs[job]["canonical_resultid"]
             assert mask or done, f"{job} was cancelled and goes on"
 
-    def _assimilated(self, job: str) -> None:
+    def _assimilated(self, job):
         """A workunit is assimilated at its end, and again only for a canonical result."""
         new, old = self.now.jobs[job], self.before.jobs.get(job)
         state = new["assimilate_state"]
@@ -258,7 +250,7 @@ class Watch:
 
     # Files.
 
-    def _released(self, job: str) -> None:
+    def _released(self, job):
         """Files become deletable after assimilation, when nobody needs them any more."""
         new, old, results = self.now.jobs[job], self.before.jobs.get(job), self.now.of(job)
         done = new["assimilate_state"] == AssimilateState.DONE
@@ -279,7 +271,7 @@ class Watch:
             ready = done and ready and result["server_state"] == ServerState.OVER
             assert ready, f"the outputs of {result} are needed: {results}"
 
-    def _deleted(self, name: str) -> None:
+    def _deleted(self, name):
         """What is deleted was deletable; with no_delete it goes with its batch only."""
         result = self.facts.outputs.get(name)
         if result is not None:
@@ -294,24 +286,24 @@ class Watch:
             )
         assert allowed, f"{name} was deleted, of {result or users}"
 
-    def _kept(self, job: str) -> bool:
+    def _kept(self, job):
         return APPS[self.plan(job).app].keep
 
-    def _batch_is_over(self, job: str) -> bool:
+    def _batch_is_over(self, job):
         """Whether no job of a batch needs its input file, unless a host comes back late."""
         jobs = (row for name, row in self.now.jobs.items() if self._same_batch(name, job))
         done = all(row["canonical_resultid"] or row["error_mask"] for row in jobs)
         return done or self._batch_ended(job)
 
-    def _same_batch(self, one: str, other: str) -> bool:
+    def _same_batch(self, one, other):
         return self.facts.jobs[one] == self.facts.jobs[other]
 
-    def _batch_ended(self, job: str, *, retired: bool = False) -> bool:
+    def _batch_ended(self, job, *, retired=False):
         batch = self.facts.jobs[job]
         ended = self.facts.retired if retired else self.facts.ended
         return batch in ended | self.expired
 
-    def _complete(self, job: str) -> bool:
+    def _complete(self, job):
         """Whether all jobs of the same batch are done or failed."""
         batch = self.facts.jobs[job]
         others = (row for name, row in self.now.jobs.items() if self.facts.jobs[name] == batch)
@@ -319,7 +311,7 @@ class Watch:
 
     # When nothing happens any more.
 
-    def rest(self) -> None:
+    def rest(self):
         """Check that every workunit waits for something that will come, or is at its end."""
         for job, row in self.now.jobs.items():
             results = self.now.of(job)
@@ -342,7 +334,7 @@ class Watch:
                 assert enough or len(results) >= self.plan(job).total, f"{job} lacks results"
                 assert not self._majority(job, good), f"{job} could be decided on: {good}"
 
-    def _majority(self, job: str, good: list[Row]) -> bool:
+    def _majority(self, job, good):
         """Whether enough of the successes agree, and more than do not."""
         plan = self.plan(job)
         answers = [a for a in (self.facts.answers[r["name"]] for r in good) if a.good]
@@ -350,7 +342,7 @@ class Watch:
         most = max(votes, default=0)
         return most >= plan.quorum and most * 2 > len(answers)
 
-    def _noticed(self, job: str, good: list[Row]) -> None:
+    def _noticed(self, job, good):
         """No limit is passed without an error."""
         mask = ErrorMask(self.now.jobs[job]["error_mask"])
         outcomes = [r["outcome"] for r in self.now.of(job)]
@@ -362,7 +354,7 @@ class Watch:
         if len(good) > self.plan(job).successes:
             assert mask or self.now.canonical(job), f"{job} has {len(good)} successes"
 
-    def statuses(self) -> None:
+    def statuses(self):
         """Check what query_batch2 says."""
         said = self.world.statuses()
         assert said.keys() == self.now.jobs.keys()
@@ -375,7 +367,7 @@ class Watch:
                 words = "DONE"
             assert said[job] == words, f"query_batch2 says {said[job]} of {row}"
 
-    def end(self) -> None:
+    def end(self):
         """Check the state in which nothing is left to do."""
         self.look()
         self.rest()
@@ -404,7 +396,7 @@ class Watch:
             assert (numbers["njobs"], numbers["nerror_jobs"]) == (len(jobs), failed), batch
             assert numbers["fraction_done"] == 1, batch
 
-    def _notes(self) -> None:
+    def _notes(self):
         """The assimilator got each workunit's end; twice only if it was killed in between."""
         notes = self.world.notes()
         last = dict(notes)
@@ -415,7 +407,7 @@ class Watch:
         if not self.world.crashes:
             assert len(set(map(tuple, notes))) == len(notes), f"assimilated twice: {notes}"
 
-    def cleaned(self) -> None:
+    def cleaned(self):
         """Check what is left a long time after the end."""
         self.look()
         states = {row["name"]: row["state"] for row in self.world.rows("SELECT * FROM batch")}

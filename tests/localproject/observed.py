@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.localproject.histories import NOW
-
-if TYPE_CHECKING:
-    from tests.localproject.histories import World
 
 Row = dict[str, Any]
 
@@ -38,18 +35,18 @@ class State:
     users: dict[int, float]
     files: frozenset[str]
 
-    def of(self, job: str) -> list[Row]:
+    def of(self, job):
         """Return a job's results."""
         number = self.jobs[job]["id"]
         return [row for row in self.results.values() if row["workunitid"] == number]
 
-    def canonical(self, job: str) -> Row | None:
+    def canonical(self, job):
         """Return a job's canonical result."""
         number = self.jobs[job]["canonical_resultid"]
         return next((row for row in self.of(job) if row["id"] == number), None)
 
 
-def state_of(world: World) -> State:
+def state_of(world):
     """Read a world's state."""
     facts, core = world.facts, world.core
     stores = ((core.download, set(facts.inputs.values())), (core.upload, set(facts.outputs)))
@@ -62,7 +59,7 @@ def state_of(world: World) -> State:
     )
 
 
-def summary(world: World) -> dict[str, Any]:
+def summary(world):
     """Return what two worlds with one history have in common: no ids, times or random names."""
     state = state_of(world)
     jobs = {}
@@ -80,7 +77,7 @@ def summary(world: World) -> dict[str, Any]:
     }
 
 
-def dump(world: World) -> dict[str, list[tuple[object, ...]]]:
+def dump(world):
     """Return the whole database, the names of all files and what the assimilator was given.
 
     Random numbers are left out.
@@ -104,7 +101,7 @@ def dump(world: World) -> dict[str, list[tuple[object, ...]]]:
     return {**found, "files": [tuple(sorted(files))], "notes": [*notes]}
 
 
-def _comparable(column: str, cell: object) -> object:
+def _comparable(column, cell):
     if column == "random":
         return 0
     if column.endswith("_time") and isinstance(cell, (int, float)):

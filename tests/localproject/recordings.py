@@ -33,19 +33,19 @@ class Recording:
     meta: dict[str, Any]
 
     @property
-    def rpc(self) -> str:
+    def rpc(self):
         return self.name.partition("__")[0]
 
     @property
-    def case(self) -> str:
+    def case(self):
         return self.name.partition("__")[2]
 
     @property
-    def page(self) -> str:
+    def page(self):
         path = urlsplit(str(self.meta["url"])).path
         return path.rpartition("/")[2]
 
-    def uploads(self) -> dict[str, tuple[str, bytes]]:
+    def uploads(self):
         """The recorded files, with contents of the same length."""
         return {
             file["field"]: (file["filename"], b"x" * file["nbytes"])
@@ -53,7 +53,7 @@ class Recording:
         }
 
 
-def load() -> list[Recording]:
+def load():
     """Return all recordings."""
     found = []
     for path in sorted(WIRE.glob("*__*.meta.json")):
@@ -69,16 +69,14 @@ def load() -> list[Recording]:
     return found
 
 
-def _request(name: str) -> bytes:
+def _request(name):
     if name == "submit_batch__max_jobs_in_progress_9MB_over_post_max":
         # The one request that was not kept; its name tells what it was.
         return b"<submit_batch>" + b"<job/>" * 1_500_000 + b"</submit_batch>"
     return (WIRE / f"{name}.req.xml").read_bytes()
 
 
-def outcome(
-    recording: Recording, status: int, content_type: str, body: bytes
-) -> tuple[object, ...]:
+def outcome(recording, status, content_type, body):
     """What a reply amounts to: an error with its number and words, or success with its elements."""
     text = body.decode("utf-8", "replace")
     if status == 404:
@@ -107,13 +105,13 @@ def outcome(
     return ("success", tuple(sorted(tags)))
 
 
-def _output_outcome(content_type: str, text: str) -> tuple[object, ...]:
+def _output_outcome(content_type, text):
     if content_type.startswith("application/octet-stream"):
         return ("file",)
     return ("page",) if "<html" in text else ("text", _plain(text))
 
 
-def php_messages(body: bytes) -> list[str]:
+def php_messages(body):
     """PHP's messages in a reply, each once, in order.
 
     Of the parser's, which come in threes, the first line is not compared: it differs from one
@@ -128,7 +126,7 @@ def php_messages(body: bytes) -> list[str]:
     return list(dict.fromkeys(messages))
 
 
-def is_well_formed(body: bytes) -> bool:
+def is_well_formed(body):
     """Whether a strict parser takes a reply; its bytes are UTF-8, whatever its prolog says."""
     try:
         etree.fromstring(body.replace(b"ISO-8859-1", b"UTF-8", 1))
@@ -137,7 +135,7 @@ def is_well_formed(body: bytes) -> bool:
     return True
 
 
-def values(recording: Recording, body: bytes) -> list[tuple[str, str]]:
+def values(recording, body):
     """What a reply says where times, ids and sizes of our own making do not come in."""
     names = "status|job_name|error|exit_status|seconds|error_mask|canonical_instance_id"
     text = body.decode("utf-8", "replace")
@@ -152,7 +150,7 @@ def values(recording: Recording, body: bytes) -> list[tuple[str, str]]:
     ]
 
 
-def _plain(text: str) -> str:
+def _plain(text):
     """Leave out what differs from server to server: paths, numbers of rows, whole SQL queries."""
     text = text.strip()
     if text.startswith(("create_work failed: Database error", "Uncaught mysqli")):
@@ -166,7 +164,7 @@ def _plain(text: str) -> str:
     return re.sub(r"--user \d+", "--user N", text)
 
 
-def received(reply: requests.Response) -> bytes:
+def received(reply):
     """Return what came of a reply: of a directory, the real server promises 4096 bytes."""
     body = bytearray()
     with contextlib.suppress(requests.exceptions.ChunkedEncodingError):
@@ -175,7 +173,7 @@ def received(reply: requests.Response) -> bytes:
     return bytes(body)
 
 
-def send(session: requests.Session, url: str, recording: Recording) -> requests.Response:
+def send(session, url, recording):
     """Send a recorded request again; the body is yet to be read."""
     method = recording.meta.get("method") or recording.request.split()[0].decode()
     if recording.rpc == "get_output":
@@ -196,11 +194,11 @@ def send(session: requests.Session, url: str, recording: Recording) -> requests.
     return session.post(url + recording.page, files=parts)
 
 
-def _present(url: str) -> bytes:
+def _present(url):
     return f"{url}download/any/{EA}".encode()
 
 
-def _redirected(url: str, recording: Recording) -> str:
+def _redirected(url, recording):
     """The request's own address: the recordings of redirects name the one that came last."""
     if recording.case == "batch_files_by_name":
         return f"{url}get_output.php?cmd=batch_files&batch_name={RUN}b1&auth_str=x"

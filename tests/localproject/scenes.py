@@ -1,7 +1,5 @@
 """What has to be in the project for each recorded request."""
 
-from __future__ import annotations
-
 import re
 from typing import TYPE_CHECKING
 
@@ -12,16 +10,15 @@ from tests.localproject.stage import CONTENTS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.localproject.recordings import Recording
     from tests.localproject.stage import Stage
 
     Scene = Callable[[Stage], None]
 
 
-def _b1(state: str = "unsent", **others: str) -> Scene:
+def _b1(state="unsent", **others):
     """The recordings' first batch; ``others`` are states of single jobs."""
 
-    def scene(stage: Stage) -> None:
+    def scene(stage):
         stage.batch(205, f"{RUN}b1")
         for number in range(1, 5):
             stage.job(164 + number, f"{RUN}j{number}", 205, others.get(f"j{number}", state))
@@ -29,19 +26,14 @@ def _b1(state: str = "unsent", **others: str) -> Scene:
     return scene
 
 
-def _batch(batch_id: int, name: str, state: BatchState = BatchState.IN_PROGRESS) -> Scene:
+def _batch(batch_id, name, state=BatchState.IN_PROGRESS):
     return lambda stage: _ignore(stage.batch(batch_id, f"{RUN}{name}", state))
 
 
 def _jobs(
-    batch_id: int,
-    name: str,
-    *jobs: str,
-    state: str = "unsent",
-    app: str = "uppercase",
-    batch_state: BatchState = BatchState.IN_PROGRESS,
-) -> Scene:
-    def scene(stage: Stage) -> None:
+    batch_id, name, *jobs, state="unsent", app="uppercase", batch_state=BatchState.IN_PROGRESS
+):
+    def scene(stage):
         stage.batch(batch_id, f"{RUN}{name}", batch_state, app=app)
         for number, job in enumerate(jobs):
             stage.job(batch_id * 10 + number, f"{RUN}{job}", batch_id, state, app=app)
@@ -49,77 +41,77 @@ def _jobs(
     return scene
 
 
-def _all(*scenes: Scene) -> Scene:
-    def scene(stage: Stage) -> None:
+def _all(*scenes):
+    def scene(stage):
         for one in scenes:
             one(stage)
 
     return scene
 
 
-def _staged(*names: str, batches: tuple[int, ...] = ()) -> Scene:
-    def scene(stage: Stage) -> None:
+def _staged(*names, batches=()):
+    def scene(stage):
         for name in names:
             stage.file(name, CONTENTS, *batches)
 
     return scene
 
 
-def _template(name: str, edit: Callable[[str], str] | None) -> Scene:
+def _template(name, edit):
     return lambda stage: stage.template(name, edit)
 
 
-def _without_associations(stage: Stage) -> None:
+def _without_associations(stage):
     """A project where schema_condor.sql was never applied."""
     _b1()(stage)
     stage.without_table("batch_file_assoc")
 
 
-def _ignore(_value: object) -> None:
+def _ignore(_value):
     """Turn an expression into a statement."""
 
 
-def _multi(stage: Stage) -> None:
+def _multi(stage):
     stage.batch(297, f"{RUN}multi", app="multi")
     two = {0: b"out0", 1: b"out1"}
     stage.job(238, f"{RUN}mu1", 297, "done", app="multi", files=two)
     stage.job(239, f"{RUN}mu2", 297, "done", app="multi", files={**two, 2: b"optional"})
 
 
-def _optmid(stage: Stage) -> None:
+def _optmid(stage):
     stage.batch(299, f"{RUN}optmid", app="optmid")
     stage.job(240, f"{RUN}om1", 299, "done", app="optmid", files={0: b"out0", 2: b"out2"})
 
 
-def _zipped(stage: Stage) -> None:
+def _zipped(stage):
     stage.batch(298, f"{RUN}zip", app="zipped")
     stage.job(241, f"{RUN}z1", 298, "done", app="zipped")
 
 
-def _deleted(stage: Stage) -> None:
+def _deleted(stage):
     stage.batch(295, f"{RUN}tpl")
     stage.job(234, f"{RUN}tpl", 295, "done")
     stage.core.upload.remove(f"{RUN}tpl_0_r799338679_0")
 
 
-def _dup(stage: Stage) -> None:
+def _dup(stage):
     stage.batch(214, f"{RUN}dup")
     stage.job(173, f"{RUN}d0", 214, "done")
     stage.job(174, f"{RUN}d2", 214, "failed", exit_status=-5)
 
 
-def _old_b1(stage: Stage) -> None:
+def _old_b1(stage):
     _b1()(stage)
     with stage.core.db.write() as connection:
         connection.execute("UPDATE workunit SET mod_time = 1")
 
 
-def _unfinished(stage: Stage) -> None:
+def _unfinished(stage):
     stage.batch(289, f"{RUN}avn")
     stage.job(232, f"{RUN}avn1", 289)
 
 
-def _nothing(_stage: Stage) -> None:
+def _nothing(_stage):
     """Leave the project empty."""
 
 
@@ -129,7 +121,7 @@ _AB = _jobs(306, "ab", "ab1", "ab2", state="aborted", batch_state=BatchState.ABO
 _RT = _all(_jobs(307, "rt", "rt1", "rt2", state="aborted"))
 _INIT = BatchState.INIT
 
-SCENES: dict[str, Scene] = {
+SCENES = {
     "create_batch__ok": _nothing,
     "query_batch2__min_mod_time_future": _old_b1,
     "query_batch2__min_mod_time_recent": _old_b1,
@@ -242,18 +234,18 @@ SCENES: dict[str, Scene] = {
 }
 
 
-def scene_of(recording: Recording) -> Scene:
+def scene_of(recording):
     """Return what a recording needs: a scene of its own, or its RPC's usual one."""
     return SCENES.get(recording.name) or _usual(recording)
 
 
-def _usual(recording: Recording) -> Scene:
+def _usual(recording):
     case, text = recording.case, recording.request.decode("utf-8", "replace")
     if recording.rpc == "submit_batch":
         batch = re.search(r"<batch_id>([1-9]\d*)<", text)
         staged = _staged(EA, CC)
         return _all(staged, _batch(int(batch[1]), "any", _INIT)) if batch else staged
-    usual: dict[str, Scene] = {
+    usual = {
         "upload_files": _nothing,
         "query_files": _staged(EA, CC) if EA in text else _nothing,
         "query_batches": lambda stage: _two_of_dave(stage, case),
@@ -264,7 +256,7 @@ def _usual(recording: Recording) -> Scene:
     return usual.get(recording.rpc, _b1())
 
 
-def _two_of_dave(stage: Stage, case: str) -> None:
+def _two_of_dave(stage, case):
     stage.batch(303, f"{RUN}dv1", user="dave")
     stage.job(500, f"{RUN}dave", 303)
     if case == "name_with_ampersand_unescaped":
@@ -272,7 +264,7 @@ def _two_of_dave(stage: Stage, case: str) -> None:
         stage.batch(305, f"{RUN}retired", BatchState.RETIRED)
 
 
-def _named(stage: Stage, recording: Recording) -> None:
+def _named(stage, recording):
     """A batch with the job that the recorded reply shows, if there is one."""
     batch = re.search(r"<batch_name>(.*?)<", recording.request.decode())
     job = re.search(r"<job_name>(.*)</job_name>", recording.body.decode("utf-8", "replace"))

@@ -1,11 +1,8 @@
 """A project whose contents a test decides, and the users of the recordings."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import time
-from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject.directory import SUBMITTER, VOLUNTEERS
 from boinc_gahp.localproject.names import name_key
@@ -18,13 +15,6 @@ from boinc_gahp.localproject.states import (
     ValidateState,
 )
 from boinc_gahp.templates.filling import fill_output
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from boinc_gahp.localproject.project import LocalProject
 
 ALICE = "a11ce000000000000000000000000001"
 BOB = "b0b00000000000000000000000000002"
@@ -41,7 +31,7 @@ _STDERR = (
 )
 
 
-def add_recorded_users(project: LocalProject) -> None:
+def add_recorded_users(project):
     """Add the users of ``wire/``: bob may do nothing, carol submit to one app only."""
     project.add_user("alice", authenticator=ALICE)
     project.add_user("bob", access=False, authenticator=BOB)
@@ -52,13 +42,13 @@ def add_recorded_users(project: LocalProject) -> None:
 class Stage:
     """Puts rows and files into a running project; the back end leaves them alone."""
 
-    def __init__(self, project: LocalProject) -> None:
+    def __init__(self, project):
         self.project = project
         self.core = project.core
-        self._templates: dict[Path, str] = {}
+        self._templates = {}
         self._table = ""
 
-    def clear(self) -> None:
+    def clear(self):
         """Remove all batches, jobs and files, and put back what was taken away."""
         self.core.web_stopped = False
         self.core.database_down = False
@@ -82,7 +72,7 @@ class Stage:
             shutil.rmtree(store.root)
             store.root.mkdir()
 
-    def clear_users(self) -> None:
+    def clear_users(self):
         """Remove the users that were added."""
         with self.core.db.write() as connection:
             first = f"NOT IN (SELECT id FROM user WHERE name IN ('{VOLUNTEERS}', '{SUBMITTER}'))"
@@ -90,7 +80,7 @@ class Stage:
             connection.execute(f"DELETE FROM user_submit WHERE user_id {first}")
             connection.execute(f"DELETE FROM user WHERE id {first}")
 
-    def template(self, name: str, edit: Callable[[str], str] | None) -> None:
+    def template(self, name, edit):
         """Edit a template file, or take it away."""
         path = self.core.templates / name
         text = self._templates[path] = path.read_text("utf-8")
@@ -99,13 +89,13 @@ class Stage:
         else:
             path.write_text(edit(text), "utf-8")
 
-    def without_table(self, name: str) -> None:
+    def without_table(self, name):
         """Take a table away."""
         with self.core.db.write() as connection:
             connection.execute(f"ALTER TABLE {name} RENAME TO missing")
         self._table = name
 
-    def file(self, name: str, contents: bytes = CONTENTS, *batches: int) -> None:
+    def file(self, name, contents=CONTENTS, *batches):
         """Stage a file, associated with batches."""
         self.core.download.add_bytes(name, contents)
         with self.core.db.write() as connection:
@@ -119,15 +109,7 @@ class Stage:
                     (batch, cursor.lastrowid),
                 )
 
-    def batch(
-        self,
-        batch_id: int,
-        name: str,
-        state: BatchState = BatchState.IN_PROGRESS,
-        *,
-        user: str = "alice",
-        app: str = "uppercase",
-    ) -> int:
+    def batch(self, batch_id, name, state=BatchState.IN_PROGRESS, *, user="alice", app="uppercase"):
         """Insert a batch."""
         with self.core.db.write() as connection:
             connection.execute(
@@ -145,21 +127,13 @@ class Stage:
             )
         return batch_id
 
-    def only(self, state: str, **details: Any) -> None:
+    def only(self, state, **details):
         """Insert the submitter's batch 1, named b, with one job, named j."""
         self.job(1, "j", self.batch(1, "b", user="submitter"), state, **details)
 
     def job(
-        self,
-        job_id: int,
-        name: str,
-        batch: int,
-        state: str = "unsent",
-        *,
-        app: str = "uppercase",
-        files: Mapping[int, bytes] | None = None,
-        exit_status: int = 11,
-    ) -> None:
+        self, job_id, name, batch, state="unsent", *, app="uppercase", files=None, exit_status=11
+    ):
         """Insert a workunit with its results.
 
         ``state`` is unsent, in_progress, done, failed, aborted, or aborted_in_progress; ``files``
@@ -202,13 +176,7 @@ class Stage:
             self._finish(job_id, f"{name}_0", files or {0: b"FILE ONE P0_261751"})
 
     @staticmethod
-    def _result(
-        connection: sqlite3.Connection,
-        name: str,
-        state: str,
-        ids: tuple[int, int, int],
-        document: str,
-    ) -> None:
+    def _result(connection, name, state, ids, document):
         server_state, outcome = {
             "unsent": (ServerState.UNSENT, Outcome.INIT),
             "in_progress": (ServerState.IN_PROGRESS, Outcome.INIT),
@@ -226,7 +194,7 @@ class Stage:
             (job, server_state, outcome, valid, name, document, _STDERR, batch, app),
         )
 
-    def returned(self, result: str) -> None:
+    def returned(self, result):
         """Let a host report success for a result that it has."""
         self._upload(result, {0: b"late"})
         with self.core.db.write() as connection:
@@ -241,7 +209,7 @@ class Stage:
             )
         self.core.wake.ring()
 
-    def _upload(self, result: str, files: Mapping[int, bytes]) -> None:
+    def _upload(self, result, files):
         lists = []
         for number, contents in files.items():
             name = f"{result}_r799338679_{number}"
@@ -255,7 +223,7 @@ class Stage:
                 "UPDATE result SET xml_doc_out = ? WHERE name = ?", ("".join(lists), result)
             )
 
-    def _finish(self, job: int, result: str, files: Mapping[int, bytes]) -> None:
+    def _finish(self, job, result, files):
         self._upload(result, files)
         with self.core.db.write() as connection:
             connection.execute(
@@ -265,6 +233,6 @@ class Stage:
             )
 
     @staticmethod
-    def _id(connection: sqlite3.Connection, table: str, name: str) -> int:
+    def _id(connection, table, name):
         row = connection.execute(f"SELECT id FROM {table} WHERE name = ?", (name,)).fetchone()
         return int(row[0])

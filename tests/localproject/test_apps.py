@@ -1,12 +1,9 @@
 """The supplied apps, from submission to outputs, over real HTTP."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io
 import zipfile
-from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
@@ -16,24 +13,20 @@ from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileI
 from boinc_gahp.templates.writing import write_input_template, write_output_template
 from tests.localproject.client import Client, job, value
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=3) as project:
         yield project
 
 
 @pytest.fixture(scope="module")
-def client(project: LocalProject) -> Iterator[Client]:
+def client(project):
     with Client(project) as client:
         yield client
 
 
-def test_uppercase_runs_and_is_fetched_by_workunit_and_by_result(client: Client) -> None:
+def test_uppercase_runs_and_is_fetched_by_workunit_and_by_result(client):
     batch_id = client.run("up", {"up_1": ("-a x", [b"one\n"]), "up_2": ("", [b"zwei \xc3\xa9"])})
     assert client.statuses("up") == {"up_1": "DONE", "up_2": "DONE"}
     reply = client.output("up_1")
@@ -50,7 +43,7 @@ def test_uppercase_runs_and_is_fetched_by_workunit_and_by_result(client: Client)
     assert (value(state, "state"), value(state, "fraction_done")) == ("2", "1")
 
 
-def test_a_completed_job_tells_times_and_stderr_in_the_clients_wrapper(client: Client) -> None:
+def test_a_completed_job_tells_times_and_stderr_in_the_clients_wrapper(client):
     client.run("told", {"told_1": ("--sleep 0.2 ''a  &lt;b>'' c", [b"x"])})
     reply = client.rpc("query_completed_job", job_name="told_1")
     assert value(reply, "exit_status") == "0"
@@ -65,7 +58,7 @@ def test_a_completed_job_tells_times_and_stderr_in_the_clients_wrapper(client: C
     ) in reply
 
 
-def test_a_failing_job_is_tried_again_until_there_are_too_many_errors(client: Client) -> None:
+def test_a_failing_job_is_tried_again_until_there_are_too_many_errors(client):
     batch_id = client.run("bad", {"bad_1": ("--fail 11", [b"x"])})
     assert client.statuses("bad") == {"bad_1": "ERROR"}
     details = client.rpc("query_batch", batch_id=batch_id, get_job_details=1)
@@ -80,7 +73,7 @@ def test_a_failing_job_is_tried_again_until_there_are_too_many_errors(client: Cl
 
 
 @pytest.mark.parametrize("optional", [False, True], ids=["absent", "present"])
-def test_the_last_output_of_multi_is_optional(client: Client, optional: bool) -> None:
+def test_the_last_output_of_multi_is_optional(client, optional):
     name = f"multi_{optional}"
     client.run(name, {name: ("--optional" if optional else "-m", [b"first", b"second"])}, "multi")
     assert client.output(name, 0).content == b"firstsecond"
@@ -92,7 +85,7 @@ def test_the_last_output_of_multi_is_optional(client: Client, optional: bool) ->
             client.output(name, 2)
 
 
-def test_zipped_packs_its_outputs(client: Client) -> None:
+def test_zipped_packs_its_outputs(client):
     client.run("zip", {"zip_1": ("some args", [b"abc"])}, "zipped")
     archive = zipfile.ZipFile(io.BytesIO(client.output("zip_1").content))
     assert {name: archive.read(name) for name in archive.namelist()} == {
@@ -102,7 +95,7 @@ def test_zipped_packs_its_outputs(client: Client) -> None:
     }
 
 
-def test_gzipped_outputs_are_compressed_by_the_client(client: Client) -> None:
+def test_gzipped_outputs_are_compressed_by_the_client(client):
     client.run("gz", {"gz_1": ("", [b"abc" * 100])}, "gzipped")
     reply = client.output("gz_1")
     assert reply.headers["Content-Type"] == "application/octet-stream"
@@ -110,7 +103,7 @@ def test_gzipped_outputs_are_compressed_by_the_client(client: Client) -> None:
     assert gzip.decompress(reply.content) == b"ABC" * 100
 
 
-def test_zips_of_a_workunit_and_of_a_batch_hold_all_outputs(client: Client) -> None:
+def test_zips_of_a_workunit_and_of_a_batch_hold_all_outputs(client):
     jobs = {f"all_{n}": ("--optional", [b"%d" % n, b"b"]) for n in range(3)}
     batch_id = client.run("all", jobs, "multi")
     whole = client.get(cmd="batch_files", batch_id=batch_id, auth_str=client.signed(batch_id))
@@ -123,11 +116,11 @@ def test_zips_of_a_workunit_and_of_a_batch_hold_all_outputs(client: Client) -> N
     assert not list((client.project.directory / "spool").iterdir())
 
 
-def _outputs(**fields: object) -> OutputTemplate:
-    return OutputTemplate((OutputFileInfo("out", "<OUTFILE_0/>", **fields),))  # type: ignore[arg-type]
+def _outputs(**fields):
+    return OutputTemplate((OutputFileInfo("out", "<OUTFILE_0/>", **fields),))
 
 
-def test_a_program_that_cannot_be_started_is_a_client_error(client: Client) -> None:
+def test_a_program_that_cannot_be_started_is_a_client_error(client):
     client.project.add_app(
         "nosuch",
         command=["/nosuch/program"],
@@ -138,13 +131,13 @@ def test_a_program_that_cannot_be_started_is_a_client_error(client: Client) -> N
     assert "No such file or directory" in _stderr(client, "nosuch_1")
 
 
-def _stderr(client: Client, job_name: str) -> str:
+def _stderr(client, job_name):
     """The last one: the RPC does not tell it for a failed job."""
     query = "SELECT stderr_out FROM result WHERE name LIKE ? ORDER BY id DESC"
     return str(client.rows(query, f"{job_name}%")[0][0])
 
 
-def test_stderr_is_cut_to_its_last_64_kb(client: Client) -> None:
+def test_stderr_is_cut_to_its_last_64_kb(client):
     client.project.add_app(
         "noisy",
         command=[
@@ -162,7 +155,7 @@ def test_stderr_is_cut_to_its_last_64_kb(client: Client) -> None:
     assert 64 << 10 < len(reply) < 70000
 
 
-def test_files_of_other_modes_reach_the_job(client: Client, tmp_path: Path) -> None:
+def test_files_of_other_modes_reach_the_job(client, tmp_path):
     (client.project.directory / "local" / "l.txt").write_text("local")
     (name,) = client.upload(b"staged")
     url = f"{client.project.url}download/any/{name}"
@@ -188,7 +181,7 @@ def test_files_of_other_modes_reach_the_job(client: Client, tmp_path: Path) -> N
     assert "MD5 check failed" in _stderr(client, "mode_wrong")
 
 
-def test_a_job_may_have_templates_of_its_own(client: Client) -> None:
+def test_a_job_may_have_templates_of_its_own(client):
     batch_id = client.create_batch("own")
     (name,) = client.upload(b"own")
     inputs = write_input_template(InputTemplate((InputFileInfo("in", copy_file=True),)))
@@ -210,15 +203,13 @@ def test_a_job_may_have_templates_of_its_own(client: Client) -> None:
     assert (row["max_error_results"], row["delay_bound"]) == (3, 7 * 86400)
 
 
-def test_an_apps_name_is_taken_once(client: Client) -> None:
+def test_an_apps_name_is_taken_once(client):
     templates = {"input_template": InputTemplate(), "output_template": OutputTemplate()}
     with pytest.raises(ValueError, match="there is an app 'multi' already"):
-        client.project.add_app("multi", command=["x"], **templates)  # type: ignore[arg-type]
+        client.project.add_app("multi", command=["x"], **templates)
 
 
-def test_an_app_is_added_with_the_names_of_its_files(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_app_is_added_with_the_names_of_its_files(client, tmp_path, monkeypatch):
     (tmp_path / "two words.py").write_text(
         "open('copy', 'w').write(open('text').read() * 2); open('log', 'w').close()"
     )
@@ -250,9 +241,7 @@ _QUORUM_2 = (
     ],
     ids=["name", "taken", "program", "nothing", "no output", "path", "one template"],
 )
-def test_an_app_that_cannot_be_added_is_refused_in_words(
-    client: Client, wrong: dict[str, Any], said: str
-) -> None:
+def test_an_app_that_cannot_be_added_is_refused_in_words(client, wrong, said):
     right = {"name": "new", "command": "true", "inputs": "in", "outputs": "out"}
     with pytest.raises(ValueError, match=said):
         client.project.add_app(**{**right, **wrong})

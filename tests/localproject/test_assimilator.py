@@ -3,17 +3,10 @@
 A handler of these tests writes what it was given into a file beside it, a line a call.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.localproject.states import AssimilateState, ErrorMask, FileDeleteState
 from boinc_gahp.templates.types import OutputFileInfo
-
-if TYPE_CHECKING:
-    from tests.localproject.bench import Bench
 
 INIT, READY, DONE = AssimilateState.INIT, AssimilateState.READY, AssimilateState.DONE
 
@@ -29,18 +22,18 @@ def handle(job, canonical, instances):
 """
 
 
-def use(bench: Bench, more: str = "") -> None:
+def use(bench, more=""):
     """Give the app a handler; ``more`` is what else it does."""
     bench.module("mine", HANDLER.replace("MORE", more))
     bench.set("app", "id = 1", assimilator="mine:handle")
 
 
-def calls(bench: Bench) -> list[str]:
+def calls(bench):
     path = bench.directory / "calls"
     return path.read_text().splitlines() if path.exists() else []
 
 
-def finished(bench: Bench, name: str = "w", *, mask: int = 0) -> None:
+def finished(bench, name="w", *, mask=0):
     """Make a workunit that is READY: with a canonical result, or with an error."""
     bench.made(name, error_mask=mask)
     if not mask:
@@ -49,7 +42,7 @@ def finished(bench: Bench, name: str = "w", *, mask: int = 0) -> None:
         bench.validate()
 
 
-def test_the_handler_gets_the_canonical_result_and_all_instances(bench: Bench) -> None:
+def test_the_handler_gets_the_canonical_result_and_all_instances(bench):
     use(bench)
     bench.made(target_nresults=2)
     tasks = [bench.send(1), bench.send(2)]
@@ -61,9 +54,7 @@ def test_the_handler_gets_the_canonical_result_and_all_instances(bench: Bench) -
 
 @pytest.mark.parametrize("own", [True, False], ids=["with a handler", "without"])
 @pytest.mark.parametrize("state", [INIT, READY, DONE])
-def test_each_ready_workunit_becomes_done_and_is_looked_at_now(
-    bench: Bench, state: AssimilateState, own: bool
-) -> None:
+def test_each_ready_workunit_becomes_done_and_is_looked_at_now(bench, state, own):
     if own:
         use(bench)
     finished(bench, mask=ErrorMask.CANCELLED)
@@ -75,7 +66,7 @@ def test_each_ready_workunit_becomes_done_and_is_looked_at_now(
     assert len(calls(bench)) == (own and state is READY)
 
 
-def test_files_are_there_until_the_handler_has_run(bench: Bench) -> None:
+def test_files_are_there_until_the_handler_has_run(bench):
     use(bench, "1 / 0")
     bench.outputs(OutputFileInfo("out", "<OUTFILE_0/>"))
     finished(bench)
@@ -91,9 +82,7 @@ def test_files_are_there_until_the_handler_has_run(bench: Bench) -> None:
     assert not bench.core.upload.exists(name)
 
 
-def test_a_handler_that_raises_is_called_again_after_longer_and_longer_times(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_handler_that_raises_is_called_again_after_longer_and_longer_times(bench, caplog):
     use(bench, "raise RuntimeError('no space')")
     finished(bench)
     pauses = []
@@ -115,7 +104,7 @@ def test_a_handler_that_raises_is_called_again_after_longer_and_longer_times(
     assert bench.wu["failures"] == 0
 
 
-def test_a_workunit_that_cannot_be_assimilated_costs_the_others_nothing(bench: Bench) -> None:
+def test_a_workunit_that_cannot_be_assimilated_costs_the_others_nothing(bench):
     use(bench, "if job.name == 'bad': raise ValueError('bad')")
     for name in ("good", "bad", "better"):
         finished(bench, name)
@@ -131,7 +120,7 @@ def test_a_workunit_that_cannot_be_assimilated_costs_the_others_nothing(bench: B
     ],
     ids=["async", "generator"],
 )
-def test_a_handler_that_did_not_run_is_an_error(bench: Bench, source: str) -> None:
+def test_a_handler_that_did_not_run_is_an_error(bench, source):
     use(bench)
     bench.module("mine", source)
     finished(bench)
@@ -142,14 +131,14 @@ def test_a_handler_that_did_not_run_is_an_error(bench: Bench, source: str) -> No
     )
 
 
-def test_what_a_handler_returns_does_not_matter(bench: Bench) -> None:
+def test_what_a_handler_returns_does_not_matter(bench):
     use(bench, "return False")
     finished(bench)
     bench.assimilate()
     assert bench.wu["assimilate_state"] == DONE
 
 
-def test_a_job_that_was_done_after_all_is_handed_over_again(bench: Bench) -> None:
+def test_a_job_that_was_done_after_all_is_handed_over_again(bench):
     use(bench)
     bench.made()
     task = bench.send()
@@ -163,7 +152,7 @@ def test_a_job_that_was_done_after_all_is_handed_over_again(bench: Bench) -> Non
     ]
 
 
-def test_a_canonical_result_that_comes_during_a_call_is_handed_over(bench: Bench) -> None:
+def test_a_canonical_result_that_comes_during_a_call_is_handed_over(bench):
     use(bench)
     finished(bench)
     bench.set("workunit", canonical_resultid=0, error_mask=ErrorMask.CANCELLED)
@@ -183,7 +172,7 @@ def test_a_canonical_result_that_comes_during_a_call_is_handed_over(bench: Bench
     assert bench.wu["assimilate_state"] == DONE
 
 
-def test_a_handler_is_told_what_the_job_was(bench: Bench) -> None:
+def test_a_handler_is_told_what_the_job_was(bench):
     use(bench, "(Path(__file__).parents[1] / 'job').write_text(repr(job.document))")
     finished(bench)
     bench.assimilate()
@@ -192,7 +181,7 @@ def test_a_handler_is_told_what_the_job_was(bench: Bench) -> None:
     assert "open_name='in'" in document
 
 
-def test_an_app_whose_handler_was_taken_away_does_not_wait(bench: Bench) -> None:
+def test_an_app_whose_handler_was_taken_away_does_not_wait(bench):
     use(bench, "1 / 0")
     finished(bench)
     bench.assimilate()

@@ -1,9 +1,5 @@
 """The back-end programs' passes, one at a time, on the database alone (``back-end.rst``)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.localproject.backend.expiry import (
@@ -21,17 +17,14 @@ from boinc_gahp.localproject.states import (
 )
 from tests.localproject.bench import IN_PROGRESS, INACTIVE, NOW, UNSENT
 
-if TYPE_CHECKING:
-    from tests.localproject.bench import Bench
 
-
-def _finish(bench: Bench) -> None:
+def _finish(bench):
     bench.transition()
     bench.answer(bench.send())
     bench.settle()
 
 
-def test_files_with_no_delete_stay(bench: Bench) -> None:
+def test_files_with_no_delete_stay(bench):
     bench.workunit()
     _finish(bench)
     assert bench.wu["file_delete_state"] == FileDeleteState.DONE
@@ -40,7 +33,7 @@ def test_files_with_no_delete_stay(bench: Bench) -> None:
     assert bench.core.upload.exists(f"w_0_r{bench.results('random')[0]}_0")
 
 
-def test_files_without_no_delete_go_after_assimilation(bench: Bench) -> None:
+def test_files_without_no_delete_go_after_assimilation(bench):
     for kind in ("in", "out"):
         path = bench.core.templates / f"uppercase_{kind}"
         path.write_text(path.read_text().replace("<no_delete/>", ""))
@@ -50,7 +43,7 @@ def test_files_without_no_delete_go_after_assimilation(bench: Bench) -> None:
     assert not bench.core.upload.exists(f"w_0_r{bench.results('random')[0]}_0")
 
 
-def _batch(bench: Bench, state: int, **columns: float) -> None:
+def _batch(bench, state, **columns):
     with bench.core.db.write() as connection:
         connection.execute(
             "INSERT INTO batch (id, user_id, create_time, name, name_key, app_id, state) "
@@ -61,7 +54,7 @@ def _batch(bench: Bench, state: int, **columns: float) -> None:
         bench.set("batch", "1", **columns)
 
 
-def test_expiry_takes_a_batch_once(bench: Bench) -> None:
+def test_expiry_takes_a_batch_once(bench):
     _batch(bench, 1, expire_time=NOW - 1)
     bench.made()
     assert expire_batches(bench.core, NOW) == 1
@@ -71,7 +64,7 @@ def test_expiry_takes_a_batch_once(bench: Bench) -> None:
     assert bench.results("outcome") == [Outcome.DIDNT_NEED]
 
 
-def test_a_batch_that_was_aborted_is_retired_when_it_expires(bench: Bench) -> None:
+def test_a_batch_that_was_aborted_is_retired_when_it_expires(bench):
     _batch(bench, BatchState.ABORTED, expire_time=NOW - 1, completion_time=NOW - 5)
     assert expire_batches(bench.core, NOW) == 1
     (batch,) = bench.rows("SELECT * FROM batch")
@@ -90,8 +83,8 @@ def test_a_batch_that_was_aborted_is_retired_when_it_expires(bench: Bench) -> No
     ],
 )
 def test_a_job_file_goes_when_its_time_has_come_and_no_batch_needs_it(
-    bench: Bench, state: int, delete_time: float, deleted: int
-) -> None:
+    bench, state, delete_time, deleted
+):
     _batch(bench, state)
     bench.core.download.add_bytes("f.txt", b"f")
     with bench.core.db.write() as connection:
@@ -101,13 +94,13 @@ def test_a_job_file_goes_when_its_time_has_come_and_no_batch_needs_it(
     assert bench.core.download.exists("f.txt") == (not deleted)
 
 
-def test_a_young_job_file_is_left_alone(bench: Bench) -> None:
+def test_a_young_job_file_is_left_alone(bench):
     with bench.core.db.write() as connection:
         connection.execute("INSERT INTO job_file VALUES (1, 'f.txt', ?, 0)", (NOW - 60,))
     assert delete_job_files(bench.core, NOW) == 0
 
 
-def test_outputs_of_a_retired_batch_stay_for_a_while(bench: Bench) -> None:
+def test_outputs_of_a_retired_batch_stay_for_a_while(bench):
     bench.workunit()
     _finish(bench)
     name = f"w_0_r{bench.results('random')[0]}_0"
@@ -119,7 +112,7 @@ def test_outputs_of_a_retired_batch_stay_for_a_while(bench: Bench) -> None:
     assert delete_retired_outputs(bench.core, NOW + 7200) == 0
 
 
-def test_outputs_that_come_after_a_retired_batch_was_cleaned_go_as_well(bench: Bench) -> None:
+def test_outputs_that_come_after_a_retired_batch_was_cleaned_go_as_well(bench):
     bench.made(target_nresults=2)
     first, late = bench.send(1), bench.send(2)
     bench.answer(first, 1)
@@ -138,7 +131,7 @@ def test_outputs_that_come_after_a_retired_batch_was_cleaned_go_as_well(bench: B
 
 
 @pytest.mark.parametrize("table", ["workunit", "result"])
-def test_what_cannot_be_deleted_is_left_and_marked(bench: Bench, table: str) -> None:
+def test_what_cannot_be_deleted_is_left_and_marked(bench, table):
     bench.workunit()
     _finish(bench)
     bench.set(table, file_delete_state=FileDeleteState.READY)
@@ -153,7 +146,7 @@ def test_what_cannot_be_deleted_is_left_and_marked(bench: Bench, table: str) -> 
 # Size classes: results that are made INACTIVE, and let out bit by bit.
 
 
-def test_results_of_an_app_with_size_classes_wait_for_the_size_regulator(bench: Bench) -> None:
+def test_results_of_an_app_with_size_classes_wait_for_the_size_regulator(bench):
     bench.set("app", "id = 1", n_size_classes=2)
     bench.workunit(size_class=0, target_nresults=3)
     bench.made("v", size_class=1, target_nresults=2)
@@ -168,7 +161,7 @@ def test_results_of_an_app_with_size_classes_wait_for_the_size_regulator(bench: 
     assert bench.results("server_state")[2] == UNSENT
 
 
-def test_the_size_regulator_lets_higher_priority_out_first(bench: Bench) -> None:
+def test_the_size_regulator_lets_higher_priority_out_first(bench):
     bench.set("app", "id = 1", n_size_classes=2)
     bench.workunit("low", priority=1)
     bench.made("high", priority=5)
@@ -176,7 +169,7 @@ def test_the_size_regulator_lets_higher_priority_out_first(bench: Bench) -> None
     assert bench.results("server_state") == [INACTIVE, UNSENT]
 
 
-def test_results_that_were_made_for_size_classes_do_not_wait_for_ever(bench: Bench) -> None:
+def test_results_that_were_made_for_size_classes_do_not_wait_for_ever(bench):
     bench.set("app", "id = 1", n_size_classes=2)
     bench.made(target_nresults=3)
     bench.set("app", "id = 1", n_size_classes=0)

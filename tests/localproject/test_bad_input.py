@@ -1,13 +1,10 @@
 """What comes from the network and is wrong, or ill-meant: answered, and without effect."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
 import socket
 from contextlib import suppress
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,18 +13,13 @@ from hypothesis import given, settings, strategies as st
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS, make_app
 from tests.inside import batches, staged_files
-from tests.localproject.client import Client, job
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from flask.testing import FlaskClient
+from tests.localproject.client import job
 
 PAGES = ["submit_rpc_handler.php", "job_file.php"]
 # XML
 
 
-def _doctype(definitions: str, content: str) -> str:
+def _doctype(definitions, content):
     return f"<!DOCTYPE ping [{definitions}]><ping>{content}</ping>"
 
 
@@ -61,19 +53,19 @@ _LAUGHS = '<!ENTITY a0 "ha">' + "".join(
     ],
 )
 @pytest.mark.parametrize("page", PAGES)
-def test_bad_xml_is_no_request(client: Client, page: str, document: str) -> None:
+def test_bad_xml_is_no_request(client, page, document):
     reply = client.post(document, page)
     assert reply.status_code == 200
     assert "can't parse request message: " in reply.text
     assert "root:" not in reply.text
 
 
-def test_a_hundred_thousand_attributes_are_no_matter(client: Client) -> None:
+def test_a_hundred_thousand_attributes_are_no_matter(client):
     attributes = " ".join(f'a{n}="1"' for n in range(100_000))
     assert "<success>1</success>" in client.post(f"<ping {attributes}> </ping>").text
 
 
-def test_a_document_type_in_a_text_is_a_text(client: Client) -> None:
+def test_a_document_type_in_a_text_is_a_text(client):
     html = "<![CDATA[<!DOCTYPE html><p>]]>"
     file = f"<input_file><mode>inline</mode><source>{html}</source></input_file>"
     client.submit(client.create_batch("b"), [f"<job><name>j</name>{file}</job>"])
@@ -87,7 +79,7 @@ def test_a_document_type_in_a_text_is_a_text(client: Client) -> None:
 # Uploads
 
 
-def _form(*parts: tuple[str, bytes], end: bytes = b"--b--\r\n") -> bytes:
+def _form(*parts, end=b"--b--\r\n"):
     return (
         b"".join(
             b"--b\r\nContent-Disposition: form-data; "
@@ -101,7 +93,7 @@ def _form(*parts: tuple[str, bytes], end: bytes = b"--b--\r\n") -> bytes:
     )
 
 
-def _upload_form(client: Client, contents: bytes, end: bytes = b"--b--\r\n") -> bytes:
+def _upload_form(client, contents, end=b"--b--\r\n"):
     request = (
         f"<upload_files><authenticator>{client.authenticator}</authenticator>"
         "<phys_name>x.dat</phys_name></upload_files>"
@@ -113,7 +105,7 @@ def _upload_form(client: Client, contents: bytes, end: bytes = b"--b--\r\n") -> 
     )
 
 
-def _post(body: bytes, headers: str) -> bytes:
+def _post(body, headers):
     return (
         "POST /test/job_file.php HTTP/1.0\r\nContent-Type: multipart/form-data; boundary=b\r\n"
         f"{headers}\r\n"
@@ -123,7 +115,7 @@ def _post(body: bytes, headers: str) -> bytes:
 @pytest.mark.parametrize(
     "lie", ["shorter", "no end", "negative", "no number", "twice", "no length"]
 )
-def test_an_upload_that_lies_about_its_length_stores_nothing(client: Client, lie: str) -> None:
+def test_an_upload_that_lies_about_its_length_stores_nothing(client, lie):
     body = _upload_form(client, b"contents", end=b"" if lie == "no end" else b"--b--\r\n")
     length = {
         "shorter": f"Content-Length: {len(body) - 20}\r\n",
@@ -139,13 +131,13 @@ def test_an_upload_that_lies_about_its_length_stores_nothing(client: Client, lie
     _nothing_is_stored(client)
 
 
-def _nothing_is_stored(client: Client) -> None:
+def _nothing_is_stored(client):
     assert staged_files(client.project) == []
     assert not client.project.core.download.exists("x.dat")
     assert not list((client.project.directory / "spool").iterdir())
 
 
-def test_a_chunked_upload_is_taken(client: Client) -> None:
+def test_a_chunked_upload_is_taken(client):
     body = _upload_form(client, b"contents")
     chunks = b"".join(b"%x\r\n%s\r\n" % (1, body[n : n + 1]) for n in range(len(body)))
     head = _post(b"", "Transfer-Encoding: chunked\r\n").replace(b"HTTP/1.0", b"HTTP/1.1")
@@ -155,13 +147,13 @@ def test_a_chunked_upload_is_taken(client: Client) -> None:
 
 
 @pytest.mark.parametrize("chunk", [b"zz\r\nx\r\n", b"-1\r\nx\r\n", b"3\r\nabcdef\r\n"])
-def test_garbage_in_chunks_is_refused(client: Client, chunk: bytes) -> None:
+def test_garbage_in_chunks_is_refused(client, chunk):
     head = _post(b"", "Transfer-Encoding: chunked\r\n").replace(b"HTTP/1.0", b"HTTP/1.1")
     assert _talk(client, head + chunk).startswith(b"HTTP/1.1 400")
     _nothing_is_stored(client)
 
 
-def test_of_a_field_that_comes_twice_the_last_counts(client: Client) -> None:
+def test_of_a_field_that_comes_twice_the_last_counts(client):
     body = _form(("name=request", b"<nosuch> </nosuch>"), ("name=request", b"<ping> </ping>"))
     reply = client.session.post(
         client.project.url + "submit_rpc_handler.php",
@@ -171,7 +163,7 @@ def test_of_a_field_that_comes_twice_the_last_counts(client: Client) -> None:
     assert "<success>1</success>" in reply.text
 
 
-def test_of_an_element_that_comes_twice_the_first_counts(client: Client) -> None:
+def test_of_an_element_that_comes_twice_the_first_counts(client):
     reply = client.rpc(
         "create_batch",
         "<batch_name>one</batch_name><batch_name>two</batch_name><app_name>uppercase</app_name>",
@@ -180,7 +172,7 @@ def test_of_an_element_that_comes_twice_the_first_counts(client: Client) -> None
     assert [name for _, name, _ in batches(client.project)].count("one") == 1
 
 
-def test_contents_that_are_not_what_their_name_says_cannot_be_replaced(client: Client) -> None:
+def test_contents_that_are_not_what_their_name_says_cannot_be_replaced(client):
     """The server does not compare a name with an MD5; but what is there stays there."""
     name = f"{hashlib.md5(b'true').hexdigest()}.dat"
     core = client.project.core
@@ -197,7 +189,7 @@ def test_contents_that_are_not_what_their_name_says_cannot_be_replaced(client: C
     assert hashlib.md5(b"false").hexdigest() in client.rows("SELECT xml_doc FROM workunit")[0][0]
 
 
-def test_a_hundred_megabytes_are_dropped_as_they_come(stock: Client) -> None:
+def test_a_hundred_megabytes_are_dropped_as_they_come(stock):
     length = 100_000_000
     with _connect(stock) as connection:
         connection.sendall(_post(b"", f"Content-Length: {length}\r\n"))
@@ -212,13 +204,13 @@ def test_a_hundred_megabytes_are_dropped_as_they_come(stock: Client) -> None:
 # HTTP
 
 
-def _connect(client: Client) -> socket.socket:
+def _connect(client):
     port = urlsplit(client.project.url).port
     assert port
     return socket.create_connection(("127.0.0.1", port), timeout=60)
 
 
-def _talk(client: Client, request: bytes, until: bytes = b"") -> bytes:
+def _talk(client, request, until=b""):
     """Send bytes and return what comes, to its end or to ``until``.
 
     Of a refusal that comes while there is more to read, the end may be lost.
@@ -245,21 +237,21 @@ def _talk(client: Client, request: bytes, until: bytes = b"") -> bytes:
     ],
     ids=["TLS", "no address", "no colon", "encoding", "endless headers"],
 )
-def test_what_is_no_http_is_refused(client: Client, request_bytes: bytes) -> None:
+def test_what_is_no_http_is_refused(client, request_bytes):
     reply = _talk(client, request_bytes)
     assert not reply or re.match(rb"HTTP/1\.[01] (400|404|431|501) ", reply)
     assert "<success>1</success>" in client.post("<ping> </ping>").text
 
 
 @pytest.mark.parametrize("path", ["../../secret", "../../../../etc/passwd", "..%2f..%2fsecret"])
-def test_a_path_with_dots_leads_nowhere(client: Client, path: str) -> None:
+def test_a_path_with_dots_leads_nowhere(client, path):
     reply = _talk(client, f"GET /test/download/{path} HTTP/1.0\r\n\r\n".encode())
     assert reply.startswith((b"HTTP/1.0 404", b"HTTP/1.0 400"))
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "BREW"])
 @pytest.mark.parametrize("page", [*PAGES, "get_output.php"])
-def test_other_methods_are_not_allowed(client: Client, page: str, method: str) -> None:
+def test_other_methods_are_not_allowed(client, page, method):
     assert client.session.request(method, client.project.url + page, timeout=60).status_code == 405
 
 
@@ -267,7 +259,7 @@ def test_other_methods_are_not_allowed(client: Client, page: str, method: str) -
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalProject, FlaskClient]]:
+def pages(tmp_path_factory):
     project = LocalProject(tmp_path_factory.mktemp("any") / "p", hosts=0)
     app = make_app(project.core)
     app.testing = True  # what is raised, is raised here
@@ -293,15 +285,13 @@ _XML = st.recursive(
 )
 
 
-def _dump(project: LocalProject) -> list[str]:
+def _dump(project):
     return list(project.core.db.connection().iterdump())
 
 
 @settings(max_examples=int(os.environ.get("EXAMPLES", "30")))
 @given(body=st.binary(max_size=200), page=st.sampled_from(PAGES))
-def test_any_bytes_are_answered_and_change_nothing(
-    pages: tuple[LocalProject, FlaskClient], body: bytes, page: str
-) -> None:
+def test_any_bytes_are_answered_and_change_nothing(pages, body, page):
     project, client = pages
     before = _dump(project)
     for content_type in (
@@ -318,8 +308,8 @@ def test_any_bytes_are_answered_and_change_nothing(
 @settings(max_examples=int(os.environ.get("EXAMPLES", "60")))
 @given(rpc=st.sampled_from([*SUBMIT_RPCS, *FILE_RPCS]), inner=_XML, signed=st.booleans())
 def test_any_elements_are_answered_and_change_nothing_without_an_authenticator(
-    pages: tuple[LocalProject, FlaskClient], rpc: str, inner: str, signed: bool
-) -> None:
+    pages, rpc, inner, signed
+):
     project, client = pages
     page = PAGES[rpc in FILE_RPCS]
     auth = f"<authenticator>{project.authenticator}</authenticator>" if signed else ""

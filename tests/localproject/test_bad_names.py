@@ -1,19 +1,12 @@
 """Names, wherever they stand in a request: none leads out of the project's directory."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.inside import staged_files, workunit_names
-from tests.localproject.client import Client, error, job
+from tests.localproject.client import error, job
 from tests.localproject.stage import Stage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 BAD_NAMES = {
     "up": "../../../secret",
@@ -32,7 +25,7 @@ NO_TEXT = {"nul": "a\0b", "surrogate": "a&#xD800;b"}
 
 
 @pytest.fixture
-def guarded(client: Client) -> Iterator[Client]:
+def guarded(client):
     """A project beside which there is a secret; nothing else may appear there."""
     secret = client.project.directory.parent / "secret"
     secret.write_text("root:secret")
@@ -45,7 +38,7 @@ def guarded(client: Client) -> Iterator[Client]:
     secret.unlink()
 
 
-def _tree(directory: Path, but: set[Path]) -> set[Path]:
+def _tree(directory, but):
     return {path for path in directory.rglob("*") if not but & {path, *path.parents}}
 
 
@@ -92,7 +85,7 @@ _FILE = "<input_file><mode>local_staged</mode><source>x.dat</source></input_file
 
 
 @pytest.mark.parametrize("place", _PLACES)
-def test_no_name_leads_anywhere(guarded: Client, place: str) -> None:
+def test_no_name_leads_anywhere(guarded, place):
     """In each place where a name can stand, whatever it holds."""
     stage = Stage(guarded.project)
     page = "job_file.php" if "files" in place else "submit_rpc_handler.php"
@@ -110,7 +103,7 @@ def test_no_name_leads_anywhere(guarded: Client, place: str) -> None:
 
 
 @pytest.mark.parametrize("name", BAD_NAMES.values(), ids=BAD_NAMES)
-def test_no_uploaded_file_lies_where_its_name_says(guarded: Client, name: str) -> None:
+def test_no_uploaded_file_lies_where_its_name_says(guarded, name):
     listed = f"<phys_name>{name}</phys_name>"
     reply = guarded.post(
         f"<upload_files><authenticator>{guarded.authenticator}</authenticator>{listed}"
@@ -124,7 +117,7 @@ def test_no_uploaded_file_lies_where_its_name_says(guarded: Client, name: str) -
 
 
 @pytest.mark.parametrize("name", [*BAD_NAMES.values(), "\0"], ids=[*BAD_NAMES, "nul"])
-def test_no_name_in_an_address_leads_anywhere(guarded: Client, name: str) -> None:
+def test_no_name_in_an_address_leads_anywhere(guarded, name):
     auth = guarded.authenticator
     for arguments in (
         {"cmd": "workunit_file", "wu_name": name, "file_num": "0", "auth_str": auth},
@@ -141,7 +134,7 @@ def test_no_name_in_an_address_leads_anywhere(guarded: Client, name: str) -> Non
     assert guarded.session.get(url, timeout=60).status_code in (400, 404)
 
 
-def test_sql_is_never_injected(client: Client) -> None:
+def test_sql_is_never_injected(client):
     Stage(client.project).file("x.dat")
     evil = "x', 1, 1); UPDATE user SET authenticator = 'x'; --"
     batch_id = client.create_batch(evil)

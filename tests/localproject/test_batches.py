@@ -1,7 +1,5 @@
 """Batches and jobs by RPC: sequences, races, names, rights; ."""
 
-from __future__ import annotations
-
 import html
 import re
 import threading
@@ -14,7 +12,7 @@ from tests.inside import workunit_names
 from tests.localproject.client import Client, error, job, value
 
 
-def test_users_and_apps_that_cannot_be_are_refused(client: Client) -> None:
+def test_users_and_apps_that_cannot_be_are_refused(client):
     client.project.add_user("limited")
     with pytest.raises(ValueError, match="there is a user 'limited' already"):
         client.project.add_user("limited")
@@ -22,7 +20,7 @@ def test_users_and_apps_that_cannot_be_are_refused(client: Client) -> None:
         client.project.add_user("wrong", apps=["nosuch"])
 
 
-def test_a_batch_is_submitted_once(client: Client) -> None:
+def test_a_batch_is_submitted_once(client):
     batch_id, name = client.begun("b")
     assert value(client.submit(batch_id, [job("j", name)]), "batch_id") == str(batch_id)
     assert error(client.submit(batch_id, [job("j2", name)])) == "batch not in init state"
@@ -30,7 +28,7 @@ def test_a_batch_is_submitted_once(client: Client) -> None:
 
 
 @pytest.mark.long
-def test_the_missing_jobs_of_a_half_made_batch_can_be_sent(client: Client) -> None:
+def test_the_missing_jobs_of_a_half_made_batch_can_be_sent(client):
     batch_id, name = client.begun("b")
     names = [f"job_with_a_long_name_{number:05}" for number in range(3000)]
     _insert_other_job(client, names[2500])
@@ -48,19 +46,19 @@ def test_the_missing_jobs_of_a_half_made_batch_can_be_sent(client: Client) -> No
     assert len(workunit_names(client.project, "b")) == 2999
 
 
-def _insert_other_job(client: Client, name: str) -> None:
+def _insert_other_job(client, name):
     other = client.create_batch("other")
     (file,) = client.upload(b"other")
     assert value(client.submit(other, [job(name, file)]), "batch_id")
 
 
-def test_of_racing_submits_at_most_one_succeeds(client: Client) -> None:
+def test_of_racing_submits_at_most_one_succeeds(client):
     batch_id, name = client.begun("b")
     names = [f"raced_{n}" for n in range(300)]
-    replies: list[str] = []
+    replies = []
     start = threading.Barrier(6)
 
-    def submit(_: int) -> None:
+    def submit(_):
         with Client(client.project, client.authenticator) as one:
             start.wait(60)
             replies.append(one.submit(batch_id, [job(name_, name) for name_ in names]))
@@ -77,14 +75,14 @@ def test_of_racing_submits_at_most_one_succeeds(client: Client) -> None:
     assert workunit_names(client.project, "b") == names
 
 
-def test_names_compare_as_mariadb_compares_them(client: Client) -> None:
+def test_names_compare_as_mariadb_compares_them(client):
     batch_id, name = client.begun("Café_A")
     client.submit(batch_id, [job("Job_É", name)])
     assert client.statuses("cafe_a ") == {"Job_É": "UNSENT"}
     assert value(client.rpc("abort_jobs", job_name="JOB_e"), "success") == "1"
 
 
-def test_query_batches_leaves_out_retired_ones_and_other_users(client: Client) -> None:
+def test_query_batches_leaves_out_retired_ones_and_other_users(client):
     ids = [client.create_batch(f"b{n}") for n in range(3)]
     client.rpc("retire_batch", batch_id=ids[1])
     other = client.project.add_user("other")
@@ -97,7 +95,7 @@ def test_query_batches_leaves_out_retired_ones_and_other_users(client: Client) -
     ]
 
 
-def test_a_template_wins_over_job_params_and_priorities_count(client: Client) -> None:
+def test_a_template_wins_over_job_params_and_priorities_count(client):
     """``web-rpcs.rst``, "The template wins"; a job's own rsc_fpops_est is for estimates only."""
     templates = client.project.core.templates
     text = (templates / "uppercase_in").read_text()
@@ -124,7 +122,7 @@ def test_a_template_wins_over_job_params_and_priorities_count(client: Client) ->
     assert plain["app_version_num"] == 777
 
 
-def test_a_command_line_beside_the_templates_is_refused(client: Client) -> None:
+def test_a_command_line_beside_the_templates_is_refused(client):
     path = client.project.core.templates / "uppercase_in"
     own = path.read_text().replace("</workunit>", "<command_line>-v</command_line></workunit>")
     batch_id, name = client.begun("b")
@@ -137,7 +135,7 @@ def test_a_command_line_beside_the_templates_is_refused(client: Client) -> None:
     )
 
 
-def test_min_mod_time_leaves_out_what_is_not_of_a_later_second(client: Client) -> None:
+def test_min_mod_time_leaves_out_what_is_not_of_a_later_second(client):
     batch_id, name = client.begun("b")
     client.submit(batch_id, [job("a", name), job("b", name)])
     wait_for(lambda: len(client.rows("SELECT id FROM result")) == 2, "both have results")
@@ -148,7 +146,7 @@ def test_min_mod_time_leaves_out_what_is_not_of_a_later_second(client: Client) -
     assert "<job_name>b<" in listed
 
 
-def test_the_jobs_before_an_unknown_one_are_aborted(client: Client) -> None:
+def test_the_jobs_before_an_unknown_one_are_aborted(client):
     batch_id, name = client.begun("b")
     client.submit(batch_id, [job("a", name), job("b", name)])
     inner = "".join(f"<job_name>{one}</job_name>" for one in ("a", "nosuch", "b"))
@@ -157,7 +155,7 @@ def test_the_jobs_before_an_unknown_one_are_aborted(client: Client) -> None:
     assert [one for one, state in states.items() if state == "ERROR"] == ["a"]
 
 
-def test_an_abort_turns_a_retired_batch_into_an_aborted_one(client: Client) -> None:
+def test_an_abort_turns_a_retired_batch_into_an_aborted_one(client):
     batch_id = client.create_batch("b")
     client.rpc("retire_batch", batch_id=batch_id)
     client.rpc("abort_batch", batch_id=batch_id)

@@ -1,9 +1,6 @@
 """Hosts that are told to misbehave: how it is written, kept, counted, and what comes of it."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +15,6 @@ from boinc_gahp.localproject.hosts.behaviour import (
     set_behaviours,
 )
 from boinc_gahp.localproject.hosts.hosts import UnknownHost
-
-if TYPE_CHECKING:
-    from tests.localproject.bench import Bench
 
 
 @pytest.mark.parametrize(
@@ -39,7 +33,7 @@ if TYPE_CHECKING:
         ("truncate", Behaviour("truncate")),
     ],
 )
-def test_a_behaviour_is_read_as_it_is_written(text: str, behaviour: Behaviour) -> None:
+def test_a_behaviour_is_read_as_it_is_written(text, behaviour):
     assert parse_behaviour(f" {text} ") == behaviour
     assert str(behaviour) == text
 
@@ -65,29 +59,29 @@ def test_a_behaviour_is_read_as_it_is_written(text: str, behaviour: Behaviour) -
         ("vanish x2", "is not a behaviour"),
     ],
 )
-def test_what_is_no_behaviour_is_told_with_what_is_expected(text: str, words: str) -> None:
+def test_what_is_no_behaviour_is_told_with_what_is_expected(text, words):
     with pytest.raises(ValueError, match=words):
         parse_behaviour(text)
 
 
-def test_the_error_names_every_kind() -> None:
+def test_the_error_names_every_kind():
     with pytest.raises(ValueError, match="expected") as caught:
         parse_behaviour("?")
     assert all(kind in str(caught.value) for kind in KINDS)
 
 
-def _told(bench: Bench, host: int = 1) -> dict[str, float]:
+def _told(bench, host=1):
     task = bench.send(host)
     assert task is not None
     return dict(task.behaviours)
 
 
-def _jobs(bench: Bench, *names: str) -> None:
+def _jobs(bench, *names):
     for name in names:
         bench.made(name)
 
 
-def test_a_behaviour_is_for_the_host_that_was_told(bench: Bench) -> None:
+def test_a_behaviour_is_for_the_host_that_was_told(bench):
     _jobs(bench, "a", "b")
     set_behaviours(bench.core.db, [Behaviour("fail", 3), Behaviour("slow", 2)], host="h2")
     assert _told(bench, 1) == {}
@@ -95,14 +89,14 @@ def test_a_behaviour_is_for_the_host_that_was_told(bench: Bench) -> None:
     assert bench.results("behaviour") == ["", "fail=3 slow=2"]
 
 
-def test_a_behaviour_without_a_host_is_for_all(bench: Bench) -> None:
+def test_a_behaviour_without_a_host_is_for_all(bench):
     _jobs(bench, "a", "b")
     set_behaviours(bench.core.db, [Behaviour("crash")])
     assert (_told(bench, 1), _told(bench, 2)) == ({"crash": 0}, {"crash": 0})
     assert of_host(bench.core.db.connection(), 5) == [Behaviour("crash")]
 
 
-def test_a_behaviour_for_a_job_goes_before_one_for_the_host(bench: Bench) -> None:
+def test_a_behaviour_for_a_job_goes_before_one_for_the_host(bench):
     bench.workunit("Job", name_key="job")
     _jobs(bench, "other")
     set_behaviours(bench.core.db, [Behaviour("fail", 1), Behaviour("differ")], host="h1")
@@ -114,7 +108,7 @@ def test_a_behaviour_for_a_job_goes_before_one_for_the_host(bench: Bench) -> Non
     assert of_host(connection, 1) == [Behaviour("fail", 1), Behaviour("differ")]
 
 
-def test_a_behaviour_for_a_host_and_a_job_goes_before_all_others(bench: Bench) -> None:
+def test_a_behaviour_for_a_host_and_a_job_goes_before_all_others(bench):
     bench.workunit("a", target_nresults=2)
     _jobs(bench, "b")
     set_behaviours(bench.core.db, [Behaviour("fail", 1)], host="h1", job="a")
@@ -122,14 +116,14 @@ def test_a_behaviour_for_a_host_and_a_job_goes_before_all_others(bench: Bench) -
     assert (_told(bench, 1), _told(bench, 2), _told(bench, 1)) == ({"fail": 1}, {"fail": 2}, {})
 
 
-def test_a_count_is_used_up_result_by_result(bench: Bench) -> None:
+def test_a_count_is_used_up_result_by_result(bench):
     _jobs(bench, *"abcd")
     set_behaviours(bench.core.db, [Behaviour("fail", 3, 2), Behaviour("differ")], host="h1")
     assert [_told(bench).get("fail") for _ in range(3)] == [3, 3, None]
     assert of_host(bench.core.db.connection(), 1) == [Behaviour("differ")]
 
 
-def test_a_count_that_another_behaviour_covers_is_not_used(bench: Bench) -> None:
+def test_a_count_that_another_behaviour_covers_is_not_used(bench):
     _jobs(bench, "a")
     set_behaviours(bench.core.db, [Behaviour("fail", 1, 1)], host="h1")
     set_behaviours(bench.core.db, [Behaviour("fail", 2)], job="a")
@@ -137,12 +131,12 @@ def test_a_count_that_another_behaviour_covers_is_not_used(bench: Bench) -> None
     assert of_host(bench.core.db.connection(), 1) == [Behaviour("fail", 1, 1)]
 
 
-def test_a_count_is_not_used_twice_by_hosts_that_ask_at_once(bench: Bench) -> None:
+def test_a_count_is_not_used_twice_by_hosts_that_ask_at_once(bench):
     _jobs(bench, *(f"j{number}" for number in range(30)))
     set_behaviours(bench.core.db, [Behaviour("fail", 3, 7)])
-    told: list[bool] = []
+    told = []
 
-    def work(host: int) -> None:
+    def work(host):
         while (task := bench.send(host)) is not None:
             told.append("fail" in task.behaviours)
 
@@ -151,7 +145,7 @@ def test_a_count_is_not_used_twice_by_hosts_that_ask_at_once(bench: Bench) -> No
     assert (len(told), sum(told)) == (30, 7)
 
 
-def test_what_is_set_replaces_what_was(bench: Bench) -> None:
+def test_what_is_set_replaces_what_was(bench):
     connection = bench.core.db.connection()
     set_behaviours(bench.core.db, [Behaviour("fail", 3)], host="h1")
     set_behaviours(bench.core.db, [Behaviour("differ")], host="h2")
@@ -164,7 +158,7 @@ def test_what_is_set_replaces_what_was(bench: Bench) -> None:
     assert (of_host(connection, 1), of_host(connection, 2)) == ([], [Behaviour("differ")])
 
 
-def test_clearing_without_a_name_takes_back_everything(bench: Bench) -> None:
+def test_clearing_without_a_name_takes_back_everything(bench):
     _jobs(bench, "a")
     for place in ({"host": "h1"}, {"job": "a"}, {"host": "h2", "job": "a"}, {}):
         set_behaviours(bench.core.db, [Behaviour("crash")], **place)
@@ -172,7 +166,7 @@ def test_clearing_without_a_name_takes_back_everything(bench: Bench) -> None:
     assert bench.column("behaviour", "kind") == []
 
 
-def test_clearing_a_host_takes_back_what_it_does_with_single_jobs(bench: Bench) -> None:
+def test_clearing_a_host_takes_back_what_it_does_with_single_jobs(bench):
     _jobs(bench, "a")
     set_behaviours(bench.core.db, [Behaviour("crash")], host="h2", job="a")
     set_behaviours(bench.core.db, [Behaviour("differ")], job="a")
@@ -180,7 +174,7 @@ def test_clearing_a_host_takes_back_what_it_does_with_single_jobs(bench: Bench) 
     assert bench.column("behaviour", "kind") == ["differ"]
 
 
-def test_another_process_can_set_it(bench: Bench) -> None:
+def test_another_process_can_set_it(bench):
     _jobs(bench, "a")
     other = Database(bench.core.db.path)
     try:
@@ -190,7 +184,7 @@ def test_another_process_can_set_it(bench: Bench) -> None:
     assert _told(bench) == {"vanish": 0}
 
 
-def test_a_job_may_be_named_before_it_is_made(bench: Bench) -> None:
+def test_a_job_may_be_named_before_it_is_made(bench):
     set_behaviours(bench.core.db, [Behaviour("crash")], job="Job1")
     _jobs(bench, "job1")
     assert _told(bench) == {"crash": 0}
@@ -198,7 +192,7 @@ def test_a_job_may_be_named_before_it_is_made(bench: Bench) -> None:
     assert of_job(bench.core.db.connection(), "job1") == [Behaviour("crash")]
 
 
-def test_unknown_hosts_are_told_with_those_that_there_are(bench: Bench) -> None:
+def test_unknown_hosts_are_told_with_those_that_there_are(bench):
     with pytest.raises(UnknownHost, match=r"no host 'h9'; the hosts are h1, .*, h6$"):
         set_behaviours(bench.core.db, [Behaviour("crash")], host="h9")
     bench.set("host", active=0)

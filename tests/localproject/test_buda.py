@@ -1,10 +1,7 @@
 """BUDA apps on a project: what is made for one, and which of its jobs the scheduler hands out."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,13 +15,10 @@ from boinc_gahp.templates.reading import read_input_template, read_output_templa
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate
 from tests.localproject.in_buda import APP, NAME, add_buda_app
 
-if TYPE_CHECKING:
-    from tests.localproject.bench import Bench
-
 ENGINE = {"docker_version": "4.3", "core_client_version": 80300}
 
 
-def document(name: str = NAME) -> str:
+def document(name=NAME):
     """Return a workunit for the app, as create_work writes it."""
     file = JobFile("in.txt", 1, "0" * 32, ("http://h/in.txt",))
     template = InputTemplate(
@@ -33,7 +27,7 @@ def document(name: str = NAME) -> str:
     return fill_input(template, [file], command_line="-r")
 
 
-def give_engines(bench: Bench) -> int:
+def give_engines(bench):
     """Give all hosts an engine; return the number of the app of all BUDA apps."""
     with bench.core.db.write() as connection:
         connection.execute(
@@ -48,9 +42,7 @@ def give_engines(bench: Bench) -> int:
 # What there is for an app.
 
 
-def test_an_app_has_boincs_files_and_the_templates_that_boincs_form_would_make(
-    bench: Bench, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_app_has_boincs_files_and_the_templates_that_boincs_form_would_make(bench, capsys):
     assert add_buda_app(bench.directory) == 0
     assert capsys.readouterr().out.startswith(f"App {APP}, version 100: docker_wrapper\n")
     app = bench.directory / "buda_apps" / NAME
@@ -69,7 +61,7 @@ def test_an_app_has_boincs_files_and_the_templates_that_boincs_form_would_make(
     assert not list((bench.directory / "templates").glob("buda*"))
 
 
-def test_the_app_of_buda_apps_is_not_one_for_any_program(bench: Bench) -> None:
+def test_the_app_of_buda_apps_is_not_one_for_any_program(bench):
     settings = bench.directory / "boinc_gahp.toml"
     add_buda_app(bench.directory)
     assert "container_app" not in settings.read_text()
@@ -80,7 +72,7 @@ def test_the_app_of_buda_apps_is_not_one_for_any_program(bench: Bench) -> None:
 # What its jobs get.
 
 
-def test_a_host_gets_the_jobs_inputs_and_the_apps_files(bench: Bench) -> None:
+def test_a_host_gets_the_jobs_inputs_and_the_apps_files(bench):
     add_buda_app(bench.directory)
     number = give_engines(bench)
     bench.made(appid=number, xml_doc=document())
@@ -106,12 +98,12 @@ def test_a_host_gets_the_jobs_inputs_and_the_apps_files(bench: Bench) -> None:
     assert again.xml_doc == task.xml_doc
 
 
-def _variant(bench: Bench) -> str:
+def _variant(bench):
     (path,) = (bench.directory / "buda_apps" / NAME).glob("*/variant.json")
     return path.parent.name
 
 
-def test_a_job_whose_app_does_not_exist_waits_and_is_in_nobodys_way(bench: Bench) -> None:
+def test_a_job_whose_app_does_not_exist_waits_and_is_in_nobodys_way(bench):
     add_buda_app(bench.directory)
     number = give_engines(bench)
     for name in ("nosuch", "../sorter", NAME[:-1]):
@@ -127,7 +119,7 @@ def test_a_job_whose_app_does_not_exist_waits_and_is_in_nobodys_way(bench: Bench
     assert len(rows.fetchall()) == 3
 
 
-def test_a_job_waits_for_a_host_with_an_engine_and_the_variants_processor(bench: Bench) -> None:
+def test_a_job_waits_for_a_host_with_an_engine_and_the_variants_processor(bench):
     add_buda_app(bench.directory)
     number = give_engines(bench)
     bench.made(appid=number, xml_doc=document())
@@ -142,7 +134,7 @@ def test_a_job_waits_for_a_host_with_an_engine_and_the_variants_processor(bench:
     assert bench.scheduler.request_work(2, bench.now) is not None
 
 
-def test_other_documents_stay_as_they_are(bench: Bench) -> None:
+def test_other_documents_stay_as_they_are(bench):
     add_buda_app(bench.directory)
     for text in ("", "<workunit></workunit>", "<buda_app_name>sorter</buda_app_name>"):
         assert buda.with_variant(bench.directory, text, 1e9) == text
@@ -164,9 +156,7 @@ def test_other_documents_stay_as_they_are(bench: Bench) -> None:
         (["sorter", "--container", "--file", "f"], "--dockerfile and --file are for a BUDA app"),
     ],
 )
-def test_what_does_not_go_together_is_said(
-    bench: Bench, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_does_not_go_together_is_said(bench, words, told, capsys):
     with pytest.raises(SystemExit) as left:
         run(["add-app", str(bench.directory), *words], None)
     assert left.value.code == 2
@@ -184,9 +174,7 @@ def test_what_does_not_go_together_is_said(
         (APP, ["--file", "elsewhere/main.sh"], "'main.sh' is given twice"),
     ],
 )
-def test_a_wrong_description_changes_nothing(
-    bench: Bench, app: str, more: list[str], told: str
-) -> None:
+def test_a_wrong_description_changes_nothing(bench, app, more, told):
     with pytest.raises(LocalProjectTrouble, match=told):
         _explained(bench, app, *more)
     assert not list((bench.directory / "buda_apps").glob("*/*.json"))
@@ -195,13 +183,13 @@ def test_a_wrong_description_changes_nothing(
     core.db.close()
 
 
-def test_a_second_app_of_a_name_is_refused(bench: Bench) -> None:
+def test_a_second_app_of_a_name_is_refused(bench):
     add_buda_app(bench.directory)
     with pytest.raises(LocalProjectTrouble, match="there is a BUDA app 'sorter' already"):
         add_buda_app(bench.directory)
 
 
-def _explained(bench: Bench, app: str, *more: str) -> None:
+def _explained(bench, app, *more):
     from boinc_gahp.localproject.commands.arguments import explained
 
     with explained():

@@ -1,12 +1,9 @@
 """``web-rpcs.rst`` on batches and jobs: each sentence that no recording shows."""
 
-from __future__ import annotations
-
 import http.server
 import re
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,18 +12,11 @@ from tests.inside import batches, workunit_names
 from tests.localproject.client import Client, error, job, value, with_file
 from tests.localproject.stage import Stage
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.localproject.bench import Bench
-
 # create_batch
 
 
 @pytest.mark.parametrize("first", ["other user's", "retired"])
-def test_a_name_leads_to_the_oldest_batch_of_any_user_in_any_state(
-    client: Client, first: str
-) -> None:
+def test_a_name_leads_to_the_oldest_batch_of_any_user_in_any_state(client, first):
     stage = Stage(client.project)
     if first == "retired":
         old = client.create_batch("b")
@@ -47,7 +37,7 @@ def test_a_name_leads_to_the_oldest_batch_of_any_user_in_any_state(
 
 
 @pytest.mark.parametrize("quote", ["'", '"', "\\"])
-def test_a_batch_name_with_a_quote_is_taken_and_then_not_found(client: Client, quote: str) -> None:
+def test_a_batch_name_with_a_quote_is_taken_and_then_not_found(client, quote):
     batch_id = client.create_batch(f"a{quote}b")
     for rpc in ("query_batch", "abort_batch", "retire_batch", "set_expire_time"):
         assert error(client.rpc(rpc, batch_name=f"a{quote}b")) == "no such batch"
@@ -73,9 +63,7 @@ def test_a_batch_name_with_a_quote_is_taken_and_then_not_found(client: Client, q
     ],
     ids=["files", "absent", "mode", "team", "user"],
 )
-def test_what_fails_leaves_a_batch_that_can_be_submitted(
-    client: Client, jobs: list[str], words: str
-) -> None:
+def test_what_fails_leaves_a_batch_that_can_be_submitted(client, jobs, words):
     Stage(client.project).file("x.dat")
     batch_id = client.create_batch("b")
     assert words in error(client.submit(batch_id, jobs))
@@ -85,7 +73,7 @@ def test_what_fails_leaves_a_batch_that_can_be_submitted(
 
 
 @pytest.mark.parametrize(("element", "kind"), [("target_host", 1), ("target_user", 2)])
-def test_a_job_can_be_for_one_host_or_user_only(client: Client, element: str, kind: int) -> None:
+def test_a_job_can_be_for_one_host_or_user_only(client, element, kind):
     Stage(client.project).file("x.dat")
     with client.project.core.db.write() as connection:
         connection.execute(
@@ -102,7 +90,7 @@ def test_a_job_can_be_for_one_host_or_user_only(client: Client, element: str, ki
     assert [tuple(row) for row in rows] == [(kind, 1)]
 
 
-def test_jobs_without_a_name_are_named_for_app_process_and_time(client: Client) -> None:
+def test_jobs_without_a_name_are_named_for_app_process_and_time(client):
     Stage(client.project).file("x.dat")
     batch_id = client.create_batch("b")
     unnamed = job("", "x.dat").replace("<name></name>", "")
@@ -113,7 +101,7 @@ def test_jobs_without_a_name_are_named_for_app_process_and_time(client: Client) 
 
 
 @pytest.mark.parametrize("ended", ["retire_batch", "abort_batch"])
-def test_job_names_are_unique_in_the_whole_project_for_ever(client: Client, ended: str) -> None:
+def test_job_names_are_unique_in_the_whole_project_for_ever(client, ended):
     Stage(client.project).file("x.dat")
     batch_id = client.create_batch("one")
     client.submit(batch_id, [job("Job", "x.dat")])
@@ -122,7 +110,7 @@ def test_job_names_are_unique_in_the_whole_project_for_ever(client: Client, ende
     assert "Duplicate entry 'jOB' for key 'name'" in error(reply)
 
 
-def test_a_duplicate_in_the_first_piece_makes_no_job(client: Client) -> None:
+def test_a_duplicate_in_the_first_piece_makes_no_job(client):
     Stage(client.project).file("x.dat")
     batch_id = client.create_batch("b")
     reply = client.submit(batch_id, [job("j1", "x.dat"), job("j1", "x.dat")])
@@ -133,7 +121,7 @@ def test_a_duplicate_in_the_first_piece_makes_no_job(client: Client) -> None:
     assert value(client.submit(batch_id, [job("j1", "x.dat")]), "batch_id") == str(batch_id)
 
 
-def test_a_batch_that_was_partly_made_can_be_aborted(client: Client) -> None:
+def test_a_batch_that_was_partly_made_can_be_aborted(client):
     Stage(client.project).file("x.dat")
     batch_id = client.create_batch("b")
     names = [f"job_{n:012}" for n in range(2000)]
@@ -148,12 +136,12 @@ def test_a_batch_that_was_partly_made_can_be_aborted(client: Client) -> None:
 
 
 @pytest.fixture
-def slow_file() -> Iterator[tuple[str, list[Callable[[], object]]]]:
+def slow_file():
     """A file's address, and what is done when the file is asked for."""
-    actions: list[Callable[[], object]] = []
+    actions = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+        def do_GET(self):
             for action in actions:
                 action()
             self.send_response(200)
@@ -161,7 +149,7 @@ def slow_file() -> Iterator[tuple[str, list[Callable[[], object]]]]:
             self.end_headers()
             self.wfile.write(b"abc")
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        def log_message(self, format, *args):  # noqa: A002
             """Say nothing."""
 
     with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
@@ -172,9 +160,7 @@ def slow_file() -> Iterator[tuple[str, list[Callable[[], object]]]]:
         thread.join()
 
 
-def test_an_abort_during_a_submit_is_undone_by_its_end(
-    client: Client, slow_file: tuple[str, list[Callable[[], object]]]
-) -> None:
+def test_an_abort_during_a_submit_is_undone_by_its_end(client, slow_file):
     url, actions = slow_file
     batch_id = client.create_batch("b")
     with Client(client.project) as other:
@@ -184,7 +170,7 @@ def test_an_abort_during_a_submit_is_undone_by_its_end(
 
 
 @pytest.mark.parametrize("length", [189, 190, 191])
-def test_a_name_of_190_characters_stops_the_transitioner(bench: Bench, length: int) -> None:
+def test_a_name_of_190_characters_stops_the_transitioner(bench, length):
     bench.workunit("n" * length)
     for _ in range(2):
         if length > 189:
@@ -197,9 +183,7 @@ def test_a_name_of_190_characters_stops_the_transitioner(bench: Bench, length: i
 # Queries
 
 
-def test_a_job_that_was_sent_once_is_in_progress_though_its_retry_is_unsent(
-    client: Client,
-) -> None:
+def test_a_job_that_was_sent_once_is_in_progress_though_its_retry_is_unsent(client):
     Stage(client.project).only("unsent")
     assert client.statuses("b") == {"j": "UNSENT"}
     with client.project.core.db.write() as connection:
@@ -211,7 +195,7 @@ def test_a_job_that_was_sent_once_is_in_progress_though_its_retry_is_unsent(
     assert client.statuses("b") == {"j": "IN_PROGRESS"}
 
 
-def test_an_abort_of_a_done_job_shows_in_its_details_only(client: Client) -> None:
+def test_an_abort_of_a_done_job_shows_in_its_details_only(client):
     Stage(client.project).only("done")
     client.rpc("abort_jobs", job_name="j")
     assert client.statuses("b") == {"j": "DONE"}
@@ -219,7 +203,7 @@ def test_an_abort_of_a_done_job_shows_in_its_details_only(client: Client) -> Non
     assert (value(details, "error"), value(details, "status")) == ("cancelled", "error")
 
 
-def test_a_batch_becomes_complete_when_it_is_asked_for(client: Client) -> None:
+def test_a_batch_becomes_complete_when_it_is_asked_for(client):
     Stage(client.project).only("done")
     client.statuses("b")
     assert batches(client.project) == [(1, "b", 1)]

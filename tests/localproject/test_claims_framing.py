@@ -1,7 +1,5 @@
 """``web-rpcs.rst``, "Transport and framing": each sentence that no recording shows."""
 
-from __future__ import annotations
-
 import re
 import socket
 from urllib.parse import urlsplit
@@ -10,13 +8,13 @@ import pytest
 
 from tests.helpers import wait_for
 from tests.inside import workunit_names
-from tests.localproject.client import Client, error, job, value
+from tests.localproject.client import error, job, value
 from tests.localproject.stage import Stage
 
 MAX_POST = 8 << 20
 
 
-def test_a_death_of_php_is_status_500_and_the_beginning_of_a_reply(client: Client) -> None:
+def test_a_death_of_php_is_status_500_and_the_beginning_of_a_reply(client):
     reply = client.post(
         f"<create_batch><authenticator>{client.authenticator}</authenticator>"
         f"<batch_name>{'n' * 256}</batch_name><app_name>uppercase</app_name></create_batch>"
@@ -26,9 +24,7 @@ def test_a_death_of_php_is_status_500_and_the_beginning_of_a_reply(client: Clien
 
 
 @pytest.mark.parametrize("state", ["failed", "aborted", "in_progress", "unsent"])
-def test_a_query_of_a_job_that_is_not_done_ends_after_its_error_mask(
-    client: Client, state: str
-) -> None:
+def test_a_query_of_a_job_that_is_not_done_ends_after_its_error_mask(client, state):
     Stage(client.project).only(state)
     auth = f"<authenticator>{client.authenticator}</authenticator>"
     reply = client.post(f"<query_completed_job>{auth}<job_name>j</job_name></query_completed_job>")
@@ -39,7 +35,7 @@ def test_a_query_of_a_job_that_is_not_done_ends_after_its_error_mask(
     )
 
 
-def test_the_bytes_are_utf_8_whatever_the_prolog_says(client: Client) -> None:
+def test_the_bytes_are_utf_8_whatever_the_prolog_says(client):
     batch_id = client.create_batch("Café ☕")
     request = (
         f"<query_batch><authenticator>{client.authenticator}</authenticator>"
@@ -52,7 +48,7 @@ def test_the_bytes_are_utf_8_whatever_the_prolog_says(client: Client) -> None:
 
 
 @pytest.mark.parametrize("more", [0, 1], ids=["8 MiB", "a byte more"])
-def test_a_form_of_more_than_8_mib_is_emptied(stock: Client, more: int) -> None:
+def test_a_form_of_more_than_8_mib_is_emptied(stock, more):
     head = "--b\r\nContent-Disposition: form-data; name=request\r\n\r\n<ping>"
     tail = "</ping>\r\n--b--\r\n"
     body = head + " " * (MAX_POST + more - len(head) - len(tail)) + tail
@@ -67,7 +63,7 @@ def test_a_form_of_more_than_8_mib_is_emptied(stock: Client, more: int) -> None:
     assert ("<error_msg>can't parse request message: </error_msg>" in reply.text) == bool(more)
 
 
-def test_an_error_can_hold_a_megabyte_of_query_that_is_no_xml(client: Client) -> None:
+def test_an_error_can_hold_a_megabyte_of_query_that_is_no_xml(client):
     (name,) = client.upload(b"x")
     client.submit(client.create_batch("other"), [job("taken", name)])
     jobs = [job(f"a&b{n}", name, command_line="<b") for n in range(2000)]
@@ -79,7 +75,7 @@ def test_an_error_can_hold_a_megabyte_of_query_that_is_no_xml(client: Client) ->
     assert words.endswith("MySQL error: Duplicate entry 'taken' for key 'name'\n")
 
 
-def test_a_client_that_hangs_up_after_its_request_gets_it_done(client: Client) -> None:
+def test_a_client_that_hangs_up_after_its_request_gets_it_done(client):
     batch_id, name = client.begun("b")
     request = _submit_request(client, batch_id, name)
     with _connection(client) as connection:
@@ -88,7 +84,7 @@ def test_a_client_that_hangs_up_after_its_request_gets_it_done(client: Client) -
 
 
 @pytest.mark.parametrize("cut", ["in the headers", "in the body", "before the last byte"])
-def test_a_request_that_is_cut_off_does_nothing(client: Client, cut: str) -> None:
+def test_a_request_that_is_cut_off_does_nothing(client, cut):
     batch_id, name = client.begun("b")
     request = _submit_request(client, batch_id, name)
     length = {"in the headers": 40, "in the body": 300}.get(cut, len(request) - 1)
@@ -100,7 +96,7 @@ def test_a_request_that_is_cut_off_does_nothing(client: Client, cut: str) -> Non
     assert value(client.rpc("query_batch", batch_id=batch_id), "state") == "0"
 
 
-def _submit_request(client: Client, batch_id: int, name: str) -> bytes:
+def _submit_request(client, batch_id, name):
     body = (
         f"<submit_batch><authenticator>{client.authenticator}</authenticator><batch>"
         f"<batch_id>{batch_id}</batch_id><app_name>uppercase</app_name>{job('j', name)}"
@@ -114,7 +110,7 @@ def _submit_request(client: Client, batch_id: int, name: str) -> bytes:
     ).encode()
 
 
-def _connection(client: Client) -> socket.socket:
+def _connection(client):
     return socket.create_connection(
         ("127.0.0.1", urlsplit(client.project.url).port or 0), timeout=20
     )

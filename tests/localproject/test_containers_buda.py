@@ -1,9 +1,5 @@
 """Jobs of a BUDA app on every way to a project, with real containers."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.api.project import Project
@@ -15,22 +11,13 @@ from tests.faultproxy import FaultProxy
 from tests.htcondor.helpers import Site, await_status
 from tests.localproject.in_buda import APP, add_buda_app
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.containers_engine import Engine
-
 pytestmark = [pytest.mark.long, pytest.mark.containers]
 
 _COMPLETED = 4
 
 
 @pytest.fixture(scope="module")
-def local(
-    engine: Engine,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[LocalProject]:
+def local(engine, tmp_path_factory):
     directory = tmp_path_factory.mktemp("project") / "project"
     with LocalProject(directory, hosts=0):
         pass
@@ -40,9 +27,7 @@ def local(
 
 
 @pytest.fixture
-def project(
-    local: LocalProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Project]:
+def project(local, tmp_path, monkeypatch):
     """The project with the settings that it has written, as a person uses it."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -52,16 +37,14 @@ def project(
         yield project
 
 
-def files(directory: Path, *texts: str) -> list[str]:
+def files(directory, *texts):
     paths = [directory / f"{number}.txt" for number, _ in enumerate(texts)]
     for path, text in zip(paths, texts, strict=True):
         path.write_text(text)
     return list(map(str, paths))
 
 
-def test_a_person_submits_waits_and_fetches_as_for_any_app(
-    project: Project, tmp_path: Path
-) -> None:
+def test_a_person_submits_waits_and_fetches_as_for_any_app(project, tmp_path):
     one, two = files(tmp_path, "b\na\n", "2\n1\n")
     jobs = [
         Job(["-r", "x"], {"in": one}, outputs=["out", "log"]),
@@ -83,7 +66,7 @@ def test_a_person_submits_waits_and_fetches_as_for_any_app(
     assert "told:  y" in (folder["1"] / "stderr.txt").read_text()
 
 
-def test_the_same_map_finds_the_same_batch(project: Project, tmp_path: Path) -> None:
+def test_the_same_map_finds_the_same_batch(project, tmp_path):
     rows = [{"file": path} for path in files(tmp_path, "d\nc\n", "4\n3\n")]
     names = []
     for _ in range(2):
@@ -96,7 +79,7 @@ def test_the_same_map_finds_the_same_batch(project: Project, tmp_path: Path) -> 
     assert names[0] == names[1]
 
 
-def test_a_job_that_does_not_make_an_output_fails(project: Project, tmp_path: Path) -> None:
+def test_a_job_that_does_not_make_an_output_fails(project, tmp_path):
     (path,) = files(tmp_path, "x\n")
     batch = project.submit(APP, [Job(inputs={"in": path}, outputs=["out", "nosuch"])])
     batch.wait()
@@ -104,9 +87,7 @@ def test_a_job_that_does_not_make_an_output_fails(project: Project, tmp_path: Pa
     assert job.state.value == "failed"
 
 
-def test_a_job_from_htcondor_gets_its_outputs_into_its_directory(
-    local: LocalProject, tmp_path: Path
-) -> None:
+def test_a_job_from_htcondor_gets_its_outputs_into_its_directory(local, tmp_path):
     authenticator = local.add_user(tmp_path.name[:40].replace("_", "").lower())
     with FaultProxy(local.url) as proxy:
         site = Site(tmp_path, local, proxy, authenticator)

@@ -1,10 +1,7 @@
 """What BOINC's docker_wrapper was seen to do (``containers.rst``), done by the local project."""
 
-from __future__ import annotations
-
 import gzip
 import shlex
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,18 +21,13 @@ from tests.localproject.in_containers import (
     templates,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.containers_engine import Engine
-
 pytestmark = [pytest.mark.containers, pytest.mark.processes]
 
 SUCCESS, FAILED = Outcome.SUCCESS, Outcome.CLIENT_ERROR
 
 
 @pytest.fixture(scope="module")
-def jobs(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContainerJobs]:
+def jobs(engine, tmp_path_factory):
     directory = tmp_path_factory.mktemp("containers") / "project"
     make(directory)
     add_container_app(directory)
@@ -44,20 +36,18 @@ def jobs(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
     assert (engine.containers(), engine.images()) == (set(), {f"{IMAGE}:latest"})
 
 
-def toml(text: str) -> bytes:
+def toml(text):
     return JOB_TOML + text.encode()
 
 
-def test_a_job_runs_its_own_program_and_nothing_of_it_is_left(
-    jobs: ContainerJobs, engine: Engine
-) -> None:
+def test_a_job_runs_its_own_program_and_nothing_of_it_is_left(jobs, engine):
     done = jobs.run(files("cat in.txt >out", in__txt="data"), [output("out")])
     assert (done.ended, done.outputs) == ((SUCCESS, 0), (b"data",))
     assert engine.containers() == set()
     assert done.stderr.startswith("<core_client_version>8.3.0<")
 
 
-def test_open_names_may_have_directories(jobs: ContainerJobs) -> None:
+def test_open_names_may_have_directories(jobs):
     inputs = {**files("cp data/sub/x.txt res/d/o"), "data/sub/x.txt": b"x", "res/d/here": b""}
     assert jobs.run(inputs, [output("res/d/o")]).outputs == (b"x",)
 
@@ -72,9 +62,7 @@ def test_open_names_may_have_directories(jobs: ContainerJobs) -> None:
         ("--verbose --config job.toml --dockerfile Dockerfile --sporadic last", " last"),
     ],
 )
-def test_words_of_a_command_line_are_expanded_by_the_hosts_shell(
-    jobs: ContainerJobs, written: str, arrives: str
-) -> None:
+def test_words_of_a_command_line_are_expanded_by_the_hosts_shell(jobs, written, arrives):
     done = jobs.run(
         files('printf %s "$ARGS" >out'),
         [output("out")],
@@ -83,25 +71,25 @@ def test_words_of_a_command_line_are_expanded_by_the_hosts_shell(
     assert done.outputs == (arrives.encode(),)
 
 
-def test_without_words_there_are_no_args(jobs: ContainerJobs) -> None:
+def test_without_words_there_are_no_args(jobs):
     done = jobs.run(files('printf %s "${ARGS-unset}" >out'), [output("out")])
     assert done.outputs == (b"unset",)
 
 
-def test_other_names_of_files_can_be_given(jobs: ContainerJobs) -> None:
+def test_other_names_of_files_can_be_given(jobs):
     inputs = {"D2": DOCKERFILE, "j.toml": JOB_TOML, "run.sh": b"echo well >out"}
     done = jobs.run(inputs, [output("out")], command_line="--dockerfile D2 --config j.toml")
     assert done.outputs == (b"well\n",)
 
 
-def test_hard_characters_arrive_intact_in_a_script(jobs: ContainerJobs) -> None:
+def test_hard_characters_arrive_intact_in_a_script(jobs):
     hard = ["two words", "", "'", '"', "$HOME", "`id`", "\\", "a\nb", "é中", "*", "x" * 100_000]
     script = f"for word in {' '.join(map(shlex.quote, hard))}; do printf '%s|' \"$word\"; done >out"
     done = jobs.run(files(script), [output("out")])
     assert done.outputs == ("".join(f"{word}|" for word in hard).encode(),)
 
 
-def test_a_job_toml_that_cannot_be_read_is_a_client_error(jobs: ContainerJobs) -> None:
+def test_a_job_toml_that_cannot_be_read_is_a_client_error(jobs):
     for text, status in (
         ("workdir =", 1),
         ('mount = ["/a:/b", 3]\n', 1),
@@ -111,9 +99,7 @@ def test_a_job_toml_that_cannot_be_read_is_a_client_error(jobs: ContainerJobs) -
         assert jobs.run(files("exit 0", job__toml=text)).ended == (FAILED, status)
 
 
-def test_without_job_toml_the_image_is_the_jobs_own_and_is_removed_after_it(
-    jobs: ContainerJobs, engine: Engine
-) -> None:
+def test_without_job_toml_the_image_is_the_jobs_own_and_is_removed_after_it(jobs, engine):
     inputs = files("pwd >out")
     del inputs["job.toml"]
     before = engine.images()
@@ -122,32 +108,28 @@ def test_without_job_toml_the_image_is_the_jobs_own_and_is_removed_after_it(
     assert "-t boinc__local_" in done.stderr
 
 
-def test_an_image_name_is_built_once_and_stays_while_the_project_runs(
-    jobs: ContainerJobs, engine: Engine
-) -> None:
+def test_an_image_name_is_built_once_and_stays_while_the_project_runs(jobs, engine):
     named = files("exit 0", job__toml='image_name = "boinc__test__once"\n')
     said = [jobs.run(named).stderr.count("building image") for _ in range(2)]
     assert said == [1, 0]
     assert "localhost/boinc__test__once:latest" in engine.images()
 
 
-def test_an_image_name_with_a_tag_is_built_every_time(jobs: ContainerJobs) -> None:
+def test_an_image_name_with_a_tag_is_built_every_time(jobs):
     named = files("exit 0", job__toml='image_name = "boinc__test__tagged:1"\n')
     done = [jobs.run(named) for _ in range(2)]
     assert [each.ended for each in done] == [(SUCCESS, 0)] * 2
     assert [each.stderr.count("building image") for each in done] == [1, 1]
 
 
-def test_stdout_and_stderr_of_the_container_are_merged_in_the_results_stderr(
-    jobs: ContainerJobs,
-) -> None:
+def test_stdout_and_stderr_of_the_container_are_merged_in_the_results_stderr(jobs):
     done = jobs.run(files("echo one; echo two >&2; echo three"))
     log = done.stderr.partition("stderr from container:\n")[2].partition("stderr end\n")[0]
     # The engine reads two pipes.
     assert sorted(log.splitlines()) == ["one", "three", "two"]
 
 
-def test_the_log_can_be_an_output(jobs: ContainerJobs) -> None:
+def test_the_log_can_be_an_output(jobs):
     done = jobs.run(
         files("echo logged", job__toml=toml('create_args = "--log-opt path=./_log"\n')),
         [output("_log")],
@@ -156,7 +138,7 @@ def test_the_log_can_be_an_output(jobs: ContainerJobs) -> None:
     assert b"stdout F logged\n" in done.outputs[0]
 
 
-def test_an_exit_status_passes_through_and_the_outputs_are_lost(jobs: ContainerJobs) -> None:
+def test_an_exit_status_passes_through_and_the_outputs_are_lost(jobs):
     outputs = [output(name, number) for number, name in enumerate("abcde")]
     done = jobs.run(files("touch a b c d e; exit 3"), outputs)
     assert done.ended == (FAILED, 3)
@@ -164,16 +146,14 @@ def test_an_exit_status_passes_through_and_the_outputs_are_lost(jobs: ContainerJ
     assert done.row["xml_doc_out"].count("<file_info>") == 1
 
 
-def test_a_missing_output_is_a_client_error_unless_it_is_optional(jobs: ContainerJobs) -> None:
+def test_a_missing_output_is_a_client_error_unless_it_is_optional(jobs):
     done = jobs.run(files("echo b >b"), [output("a", 0, optional=True), output("b", 1)])
     assert (done.ended, done.outputs) == ((SUCCESS, 0), (b"b\n", None))
     done = jobs.run(files("exit 0"), [output("a")])
     assert (done.ended, "output file is missing" in done.message) == ((FAILED, -161), True)
 
 
-def test_an_input_without_copy_file_is_a_link_that_a_container_cannot_follow(
-    jobs: ContainerJobs,
-) -> None:
+def test_an_input_without_copy_file_is_a_link_that_a_container_cannot_follow(jobs):
     inputs = files("cat in.txt >out", in__txt="data")
     infos = tuple(
         InputFileInfo(open_name=name, copy_file=name != "in.txt", no_delete=True) for name in inputs
@@ -186,12 +166,12 @@ def test_an_input_without_copy_file_is_a_link_that_a_container_cannot_follow(
     assert done.outputs[0].startswith(b"<soft_link>")
 
 
-def test_an_output_without_copy_file_is_not_found(jobs: ContainerJobs) -> None:
+def test_an_output_without_copy_file_is_not_found(jobs):
     done = jobs.run(files("echo x >out"), [output("out", copy_file=False)])
     assert (done.ended, "output file is missing" in done.message) == ((FAILED, -161), True)
 
 
-def test_the_network_can_be_turned_off(jobs: ContainerJobs) -> None:
+def test_the_network_can_be_turned_off(jobs):
     script = "ls /sys/class/net >out"
     done = jobs.run(
         files(script, job__toml=toml('create_args = "--network none"\n')), [output("out")]
@@ -199,9 +179,7 @@ def test_the_network_can_be_turned_off(jobs: ContainerJobs) -> None:
     assert done.outputs == (b"lo\n",)
 
 
-def test_mounts_and_the_projects_directory_reach_the_container(
-    jobs: ContainerJobs, engine: Engine
-) -> None:
+def test_mounts_and_the_projects_directory_reach_the_container(jobs, engine):
     (engine.directory / "mounted").write_bytes(b"from the host")
     text = f'mount = ["{engine.directory}:/host"]\nproject_dir_mount = "/project"\n'
     done = jobs.run(
@@ -211,7 +189,7 @@ def test_mounts_and_the_projects_directory_reach_the_container(
     assert done.outputs == (b"from the host",)
 
 
-def test_build_args_reach_the_build(jobs: ContainerJobs) -> None:
+def test_build_args_reach_the_build(jobs):
     dockerfile = DOCKERFILE.replace(b"USER 0", b"ARG WORD\nENV WORD=$WORD\nUSER 0")
     done = jobs.run(
         files(
@@ -224,13 +202,13 @@ def test_build_args_reach_the_build(jobs: ContainerJobs) -> None:
     assert done.outputs == (b"said\n",)
 
 
-def test_processors_that_a_template_reserves_become_cpus(jobs: ContainerJobs) -> None:
+def test_processors_that_a_template_reserves_become_cpus(jobs):
     done = jobs.run(files("exit 0"), avg_ncpus=2.0, flops=1e9)
     assert " --cpus 2.000000 " in done.stderr
     assert "--cpus" not in jobs.run(files("exit 0")).stderr
 
 
-def test_a_command_is_cut_at_1024_bytes(jobs: ContainerJobs) -> None:
+def test_a_command_is_cut_at_1024_bytes(jobs):
     done = jobs.run(files("echo $ARGS >out"), [output("out")], command_line="w" * 700)
     assert done.ended == (SUCCESS, 0)
     done = jobs.run(files("echo $ARGS >out"), [output("out")], command_line="w" * 1000)
@@ -241,9 +219,7 @@ def test_a_command_is_cut_at_1024_bytes(jobs: ContainerJobs) -> None:
     "dockerfile",
     [b"FROM localhost/no-such-image\n", b"FROM\n", b"FROM localhost/bb\nCOPY nosuch /\n"],
 )
-def test_an_image_that_cannot_be_built_is_a_client_error(
-    jobs: ContainerJobs, dockerfile: bytes
-) -> None:
+def test_an_image_that_cannot_be_built_is_a_client_error(jobs, dockerfile):
     text = 'image_name = "boinc__test__broken"\n'
     done = jobs.run(files("exit 0", Dockerfile=dockerfile, job__toml=text))
     assert done.ended == (FAILED, 1)
@@ -253,7 +229,7 @@ def test_an_image_that_cannot_be_built_is_a_client_error(
     )
 
 
-def test_a_program_that_the_image_lacks_is_a_client_error(jobs: ContainerJobs) -> None:
+def test_a_program_that_the_image_lacks_is_a_client_error(jobs):
     done = jobs.run(
         files(
             "exit 0",
@@ -264,9 +240,7 @@ def test_a_program_that_the_image_lacks_is_a_client_error(jobs: ContainerJobs) -
     assert done.ended == (FAILED, 1)
 
 
-def test_an_image_without_a_registry_is_an_archive_among_the_inputs(
-    jobs: ContainerJobs, engine: Engine
-) -> None:
+def test_an_image_without_a_registry_is_an_archive_among_the_inputs(jobs, engine):
     dockerfile = DOCKERFILE.replace(IMAGE.encode(), b"oci-archive:image.tar")
     done = jobs.run(
         files(
@@ -280,7 +254,7 @@ def test_an_image_without_a_registry_is_an_archive_among_the_inputs(
     assert done.outputs == (b"here\n",)
 
 
-def test_an_image_can_be_made_of_a_root_file_system(jobs: ContainerJobs, engine: Engine) -> None:
+def test_an_image_can_be_made_of_a_root_file_system(jobs, engine):
     dockerfile = DOCKERFILE.replace(f"FROM {IMAGE}".encode(), b"FROM scratch\nADD rootfs.tar.gz /")
     done = jobs.run(
         files(
@@ -294,7 +268,7 @@ def test_an_image_can_be_made_of_a_root_file_system(jobs: ContainerJobs, engine:
     assert done.outputs == (b"here\n",)
 
 
-def test_the_bound_of_memory_is_not_enforced(jobs: ContainerJobs) -> None:
+def test_the_bound_of_memory_is_not_enforced(jobs):
     done = jobs.run(files("head -c 20000000 /dev/zero | tail -c 1 | wc -c >out"), [output("out")])
     assert done.outputs == (b"1\n",)
     done = jobs.run(
@@ -305,24 +279,24 @@ def test_the_bound_of_memory_is_not_enforced(jobs: ContainerJobs) -> None:
     assert (done.ended, done.outputs) == ((SUCCESS, 0), (b"20000000\n",))
 
 
-def test_a_slot_above_the_bound_of_disk_ends_the_job(jobs: ContainerJobs, engine: Engine) -> None:
+def test_a_slot_above_the_bound_of_disk_ends_the_job(jobs, engine):
     done = jobs.run(files("head -c 3000000 /dev/zero >big; sleep 1000"), rsc_disk_bound=2e6)
     assert (done.ended, "Maximum disk usage exceeded" in done.message) == ((FAILED, 196), True)
     assert engine.containers() == set()
 
 
-def test_the_containers_own_layer_is_not_counted_as_disk(jobs: ContainerJobs) -> None:
+def test_the_containers_own_layer_is_not_counted_as_disk(jobs):
     done = jobs.run(files("head -c 3000000 /dev/zero >/big"), rsc_disk_bound=2e6)
     assert done.ended == (SUCCESS, 0)
 
 
-def test_a_job_that_takes_too_long_is_ended(jobs: ContainerJobs, engine: Engine) -> None:
+def test_a_job_that_takes_too_long_is_ended(jobs, engine):
     done = jobs.run(files("sleep 1000"), rsc_fpops_est=1e8, rsc_fpops_bound=1e9)
     assert done.ended == (FAILED, 197)
     assert engine.containers() == set()
 
 
-def test_jobs_of_one_image_run_beside_each_other(jobs: ContainerJobs) -> None:
+def test_jobs_of_one_image_run_beside_each_other(jobs):
     text = 'image_name = "boinc__test__race"\n'
     names = [
         jobs.submit(files(f"echo {n} >out", job__toml=text), [output("out")]) for n in range(6)
@@ -332,12 +306,12 @@ def test_jobs_of_one_image_run_beside_each_other(jobs: ContainerJobs) -> None:
     assert sum("building image" in each.stderr for each in done) == 1
 
 
-def test_an_output_can_be_compressed(jobs: ContainerJobs) -> None:
+def test_an_output_can_be_compressed(jobs):
     done = jobs.run(files("echo x >out"), [output("out", gzip_when_done=True)])
     assert done.outputs[0] is not None
     assert gzip.decompress(done.outputs[0]) == b"x\n"
 
 
-def test_a_container_cannot_hand_out_a_link_as_its_output(jobs: ContainerJobs) -> None:
+def test_a_container_cannot_hand_out_a_link_as_its_output(jobs):
     done = jobs.run(files("ln -s /etc/passwd out"), [output("out")])
     assert done.ended == (FAILED, -161)

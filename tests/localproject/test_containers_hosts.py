@@ -1,9 +1,5 @@
 """Which hosts get the jobs of a container app; what people are told where there is no engine."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.config import layers
@@ -17,13 +13,8 @@ from tests.helpers import wait_for
 from tests.localproject.in_containers import APP, ContainerJobs, add_container_app, files
 from tests.localproject.visitor import Visitor
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-    from tests.localproject.bench import Bench
-
-
-def offer(bench: Bench, host: int, engine: str | None, version: int = 80300) -> None:
+def offer(bench, host, engine, version=80300):
     with bench.core.db.write() as connection:
         connection.execute(
             "UPDATE host SET docker_version = ?, core_client_version = ? WHERE id = ?",
@@ -32,7 +23,7 @@ def offer(bench: Bench, host: int, engine: str | None, version: int = 80300) -> 
 
 
 @pytest.fixture
-def waiting(bench: Bench) -> Bench:
+def waiting(bench):
     """A job of a container app."""
     add_container_app(bench.directory)
     (app,) = (
@@ -42,7 +33,7 @@ def waiting(bench: Bench) -> Bench:
     return bench
 
 
-def test_a_host_with_an_engine_gets_the_job(waiting: Bench) -> None:
+def test_a_host_with_an_engine_gets_the_job(waiting):
     offer(waiting, 2, "podman 4.3.1")
     assert waiting.scheduler.request_work(1, waiting.now) is None
     task = waiting.scheduler.request_work(2, waiting.now)
@@ -54,16 +45,12 @@ def test_a_host_with_an_engine_gets_the_job(waiting: Bench) -> None:
     ("engine", "version"),
     [(None, 80300), ("", 80300), ("podman 4.3.1", 72005), ("docker 20", 80199)],
 )
-def test_without_an_engine_or_with_an_older_client_a_host_gets_none(
-    waiting: Bench, engine: str | None, version: int
-) -> None:
+def test_without_an_engine_or_with_an_older_client_a_host_gets_none(waiting, engine, version):
     offer(waiting, 1, engine, version)
     assert waiting.scheduler.request_work(1, waiting.now) is None
 
 
-def test_a_host_can_be_told_not_to_offer_its_engine(
-    waiting: Bench, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_host_can_be_told_not_to_offer_its_engine(waiting, capsys):
     offer(waiting, 1, "podman 4.3.1")
     assert set_host([str(waiting.directory), "h1", "engine=0", "speed=2e9"], None) == 0
     assert capsys.readouterr().out.endswith("Host h1: engine=0 speed=2e+09\n")
@@ -72,14 +59,14 @@ def test_a_host_can_be_told_not_to_offer_its_engine(
     assert waiting.scheduler.request_work(1, waiting.now) is not None
 
 
-def test_a_job_without_a_host_for_it_waits_and_is_not_given_up(waiting: Bench) -> None:
+def test_a_job_without_a_host_for_it_waits_and_is_not_given_up(waiting):
     for _ in range(50):
         assert waiting.scheduler.request_work(1, waiting.now) is None
     (row,) = waiting.core.db.connection().execute("SELECT server_state, refusals FROM result")
     assert tuple(row) == (ServerState.UNSENT, 0)
 
 
-def test_other_apps_go_on_while_such_a_job_waits(waiting: Bench) -> None:
+def test_other_apps_go_on_while_such_a_job_waits(waiting):
     waiting.made("other")
     task = waiting.scheduler.request_work(1, waiting.now)
     assert task is not None
@@ -96,9 +83,7 @@ def test_other_apps_go_on_while_such_a_job_waits(waiting: Bench) -> None:
         (None, "apt install podman or dnf install podman"),
     ],
 )
-def test_the_command_that_installs_an_engine_is_the_systems(
-    tmp_path: Path, os_release: str | None, command: str
-) -> None:
+def test_the_command_that_installs_an_engine_is_the_systems(tmp_path, os_release, command):
     path = tmp_path / "os-release"
     if os_release is not None:
         path.write_text(os_release)
@@ -106,16 +91,14 @@ def test_the_command_that_installs_an_engine_is_the_systems(
 
 
 @pytest.fixture
-def no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_engine(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
 
 
 NOTICE = "neither podman nor docker answers on this machine. Install one ("
 
 
-def test_where_there_is_no_engine_jobs_wait_and_everybody_is_told_so(
-    no_engine: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_there_is_no_engine_jobs_wait_and_everybody_is_told_so(no_engine, tmp_path, capsys):
     directory = tmp_path / "p"
     make(directory)
     add_container_app(directory)
@@ -135,9 +118,7 @@ def test_where_there_is_no_engine_jobs_wait_and_everybody_is_told_so(
 
 
 @pytest.mark.processes
-def test_without_a_container_app_nobody_looks_for_an_engine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_container_app_nobody_looks_for_an_engine(tmp_path, monkeypatch):
     marker = tmp_path / "called"
     program = tmp_path / "bin" / "podman"
     program.parent.mkdir()
@@ -164,9 +145,7 @@ def test_without_a_container_app_nobody_looks_for_an_engine(
 
 
 @pytest.mark.processes
-def test_what_does_not_answer_is_no_engine_and_docker_comes_second(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_answer_is_no_engine_and_docker_comes_second(bench, tmp_path, monkeypatch):
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, text in (("podman", "exit 125"), ("docker", "echo 20.10.24")):
@@ -176,13 +155,13 @@ def test_what_does_not_answer_is_no_engine_and_docker_comes_second(
     assert str(Containers(bench.core.db, bench.directory).engine()) == "docker 20.10.24"
 
 
-def container_app(path: Path) -> str | None:
+def container_app(path):
     project = layers.load(str(path), {}).project
     assert project is not None
     return project.container_app
 
 
-def test_the_settings_of_users_name_the_app_that_takes_jobs_in_containers(tmp_path: Path) -> None:
+def test_the_settings_of_users_name_the_app_that_takes_jobs_in_containers(tmp_path):
     directory = tmp_path / "p"
     with LocalProject(directory, hosts=0) as project:
         path = directory / "boinc_gahp.toml"

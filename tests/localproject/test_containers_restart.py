@@ -1,11 +1,8 @@
 """Container jobs and the end of what runs them: stops, kills, aborts, and going on afterwards."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,13 +12,6 @@ from boinc_gahp.localproject.states import Outcome
 from tests.containers_engine import IMAGE
 from tests.helpers import wait_for
 from tests.localproject.in_containers import ContainerJobs, add_container_app, files, output
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from boinc_gahp.localproject.core import Core
-    from tests.containers_engine import Engine
 
 pytestmark = [pytest.mark.containers, pytest.mark.long]
 
@@ -37,25 +27,23 @@ INPUTS = {"in__txt": "begun\n"}
 
 
 @pytest.fixture
-def directory(engine: Engine, tmp_path: Path) -> Path:
+def directory(engine, tmp_path):
     made = tmp_path / "project"
     make(made)
     add_container_app(made)
     return made
 
 
-def nothing_left(engine: Engine) -> bool:
+def nothing_left(engine):
     return (engine.containers(), engine.images()) == (set(), {f"{IMAGE}:latest"})
 
 
-def begun(directory: Path) -> None:
+def begun(directory):
     """Wait until the job has written something into its slot."""
     wait_for((directory / "slots" / "0" / "begun").exists, "the job's first file")
 
 
-def test_a_job_goes_on_in_its_slot_after_a_stop_with_the_files_it_had(
-    engine: Engine, directory: Path
-) -> None:
+def test_a_job_goes_on_in_its_slot_after_a_stop_with_the_files_it_had(engine, directory):
     with LocalProject(directory, hosts=1) as project:
         name = ContainerJobs(project).submit(files(CHECKPOINT, **INPUTS), [output("out")])
         begun(directory)
@@ -74,7 +62,7 @@ def test_a_job_goes_on_in_its_slot_after_a_stop_with_the_files_it_had(
 
 
 @pytest.fixture
-def somebody_elses(engine: Engine) -> Iterator[str]:
+def somebody_elses(engine):
     """A container that no project of ours has made."""
     engine("create", "--name", "boinc__others__1", IMAGE, "true")
     yield "boinc__others__1"
@@ -82,8 +70,8 @@ def somebody_elses(engine: Engine) -> Iterator[str]:
 
 
 def test_a_killed_project_leaves_a_container_that_its_next_start_removes(
-    engine: Engine, directory: Path, somebody_elses: str
-) -> None:
+    engine, directory, somebody_elses
+):
     with subprocess.Popen(
         [sys.executable, "-c", _MAIN, "local-project", "run", directory, "--hosts", "1"],
         stdout=subprocess.PIPE,
@@ -106,12 +94,12 @@ def test_a_killed_project_leaves_a_container_that_its_next_start_removes(
     assert engine.images() == {f"{IMAGE}:latest"}
 
 
-def _submitted(directory: Path) -> str:
+def _submitted(directory):
     """Submit a job to a project that another process runs."""
     core = open_core(directory)
     try:
         project = _Elsewhere(core)
-        return ContainerJobs(project).submit(files(CHECKPOINT, **INPUTS), [output("out")])  # type: ignore[arg-type]
+        return ContainerJobs(project).submit(files(CHECKPOINT, **INPUTS), [output("out")])
     finally:
         core.db.close()
 
@@ -119,21 +107,19 @@ def _submitted(directory: Path) -> str:
 class _Elsewhere:
     """As much of a project as submitting needs."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core):
         self.core = core
         self.url = core.url
 
     @property
-    def authenticator(self) -> str:
+    def authenticator(self):
         row = self.core.db.connection().execute(
             "SELECT authenticator FROM user WHERE name = 'submitter'"
         )
         return str(row.fetchone()["authenticator"])
 
 
-def test_an_aborted_job_is_killed_and_removed_with_exit_status_202(
-    engine: Engine, directory: Path
-) -> None:
+def test_an_aborted_job_is_killed_and_removed_with_exit_status_202(engine, directory):
     with LocalProject(directory, hosts=1) as project:
         jobs = ContainerJobs(project)
         name = jobs.submit(files(CHECKPOINT, **INPUTS), [output("out")])
@@ -145,7 +131,7 @@ def test_an_aborted_job_is_killed_and_removed_with_exit_status_202(
         assert engine.containers() == set()
 
 
-def test_a_job_whose_host_is_gone_begins_elsewhere_without_its_files(directory: Path) -> None:
+def test_a_job_whose_host_is_gone_begins_elsewhere_without_its_files(directory):
     with LocalProject(directory, hosts=2) as project:
         jobs = ContainerJobs(project)
         names = [jobs.submit(files(CHECKPOINT, **INPUTS), [output("out")]) for _ in range(2)]
@@ -164,8 +150,8 @@ def test_a_job_whose_host_is_gone_begins_elsewhere_without_its_files(directory: 
 
 
 def test_two_projects_on_one_machine_do_not_touch_each_others_containers(
-    engine: Engine, directory: Path, tmp_path: Path
-) -> None:
+    engine, directory, tmp_path
+):
     other = tmp_path / "other"
     make(other)
     add_container_app(other)
@@ -179,7 +165,7 @@ def test_two_projects_on_one_machine_do_not_touch_each_others_containers(
     assert nothing_left(engine)
 
 
-def test_an_image_with_a_name_of_another_kind_stays(engine: Engine, directory: Path) -> None:
+def test_an_image_with_a_name_of_another_kind_stays(engine, directory):
     text = 'image_name = "mine:1"\n'
     with LocalProject(directory, hosts=1) as project:
         assert ContainerJobs(project).run(files("exit 0", job__toml=text)).ended == (

@@ -1,10 +1,7 @@
 """What a project's server makes of the jobs of a container app; no job is run."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,19 +22,12 @@ from tests.localproject.in_containers import (
 )
 from tests.localproject.visitor import Visitor
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.localproject.bench import Bench
-
-
 # A project with such an app looks for a container engine when it begins.
 pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     directory = tmp_path_factory.mktemp("server") / "project"
     make(directory)
     add_container_app(directory)
@@ -46,25 +36,23 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
 
 
 @pytest.fixture(scope="module")
-def jobs(project: LocalProject) -> ContainerJobs:
+def jobs(project):
     return ContainerJobs(project)
 
 
-def number_of_jobs(jobs: ContainerJobs) -> int:
+def number_of_jobs(jobs):
     ((number,),) = jobs.client.rows("SELECT count(*) FROM workunit")
     return int(number)
 
 
-def test_the_app_has_no_templates_so_the_number_of_inputs_is_the_jobs_own(
-    jobs: ContainerJobs,
-) -> None:
+def test_the_app_has_no_templates_so_the_number_of_inputs_is_the_jobs_own(jobs):
     for inputs in (files("exit 0"), files("exit 0", more=b"x", still__more=b"y")):
         name = jobs.submit(inputs)
         wait_for(partial(jobs.result, name), "a result")
 
 
 @pytest.mark.parametrize("cut", ["<input_template>", "<output_template>"])
-def test_a_job_without_templates_of_its_own_is_not_made(jobs: ContainerJobs, cut: str) -> None:
+def test_a_job_without_templates_of_its_own_is_not_made(jobs, cut):
     inputs = files("exit 0")
     before = number_of_jobs(jobs)
     own = templates(list(inputs), [output("out")])
@@ -77,23 +65,19 @@ def test_a_job_without_templates_of_its_own_is_not_made(jobs: ContainerJobs, cut
     assert number_of_jobs(jobs) == before
 
 
-def test_an_apostrophe_anywhere_in_a_jobs_xml_is_an_sql_error_on_a_real_server(
-    jobs: ContainerJobs,
-) -> None:
+def test_an_apostrophe_anywhere_in_a_jobs_xml_is_an_sql_error_on_a_real_server(jobs):
     inputs = {**files("exit 0"), "it's.txt": b"x"}
     said = jobs.submit(inputs, reply=True)
     assert "You have an error in your SQL syntax" in error(said)
 
 
-def test_processors_of_a_template_are_in_the_workunit_that_a_client_gets(
-    jobs: ContainerJobs,
-) -> None:
+def test_processors_of_a_template_are_in_the_workunit_that_a_client_gets(jobs):
     name = jobs.submit(files("exit 0"), avg_ncpus=2.0, flops=1e9)
     (row,) = jobs.client.rows("SELECT xml_doc FROM workunit WHERE name = ?", name)
     assert read_workunit(row["xml_doc"]).avg_ncpus == 2.0
 
 
-def test_no_failure_allowed_is_refused_and_one_attempt_is_not(jobs: ContainerJobs) -> None:
+def test_no_failure_allowed_is_refused_and_one_attempt_is_not(jobs):
     said = jobs.submit(files("exit 0"), max_error_results=0, reply=True)
     assert error(said).startswith("create_work failed: no max_error_results given")
     assert "<batch_id>" in jobs.submit(
@@ -102,17 +86,13 @@ def test_no_failure_allowed_is_refused_and_one_attempt_is_not(jobs: ContainerJob
 
 
 @pytest.mark.parametrize(("number", "taken"), [(93, True), (94, False)])
-def test_a_job_line_holds_93_inputs_beside_a_name_and_two_templates(
-    jobs: ContainerJobs, number: int, taken: bool
-) -> None:
+def test_a_job_line_holds_93_inputs_beside_a_name_and_two_templates(jobs, number, taken):
     inputs = {**files("exit 0"), **{f"in{n}": b"%d" % n for n in range(number - 3)}}
     said = jobs.submit(inputs, reply=True)
     assert ("<batch_id>" in said) == taken, said
 
 
-def test_a_job_without_a_newline_after_result_is_marked_sent_and_never_delivered(
-    bench: Bench,
-) -> None:
+def test_a_job_without_a_newline_after_result_is_marked_sent_and_never_delivered(bench):
     path = bench.core.templates / "uppercase_out"
     path.write_text(re.sub(r"<result>\n", "<result>", path.read_text("utf-8")), "utf-8")
     bench.made()
@@ -128,14 +108,12 @@ def test_a_job_without_a_newline_after_result_is_marked_sent_and_never_delivered
     assert row["outcome"] == Outcome.NO_REPLY
 
 
-def test_the_page_tells_what_a_container_app_is(jobs: ContainerJobs) -> None:
+def test_the_page_tells_what_a_container_app_is(jobs):
     with Visitor(jobs.project.core) as visitor:
         assert "any program, in a container" in visitor.text("apps")
 
 
-def test_the_users_settings_name_the_app_before_and_after_they_are_written_again(
-    tmp_path: Path,
-) -> None:
+def test_the_users_settings_name_the_app_before_and_after_they_are_written_again(tmp_path):
     directory = tmp_path / "project"
     with LocalProject(directory, hosts=0) as project:
         project.add_user("before")

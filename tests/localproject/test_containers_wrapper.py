@@ -1,7 +1,5 @@
 """The engine's commands that the wrapper makes: those that the real one was seen to make."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 from contextlib import suppress
@@ -23,7 +21,7 @@ from boinc_gahp.localproject.hosts.wrapper_commands import (
 JOB = ContainerJob("podman", "h_p", "w_u", "w_u_0", "project")
 
 
-def job(text: str, *arguments: str, ncpus: float = 1.0) -> ContainerJob:
+def job(text, *arguments, ncpus=1.0):
     config = read_config(text.encode())
     return replace(JOB, config=config, options=read_options(arguments), ncpus=ncpus)
 
@@ -55,33 +53,31 @@ def job(text: str, *arguments: str, ncpus: float = 1.0) -> ContainerJob:
         ),
     ],
 )
-def test_a_container_is_created_with_the_real_wrappers_command(
-    made: ContainerJob, command: str
-) -> None:
+def test_a_container_is_created_with_the_real_wrappers_command(made, command):
     assert made.create() == command
 
 
-def test_an_image_is_built_with_the_real_wrappers_command() -> None:
+def test_an_image_is_built_with_the_real_wrappers_command():
     made = job('build_args = "--pull"\n', "--dockerfile", "D2")
     assert made.build() == 'build "." --retry 0 -t boinc__h_p__w_u -f D2 --pull'
     docker = replace(JOB, engine="docker")
     assert docker.build() == 'build "."  -t boinc__h_p__w_u -f Dockerfile '
 
 
-def test_names_are_in_lower_case() -> None:
+def test_names_are_in_lower_case():
     made = replace(JOB, workunit="W_Ä", result="W_0")
     assert (made.image, made.container) == ("boinc__h_p__w_ä", "boinc__h_p__w_0")
 
 
 @given(st.text(max_size=1200))
-def test_a_command_never_has_more_than_1023_bytes(text: str) -> None:
+def test_a_command_never_has_more_than_1023_bytes(text):
     made = JOB.in_shell(f"create {text}").encode("utf-8", "surrogateescape")
     assert len(made) <= 1023
     assert f"podman create {text} 2>&1".encode("utf-8", "surrogatepass").startswith(made[:20])
 
 
 @pytest.mark.processes
-def test_the_hosts_shell_takes_words_as_they_are_if_nothing_in_them_is_special() -> None:
+def test_the_hosts_shell_takes_words_as_they_are_if_nothing_in_them_is_special():
     made = job("", "one", "two words", "é")
     said = subprocess.run(
         ["sh", "-c", f"printf '%s|' {made.create()}"], capture_output=True, text=True, check=True
@@ -90,16 +86,16 @@ def test_the_hosts_shell_takes_words_as_they_are_if_nothing_in_them_is_special()
 
 
 @given(st.lists(st.text(), max_size=5))
-def test_words_that_are_no_options_keep_their_order(words: list[str]) -> None:
+def test_words_that_are_no_options_keep_their_order(words):
     own = [word for word in words if not word.startswith("--")]
     assert read_options(["--verbose", *own, "--sporadic"]).words == tuple(own)
 
 
-def test_an_option_without_its_value_names_no_file() -> None:
+def test_an_option_without_its_value_names_no_file():
     assert read_options(["--config"]) == Options(config="(null)")
 
 
-def test_all_keys_of_job_toml_are_read_and_others_are_not() -> None:
+def test_all_keys_of_job_toml_are_read_and_others_are_not():
     text = (
         'workdir = "/w"\nproject_dir_mount = "/p"\nimage_name = "i"\nbuild_args = "b"\n'
         'create_args = "c"\nuse_gpu = true\nweb_graphics_guest_port = 80\nmount = ["m"]\n'
@@ -112,7 +108,7 @@ def test_all_keys_of_job_toml_are_read_and_others_are_not() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_job_toml_is_read_or_refused(text: bytes) -> None:
+def test_any_job_toml_is_read_or_refused(text):
     with suppress(WrapperError):
         assert read_config(text).verbose >= -(2**63)
 
@@ -121,7 +117,7 @@ def test_any_job_toml_is_read_or_refused(text: bytes) -> None:
     ("image", "listed"),
     [("boinc__a", True), ("bb", True), ("boinc__a:latest", False), ("boinc", False), ("b", True)],
 )
-def test_an_image_is_found_by_its_name_and_a_space(image: str, listed: bool) -> None:
+def test_an_image_is_found_by_its_name_and_a_space(image, listed):
     listing = (
         "REPOSITORY          TAG         IMAGE ID\n"
         "localhost/boinc__a  latest      6a771098e02b\n"
@@ -130,6 +126,6 @@ def test_an_image_is_found_by_its_name_and_a_space(image: str, listed: bool) -> 
     assert image_is_listed(listing, image) == listed
 
 
-def test_the_words_of_args_go_through_a_shell_so_quotes_of_a_user_do_not_help() -> None:
+def test_the_words_of_args_go_through_a_shell_so_quotes_of_a_user_do_not_help():
     made = job("", shlex.quote("two words"))
     assert "-e ARGS=\" 'two words'\"" in made.create()

@@ -1,13 +1,10 @@
 """Jobs made on the server: create_work, stage_file and submit, on the database alone."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import sqlite3
 from dataclasses import fields, replace
 from itertools import count
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,10 +20,6 @@ from boinc_gahp.templates.types import InputFileInfo, InputTemplate
 from boinc_gahp.templates.writing import write_input_template
 from tests.localproject.visitor import made_batch
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 NOW = 4_000_000_000.0
 #: A template that leaves everything open.
 OPEN = "templates/open_in"
@@ -35,7 +28,7 @@ _numbers = count(1)
 
 
 @pytest.fixture(scope="module")
-def core(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Core]:
+def core(tmp_path_factory):
     """A project that nothing runs, with a file ``in.txt`` staged."""
     directory = tmp_path_factory.mktemp("project")
     layout.make(directory)
@@ -56,27 +49,26 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Core]:
     core.db.close()
 
 
-def new(**fields: object) -> NewJob:
+def new(**fields):
     """Return a job with a name of its own and the staged file."""
     fields = {"name": f"job{next(_numbers)}", "files": ("in.txt",), **fields}
-    return NewJob(**fields)  # type: ignore[arg-type]
+    return NewJob(**fields)
 
 
-def row(core: Core, workunit_id: int) -> sqlite3.Row:
-    found: sqlite3.Row = (
+def row(core, workunit_id):
+    return (
         core.db.connection()
         .execute("SELECT * FROM workunit WHERE id = ?", (workunit_id,))
         .fetchone()
     )
-    return found
 
 
-def counted(core: Core, table: str = "workunit") -> int:
+def counted(core, table="workunit"):
     (number,) = core.db.connection().execute(f"SELECT count(*) FROM {table}").fetchone()
     return int(number)
 
 
-def refusal(core: Core, *jobs: NewJob, app: str = "uppercase", batch_id: int = 0) -> str:
+def refusal(core, *jobs, app="uppercase", batch_id=0):
     """Return the words with which jobs are refused; none of them may have been made."""
     before = counted(core), counted(core, "assignment")
     with pytest.raises(WorkError) as caught:
@@ -103,7 +95,7 @@ GIVEN = {
 }
 
 
-def test_every_parameter_of_a_job_is_kept(core: Core) -> None:
+def test_every_parameter_of_a_job_is_kept(core):
     ids = create_work(core, "uppercase", [new(**GIVEN, input_template=OPEN)])
     made = row(core, ids[0])
     assert {name: made[name] for name in GIVEN} == GIVEN
@@ -114,7 +106,7 @@ def test_every_parameter_of_a_job_is_kept(core: Core) -> None:
     }
 
 
-def test_what_stands_in_the_template_wins_over_what_is_given(core: Core) -> None:
+def test_what_stands_in_the_template_wins_over_what_is_given(core):
     (workunit_id,) = create_work(core, "uppercase", [new(**GIVEN)])
     template = core.input_template(core.templates / "uppercase_in")
     made = row(core, workunit_id)
@@ -125,7 +117,7 @@ def test_what_stands_in_the_template_wins_over_what_is_given(core: Core) -> None
     assert (made["delay_bound"], made["priority"]) == (86400.0, 7)
 
 
-def test_what_a_job_leaves_open_is_as_the_template_says_or_boincs_default(core: Core) -> None:
+def test_what_a_job_leaves_open_is_as_the_template_says_or_boincs_default(core):
     bare = core.templates / "bare_in"
     bare.write_text("<workunit>\n</workunit>\n")
     ids = create_work(core, "uppercase", [new(), new(files=(), input_template="templates/bare_in")])
@@ -136,7 +128,7 @@ def test_what_a_job_leaves_open_is_as_the_template_says_or_boincs_default(core: 
     ]
 
 
-def test_ids_and_names_come_in_the_order_of_the_jobs(core: Core) -> None:
+def test_ids_and_names_come_in_the_order_of_the_jobs(core):
     jobs = [new() for _ in range(20)]
     ids = create_work(core, "uppercase", jobs)
     assert [row(core, each)["name"] for each in ids] == [job.name for job in jobs]
@@ -148,7 +140,7 @@ def test_ids_and_names_come_in_the_order_of_the_jobs(core: Core) -> None:
     )
 
 
-def test_a_command_line_and_a_remote_file_stand_in_the_document(core: Core) -> None:
+def test_a_command_line_and_a_remote_file_stand_in_the_document(core):
     remote = RemoteInput("http://127.0.0.1:1/data", 5.0, "0" * 32)
     job = new(files=("in.txt", remote), command_line='--mode "a b" <&>', input_template="")
     two = NewJob(name=job.name, command_line=job.command_line, files=job.files)
@@ -160,7 +152,7 @@ def test_a_command_line_and_a_remote_file_stand_in_the_document(core: Core) -> N
     assert (other.name, other.urls, other.nbytes) == (f"js_{'0' * 32}", (remote.url,), 5)
 
 
-def test_a_job_for_a_host_or_a_user_is_assigned(core: Core) -> None:
+def test_a_job_for_a_host_or_a_user_is_assigned(core):
     with core.db.write() as connection:
         host = connection.execute(
             "INSERT INTO host (create_time, userid, domain_name, p_fpops, m_nbytes, d_free, "
@@ -202,14 +194,12 @@ def test_a_job_for_a_host_or_a_user_is_assigned(core: Core) -> None:
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
-def test_a_job_that_cannot_be_made_is_refused_with_what_to_do(
-    core: Core, fields: dict[str, object], words: str
-) -> None:
+def test_a_job_that_cannot_be_made_is_refused_with_what_to_do(core, fields, words):
     fields = {"input_template": OPEN, **fields}
     assert re.search(words, refusal(core, new(**fields)))
 
 
-def test_a_name_is_taken_once_in_the_whole_project(core: Core) -> None:
+def test_a_name_is_taken_once_in_the_whole_project(core):
     job = new()
     create_work(core, "uppercase", [job])
     assert f"there is a job '{job.name.upper()}' already" in refusal(
@@ -219,18 +209,18 @@ def test_a_name_is_taken_once_in_the_whole_project(core: Core) -> None:
     assert "already" in refusal(core, twice, twice)
 
 
-def test_one_of_many_that_is_wrong_is_named(core: Core) -> None:
+def test_one_of_many_that_is_wrong_is_named(core):
     words = refusal(core, new(), new(files=("absent.txt",)), new())
     assert words.startswith("job 2 of 3: the input file 'absent.txt' is not staged")
 
 
-def test_an_unknown_app_is_refused_with_the_names_of_all(core: Core) -> None:
+def test_an_unknown_app_is_refused_with_the_names_of_all(core):
     assert "there is no app 'upper'; the apps are uppercase, multi" in refusal(
         core, new(), app="upper"
     )
 
 
-def test_an_app_with_size_classes_wants_one_for_each_job(core: Core) -> None:
+def test_an_app_with_size_classes_wants_one_for_each_job(core):
     assert "size_class is none: expected 0 to 2" in refusal(core, new(), app="sized")
     assert "size_class is 3: expected 0 to 2" in refusal(core, new(size_class=3), app="sized")
     create_work(core, "sized", [new(size_class=2)])
@@ -239,13 +229,13 @@ def test_an_app_with_size_classes_wants_one_for_each_job(core: Core) -> None:
 # Files that the template names.
 
 
-def _template(core: Core, name: str, **flags: object) -> str:
-    file = InputFileInfo(open_name="in", **flags)  # type: ignore[arg-type]
+def _template(core, name, **flags):
+    file = InputFileInfo(open_name="in", **flags)
     (core.templates / name).write_text(write_input_template(InputTemplate(files=(file,))))
     return f"templates/{name}"
 
 
-def test_a_constant_file_must_be_staged_and_stands_in_the_document(core: Core) -> None:
+def test_a_constant_file_must_be_staged_and_stands_in_the_document(core):
     job = new(files=(), input_template=_template(core, "const_in", physical_name="const.dat"))
     assert "'const.dat' is not staged" in refusal(core, job)
     stage_file(core, b"constant", "const.dat")
@@ -254,7 +244,7 @@ def test_a_constant_file_must_be_staged_and_stands_in_the_document(core: Core) -
     assert file.urls[0].endswith("/const.dat")
 
 
-def test_a_remote_file_of_the_template_takes_its_name_from_the_job(core: Core) -> None:
+def test_a_remote_file_of_the_template_takes_its_name_from_the_job(core):
     template = _template(
         core, "remote_in", urls=("http://127.0.0.1:1/d/",), md5_cksum="0" * 32, nbytes=4
     )
@@ -263,7 +253,7 @@ def test_a_remote_file_of_the_template_takes_its_name_from_the_job(core: Core) -
     assert (file.name, file.urls) == ("far.dat", ("http://127.0.0.1:1/d/far.dat",))
 
 
-def test_gzip_wants_the_file_staged_with_gzip_and_both_are_deleted(core: Core) -> None:
+def test_gzip_wants_the_file_staged_with_gzip_and_both_are_deleted(core):
     template = _template(core, "gzip_in", gzip=True)
     stage_file(core, b"z" * 5000, "plain.dat")
     job = new(files=("plain.dat",), input_template=template)
@@ -283,7 +273,7 @@ def test_gzip_wants_the_file_staged_with_gzip_and_both_are_deleted(core: Core) -
 # Staging.
 
 
-def test_a_staged_file_never_changes(core: Core, tmp_path: Path) -> None:
+def test_a_staged_file_never_changes(core, tmp_path):
     source = tmp_path / "s.dat"
     source.write_bytes(b"one")
     assert stage_file(core, source) == "s.dat"
@@ -297,7 +287,7 @@ def test_a_staged_file_never_changes(core: Core, tmp_path: Path) -> None:
     assert core.download.find("s.dat.gz") is None
 
 
-def test_staging_with_gzip_gives_the_same_bytes_each_time(core: Core, tmp_path: Path) -> None:
+def test_staging_with_gzip_gives_the_same_bytes_each_time(core, tmp_path):
     source = tmp_path / "g.dat"
     source.write_bytes(b"again and " * 200_000)
     for _ in range(2):
@@ -308,7 +298,7 @@ def test_staging_with_gzip_gives_the_same_bytes_each_time(core: Core, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["", "..", "a b", "a/b", "n" * 256, "ü"])
-def test_a_file_cannot_be_staged_under_a_name_that_no_job_could_use(core: Core, name: str) -> None:
+def test_a_file_cannot_be_staged_under_a_name_that_no_job_could_use(core, name):
     with pytest.raises(WorkError, match="cannot be staged as"):
         stage_file(core, b"x", name)
 
@@ -316,14 +306,11 @@ def test_a_file_cannot_be_staged_under_a_name_that_no_job_could_use(core: Core, 
 # Batches.
 
 
-def _batch(core: Core, batch_id: int) -> sqlite3.Row:
-    found: sqlite3.Row = (
-        core.db.connection().execute("SELECT * FROM batch WHERE id = ?", (batch_id,)).fetchone()
-    )
-    return found
+def _batch(core, batch_id):
+    return core.db.connection().execute("SELECT * FROM batch WHERE id = ?", (batch_id,)).fetchone()
 
 
-def test_jobs_can_be_added_to_a_batch_that_is_neither_aborted_nor_retired(core: Core) -> None:
+def test_jobs_can_be_added_to_a_batch_that_is_neither_aborted_nor_retired(core):
     batch_id = made_batch(core, "grows", [new(), new()])
     batch = _batch(core, batch_id)
     assert (batch["njobs"], batch["state"]) == (2, BatchState.IN_PROGRESS)
@@ -341,7 +328,7 @@ def test_jobs_can_be_added_to_a_batch_that_is_neither_aborted_nor_retired(core: 
     assert "there is no batch 999" in refusal(core, new(), batch_id=999)
 
 
-def test_a_template_can_name_the_batch_and_wins(core: Core) -> None:
+def test_a_template_can_name_the_batch_and_wins(core):
     mine, other = (made_batch(core, name, [new()]) for name in ("mine", "other"))
     template = core.templates / "batch_in"
     text = (core.templates / "uppercase_in").read_text()
@@ -356,7 +343,7 @@ def test_a_template_can_name_the_batch_and_wins(core: Core) -> None:
     assert refusal(core, replace(job, name="y")) == "there is no batch 999"
 
 
-def test_a_full_disk_leaves_nothing_half_made(core: Core) -> None:
+def test_a_full_disk_leaves_nothing_half_made(core):
     connection = core.db.connection()
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     before = counted(core)

@@ -1,9 +1,6 @@
 """The 64 KB of a database field (``templates.rst``, "Size limits"): told before a job is made."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,9 +8,6 @@ from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileI
 from boinc_gahp.templates.writing import write_input_template, write_output_template
 from tests.inside import workunit_names
 from tests.localproject.client import error, job
-
-if TYPE_CHECKING:
-    from tests.localproject.client import Client
 
 LARGE = "x" * 70_000
 
@@ -29,9 +23,7 @@ LARGE = "x" * 70_000
     ],
     ids=["input template", "output template"],
 )
-def test_a_job_whose_document_does_not_fit_the_database_is_never_made(
-    client: Client, own: InputTemplate | OutputTemplate, told: str
-) -> None:
+def test_a_job_whose_document_does_not_fit_the_database_is_never_made(client, own, told):
     batch_id, name = client.begun("large")
     if isinstance(own, InputTemplate):
         text = write_input_template(own)

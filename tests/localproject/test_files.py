@@ -1,7 +1,5 @@
 """Input files by RPC: staged, raced, gone, inline, local, and the limits of PHP."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,11 +10,11 @@ from tests.inside import staged_files
 from tests.localproject.client import Client, error, job, value, with_file
 
 
-def test_a_race_of_uploads_leaves_one_whole_file(client: Client) -> None:
+def test_a_race_of_uploads_leaves_one_whole_file(client):
     data = b"raced" * 100_000
     start = threading.Barrier(4)
 
-    def upload(_: int) -> None:
+    def upload(_):
         with Client(client.project) as one:
             start.wait(60)
             # All but one may end with a PHP error.
@@ -30,7 +28,7 @@ def test_a_race_of_uploads_leaves_one_whole_file(client: Client) -> None:
     assert not list((client.project.directory / "spool").iterdir())
 
 
-def test_a_staged_file_that_is_gone_is_told_by_submit(client: Client) -> None:
+def test_a_staged_file_that_is_gone_is_told_by_submit(client):
     batch_id, name = client.begun("b")
     client.project.core.download.remove(name)
     reply = client.submit(batch_id, [job("j", name)])
@@ -39,7 +37,7 @@ def test_a_staged_file_that_is_gone_is_told_by_submit(client: Client) -> None:
 
 
 @pytest.mark.parametrize("source", ["/etc/passwd", "../project.sqlite", "link"])
-def test_the_mode_local_reads_one_directory_only(client: Client, source: str) -> None:
+def test_the_mode_local_reads_one_directory_only(client, source):
     local = client.project.directory / "local"
     (local / "link").unlink(missing_ok=True)
     (local / "link").symlink_to("/etc/passwd")
@@ -49,13 +47,13 @@ def test_the_mode_local_reads_one_directory_only(client: Client, source: str) ->
 
 
 @pytest.mark.parametrize("url", ["http://192.0.2.1/x", "file:///etc/passwd", "ftp://127.0.0.1/x"])
-def test_the_mode_semilocal_fetches_from_this_machine_only(client: Client, url: str) -> None:
+def test_the_mode_semilocal_fetches_from_this_machine_only(client, url):
     batch_id = client.create_batch("b")
     reply = client.submit(batch_id, [with_file("j", "semilocal", url)])
     assert error(reply) == f"couldn't get {url}: only http://127.0.0.1 is allowed here"
 
 
-def test_an_inline_file_without_contents(client: Client) -> None:
+def test_an_inline_file_without_contents(client):
     """The real server fails on it, but has made the file, so that the next one goes through."""
     batch_id = client.create_batch("b")
     reply = client.submit(batch_id, [with_file("j0", "inline", "")])
@@ -64,6 +62,6 @@ def test_an_inline_file_without_contents(client: Client) -> None:
     assert value(reply, "batch_id") == str(batch_id)
 
 
-def test_files_larger_than_phps_own_limits_are_taken(client: Client) -> None:
+def test_files_larger_than_phps_own_limits_are_taken(client):
     """With the stock limits they are refused as the recordings of ``upload_files`` show."""
     assert len(client.upload(b"x" * (9 << 20), b"x" * ((2 << 20) + 1))) == 2

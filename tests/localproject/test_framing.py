@@ -1,32 +1,22 @@
 """Replies and requests on the wire: compression, connections, bad forms, escapes, numbers."""
 
-from __future__ import annotations
-
 import gzip
 import http.client
 import io
 import tracemalloc
-from typing import TYPE_CHECKING
 from urllib.parse import quote_plus
 
 import pytest
 import requests
 
 from boinc_gahp.localproject.php import Php
-from boinc_gahp.localproject.server.forms import Form, read_form
+from boinc_gahp.localproject.server.forms import read_form
 from boinc_gahp.localproject.server.replies import php_number
 from boinc_gahp.localproject.server.server import WebServer, port_is_free
-from tests.localproject.client import Client, job
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
-    from boinc_gahp.localproject.store import IncomingFile
+from tests.localproject.client import job
 
 
-def test_replies_are_compressed_when_that_is_accepted(client: Client) -> None:
+def test_replies_are_compressed_when_that_is_accepted(client):
     batch_id, name = client.begun("b")
     client.submit(batch_id, [job(f"j{n}", name) for n in range(100)])
     request = (
@@ -45,16 +35,16 @@ def test_replies_are_compressed_when_that_is_accepted(client: Client) -> None:
     assert gzip.decompress(raw).count(b"<job>") == plain.content.count(b"<job>") == 100
 
 
-def _urlencoded(body: bytes) -> Form:
+def _urlencoded(body):
     kind = "application/x-www-form-urlencoded"
     return read_form(io.BytesIO(body), kind, len(body), Php(), _no_file)
 
 
-def _no_file() -> IncomingFile:
+def _no_file():
     raise AssertionError("the form has no files")
 
 
-def test_an_urlencoded_form_is_decoded_wherever_its_pieces_are_cut() -> None:
+def test_an_urlencoded_form_is_decoded_wherever_its_pieces_are_cut():
     for length in range(65_530, 65_540):
         text = "a" * length + " <é>&=+%" * 20_000
         assert _urlencoded(f"request={quote_plus(text)}&x%3D=".encode()).fields == {
@@ -63,7 +53,7 @@ def test_an_urlencoded_form_is_decoded_wherever_its_pieces_are_cut() -> None:
         }
 
 
-def test_what_is_no_code_in_an_urlencoded_form_stays() -> None:
+def test_what_is_no_code_in_an_urlencoded_form_stays():
     body = b"&&request=%zz%4=%+%&" + "é".encode() + b"=%e9"
     assert _urlencoded(body).fields == {
         "request": b"%zz%4=% %",
@@ -71,7 +61,7 @@ def test_what_is_no_code_in_an_urlencoded_form_stays() -> None:
     }
 
 
-def test_an_urlencoded_form_takes_little_more_memory_than_its_bytes() -> None:
+def test_an_urlencoded_form_takes_little_more_memory_than_its_bytes():
     body = b"request=" + b"%3Cjob%3E" * 400_000
     tracemalloc.start()
     try:
@@ -93,9 +83,7 @@ def test_an_urlencoded_form_takes_little_more_memory_than_its_bytes() -> None:
     ],
     ids=["cut off", "no disposition", "no boundary", "no form"],
 )
-def test_a_body_that_is_no_form_is_no_request(
-    client: Client, content_type: str, body: bytes
-) -> None:
+def test_a_body_that_is_no_form_is_no_request(client, content_type, body):
     reply = client.session.post(
         client.project.url + "job_file.php", data=body, headers={"Content-Type": content_type}
     )
@@ -103,12 +91,12 @@ def test_a_body_that_is_no_form_is_no_request(
     assert not list((client.project.directory / "spool").iterdir())
 
 
-def test_names_are_not_escaped_in_replies(client: Client) -> None:
+def test_names_are_not_escaped_in_replies(client):
     batch_id = client.create_batch("a & <b")
     assert "<name>a & <b</name>" in client.rpc("query_batch", batch_id=batch_id)
 
 
-def test_the_front_page_says_what_this_is(client: Client) -> None:
+def test_the_front_page_says_what_this_is(client):
     page = client.session.get(client.project.url.removesuffix("test/"), timeout=60)
     assert page.status_code == 401
     assert "BOINC project in one process" in page.text
@@ -126,11 +114,11 @@ def test_the_front_page_says_what_this_is(client: Client) -> None:
         (1795261752.0, "1795261752"),
     ],
 )
-def test_numbers_are_written_as_php_writes_them(number: float, text: str) -> None:
+def test_numbers_are_written_as_php_writes_them(number, text):
     assert php_number(number) == text
 
 
-def _has_ipv6() -> bool:
+def _has_ipv6():
     try:
         port_is_free(0, "::1")
     except OSError:
@@ -145,7 +133,7 @@ def _has_ipv6() -> bool:
         pytest.param("::1", marks=pytest.mark.skipif(not _has_ipv6(), reason="no IPv6 here")),
     ],
 )
-def test_a_server_listens_on_the_address_it_is_given_and_ends(tmp_path: Path, host: str) -> None:
+def test_a_server_listens_on_the_address_it_is_given_and_ends(tmp_path, host):
     server = WebServer(_hello, 0, host, spool=tmp_path)
     server.start()
     try:
@@ -159,7 +147,7 @@ def test_a_server_listens_on_the_address_it_is_given_and_ends(tmp_path: Path, ho
     assert port_is_free(server.port, host)
 
 
-def _heard(host: str, port: int) -> bytes:
+def _heard(host, port):
     connection = http.client.HTTPConnection(host, port, timeout=60)
     try:
         connection.request("GET", "/")
@@ -170,6 +158,6 @@ def _heard(host: str, port: int) -> bytes:
         connection.close()
 
 
-def _hello(_environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+def _hello(_environ, start_response):
     start_response("200 OK", [("Content-Length", "5")])
     return [b"hello"]

@@ -1,22 +1,15 @@
 """A full disk: clear errors, nothing lost, and the project goes on when there is space again."""
 
-from __future__ import annotations
-
 import resource
 import sqlite3
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 import requests
 
 from tests.helpers import wait_for
 from tests.localproject.client import job, value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _RUN = """
 import pathlib, sys
@@ -32,26 +25,26 @@ _FULL = 100_000
 class _Project:
     """A project in a process of its own, whose disk can be filled."""
 
-    def __init__(self, process: subprocess.Popen[str], directory: Path) -> None:
+    def __init__(self, process, directory):
         assert process.stdout
         self.process = process
         self.directory = directory
         self.url, self.authenticator = process.stdout.readline().split()
 
-    def fill(self, full: bool = True) -> None:
+    def fill(self, full=True):
         _, hard = resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE)
         limit = _FULL if full else hard
         resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (limit, hard))
 
-    def send(self, rpc: str, inner: str, file: bytes | None = None) -> requests.Response:
+    def send(self, rpc, inner, file=None):
         auth = f"<authenticator>{self.authenticator}</authenticator>"
         parts = {"request": (None, f"<{rpc}>{auth}{inner}</{rpc}>".encode())}
         if file is not None:
-            parts["file_0"] = ("x.dat", file)  # type: ignore[assignment]
+            parts["file_0"] = ("x.dat", file)
         page = "submit_rpc_handler.php" if file is None else "job_file.php"
         return requests.post(self.url + page, files=parts, timeout=60)
 
-    def rows(self, query: str) -> list[tuple[object, ...]]:
+    def rows(self, query):
         connection = sqlite3.connect(self.directory / "project.sqlite")
         try:
             return connection.execute(query).fetchall()
@@ -60,7 +53,7 @@ class _Project:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[_Project]:
+def project(tmp_path):
     with subprocess.Popen(
         [sys.executable, "-c", _RUN, str(tmp_path / "p")],
         stdin=subprocess.PIPE,
@@ -75,7 +68,7 @@ def project(tmp_path: Path) -> Iterator[_Project]:
 
 
 @pytest.mark.processes
-def test_a_full_disk_costs_nothing_but_the_time_that_it_is_full(project: _Project) -> None:
+def test_a_full_disk_costs_nothing_but_the_time_that_it_is_full(project):
     new = "<batch_name>b</batch_name><app_name>uppercase</app_name>"
     batch_id = value(project.send("create_batch", new).text, "batch_id")
     upload = "<phys_name>x.dat</phys_name>"

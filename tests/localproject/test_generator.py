@@ -1,12 +1,9 @@
 """Work generators, on the database alone; the example with its app and volunteers."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,19 +17,16 @@ from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.helpers import wait_for
 from tests.inside import workunit_names
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 EXAMPLES = Path(__file__).parent.parent.parent / "scripts" / "examples"
 NOW = 4_000_000_000.0
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[[str], Core]]:
+def make(tmp_path):
     """Makes a project with an app ``made``, whose generator is ``generate`` in a source text."""
     cores = []
 
-    def make(source: str) -> Core:
+    def make(source):
         directory = tmp_path / "p"
         layout.make(directory)
         (directory / "modules" / "ours.py").write_text(dedent(source))
@@ -55,12 +49,12 @@ def make(tmp_path: Path) -> Iterator[Callable[[str], Core]]:
         core.db.close()
 
 
-def names(core: Core) -> list[str]:
+def names(core):
     rows = core.db.connection().execute("SELECT name FROM workunit ORDER BY id")
     return [row["name"] for row in rows]
 
 
-def error_of(core: Core) -> str:
+def error_of(core):
     row = core.db.connection().execute("SELECT work_error FROM app WHERE name = 'made'").fetchone()
     return str(row[0])
 
@@ -78,7 +72,7 @@ ENDLESS = """
 """
 
 
-def test_as_many_jobs_are_made_as_are_wanting_and_no_more(make: Callable[[str], Core]) -> None:
+def test_as_many_jobs_are_made_as_are_wanting_and_no_more(make):
     core = make(ENDLESS)
     assert generate_pass(core, NOW) == 4
     assert generate_pass(core, NOW) == 0
@@ -90,16 +84,14 @@ def test_as_many_jobs_are_made_as_are_wanting_and_no_more(make: Callable[[str], 
     assert names(core) == [f"job{n}" for n in range(7)]
 
 
-def test_an_app_without_a_generator_and_a_deprecated_one_are_left_alone(
-    make: Callable[[str], Core],
-) -> None:
+def test_an_app_without_a_generator_and_a_deprecated_one_are_left_alone(make):
     core = make(ENDLESS)
     with core.db.write() as connection:
         connection.execute("UPDATE app SET deprecated = 1 WHERE name = 'made'")
     assert generate_pass(core, NOW) == 0
 
 
-def test_a_generator_that_has_nothing_is_asked_again_later(make: Callable[[str], Core]) -> None:
+def test_a_generator_that_has_nothing_is_asked_again_later(make):
     core = make("""
         from pathlib import Path
 
@@ -141,8 +133,8 @@ def test_a_generator_that_has_nothing_is_asked_again_later(make: Callable[[str],
     ids=["raises", "no-job", "number", "none", "no-function", "import", "refused", "bad-name"],
 )
 def test_a_generator_that_fails_makes_nothing_is_logged_shown_and_asked_again_later(
-    make: Callable[[str], Core], caplog: pytest.LogCaptureFixture, source: str, words: str
-) -> None:
+    make, caplog, source, words
+):
     core = make(source)
     with caplog.at_level(logging.ERROR, "boinc_gahp.localproject"):
         assert generate_pass(core, NOW) == 0
@@ -156,7 +148,7 @@ def test_a_generator_that_fails_makes_nothing_is_logged_shown_and_asked_again_la
     assert "again in 2 s" in caplog.text
 
 
-def test_a_generator_that_was_mended_goes_on(make: Callable[[str], Core]) -> None:
+def test_a_generator_that_was_mended_goes_on(make):
     core = make("def generate(request):\n    raise ValueError(request.app)")
     assert generate_pass(core, NOW) == 0
     assert error_of(core) == "ValueError: made"
@@ -165,7 +157,7 @@ def test_a_generator_that_was_mended_goes_on(make: Callable[[str], Core]) -> Non
     assert error_of(core) == ""
 
 
-def test_the_example_sweeps_its_parameters_and_ends(tmp_path: Path) -> None:
+def test_the_example_sweeps_its_parameters_and_ends(tmp_path):
     with LocalProject(tmp_path / "p", hosts=2) as project:
         modules = project.directory / "modules"
         for name in ("sweep.py", "logistic.py"):
@@ -182,7 +174,7 @@ def test_the_example_sweeps_its_parameters_and_ends(tmp_path: Path) -> None:
         )
         connection = project.core.db.connection()
 
-        def finished() -> bool:
+        def finished():
             project.check()
             (done,) = connection.execute(
                 "SELECT count(*) FROM workunit WHERE canonical_resultid > 0 "

@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings, strategies as st
@@ -28,9 +27,6 @@ from tests.localproject.facts import APPS, Plan
 from tests.localproject.histories import HOSTS, PROGRAMS, World, make_base
 from tests.localproject.invariants import Watch
 from tests.localproject.observed import dump, summary
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.long
 
@@ -49,7 +45,7 @@ _SHARED_MEMORY = Path("/dev/shm")
 
 
 @pytest.fixture(scope="module")
-def room() -> Iterator[Path]:
+def room():
     """Return a directory in memory, if there is such a thing: histories write a lot."""
     place = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=place) as name:
@@ -57,7 +53,7 @@ def room() -> Iterator[Path]:
         yield Path(name)
 
 
-def _plan(app: str, quorum: int, more: tuple[int, int, int], **others: Any) -> Plan:
+def _plan(app, quorum, more, **others):
     target = quorum + more[0]
     return Plan(app, quorum, target, total=target + more[1], successes=target + more[2], **others)
 
@@ -86,11 +82,11 @@ class Histories(RuleBasedStateMachine):
     room: Path
 
     @initialize(plan=plans, jobs=st.integers(1, 3))
-    def begin(self, plan: Plan, jobs: int) -> None:
+    def begin(self, plan, jobs):
         self.place = Path(tempfile.mkdtemp(dir=self.room))
         self.world = World(self.room / "base", self.place / "p")
         self.watch = Watch(self.world)
-        self.history: list[tuple[Any, ...]] = []
+        self.history = []
         self.same_end = True
         self.batches = 0
         self.submit(plan, jobs)
@@ -98,13 +94,13 @@ class Histories(RuleBasedStateMachine):
         for host in range(1, HOSTS):
             self.do("send", host)
 
-    def do(self, action: str, *arguments: Any) -> Any:
+    def do(self, action, *arguments):
         self.history.append((action, *arguments))
         done = self.world.act(action, *arguments)
         self.watch.look()
         return done
 
-    def pick(self, number: int, choices: Any) -> Any:
+    def pick(self, number, choices):
         names = sorted(choices)
         return names[number % len(names)]
 
@@ -112,25 +108,25 @@ class Histories(RuleBasedStateMachine):
 
     @precondition(lambda self: self.batches < _MAX_BATCHES)
     @rule(plan=plans, jobs=st.integers(1, 3))
-    def submit(self, plan: Plan, jobs: int) -> None:
+    def submit(self, plan, jobs):
         self.batches += 1
         self.do("submit", f"b{self.batches}", plan, jobs)
 
     @rule(program=programs)
-    def run(self, program: str) -> None:
+    def run(self, program):
         self.do("run", program)
 
     @rule()
-    def settle(self) -> None:
+    def settle(self):
         self.do("settle")
         self.watch.rest()
 
     @rule(host=hosts)
-    def send(self, host: int) -> None:
+    def send(self, host):
         self.do("send", host)
 
     @rule(work=st.lists(st.tuples(hosts, kinds), min_size=1, max_size=6))
-    def serve(self, work: list[tuple[int, str]]) -> None:
+    def serve(self, work):
         for host, kind in work:
             self.settle()
             result = self.do("send", host)
@@ -139,7 +135,7 @@ class Histories(RuleBasedStateMachine):
 
     @precondition(lambda self: self.world.tasks)
     @rule(answers=st.lists(st.tuples(picks, kinds), min_size=1, max_size=4), settle=st.booleans())
-    def answer(self, answers: list[tuple[int, str]], settle: bool) -> None:
+    def answer(self, answers, settle):
         for pick, kind in answers:
             if self.world.tasks:
                 self.do("answer", self.pick(pick, self.world.tasks), kind)
@@ -148,31 +144,31 @@ class Histories(RuleBasedStateMachine):
 
     @precondition(lambda self: self.world.reports)
     @rule(pick=picks)
-    def report_again(self, pick: int) -> None:
+    def report_again(self, pick):
         self.do("report_again", self.pick(pick, self.world.reports))
 
     @rule(seconds=st.sampled_from([101.0, 1.0, 60.0, 4000.0]))
-    def move(self, seconds: float) -> None:
+    def move(self, seconds):
         self.do("move", seconds)
 
     @rule(pick=picks, action=endings, after=st.sampled_from([10.0, 1000.0, -1.0]))
-    def give_up(self, pick: int, action: str, after: float) -> None:
+    def give_up(self, pick, action, after):
         facts = self.world.facts
         name = self.pick(pick, facts.jobs if action == "abort_job" else facts.plans)
         self.do(action, name, *([after] if action == "set_expire_time" else []))
 
     @rule()
-    def ask(self) -> None:
+    def ask(self):
         self.watch.statuses()
         self.do("batches")
 
     # Crashes. Whoever has begun something begins it again.
 
-    def crash(self, point: int, action: str, *arguments: Any) -> None:
+    def crash(self, point, action, *arguments):
         self.world.crash(point, action, *arguments)
         self.do(action, *arguments)
 
-    def run_before(self, program: str) -> None:
+    def run_before(self, program):
         """Run what comes before a program, so that it has something to do."""
         for earlier in PROGRAMS:
             if earlier == program:
@@ -180,7 +176,7 @@ class Histories(RuleBasedStateMachine):
             self.do("run", earlier)
 
     @rule(point=points, program=programs, again=st.booleans())
-    def crash_program(self, point: int, program: str, again: bool) -> None:
+    def crash_program(self, point, program, again):
         """``again`` False: what was begun is left as it is until something comes to it."""
         self.run_before(program)
         if again:
@@ -191,7 +187,7 @@ class Histories(RuleBasedStateMachine):
             self.watch.look()
 
     @rule(point=points, host=hosts, pick=picks, kind=kinds)
-    def crash_work(self, point: int, host: int, pick: int, kind: str) -> None:
+    def crash_work(self, point, host, pick, kind):
         """The server dies while a host asks for work, or reports."""
         if all(holder != host for holder, _ in self.world.tasks.values()):
             # Who asks again is refused again: ten times are reached earlier.
@@ -205,7 +201,7 @@ class Histories(RuleBasedStateMachine):
         pick=picks,
         action=st.sampled_from(["submit", "submit", "abort_batch", "retire_batch"]),
     )
-    def crash_request(self, point: int, pick: int, action: str) -> None:
+    def crash_request(self, point, pick, action):
         """The server dies while a submitter asks for something."""
         if action != "submit":
             self.crash(point, action, self.pick(pick, self.world.facts.plans))
@@ -214,12 +210,12 @@ class Histories(RuleBasedStateMachine):
             self.crash(point, "submit", f"b{self.batches}", Plan("equal", 2, 2), 2)
 
     @rule()
-    def restart(self) -> None:
+    def restart(self):
         self.world.reopen()
 
     # The end.
 
-    def teardown(self) -> None:
+    def teardown(self):
         if not hasattr(self, "world"):
             return
         try:
@@ -235,7 +231,7 @@ class Histories(RuleBasedStateMachine):
             self.world.close()
             shutil.rmtree(self.place)
 
-    def without_crashes(self) -> dict[str, Any]:
+    def without_crashes(self):
         """Return the end of the same history in which nothing crashed."""
         world = World(self.room / "base", self.place / "again")
         try:
@@ -253,7 +249,7 @@ class Histories(RuleBasedStateMachine):
 
 # To find the shortest history that fails takes minutes.
 @pytest.mark.timeout(0 if _LONG else 600)
-def test_rules_hold_in_every_history(room: Path) -> None:
+def test_rules_hold_in_every_history(room):
     Histories.room = room
     if not _LONG:
         seed(3)(Histories)
@@ -264,7 +260,7 @@ _Q1 = Plan("equal", 1, 2, errors=1)
 _Q2 = Plan("equal", 2, 2, successes=2)
 #: What few random histories come to: how hosts 1, 2, … answer, each until nothing is left to do;
 #: a number is a time that passes, an ending happens.
-_CHOSEN: dict[str, tuple[Plan, list[str | float]]] = {
+_CHOSEN = {
     "a second success": (Plan("any", 1, 2), ["right", "right"]),
     "a second one that is wrong": (_Q1, ["right", "wrong"]),
     "one that is too late": (_Q1, ["right", 101.0, "right"]),
@@ -282,13 +278,13 @@ _CHOSEN: dict[str, tuple[Plan, list[str | float]]] = {
 
 
 @pytest.mark.parametrize("what", _CHOSEN)
-def test_rules_hold_in_chosen_histories(room: Path, what: str) -> None:
+def test_rules_hold_in_chosen_histories(room, what):
     plan, events = _CHOSEN[what]
     with tempfile.TemporaryDirectory(dir=room) as name:
         world = World(room / "base", Path(name) / "p")
         watch = Watch(world)
 
-        def do(action: str, *arguments: Any) -> None:
+        def do(action, *arguments):
             for step in ((action, *arguments), ("settle",)):
                 world.act(*step)
                 watch.look()
@@ -314,9 +310,7 @@ def test_rules_hold_in_chosen_histories(room: Path, what: str) -> None:
 
 
 @pytest.mark.parametrize("killed", [False, True], ids=["deleted", "killed while deleting"])
-def test_a_success_whose_outputs_were_deleted_is_no_error_when_another_comes(
-    room: Path, killed: bool
-) -> None:
+def test_a_success_whose_outputs_were_deleted_is_no_error_when_another_comes(room, killed):
     with tempfile.TemporaryDirectory(dir=room) as name:
         world = World(room / "base", Path(name) / "p")
         world.act("submit", "b", Plan("equal", 2, 3, errors=1), 1)
@@ -340,7 +334,7 @@ def test_a_success_whose_outputs_were_deleted_is_no_error_when_another_comes(
     assert job["error_mask"] == ErrorMask.CANCELLED
 
 
-def _scene(room: Path, place: Path) -> World:
+def _scene(room, place):
     """Return a world in which some results are out and some have come back."""
     world = World(room / "base", place)
     world.act("submit", "b1", Plan("equal", 2, 2, delete_time=50.0), 2)
@@ -354,7 +348,7 @@ def _scene(room: Path, place: Path) -> World:
 
 
 #: What is crashed, and what has to happen to the scene so that it has much to do.
-_CRASHES: dict[str, tuple[tuple[Any, ...], list[tuple[Any, ...]]]] = {
+_CRASHES = {
     "a host asks": (("send", 4), [("run", "transitioner")]),
     "a host reports": (("answer", "b1_j1_0", "right"), []),
     "a submitter submits": (("submit", "b3", Plan("any"), 2), []),
@@ -403,9 +397,7 @@ _CHANGES = {
 
 
 @pytest.mark.parametrize("who", _CRASHES)
-def test_what_is_killed_at_any_point_and_begun_again_comes_to_the_same(
-    room: Path, who: str
-) -> None:
+def test_what_is_killed_at_any_point_and_begun_again_comes_to_the_same(room, who):
     action, before = _CRASHES[who]
     points = []
     with tempfile.TemporaryDirectory(dir=room) as name:
@@ -423,7 +415,7 @@ def test_what_is_killed_at_any_point_and_begun_again_comes_to_the_same(
     assert {"BEGIN", "COMMIT", _CHANGES[who]} <= set(points)
 
 
-def _after(scene: World, point: int | None, action: tuple[Any, ...]) -> tuple[str | None, Any]:
+def _after(scene, point, action):
     """Return what an action died before, if it did, and the state after it has been repeated."""
     world = scene.copy(scene.directory.with_name("copy"))
     try:

@@ -1,37 +1,29 @@
 """A job's input files on a host: where they come from, what is checked, what stays."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import http.server
 import threading
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates.filling import JobFile
 from boinc_gahp.templates.types import InputFileInfo
-from tests.localproject.on_host import OnHost, message, out, stderr_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
+from tests.localproject.on_host import message, out, stderr_text
 
 COPY = "import shutil; shutil.copyfile('in', 'out')"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+def server(tmp_path_factory):
     """Another server than the project's: its address and its directory."""
     directory = tmp_path_factory.mktemp("server")
 
     class Handler(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        def log_message(self, format, *args):  # noqa: A002
             pass
 
     with http.server.ThreadingHTTPServer(
@@ -44,7 +36,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
         thread.join()
 
 
-def _stage(host: OnHost, contents: bytes, packed: bytes) -> JobFile:
+def _stage(host, contents, packed):
     """Put a file and its compressed copy where the project's inputs are."""
     host.stage("x.dat.gz", packed)
     return replace(host.stage("x.dat", contents), gzipped_nbytes=len(packed))
@@ -52,7 +44,7 @@ def _stage(host: OnHost, contents: bytes, packed: bytes) -> JobFile:
 
 @pytest.mark.processes
 @pytest.mark.parametrize("copy", [True, False], ids=["copied", "linked"])
-def test_an_input_lies_under_its_open_name_as_copy_file_says(host: OnHost, copy: bool) -> None:
+def test_an_input_lies_under_its_open_name_as_copy_file_says(host, copy):
     report = host.run(
         "import os, sys; print(open('data/in').read(), os.path.islink('data/in'), file=sys.stderr)",
         inputs=[InputFileInfo("data/in", copy_file=copy)],
@@ -63,7 +55,7 @@ def test_an_input_lies_under_its_open_name_as_copy_file_says(host: OnHost, copy:
 
 @pytest.mark.processes
 @pytest.mark.parametrize("copy", [True, False], ids=["copied", "linked"])
-def test_a_copied_input_is_the_jobs_own_and_a_linked_one_is_not(host: OnHost, copy: bool) -> None:
+def test_a_copied_input_is_the_jobs_own_and_a_linked_one_is_not(host, copy):
     staged = host.stage("x.dat", b"text")
     info = InputFileInfo("in", copy_file=copy)
     host.run("import os; os.remove('in')", inputs=[info], files=[staged])
@@ -82,8 +74,8 @@ def test_a_copied_input_is_the_jobs_own_and_a_linked_one_is_not(host: OnHost, co
 )
 @pytest.mark.parametrize("copy", [True, False], ids=["copied", "linked"])
 def test_an_input_that_is_not_what_the_job_says_is_a_download_error(
-    host: OnHost, copy: bool, nbytes: int, contents: bytes, words: str
-) -> None:
+    host, copy, nbytes, contents, words
+):
     host.stage("x.dat", contents)
     wanted = JobFile("x.dat", nbytes, hashlib.md5(b"text").hexdigest(), ())
     report = host.run("pass", inputs=[InputFileInfo("in", copy_file=copy)], files=[wanted])
@@ -92,7 +84,7 @@ def test_an_input_that_is_not_what_the_job_says_is_a_download_error(
 
 
 @pytest.mark.processes
-def test_an_input_that_changes_on_disk_is_noticed(host: OnHost) -> None:
+def test_an_input_that_changes_on_disk_is_noticed(host):
     staged = host.stage("x.dat", b"text")
     inputs = [InputFileInfo("in")]
     assert host.run("pass", inputs=inputs, files=[staged]).outcome is Outcome.SUCCESS
@@ -102,20 +94,20 @@ def test_an_input_that_changes_on_disk_is_noticed(host: OnHost) -> None:
     assert "MD5" in message(host.run("pass", inputs=inputs, files=[staged]))
 
 
-def test_a_missing_input_is_a_download_error(host: OnHost) -> None:
+def test_a_missing_input_is_a_download_error(host):
     file = JobFile("gone.dat", 1, "0" * 32, ())
     report = host.run("pass", inputs=[InputFileInfo("in")], files=[file])
     assert message(report) == "WU download error: couldn't get gone.dat: no such file"
 
 
-def test_an_open_name_outside_the_slot_is_an_error(host: OnHost) -> None:
+def test_an_open_name_outside_the_slot_is_an_error(host):
     report = host.run("pass", inputs=[InputFileInfo("../in")], files=[host.stage("x.dat", b"")])
     assert (report.exit_status, "leads out of the slot" in message(report)) == (-185, True)
     assert not (host.slot.parent / "in").exists()
 
 
 @pytest.mark.processes
-def test_a_compressed_input_is_unpacked(host: OnHost) -> None:
+def test_a_compressed_input_is_unpacked(host):
     staged = _stage(host, b"text" * 100, gzip.compress(b"text" * 100))
     host.core.download.remove("x.dat")
     info = InputFileInfo("in", gzip=True)
@@ -124,7 +116,7 @@ def test_a_compressed_input_is_unpacked(host: OnHost) -> None:
 
 
 @pytest.mark.processes
-def test_a_compressed_input_that_is_not_staged_so_travels_as_it_is(host: OnHost) -> None:
+def test_a_compressed_input_that_is_not_staged_so_travels_as_it_is(host):
     info = InputFileInfo("in", gzip=True)
     staged = replace(host.stage("x.dat", b"text"), gzipped_nbytes=24)
     host.run(COPY, inputs=[info], files=[staged], outputs=[out("out")])
@@ -141,7 +133,7 @@ def test_a_compressed_input_that_is_not_staged_so_travels_as_it_is(host: OnHost)
     ],
     ids=["other contents", "a bomb", "cut off", "no gzip"],
 )
-def test_a_compressed_input_is_checked(host: OnHost, packed: bytes, words: str) -> None:
+def test_a_compressed_input_is_checked(host, packed, words):
     staged = _stage(host, b"text", packed)
     report = host.run("pass", inputs=[InputFileInfo("in", gzip=True)], files=[staged])
     assert report.exit_status == -186
@@ -151,9 +143,7 @@ def test_a_compressed_input_is_checked(host: OnHost, packed: bytes, words: str) 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("packed", [True, False], ids=["compressed", "plain"])
-def test_a_remote_file_comes_from_its_server(
-    host: OnHost, server: tuple[str, Path], packed: bool
-) -> None:
+def test_a_remote_file_comes_from_its_server(host, server, packed):
     url, directory = server
     name = f"r{packed:d}.dat"
     served = gzip.compress(b"remote") if packed else b"remote"
@@ -171,9 +161,7 @@ def test_a_remote_file_comes_from_its_server(
     assert (report.outcome, host.sent()) == (Outcome.SUCCESS, b"remote")
 
 
-def test_a_remote_file_that_is_another_is_a_download_error(
-    host: OnHost, server: tuple[str, Path]
-) -> None:
+def test_a_remote_file_that_is_another_is_a_download_error(host, server):
     url, directory = server
     (directory / "other.dat").write_bytes(b"other")
     file = JobFile("js_0", 6, "0" * 32, (f"{url}other.dat", f"{url}nowhere"))
@@ -183,7 +171,7 @@ def test_a_remote_file_that_is_another_is_a_download_error(
 
 
 @pytest.mark.processes
-def test_a_sticky_input_stays_on_the_host(host: OnHost) -> None:
+def test_a_sticky_input_stays_on_the_host(host):
     staged = host.stage("x.dat", b"text")
     info = InputFileInfo("in", sticky=True)
     host.run("pass", inputs=[info], files=[staged])
@@ -194,7 +182,7 @@ def test_a_sticky_input_stays_on_the_host(host: OnHost) -> None:
 
 
 @pytest.mark.processes
-def test_a_sticky_input_that_was_damaged_is_brought_again(host: OnHost) -> None:
+def test_a_sticky_input_that_was_damaged_is_brought_again(host):
     staged = host.stage("x.dat", b"text")
     info = InputFileInfo("in", sticky=True, copy_file=True)
     host.files.mkdir(parents=True)
@@ -205,7 +193,7 @@ def test_a_sticky_input_that_was_damaged_is_brought_again(host: OnHost) -> None:
 
 
 @pytest.mark.processes
-def test_an_unpacked_sticky_input_is_unpacked_once(host: OnHost) -> None:
+def test_an_unpacked_sticky_input_is_unpacked_once(host):
     staged = _stage(host, b"text", gzip.compress(b"text"))
     info = InputFileInfo("in", sticky=True, gzip=True)
     host.run("pass", inputs=[info], files=[staged])
@@ -224,9 +212,7 @@ COUNT = (
 @pytest.mark.processes
 @pytest.mark.parametrize("copy", [True, False], ids=["copied", "linked"])
 @pytest.mark.parametrize("sticky", [True, False], ids=["sticky", "not sticky"])
-def test_a_file_that_a_job_generates_is_there_for_the_next_if_it_is_sticky(
-    host: OnHost, sticky: bool, copy: bool
-) -> None:
+def test_a_file_that_a_job_generates_is_there_for_the_next_if_it_is_sticky(host, sticky, copy):
     info = InputFileInfo("state", generate_locally=True, sticky=sticky, copy_file=copy)
     seen = []
     for _ in range(3):
@@ -236,7 +222,7 @@ def test_a_file_that_a_job_generates_is_there_for_the_next_if_it_is_sticky(
 
 
 @pytest.mark.processes
-def test_what_a_failing_job_generates_is_not_kept(host: OnHost) -> None:
+def test_what_a_failing_job_generates_is_not_kept(host):
     info = InputFileInfo("state", generate_locally=True, sticky=True)
     host.run("open('state', 'w').write('7'); raise SystemExit(1)", inputs=[info])
     host.run(COUNT, inputs=[info], outputs=[out("out")])

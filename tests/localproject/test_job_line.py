@@ -1,11 +1,8 @@
 """What create_work makes of a job's line: compared with what the real server stored."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -16,15 +13,12 @@ from boinc_gahp.localproject.server.job_line import read_job_line, through_sql
 from boinc_gahp.localproject.server.replies import RpcFailed
 from tests.localproject.recordings import WIRE
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 FACTS = json.loads((WIRE / "FACT_command_lines.json").read_text("utf-8"))
-SENT: Mapping[str, str] = FACTS["sent"]
-STORED: Mapping[str, Mapping[str, str | None]] = FACTS["stored"]
+SENT = FACTS["sent"]
+STORED = FACTS["stored"]
 
 
-def _stored(command_line: str) -> str | None:
+def _stored(command_line):
     """Return what is kept of a job's command line; None if the job is refused."""
     line = f' --wu_name name --command_line "{command_line}" file.txt'
     try:
@@ -40,7 +34,7 @@ def _stored(command_line: str) -> str | None:
 
 
 @pytest.mark.parametrize("case", sorted(SENT))
-def test_a_recorded_command_line_is_kept_or_refused_as_on_the_real_server(case: str) -> None:
+def test_a_recorded_command_line_is_kept_or_refused_as_on_the_real_server(case):
     sent = SENT[case].replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">")
     expected = STORED[case]["stored"]
     ours = _stored(sent)
@@ -48,26 +42,26 @@ def test_a_recorded_command_line_is_kept_or_refused_as_on_the_real_server(case: 
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\"'\\\n\x00"), max_size=50))
-def test_other_command_lines_are_kept_as_they_are(command_line: str) -> None:
+def test_other_command_lines_are_kept_as_they_are(command_line):
     kept = _stored(command_line)
     assert kept == command_line or not command_line
 
 
 @given(st.text(st.sampled_from("ab'\\ "), max_size=20))
-def test_doubling_quotes_and_backslashes_keeps_them(command_line: str) -> None:
+def test_doubling_quotes_and_backslashes_keeps_them(command_line):
     """The workaround that ``web-rpcs.rst``, "Command lines" tells of."""
     doubled = re.sub(r"(['\\])", r"\1\1", command_line)
     assert through_sql(doubled) == command_line
 
 
-def test_the_character_after_an_opening_quote_is_not_looked_at() -> None:
+def test_the_character_after_an_opening_quote_is_not_looked_at():
     (job,) = read_job_line(' --wu_name n --command_line """" file')
     assert job.command_line == '"'
     assert job.files == (" file\n",)
 
 
 @pytest.mark.parametrize("length", [4094, 4095])
-def test_a_line_has_at_most_4094_bytes(length: int) -> None:
+def test_a_line_has_at_most_4094_bytes(length):
     line = " --wu_name " + "n" * (length - 11)
     if length == 4094:
         assert len(read_job_line(line)[0].name) == length - 11
@@ -77,7 +71,7 @@ def test_a_line_has_at_most_4094_bytes(length: int) -> None:
 
 
 @pytest.mark.parametrize("number", [99, 100])
-def test_a_line_has_at_most_99_words(number: int) -> None:
+def test_a_line_has_at_most_99_words(number):
     line = " ".join(["f"] * number)
     if number == 99:
         assert len(read_job_line(line)[0].files) == number
@@ -103,7 +97,7 @@ def test_a_line_has_at_most_99_words(number: int) -> None:
         ("a\\ b $HOME `id` ; *", ["a\\", "b", "$HOME", "`id`", ";", "*"]),
     ],
 )
-def test_a_volunteer_splits_a_command_line_without_a_shell(text: str, arguments: list[str]) -> None:
+def test_a_volunteer_splits_a_command_line_without_a_shell(text, arguments):
     assert split_command_line(text) == arguments
 
 
@@ -114,10 +108,10 @@ _LINE = st.text("ab -_=,;$é<&>'", min_size=1, max_size=30).filter(lambda text: 
 
 
 @st.composite
-def jobs_and_lines(draw: st.DrawFn) -> tuple[NewJob, str]:
+def jobs_and_lines(draw):
     """Yield a job, and a line that create_work reads as that job."""
-    words: list[list[str]] = []
-    given: dict[str, object] = {}
+    words = []
+    given = {}
     for option, name, values in (
         ("wu_name", "name", _WORD),
         ("command_line", "command_line", _LINE),
@@ -132,7 +126,7 @@ def jobs_and_lines(draw: st.DrawFn) -> tuple[NewJob, str]:
             given[name] = value
             text = f'"{value}"' if name == "command_line" else str(value)
             words.append([f"--{option}", text])
-    files: list[str | RemoteInput] = []
+    files = []
     for file in draw(
         st.lists(_WORD | st.builds(RemoteInput, _WORD, st.integers(0, 10**9).map(float), _WORD))
     ):
@@ -140,7 +134,7 @@ def jobs_and_lines(draw: st.DrawFn) -> tuple[NewJob, str]:
         words.append([file] if isinstance(file, str) else ["--remote_file", *map(str, file)])
     # Files keep their order among themselves, and may stand anywhere between the options.
     rest = words[len(given) :]
-    parts: list[list[str]] = []
+    parts = []
     for part in draw(st.permutations(words[: len(given)])):
         parts.append(part)
         following = draw(st.integers(0, len(rest)))
@@ -148,21 +142,19 @@ def jobs_and_lines(draw: st.DrawFn) -> tuple[NewJob, str]:
         rest = rest[following:]
     separators = st.sampled_from([" ", "  ", "\t"])
     text = "".join(word + draw(separators) for part in parts + rest for word in part)
-    return NewJob(files=tuple(files), **given), text  # type: ignore[arg-type]
+    return NewJob(files=tuple(files), **given), text
 
 
 @settings(max_examples=40)
 @given(jobs_and_lines())
-def test_a_line_is_read_as_the_job_that_it_was_written_for(case: tuple[NewJob, str]) -> None:
+def test_a_line_is_read_as_the_job_that_it_was_written_for(case):
     job, line = case
     assert read_job_line(line) == ([job] if line else [])
 
 
 @settings(max_examples=15)
 @given(jobs_and_lines(), jobs_and_lines())
-def test_what_a_line_says_goes_over_the_defaults(
-    own: tuple[NewJob, str], defaults: tuple[NewJob, str]
-) -> None:
+def test_what_a_line_says_goes_over_the_defaults(own, defaults):
     merged = own[0].over(defaults[0])
     for field in fields(NewJob):
         mine, other = getattr(own[0], field.name), getattr(defaults[0], field.name)

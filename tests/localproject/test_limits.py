@@ -1,10 +1,7 @@
 """A job's bounds, and that nothing of a job outlives it (``back-end.rst``, "Hosts")."""
 
-from __future__ import annotations
-
 import os
 import subprocess
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -13,10 +10,7 @@ from boinc_gahp.localproject.hosts.processes import MARK, ProcessFamily
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates.types import InputFileInfo
 from tests.helpers import wait_for
-from tests.localproject.on_host import OnHost, message, out, stderr_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.localproject.on_host import message, out, stderr_text
 
 pytestmark = pytest.mark.processes
 
@@ -67,9 +61,7 @@ DAEMON = (
             id="time"),
     ],
 )  # fmt: skip
-def test_a_job_over_a_bound_is_ended_and_says_which(
-    host: OnHost, program: str, bounds: dict[str, float], status: int, words: str
-) -> None:
+def test_a_job_over_a_bound_is_ended_and_says_which(host, program, bounds, status, words):
     report = host.run(program, outputs=[out("out", optional=True)], **bounds)
     assert (report.outcome, report.exit_status) == (Outcome.CLIENT_ERROR, status)
     assert words in message(report)
@@ -77,7 +69,7 @@ def test_a_job_over_a_bound_is_ended_and_says_which(
     assert not host.has_sent()
 
 
-def test_a_job_within_its_bounds_is_left_alone(host: OnHost) -> None:
+def test_a_job_within_its_bounds_is_left_alone(host):
     program = f"x = bytearray({20 * MB}); open('out', 'w').write('x' * {MB})"
     report = host.run(
         program, outputs=[out("out")], memory_bound=80 * MB, disk_bound=2 * MB, time_limit=30
@@ -86,7 +78,7 @@ def test_a_job_within_its_bounds_is_left_alone(host: OnHost) -> None:
 
 
 @pytest.mark.parametrize("copy", [True, False], ids=["copied", "linked"])
-def test_inputs_count_as_disk_space(host: OnHost, copy: bool) -> None:
+def test_inputs_count_as_disk_space(host, copy):
     report = host.run(
         "pass",
         inputs=[InputFileInfo("in", copy_file=copy)],
@@ -96,7 +88,7 @@ def test_inputs_count_as_disk_space(host: OnHost, copy: bool) -> None:
     assert report.exit_status == 196
 
 
-def test_no_file_grows_past_the_disk_bound(host: OnHost) -> None:
+def test_no_file_grows_past_the_disk_bound(host):
     host.run(
         # It is set right after the start of the app, which may be the quicker.
         "import resource, time; end = time.monotonic() + 20\n"
@@ -107,7 +99,7 @@ def test_no_file_grows_past_the_disk_bound(host: OnHost) -> None:
     assert (host.slot / "out").stat().st_size <= 5 * MB + 1
 
 
-def test_a_crash_leaves_no_core(host: OnHost) -> None:
+def test_a_crash_leaves_no_core(host):
     report = host.run(
         # It is set right after the start of the app, which may be the quicker.
         "import os, resource, sys, time; end = time.monotonic() + 20\n"
@@ -117,7 +109,7 @@ def test_a_crash_leaves_no_core(host: OnHost) -> None:
     assert (report.exit_status, stderr_text(report)) == (6, "(0, 0)\n")
 
 
-def _gone(pid: int) -> bool:
+def _gone(pid):
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -142,9 +134,7 @@ def _gone(pid: int) -> bool:
         ),
     ],
 )
-def test_a_daemon_that_a_job_has_started_is_ended(
-    host: OnHost, program: str, bounds: dict[str, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_daemon_that_a_job_has_started_is_ended(host, program, bounds, monkeypatch):
     # On a busy machine looks cost more and come less often: the third is to be seen all the same.
     monkeypatch.setattr("boinc_gahp.localproject.hosts.limits._SHARE", 1)
     host.run(program, **bounds)
@@ -152,7 +142,7 @@ def test_a_daemon_that_a_job_has_started_is_ended(
     wait_for(lambda: _gone(pid), "the daemon is gone")
 
 
-def test_many_processes_are_all_ended(host: OnHost) -> None:
+def test_many_processes_are_all_ended(host):
     program = (
         "import os, time\n"
         "first = os.getpid()\n"
@@ -181,7 +171,7 @@ BURN = "t = time.process_time() + {}\n{}while time.process_time() < t: pass\n"
     ],
     ids=["the app", "a child", "a daemon"],
 )
-def test_the_cpu_time_of_all_processes_counts_once(host: OnHost, program: str) -> None:
+def test_the_cpu_time_of_all_processes_counts_once(host, program):
     """Counted twice it would be 0.6 s; what starting Python takes is told by a run without work."""
     start = host.run("import os, time\nif os.fork() == 0: os._exit(0)\nos.wait()").cpu_time
     report = host.run(program)
@@ -189,8 +179,8 @@ def test_the_cpu_time_of_all_processes_counts_once(host: OnHost, program: str) -
     assert 0.28 <= report.cpu_time < 0.5 + start
 
 
-def test_other_slots_processes_are_not_of_the_family(tmp_path: Path) -> None:
-    def start(slot: str) -> subprocess.Popen[bytes]:
+def test_other_slots_processes_are_not_of_the_family(tmp_path):
+    def start(slot):
         return subprocess.Popen(
             ["sleep", "60"],
             env={**os.environ, MARK: str(tmp_path / slot)},
@@ -211,7 +201,7 @@ def test_other_slots_processes_are_not_of_the_family(tmp_path: Path) -> None:
             process.wait()
 
 
-def test_an_orphan_in_the_apps_session_is_found(tmp_path: Path) -> None:
+def test_an_orphan_in_the_apps_session_is_found(tmp_path):
     app = subprocess.Popen(["sh", "-c", "env -i sleep 60 &"], start_new_session=True)
     try:
         os.waitid(os.P_PID, app.pid, os.WEXITED | os.WNOWAIT)

@@ -1,7 +1,5 @@
 """What a host does that was told to misbehave, and how it stops and goes on."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -12,7 +10,6 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,12 +19,6 @@ from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.templates.types import InputFileInfo
 from tests.helpers import wait_for
 from tests.localproject.on_host import OnHost, message, out, stderr_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.localproject.bench import Bench
-
 
 WRITE = "open('a', 'w').write('short'); open('out', 'w').write('contents' * 10)"
 OUTPUTS = (out("a", 1), out("out", 0))
@@ -43,9 +34,7 @@ OUTPUTS = (out("a", 1), out("out", 0))
     ],
     ids=["fail", "crash", "slow"],
 )
-def test_a_host_that_is_told_to_fail_does(
-    host: OnHost, wrong: dict[str, float], bounds: dict[str, float], status: int, words: str
-) -> None:
+def test_a_host_that_is_told_to_fail_does(host, wrong, bounds, status, words):
     report = host.run(WRITE, outputs=OUTPUTS, wrong=wrong, **bounds)
     assert (report.outcome, report.exit_status) == (Outcome.CLIENT_ERROR, status)
     assert words in message(report)
@@ -53,7 +42,7 @@ def test_a_host_that_is_told_to_fail_does(
 
 
 @pytest.mark.processes
-def test_a_crash_comes_in_the_middle_of_an_output(host: OnHost) -> None:
+def test_a_crash_comes_in_the_middle_of_an_output(host):
     report = host.run(
         "import time; f = open('out', 'w'); f.write('half'); f.flush(); time.sleep(100);"
         "f.write('more')",
@@ -66,7 +55,7 @@ def test_a_crash_comes_in_the_middle_of_an_output(host: OnHost) -> None:
 
 
 @pytest.mark.processes
-def test_a_host_that_differs_differs_from_every_other(host: OnHost) -> None:
+def test_a_host_that_differs_differs_from_every_other(host):
     sent = set()
     for _ in range(2):
         report = host.run(WRITE, outputs=OUTPUTS, wrong={"differ": 0})
@@ -78,7 +67,7 @@ def test_a_host_that_differs_differs_from_every_other(host: OnHost) -> None:
 
 
 @pytest.mark.processes
-def test_a_host_that_differs_keeps_to_max_nbytes(host: OnHost) -> None:
+def test_a_host_that_differs_keeps_to_max_nbytes(host):
     report = host.run(
         WRITE, outputs=[out("a", 1), out("out", 0, max_nbytes=80)], wrong={"differ": 0}
     )
@@ -88,7 +77,7 @@ def test_a_host_that_differs_keeps_to_max_nbytes(host: OnHost) -> None:
 
 
 @pytest.mark.processes
-def test_a_host_that_truncates_sends_half_and_says_the_whole(host: OnHost) -> None:
+def test_a_host_that_truncates_sends_half_and_says_the_whole(host):
     report = host.run(WRITE, outputs=OUTPUTS, wrong={"truncate": 0})
     assert report.outcome is Outcome.SUCCESS
     assert (host.sent(0), host.sent(1)) == (b"contents" * 5, b"short")
@@ -99,7 +88,7 @@ def test_a_host_that_truncates_sends_half_and_says_the_whole(host: OnHost) -> No
 
 
 @pytest.mark.processes
-def test_a_host_can_report_a_job_that_went_well_with_another_exit_status(host: OnHost) -> None:
+def test_a_host_can_report_a_job_that_went_well_with_another_exit_status(host):
     report = host.run(WRITE, outputs=OUTPUTS, wrong={"exit": 3})
     assert (report.outcome, report.exit_status) == (Outcome.SUCCESS, 3)
     assert (host.sent(0), host.sent(1)) == (b"contents" * 10, b"short")
@@ -108,14 +97,14 @@ def test_a_host_can_report_a_job_that_went_well_with_another_exit_status(host: O
 
 
 @pytest.mark.processes
-def test_a_slow_host_takes_so_many_times_as_long(host: OnHost) -> None:
+def test_a_slow_host_takes_so_many_times_as_long(host):
     report = host.run("import time; time.sleep(0.05)", wrong={"slow": 6})
     assert report.elapsed_time >= 0.3
     assert report.outcome is Outcome.SUCCESS
 
 
 @pytest.mark.processes
-def test_behaviours_go_together_and_are_told_in_stderr(host: OnHost) -> None:
+def test_behaviours_go_together_and_are_told_in_stderr(host):
     report = host.run(
         "import sys; print('app', file=sys.stderr)", wrong={"fail": 7, "slow": 1.5, "late": 60}
     )
@@ -127,7 +116,7 @@ def test_behaviours_go_together_and_are_told_in_stderr(host: OnHost) -> None:
 
 
 @pytest.fixture
-def working(bench: Bench) -> Iterator[Working]:
+def working(bench):
     working = Working(bench)
     yield working
     working.stop()
@@ -136,12 +125,12 @@ def working(bench: Bench) -> Iterator[Working]:
 class Working:
     """Workunits of one program, and a host that works on them."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench):
         self.bench = bench
         self.host = OnHost(bench.core)
-        self._threads: list[threading.Thread] = []
+        self._threads = []
 
-    def jobs(self, program: str, *names: str, **columns: object) -> None:
+    def jobs(self, program, *names, **columns):
         command = json.dumps(["{python}", "-I", "-S", "-c", program])
         self.bench.set("app_version", "appid = 1", command=command)
         for name in names:
@@ -156,15 +145,15 @@ class Working:
         self.bench.set("workunit", transition_time=0)
         self.bench.transition()
 
-    def start(self, first: Callable[[], object] = bool) -> None:
-        def work() -> None:
+    def start(self, first=bool):
+        def work():
             first()
             self.host.volunteer.run()
 
         self._threads.append(threading.Thread(target=work))
         self._threads[-1].start()
 
-    def stop(self) -> None:
+    def stop(self):
         """Stop the host, and have another one like it in its place."""
         self.host.volunteer.stop()
         self.bench.core.wake.ring()
@@ -173,7 +162,7 @@ class Working:
             assert not thread.is_alive()
         self.host = OnHost(self.bench.core)
 
-    def wait_for(self, name: str, *outcomes: Outcome) -> None:
+    def wait_for(self, name, *outcomes):
         """Wait for these outcomes of a job's results; INIT is one that is not over."""
         connection = self.bench.core.db.connection()
         query = "SELECT outcome FROM result WHERE name LIKE ? ORDER BY id"
@@ -186,7 +175,7 @@ class Working:
 WORK = "import time; open('out', 'w').write('x')"
 
 
-def test_a_host_vanishes_with_one_job_and_does_the_next(working: Working) -> None:
+def test_a_host_vanishes_with_one_job_and_does_the_next(working):
     working.jobs(WORK, "a", "b")
     set_behaviours(working.bench.core.db, [Behaviour("vanish", 0, 1)], host="h1")
     working.start()
@@ -199,7 +188,7 @@ def test_a_host_vanishes_with_one_job_and_does_the_next(working: Working) -> Non
 
 
 @pytest.mark.long
-def test_a_host_reports_late_and_does_other_jobs_meanwhile(working: Working) -> None:
+def test_a_host_reports_late_and_does_other_jobs_meanwhile(working):
     bench = working.bench
     # The host reports 1 s after the deadline; until then this test must have seen the job there.
     working.jobs(WORK, "a", "b", delay_bound=1.5, rsc_fpops_est=1e6)
@@ -215,7 +204,7 @@ def test_a_host_reports_late_and_does_other_jobs_meanwhile(working: Working) -> 
     assert late > other
 
 
-def test_a_host_that_is_told_how_late_reports_so_long_after_the_end(working: Working) -> None:
+def test_a_host_that_is_told_how_late_reports_so_long_after_the_end(working):
     working.jobs(WORK, "a")
     set_behaviours(working.bench.core.db, [Behaviour("late", 0.3)])
     working.start()
@@ -223,7 +212,7 @@ def test_a_host_that_is_told_how_late_reports_so_long_after_the_end(working: Wor
     assert working.bench.results("received_time")[0] >= working.bench.results("sent_time")[0] + 0.3
 
 
-def test_a_host_that_is_stopped_before_its_late_report_computes_again(working: Working) -> None:
+def test_a_host_that_is_stopped_before_its_late_report_computes_again(working):
     working.jobs(f"{WORK}; open('../../ran', 'a').write('x')", "a")
     set_behaviours(working.bench.core.db, [Behaviour("late", 3600, 1)])
     working.start()
@@ -237,7 +226,7 @@ def test_a_host_that_is_stopped_before_its_late_report_computes_again(working: W
     assert ran.read_text() == "xx"
 
 
-def test_a_host_that_is_stopped_in_the_middle_of_a_job_begins_it_again(working: Working) -> None:
+def test_a_host_that_is_stopped_in_the_middle_of_a_job_begins_it_again(working):
     program = (
         "import os, time; first = not os.path.exists('../../ran');"
         "open('../../ran', 'a').write('x'); time.sleep(60 * first); open('out', 'w')"
@@ -253,7 +242,7 @@ def test_a_host_that_is_stopped_in_the_middle_of_a_job_begins_it_again(working: 
     assert "this host was told: differ" in working.bench.results("stderr_out")[0]
 
 
-def test_a_paused_host_takes_nothing_new(working: Working) -> None:
+def test_a_paused_host_takes_nothing_new(working):
     working.jobs(WORK, "a")
     working.host.volunteer.paused.set()
     working.start()
@@ -262,7 +251,7 @@ def test_a_paused_host_takes_nothing_new(working: Working) -> None:
     assert working.bench.results("server_state") == [ServerState.UNSENT]
 
 
-def test_a_host_tells_which_files_it_has(working: Working) -> None:
+def test_a_host_tells_which_files_it_has(working):
     info = InputFileInfo("state", generate_locally=True, sticky=True)
     working.jobs("open('out', 'w'); open('state', 'w')", "a")
     working.bench.set("workunit", xml_doc=working.host.task("", inputs=[info]).xml_doc)
@@ -272,9 +261,7 @@ def test_a_host_tells_which_files_it_has(working: Working) -> None:
     assert working.bench.column("host", "files")[0] == "state"
 
 
-def test_a_host_waits_for_space_in_the_database(
-    working: Working, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_host_waits_for_space_in_the_database(working, monkeypatch, caplog):
     monkeypatch.setattr("boinc_gahp.localproject.hosts.volunteer._RETRY", 0.01)
     working.jobs("import sys; open('out', 'w'); sys.stderr.write('x' * 60000)", "a")
     database = working.bench.core.db
@@ -282,7 +269,7 @@ def test_a_host_waits_for_space_in_the_database(
         connection.execute("CREATE TABLE filler (bytes)")
         connection.execute("INSERT INTO filler VALUES (zeroblob(500000))")
 
-    def fill() -> None:
+    def fill():
         (pages,) = database.connection().execute("PRAGMA page_count").fetchone()
         database.connection().execute(f"PRAGMA max_page_count = {pages}")
 
@@ -293,9 +280,7 @@ def test_a_host_waits_for_space_in_the_database(
     working.wait_for("a", Outcome.SUCCESS)
 
 
-def test_a_host_waits_for_a_process_that_writes_for_long(
-    working: Working, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_host_waits_for_a_process_that_writes_for_long(working, monkeypatch, caplog):
     monkeypatch.setattr("boinc_gahp.localproject.hosts.volunteer._RETRY", 0.01)
     working.jobs(WORK, "a")
     database = working.bench.core.db
@@ -308,7 +293,7 @@ def test_a_host_waits_for_a_process_that_writes_for_long(
 
 
 @pytest.mark.processes
-def test_what_a_killed_project_left_running_is_ended(bench: Bench) -> None:
+def test_what_a_killed_project_left_running_is_ended(bench):
     host = OnHost(bench.core)
     host.slot.mkdir()
     (host.slot / "locked").mkdir(mode=0)

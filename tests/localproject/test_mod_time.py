@@ -1,50 +1,42 @@
 """What query_batch2 relies on: each change of a workunit is dated when it is made."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.localproject.backend import batches
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-    from tests.localproject.bench import Bench
-
-
-def _cancel(bench: Bench) -> None:
+def _cancel(bench):
     with bench.core.db.write() as connection:
         batches.cancel_jobs(connection, "id = ?", (1,))
 
 
-def _sent(bench: Bench) -> None:
+def _sent(bench):
     bench.made()
     assert bench.send() is not None
 
 
-def _answered(bench: Bench) -> None:
+def _answered(bench):
     bench.made()
     bench.compute(b"out")
 
 
-def _to_be_validated(bench: Bench) -> None:
+def _to_be_validated(bench):
     _answered(bench)
     bench.transition()
 
 
-def _to_be_assimilated(bench: Bench) -> None:
+def _to_be_assimilated(bench):
     _to_be_validated(bench)
     bench.validate()
 
 
-def _without_version(bench: Bench) -> None:
+def _without_version(bench):
     bench.made(app_version_num=999)
 
 
-def _ready(bench: Bench) -> None:
+def _ready(bench):
     bench.made()
 
 
@@ -60,9 +52,7 @@ def _ready(bench: Bench) -> None:
         pytest.param(_sent, _cancel, id="cancelled"),
     ],
 )
-def test_a_change_is_dated_when_it_is_made_not_when_its_pass_began(
-    bench: Bench, before: Callable[[Bench], object], change: Callable[[Bench], object]
-) -> None:
+def test_a_change_is_dated_when_it_is_made_not_when_its_pass_began(bench, before, change):
     before(bench)
     bench.set("workunit", mod_time=0)
     begin = time.time()

@@ -1,11 +1,8 @@
 """What the project's page shows (BOINC's RemoteJobs, "Example web interface")."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 from lxml import html
@@ -24,23 +21,15 @@ from boinc_gahp.localproject.web import words
 from boinc_gahp.text import visible
 from tests.localproject.visitor import found, words as plain
 
-if TYPE_CHECKING:
-    from enum import IntEnum
-
-    import requests
-
-    from tests.localproject.bench import Bench
-    from tests.localproject.visitor import Visitor
-
 EVIL = "</title></pre><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\x1b[31m\x7f"
 
 
-def text_of(element: html.HtmlElement) -> str:
+def text_of(element):
     """Return what an element tells; a slow machine makes no difference."""
     return re.sub(r"\b(just now|\d+ s ago|in \d+ s)", "just now", plain(element))
 
 
-def states_of(bench: Bench, visitor: Visitor) -> int:
+def states_of(bench, visitor):
     """Make a batch with a job in each state; return its id. They are named for their states."""
     batch_id = visitor.batch("five", 5)
     bench.set("workunit", "1", max_error_results=0)
@@ -56,7 +45,7 @@ def states_of(bench: Bench, visitor: Visitor) -> int:
     return batch_id
 
 
-def test_the_front_page_tells_how_each_batch_does(bench: Bench, visitor: Visitor) -> None:
+def test_the_front_page_tells_how_each_batch_does(bench, visitor):
     states_of(bench, visitor)
     page = visitor.page()
     [card] = page.xpath("//*[@id='batch-1']")
@@ -70,9 +59,7 @@ def test_the_front_page_tells_how_each_batch_does(bench: Bench, visitor: Visitor
     assert page.findtext(".//title") == "Batches · Local BOINC project"
 
 
-def test_the_front_page_counts_all_jobs_that_are_not_retired(
-    bench: Bench, visitor: Visitor
-) -> None:
+def test_the_front_page_counts_all_jobs_that_are_not_retired(bench, visitor):
     visitor.batch("kept", 3)
     visitor.batch("gone", 4)
     bench.set("batch", "id = 2", state=BatchState.RETIRED)
@@ -83,9 +70,7 @@ def test_the_front_page_counts_all_jobs_that_are_not_retired(
     assert "gone retired" in visitor.text("?show=retired")
 
 
-def test_a_batch_page_lists_its_jobs_with_what_became_of_them(
-    bench: Bench, visitor: Visitor
-) -> None:
+def test_a_batch_page_lists_its_jobs_with_what_became_of_them(bench, visitor):
     batch_id = states_of(bench, visitor)
     page = visitor.page(f"batches/{batch_id}")
     rows = [text_of(row) for row in page.xpath("//tbody/tr")]
@@ -99,7 +84,7 @@ def test_a_batch_page_lists_its_jobs_with_what_became_of_them(
     assert page.findtext(".//title") == "five · Local BOINC project"
 
 
-def test_jobs_can_be_picked_by_state(bench: Bench, visitor: Visitor) -> None:
+def test_jobs_can_be_picked_by_state(bench, visitor):
     states_of(bench, visitor)
     for state, names in (
         ("queued", ["waiting"]),
@@ -113,14 +98,14 @@ def test_jobs_can_be_picked_by_state(bench: Bench, visitor: Visitor) -> None:
         assert word == f"{names[-1]} {len(names)}"
 
 
-def test_jobs_can_be_found_by_a_part_of_their_name(bench: Bench, visitor: Visitor) -> None:
+def test_jobs_can_be_found_by_a_part_of_their_name(bench, visitor):
     states_of(bench, visitor)
     page = visitor.page("batches/1?name=AIT")
     assert page.xpath("//tbody/tr/th/a/bdi/text()") == ["waiting"]
     assert "No such jobs." in visitor.text("batches/1?name=%25")
 
 
-def test_a_large_batch_comes_in_pages(visitor: Visitor) -> None:
+def test_a_large_batch_comes_in_pages(visitor):
     visitor.batch("large", 250)
     answer = visitor.get("batches/1?state=queued")
     assert len(answer.text) < 100_000
@@ -133,7 +118,7 @@ def test_a_large_batch_comes_in_pages(visitor: Visitor) -> None:
     assert "201–250 of 250" in text_of(last)
 
 
-def test_a_job_page_says_of_instances_what_query_job_says(bench: Bench, visitor: Visitor) -> None:
+def test_a_job_page_says_of_instances_what_query_job_says(bench, visitor):
     states_of(bench, visitor)
     [authenticator] = [
         row["authenticator"]
@@ -152,7 +137,7 @@ def test_a_job_page_says_of_instances_what_query_job_says(bench: Bench, visitor:
         assert states == re.findall("<state>(.*)</state>", reply.text)
 
 
-def test_a_job_page_tells_all_of_an_instance(bench: Bench, visitor: Visitor) -> None:
+def test_a_job_page_tells_all_of_an_instance(bench, visitor):
     states_of(bench, visitor)
     page = visitor.page("jobs/3")
     [card] = page.xpath("//li[@id='instance-2']")
@@ -186,8 +171,8 @@ def test_a_job_page_tells_all_of_an_instance(bench: Bench, visitor: Visitor) -> 
     ],
 )
 def test_every_state_of_a_job_and_its_instances_is_told_in_words(
-    bench: Bench, visitor: Visitor, table: str, column: str, values: type[IntEnum]
-) -> None:
+    bench, visitor, table, column, values
+):
     visitor.batch("b")
     bench.transition()
     bench.set("result", server_state=ServerState.OVER, outcome=Outcome.SUCCESS, received_time=1)
@@ -198,7 +183,7 @@ def test_every_state_of_a_job_and_its_instances_is_told_in_words(
     assert len(told) == len(values)
 
 
-def test_every_state_of_a_batch_is_told_in_words(bench: Bench, visitor: Visitor) -> None:
+def test_every_state_of_a_batch_is_told_in_words(bench, visitor):
     visitor.batch("b")
     told = set()
     for value in BatchState:
@@ -207,7 +192,7 @@ def test_every_state_of_a_batch_is_told_in_words(bench: Bench, visitor: Visitor)
     assert told == {"being made", "in progress", "complete", "aborted", "retired"}
 
 
-def test_a_job_page_tells_its_history_in_order(bench: Bench, visitor: Visitor) -> None:
+def test_a_job_page_tells_its_history_in_order(bench, visitor):
     visitor.batch("b")
     bench.now = time.time()
     bench.set(
@@ -239,9 +224,7 @@ def test_a_job_page_tells_its_history_in_order(bench: Bench, visitor: Visitor) -
     ]
 
 
-def test_an_instance_that_was_never_heard_of_again_is_in_the_history(
-    bench: Bench, visitor: Visitor
-) -> None:
+def test_an_instance_that_was_never_heard_of_again_is_in_the_history(bench, visitor):
     visitor.batch("b")
     bench.now = time.time()
     bench.set("workunit", create_time=int(bench.now), delay_bound=100)
@@ -253,7 +236,7 @@ def test_an_instance_that_was_never_heard_of_again_is_in_the_history(
     assert told[2].startswith("_0 Timed out - no response just now")
 
 
-def test_names_and_stderr_are_shown_and_never_obeyed(bench: Bench, visitor: Visitor) -> None:
+def test_names_and_stderr_are_shown_and_never_obeyed(bench, visitor):
     states_of(bench, visitor)
     bench.set("batch", name=EVIL)
     bench.set("workunit", "id = 2", name=EVIL)
@@ -271,9 +254,7 @@ def test_names_and_stderr_are_shown_and_never_obeyed(bench: Bench, visitor: Visi
     assert visitor.page("jobs/2").findtext(".//pre") == shown
 
 
-def test_hosts_are_shown_with_their_work_and_their_behaviours(
-    bench: Bench, visitor: Visitor
-) -> None:
+def test_hosts_are_shown_with_their_work_and_their_behaviours(bench, visitor):
     states_of(bench, visitor)
     behaviour.set_behaviours(bench.core.db, [behaviour.parse_behaviour("fail=3x2")], host="h2")
     bench.set("host", "id = 6", active=0)
@@ -287,9 +268,7 @@ def test_hosts_are_shown_with_their_work_and_their_behaviours(
     assert "h6" not in text_of(visitor.page().xpath("//aside")[0])
 
 
-def test_back_end_programs_are_shown_also_when_they_have_not_run(
-    bench: Bench, visitor: Visitor
-) -> None:
+def test_back_end_programs_are_shown_also_when_they_have_not_run(bench, visitor):
     bench.set("program", passes=0)
     with bench.core.db.write() as connection:
         connection.execute("DELETE FROM program")
@@ -306,7 +285,7 @@ def test_back_end_programs_are_shown_also_when_they_have_not_run(
         assert text_of(page.get_element_by_id(f"program-{name}")).endswith("not run yet")
 
 
-def test_apps_are_shown_with_the_files_of_their_templates(visitor: Visitor) -> None:
+def test_apps_are_shown_with_the_files_of_their_templates(visitor):
     [card] = [
         card
         for card in visitor.page("apps").xpath("//li[@class='card']")
@@ -316,16 +295,12 @@ def test_apps_are_shown_with_the_files_of_their_templates(visitor: Visitor) -> N
     assert "Inputs in0 in1 Outputs out0 out1 out2 optional Quorum 1 Validator trivial" in told
 
 
-def test_an_app_whose_template_is_wrong_is_shown_with_what_is_wrong(
-    bench: Bench, visitor: Visitor
-) -> None:
+def test_an_app_whose_template_is_wrong_is_shown_with_what_is_wrong(bench, visitor):
     (bench.core.templates / "multi_in").write_text("<input_template><nonsense")
     assert "input template" in text_of(visitor.page("apps").xpath("//p[@class='said bad']")[0])
 
 
-def test_an_instance_has_the_address_that_it_has_on_other_projects(
-    bench: Bench, visitor: Visitor
-) -> None:
+def test_an_instance_has_the_address_that_it_has_on_other_projects(bench, visitor):
     states_of(bench, visitor)
     answer = visitor.get("result.php?resultid=2")
     assert answer.headers["Location"] == "/test/jobs/3#instance-2"
@@ -333,20 +308,20 @@ def test_an_instance_has_the_address_that_it_has_on_other_projects(
         assert visitor.get(f"result.php?resultid={number}").status_code == 404
 
 
-def test_jobs_without_a_batch_have_a_page(bench: Bench, visitor: Visitor) -> None:
+def test_jobs_without_a_batch_have_a_page(bench, visitor):
     bench.workunit("lonely", batch=0)
     assert "Jobs without a batch" in visitor.text()
     assert "lonely" in visitor.text("batches/0")
 
 
-def test_what_is_not_there_is_said_to_be_missing(visitor: Visitor) -> None:
+def test_what_is_not_there_is_said_to_be_missing(visitor):
     for path in ("batches/99", "jobs/99", "jobs/9/inputs/0", "instances/9/outputs/0"):
         answer = visitor.get(path)
         assert answer.status_code == 404, path
         assert "There is nothing here" in answer.text
 
 
-def test_numbers_that_are_too_large_are_no_error_of_the_program(visitor: Visitor) -> None:
+def test_numbers_that_are_too_large_are_no_error_of_the_program(visitor):
     large = 10**30
     visitor.batch("b")
     assert visitor.get(f"?page={large}").status_code == 200
@@ -354,16 +329,14 @@ def test_numbers_that_are_too_large_are_no_error_of_the_program(visitor: Visitor
     assert visitor.get(f"batches/{large}").status_code == 404
 
 
-def test_a_project_that_is_stopped_still_has_its_page(bench: Bench, visitor: Visitor) -> None:
+def test_a_project_that_is_stopped_still_has_its_page(bench, visitor):
     bench.core.web_stopped = True
     assert "every RPC answers -183" in visitor.text()
     bench.core.web_stopped, bench.core.database_down = False, True
     assert "every RPC answers -138" in visitor.text()
 
 
-def test_the_script_gets_the_changing_part_alone_and_only_when_it_has_changed(
-    bench: Bench, visitor: Visitor
-) -> None:
+def test_the_script_gets_the_changing_part_alone_and_only_when_it_has_changed(bench, visitor):
     batch_id = visitor.batch("b")
     bench.set("batch", create_time=time.time() - 100_000)
     path = f"batches/{batch_id}"
@@ -377,18 +350,14 @@ def test_the_script_gets_the_changing_part_alone_and_only_when_it_has_changed(
     assert "1 failed" in visitor.get(path, **again).text
 
 
-def test_a_batch_is_complete_before_anyone_has_asked_the_rpcs(
-    bench: Bench, visitor: Visitor
-) -> None:
+def test_a_batch_is_complete_before_anyone_has_asked_the_rpcs(bench, visitor):
     visitor.batch("b")
     bench.set("batch", state=BatchState.IN_PROGRESS)
     bench.set("workunit", canonical_resultid=1)
     assert "complete" in visitor.text("batches/1")
 
 
-def test_a_job_that_hosts_had_and_lost_waits_and_does_not_run(
-    bench: Bench, visitor: Visitor
-) -> None:
+def test_a_job_that_hosts_had_and_lost_waits_and_does_not_run(bench, visitor):
     visitor.batch("b")
     bench.now = time.time()
     bench.transition()
@@ -414,7 +383,7 @@ def test_a_job_that_hosts_had_and_lost_waits_and_does_not_run(
         (words.errors, 18, "too many instances failed, it was aborted"),
     ],
 )
-def test_numbers_are_written_for_people(function: object, value: float, told: str) -> None:
+def test_numbers_are_written_for_people(function, value, told):
     assert callable(function)
     assert function(value) == told
 
@@ -429,11 +398,11 @@ def test_numbers_are_written_for_people(function: object, value: float, told: st
         (-200, "in 3 min"),
     ],
 )
-def test_times_are_told_from_now(seconds: float, told: str) -> None:
+def test_times_are_told_from_now(seconds, told):
     assert words.ago(1000.0, 1000.0 + seconds) == told
 
 
-def test_what_goes_on_is_told_with_how_long() -> None:
+def test_what_goes_on_is_told_with_how_long():
     assert [words.lasting(1000.0, now) for now in (1000.0, 1003.9, 1130.0)] == [
         "1 s",
         "3 s",
@@ -444,7 +413,7 @@ def test_what_goes_on_is_told_with_how_long() -> None:
 # A job's files.
 
 
-def done(bench: Bench, visitor: Visitor) -> None:
+def done(bench, visitor):
     """Make a batch of two jobs, and let hosts end them."""
     visitor.batch("b", 2)
     bench.transition()
@@ -452,7 +421,7 @@ def done(bench: Bench, visitor: Visitor) -> None:
     bench.settle()
 
 
-def attachment(answer: requests.Response) -> tuple[str, bytes]:
+def attachment(answer):
     """Return name and contents of a file that must be saved, not shown."""
     assert answer.status_code == 200, answer.text
     headers = answer.headers
@@ -464,7 +433,7 @@ def attachment(answer: requests.Response) -> tuple[str, bytes]:
     return name, answer.content
 
 
-def test_a_jobs_files_can_be_saved(bench: Bench, visitor: Visitor) -> None:
+def test_a_jobs_files_can_be_saved(bench, visitor):
     done(bench, visitor)
     [link] = found(visitor.page("jobs/2"), "//li[@id='instance-2']//ul/li/a/@href")
     answer = visitor.get(link.removeprefix("/test/"))
@@ -474,14 +443,14 @@ def test_a_jobs_files_can_be_saved(bench: Bench, visitor: Visitor) -> None:
     assert attachment(answer) == ("filename=900150983cd24fb0d6963f7d28e17f72.txt", b"abc")
 
 
-def test_a_name_cannot_break_out_of_the_header(bench: Bench, visitor: Visitor) -> None:
+def test_a_name_cannot_break_out_of_the_header(bench, visitor):
     done(bench, visitor)
     bench.set("result", "id = 1", name='../a"b\r\nSet-Cookie: x=y; é')
     name, _ = attachment(visitor.get("instances/1/outputs/0"))
     assert "filename*=UTF-8''.._a%22b__Set-Cookie%3A%20x%3Dy%3B%20%C3%A9_out" in name
 
 
-def test_size_and_checksum_of_an_output_outlast_it(bench: Bench, visitor: Visitor) -> None:
+def test_size_and_checksum_of_an_output_outlast_it(bench, visitor):
     done(bench, visitor)
     for file in bench.core.upload.root.rglob("b_*"):
         file.unlink()

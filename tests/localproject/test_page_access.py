@@ -1,10 +1,7 @@
 """Who may see the project's page: whoever has its address with the token."""
 
-from __future__ import annotations
-
 import logging
 import stat
-from typing import TYPE_CHECKING
 
 import pytest
 import requests
@@ -13,16 +10,12 @@ from boinc_gahp.localproject.server.application import make_app
 from boinc_gahp.localproject.web.access import page_address
 from tests.localproject.visitor import found
 
-if TYPE_CHECKING:
-    from tests.localproject.bench import Bench
-    from tests.localproject.visitor import Visitor
-
 PAGES = ("", "batches/1", "jobs/1", "hosts", "apps", "programs")
 FILES = ("instances/1/outputs/0", "jobs/1/inputs/0")
 
 
 @pytest.fixture
-def batch(bench: Bench, visitor: Visitor) -> int:
+def batch(bench, visitor):
     """The submitter's batch, whose one job is done."""
     batch_id = visitor.batch("b")
     bench.transition()
@@ -31,14 +24,12 @@ def batch(bench: Bench, visitor: Visitor) -> int:
     return batch_id
 
 
-def token(bench: Bench) -> str:
+def token(bench):
     return page_address(bench.core).partition("?token=")[2]
 
 
 @pytest.mark.parametrize("given", ["", "?token=", "?token=wrong", "?token=%C3%BC", "?token=%ff"])
-def test_nothing_is_shown_to_who_does_not_have_the_token(
-    given: str, bench: Bench, visitor: Visitor, batch: int
-) -> None:
+def test_nothing_is_shown_to_who_does_not_have_the_token(given, bench, visitor, batch):
     for path in (*PAGES, *FILES):
         answer = requests.get(visitor.core.url + path + given, timeout=60)
         assert answer.status_code == 401, path
@@ -48,7 +39,7 @@ def test_nothing_is_shown_to_who_does_not_have_the_token(
         assert token(bench) not in answer.text
 
 
-def test_the_token_is_kept_in_a_cookie_and_not_in_the_address(bench: Bench) -> None:
+def test_the_token_is_kept_in_a_cookie_and_not_in_the_address(bench):
     client = make_app(bench.core).test_client()
     answer = client.get(f"/test/hosts?token={token(bench)}", base_url="http://127.0.0.1")
     assert (answer.status_code, answer.headers["Location"]) == (302, "/test/hosts")
@@ -59,7 +50,7 @@ def test_the_token_is_kept_in_a_cookie_and_not_in_the_address(bench: Bench) -> N
     assert client.get("/test/hosts", base_url="http://127.0.0.1").status_code == 200
 
 
-def test_the_token_is_the_owners_alone_and_stays(bench: Bench, visitor: Visitor) -> None:
+def test_the_token_is_the_owners_alone_and_stays(bench, visitor):
     assert stat.S_IMODE((bench.directory / "page_token").stat().st_mode) == 0o600
     [(name, value)] = visitor.session.cookies.items()
     client = make_app(bench.core).test_client()
@@ -67,22 +58,20 @@ def test_the_token_is_the_owners_alone_and_stays(bench: Bench, visitor: Visitor)
     assert client.get("/test/", base_url="http://127.0.0.1").status_code == 200
 
 
-def test_a_token_file_that_was_emptied_lets_nobody_in(bench: Bench, visitor: Visitor) -> None:
+def test_a_token_file_that_was_emptied_lets_nobody_in(bench, visitor):
     (bench.directory / "page_token").write_text("")
     assert requests.get(f"{visitor.core.url}?token=", timeout=60).status_code == 401
     assert visitor.get().status_code == 401
 
 
-def test_the_rpcs_need_no_token(bench: Bench) -> None:
+def test_the_rpcs_need_no_token(bench):
     client = make_app(bench.core).test_client()
     answer = client.get("/test/submit_rpc_handler.php?request=<ping> </ping>")
     assert (answer.status_code, "<error>" in answer.text) == (200, True)
     assert client.get("/test/job_file.php").status_code == 200
 
 
-def test_no_authenticator_is_in_a_page_and_no_token_in_a_log(
-    bench: Bench, visitor: Visitor, batch: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_authenticator_is_in_a_page_and_no_token_in_a_log(bench, visitor, batch, caplog):
     caplog.set_level(logging.DEBUG, "boinc_gahp")
     [secret] = bench.rows("SELECT authenticator FROM user WHERE name = 'submitter'")
     requests.get(page_address(bench.core), timeout=60)
@@ -95,7 +84,7 @@ def test_no_authenticator_is_in_a_page_and_no_token_in_a_log(
 # What every answer says to browsers.
 
 
-def test_browsers_are_told_what_may_be_done_with_a_page(visitor: Visitor) -> None:
+def test_browsers_are_told_what_may_be_done_with_a_page(visitor):
     for path in ("", "batches/99", "static/page.js"):
         headers = visitor.get(path).headers
         policy = headers["Content-Security-Policy"]
@@ -106,9 +95,7 @@ def test_browsers_are_told_what_may_be_done_with_a_page(visitor: Visitor) -> Non
         assert headers["Referrer-Policy"] == "same-origin"
 
 
-def test_pages_hold_nothing_that_the_policy_forbids_or_that_comes_from_elsewhere(
-    visitor: Visitor, batch: int
-) -> None:
+def test_pages_hold_nothing_that_the_policy_forbids_or_that_comes_from_elsewhere(visitor, batch):
     for path in PAGES:
         page = visitor.page(path)
         assert found(page, "//@style | //style | //script/text()") == [], path

@@ -1,7 +1,5 @@
 """The page's colours, light and dark, can be read (WCAG 2.2, 1.4.3 and 1.4.11)."""
 
-from __future__ import annotations
-
 import re
 from importlib import resources
 
@@ -23,26 +21,26 @@ TEXTS = [(text, ground) for text in ("ink", "soft", "accent") for ground in ("bg
 MARKS = [(mark, "card") for mark in ("in-progress", "done", "failed", "aborted")]
 
 
-def luminance(colour: str) -> float:
+def luminance(colour):
     """Return the relative luminance of ``#rrggbb``, 0 to 1."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(one, other):
     """Return the contrast of two colours, 1 to 21."""
     dark, light = sorted((luminance(one), luminance(other)))
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_the_measure_is_right() -> None:
+def test_the_measure_is_right():
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
 
 
 @pytest.mark.parametrize("colours", [_LIGHT, _DARK], ids=["light", "dark"])
-def test_texts_and_marks_stand_out(colours: dict[str, str]) -> None:
+def test_texts_and_marks_stand_out(colours):
     weak = {
         f"{one} on {other}": round(contrast(colours[one], colours[other]), 2)
         for pairs, least in ((TEXTS, 4.5), (MARKS, 3.0))
@@ -52,5 +50,5 @@ def test_texts_and_marks_stand_out(colours: dict[str, str]) -> None:
     assert weak == {}
 
 
-def test_both_schemes_have_all_colours() -> None:
+def test_both_schemes_have_all_colours():
     assert _LIGHT.keys() == _DARK.keys()

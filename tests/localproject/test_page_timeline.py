@@ -1,11 +1,8 @@
 """What the page tells of time: when jobs ended, and a history in order."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,15 +13,10 @@ from boinc_gahp.localproject.web.timeline import ends, timeline
 from tests.localproject.bench import ERROR, OVER, SUCCESS, VALID
 from tests.localproject.visitor import found, words
 
-if TYPE_CHECKING:
-    from boinc_gahp.localproject.web.timeline import Timeline
-    from tests.localproject.bench import Bench
-    from tests.localproject.visitor import Visitor
-
 BROWSER = "text/html,application/xhtml+xml,*/*;q=0.8"
 
 
-def jobs(bench: Bench, batch_id: int, *ended: float, waiting: int = 0, failed: int = 0) -> None:
+def jobs(bench, batch_id, *ended, waiting=0, failed=0):
     """Make jobs that ended at these times, ``failed`` of them badly, each after ten seconds."""
     for number, moment in enumerate(ended):
         bench.workunit(f"over{number}", batch=batch_id)
@@ -38,14 +30,14 @@ def jobs(bench: Bench, batch_id: int, *ended: float, waiting: int = 0, failed: i
         bench.workunit(f"waits{number}", batch=batch_id)
 
 
-def ended(bench: Bench, batch_id: int) -> dict[int, float]:
+def ended(bench, batch_id):
     with bench.core.db.read() as connection:
         batch = queries.batch(connection, batch_id)
         assert batch is not None
         return ends(connection, [batch])
 
 
-def of(bench: Bench, batch_id: int) -> Timeline:
+def of(bench, batch_id):
     with bench.core.db.read() as connection:
         batch = queries.batch(connection, batch_id)
         assert batch is not None
@@ -54,14 +46,14 @@ def of(bench: Bench, batch_id: int) -> Timeline:
     return curve
 
 
-def points(text: str) -> list[tuple[float, float]]:
+def points(text):
     """Return the points of an outline."""
     pairs = (pair.split(",") for pair in text.split())
     return [(float(x), float(y)) for x, y in pairs]
 
 
 @pytest.fixture
-def batch(bench: Bench, visitor: Visitor) -> int:
+def batch(bench, visitor):
     """A batch that is a minute old and has no jobs yet."""
     made = visitor.batch("b")
     bench.set("workunit", batch=0)
@@ -70,8 +62,8 @@ def batch(bench: Bench, visitor: Visitor) -> int:
 
 
 def test_a_batch_ended_when_its_last_result_was_received_not_when_somebody_asked(
-    bench: Bench, visitor: Visitor, batch: int
-) -> None:
+    bench, visitor, batch
+):
     now = time.time()
     jobs(bench, batch, now - 40, now - 30, now - 20, failed=1)
     bench.set("batch", state=BatchState.COMPLETE, completion_time=now)
@@ -81,9 +73,7 @@ def test_a_batch_ended_when_its_last_result_was_received_not_when_somebody_asked
     assert re.search(r"Ended 2\d s ago ?, after 40 s", visitor.text(f"batches/{batch}"))
 
 
-def test_a_late_result_of_a_job_that_is_done_does_not_end_it_again(
-    bench: Bench, batch: int
-) -> None:
+def test_a_late_result_of_a_job_that_is_done_does_not_end_it_again(bench, batch):
     now = time.time()
     jobs(bench, batch, now - 30)
     bench.result(OVER, SUCCESS, sent_time=now - 40, received_time=now - 5, batch=batch)
@@ -93,7 +83,7 @@ def test_a_late_result_of_a_job_that_is_done_does_not_end_it_again(
     assert line.end_time == now - 30
 
 
-def test_the_curve_rises_from_nothing_to_all_jobs(bench: Bench, batch: int) -> None:
+def test_the_curve_rises_from_nothing_to_all_jobs(bench, batch):
     now = time.time()
     jobs(bench, batch, *(now - 60 + second for second in range(1, 51)), failed=10)
     curve = of(bench, batch)
@@ -106,9 +96,7 @@ def test_the_curve_rises_from_nothing_to_all_jobs(bench: Bench, batch: int) -> N
     assert [outline[-3] for outline in (done, failed)] == [(100, 0), (100, 16)]
 
 
-def test_a_batch_whose_jobs_were_all_aborted_ended_when_that_was_recorded(
-    bench: Bench, batch: int
-) -> None:
+def test_a_batch_whose_jobs_were_all_aborted_ended_when_that_was_recorded(bench, batch):
     jobs(bench, batch, waiting=3)
     bench.set("workunit", error_mask=16)
     at = time.time() - 7
@@ -123,15 +111,13 @@ def test_a_batch_whose_jobs_were_all_aborted_ended_when_that_was_recorded(
 # The history of a job.
 
 
-def told(visitor: Visitor, job_id: int = 1) -> list[str]:
+def told(visitor, job_id=1):
     """Return instance and first word of each event."""
     lines = (words(line) for line in found(visitor.page(f"jobs/{job_id}"), "//ol/li"))
     return [" ".join(line.split()[:2]) for line in lines]
 
 
-def test_what_happens_in_the_same_second_is_told_in_its_order(
-    bench: Bench, visitor: Visitor
-) -> None:
+def test_what_happens_in_the_same_second_is_told_in_its_order(bench, visitor):
     visitor.batch("b")
     bench.now = int(time.time()) + 1.1
     bench.set("workunit", create_time=int(bench.now), max_error_results=3)
@@ -154,7 +140,7 @@ def test_what_happens_in_the_same_second_is_told_in_its_order(
     ]
 
 
-def test_a_result_that_comes_late_comes_after_the_choice(bench: Bench, visitor: Visitor) -> None:
+def test_a_result_that_comes_late_comes_after_the_choice(bench, visitor):
     visitor.batch("b")
     bench.now = time.time()
     bench.set("workunit", create_time=int(bench.now), target_nresults=2)
@@ -173,7 +159,7 @@ def test_a_result_that_comes_late_comes_after_the_choice(bench: Bench, visitor: 
 # What to type, and where nothing is.
 
 
-def test_the_page_shows_what_to_type(bench: Bench, visitor: Visitor) -> None:
+def test_the_page_shows_what_to_type(bench, visitor):
     path = bench.directory / "boinc_gahp.toml"
     path.write_text("[project]\n")
     export = f"export BOINC_GAHP_CONFIG={shlex.quote(str(path))}"
@@ -188,23 +174,21 @@ def test_the_page_shows_what_to_type(bench: Bench, visitor: Visitor) -> None:
     assert f"boinc_gahp batch fetch {batch_id}" in visitor.text(f"batches/{batch_id}")
 
 
-def test_a_path_in_ones_home_is_short_and_fits_a_shell(
-    bench: Bench, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_in_ones_home_is_short_and_fits_a_shell(bench, visitor, monkeypatch):
     (bench.directory / "boinc_gahp.toml").write_text("[project]\n")
     monkeypatch.setenv("HOME", str(bench.directory.parent))
     assert f"export BOINC_GAHP_CONFIG=~/{bench.directory.name}/boinc_gahp.toml" in visitor.text()
 
 
-def test_a_jobs_command_line_stands_at_its_head(visitor: Visitor) -> None:
+def test_a_jobs_command_line_stands_at_its_head(visitor):
     visitor.batch("b", command_line="--sleep 0")
     [line] = found(visitor.page("jobs/1"), "//div[@class='head']/following-sibling::p[@id='ran']")
     assert words(line) == "uppercase --sleep 0"
 
 
 def test_a_browser_gets_our_own_page_for_an_unknown_address_and_a_program_gets_apaches(
-    bench: Bench, visitor: Visitor
-) -> None:
+    bench, visitor
+):
     for path in ("nosuch", "batches/x", "static/nosuch.css"):
         answer = visitor.get(path, Accept=BROWSER)
         assert answer.status_code == 404, path
@@ -220,8 +204,8 @@ def test_a_browser_gets_our_own_page_for_an_unknown_address_and_a_program_gets_a
 
 
 def test_the_page_of_a_batch_with_failed_jobs_shows_how_to_see_and_repeat_them(
-    bench: Bench, visitor: Visitor, batch: int
-) -> None:
+    bench, visitor, batch
+):
     jobs(bench, batch, 20, 10, failed=1)
     bench.set("batch", state=BatchState.COMPLETE)
     for word in ("fetch", "logs", "retry"):

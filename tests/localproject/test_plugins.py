@@ -1,9 +1,6 @@
 """Where plug-ins come from, and what is said when they cannot be had."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,31 +13,28 @@ from boinc_gahp.localproject.backend.plugins import (
 )
 from tests.localproject.bench import Bench
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def test_a_function_is_found_in_the_projects_own_modules(bench: Bench) -> None:
+def test_a_function_is_found_in_the_projects_own_modules(bench):
     bench.module("mine", "class C:\n    @staticmethod\n    def f():\n        return 'own'\n")
     assert load(bench.core, "mine:C.f", ASSIMILATORS)() == "own"
 
 
-def test_a_function_is_found_where_python_looks(bench: Bench) -> None:
+def test_a_function_is_found_where_python_looks(bench):
     assert load(bench.core, "os.path:basename", WORK_GENERATORS)("a/b") == "b"
 
 
-def test_the_projects_own_modules_go_first(bench: Bench) -> None:
+def test_the_projects_own_modules_go_first(bench):
     bench.module("json", "def dumps():\n    return 'own'\n")
     assert load(bench.core, "json:dumps", ASSIMILATORS)() == "own"
 
 
-def test_modules_of_a_project_import_each_other_relatively(bench: Bench) -> None:
+def test_modules_of_a_project_import_each_other_relatively(bench):
     bench.module("helper", "WORD = 'helped'\n")
     bench.module("mine", "from . import helper\ndef f():\n    return helper.WORD\n")
     assert load(bench.core, "mine:f", ASSIMILATORS)() == "helped"
 
 
-def test_packages_work_as_modules_do(bench: Bench) -> None:
+def test_packages_work_as_modules_do(bench):
     bench.module("x", "")
     package = bench.directory / "modules" / "deep"
     package.mkdir()
@@ -48,9 +42,7 @@ def test_packages_work_as_modules_do(bench: Bench) -> None:
     assert load(bench.core, "deep.er:f", ASSIMILATORS)() == "er"
 
 
-def test_projects_in_one_process_do_not_share_modules(
-    bench: Bench, empty_project: Path, tmp_path: Path
-) -> None:
+def test_projects_in_one_process_do_not_share_modules(bench, empty_project, tmp_path):
     other = Bench(shutil.copytree(empty_project, tmp_path / "other"))
     try:
         for project, word in ((bench, "one"), (other, "two")):
@@ -63,7 +55,7 @@ def test_projects_in_one_process_do_not_share_modules(
         other.close()
 
 
-def test_a_module_is_loaded_again_only_when_a_file_has_changed(bench: Bench) -> None:
+def test_a_module_is_loaded_again_only_when_a_file_has_changed(bench):
     bench.module("helper", "WORD = 'old'\n")
     bench.module("mine", "from . import helper\ndef f():\n    return helper.WORD\n")
     first = load(bench.core, "mine:f", ASSIMILATORS)
@@ -94,9 +86,7 @@ def test_a_module_is_loaded_again_only_when_a_file_has_changed(bench: Bench) -> 
         pytest.param("leaves:f", VALIDATORS, "imported: SystemExit: 3", id="exits"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_loaded_is_named_with_what_to_do(
-    bench: Bench, spec: str, group: str, words: str
-) -> None:
+def test_what_cannot_be_loaded_is_named_with_what_to_do(bench, spec, group, words):
     bench.module("mine", "WORD = 'x'\n")
     bench.module("wrong", "def f(:\n")
     bench.module("needy", "import nowhere_at_all\n")

@@ -1,7 +1,5 @@
 """Starting, stopping and starting again; what others see of a project's directory."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
@@ -10,7 +8,6 @@ import stat
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -28,12 +25,6 @@ from boinc_gahp.localproject.states import FileDeleteState
 from tests.helpers import wait_for
 from tests.localproject.client import Client, job, value
 
-if TYPE_CHECKING:
-    import sqlite3
-    from pathlib import Path
-
-    from boinc_gahp.localproject.core import Core
-
 _RUN = (
     "import sys, pathlib; from boinc_gahp.localproject.run import run_project;"
     "sys.exit(run_project(pathlib.Path(sys.argv[1]), 0, 1,"
@@ -41,12 +32,12 @@ _RUN = (
 )
 
 
-def _ours() -> tuple[set[int | None], list[psutil.Process]]:
+def _ours():
     threads = {thread.ident for thread in threading.enumerate()}
     return threads, psutil.Process().children(recursive=True)
 
 
-def test_nothing_is_left_behind(tmp_path: Path) -> None:
+def test_nothing_is_left_behind(tmp_path):
     before = _ours()
     files = psutil.Process().num_fds()
     with LocalProject(tmp_path / "p", hosts=2) as project, Client(project) as client:
@@ -61,7 +52,7 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_nothing_is_left_behind_while_clients_hang(tmp_path: Path) -> None:
+def test_nothing_is_left_behind_while_clients_hang(tmp_path):
     before = _ours()
     with contextlib.ExitStack() as stack, LocalProject(tmp_path / "p", hosts=0) as project:
         for request in (
@@ -75,7 +66,7 @@ def test_nothing_is_left_behind_while_clients_hang(tmp_path: Path) -> None:
     assert _ours() == before
 
 
-def test_another_port_is_taken_when_the_last_one_is_not_free(tmp_path: Path) -> None:
+def test_another_port_is_taken_when_the_last_one_is_not_free(tmp_path):
     with LocalProject(tmp_path / "p", hosts=0) as project:
         port = project.port
     with socket.socket() as other:
@@ -89,7 +80,7 @@ def test_another_port_is_taken_when_the_last_one_is_not_free(tmp_path: Path) -> 
             LocalProject(tmp_path / "p", hosts=0, port=port).__enter__()
 
 
-def test_settings_for_the_submitter_are_private_and_lead_to_the_project(tmp_path: Path) -> None:
+def test_settings_for_the_submitter_are_private_and_lead_to_the_project(tmp_path):
     path = init_project(tmp_path / "p")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -104,7 +95,7 @@ def test_settings_for_the_submitter_are_private_and_lead_to_the_project(tmp_path
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_nobody_else_reads_the_database_whatever_the_directory_allows(tmp_path: Path) -> None:
+def test_nobody_else_reads_the_database_whatever_the_directory_allows(tmp_path):
     (tmp_path / "p").mkdir(mode=0o755)
     with LocalProject(tmp_path / "p", hosts=0):
         databases = list((tmp_path / "p").glob("project.sqlite*"))
@@ -112,7 +103,7 @@ def test_nobody_else_reads_the_database_whatever_the_directory_allows(tmp_path: 
         assert {stat.S_IMODE(path.stat().st_mode) for path in databases} == {0o600}
 
 
-def test_settings_that_someone_edited_are_left_alone(tmp_path: Path) -> None:
+def test_settings_that_someone_edited_are_left_alone(tmp_path):
     path = init_project(tmp_path / "p")
     path.write_text("# mine\n")
     with LocalProject(tmp_path / "p", hosts=0):
@@ -120,7 +111,7 @@ def test_settings_that_someone_edited_are_left_alone(tmp_path: Path) -> None:
     assert path.read_text() == "# mine\n"
 
 
-def test_making_a_project_twice_changes_nothing(tmp_path: Path) -> None:
+def test_making_a_project_twice_changes_nothing(tmp_path):
     path = init_project(tmp_path / "p")
     text = path.read_text()
     template = tmp_path / "p" / "templates" / "uppercase_in"
@@ -129,7 +120,7 @@ def test_making_a_project_twice_changes_nothing(tmp_path: Path) -> None:
     assert template.read_text() == "edited"
 
 
-def test_a_directory_with_other_things_is_refused(tmp_path: Path) -> None:
+def test_a_directory_with_other_things_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(ProjectDirectoryError, match="neither empty nor a project"):
         init_project(tmp_path)
@@ -141,7 +132,7 @@ def test_a_directory_with_other_things_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_directory_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
+def test_a_directory_is_used_by_one_process_at_a_time(tmp_path):
     with LocalProject(tmp_path / "p", hosts=0):
         with pytest.raises(ProjectDirectoryError, match="in use by another process"):
             LocalProject(tmp_path / "p", hosts=0)
@@ -150,24 +141,24 @@ def test_a_directory_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [5, 99])
-def test_a_database_of_another_version_is_refused(tmp_path: Path, version: int) -> None:
+def test_a_database_of_another_version_is_refused(tmp_path, version):
     with LocalProject(tmp_path / "p", hosts=0) as project:
         project.core.db.connection().execute(f"PRAGMA user_version = {version}")
     with pytest.raises(DatabaseError, match=f"its schema is {version}.*make a new project"):
         LocalProject(tmp_path / "p", hosts=0)
 
 
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_refused(tmp_path):
     (tmp_path / "project.sqlite").write_text("no database" * 100)
     with pytest.raises(DatabaseError, match="cannot be opened"):
         LocalProject(tmp_path, hosts=0)
 
 
-def test_a_thread_that_dies_is_told(tmp_path: Path) -> None:
+def test_a_thread_that_dies_is_told(tmp_path):
     before = _ours()
     project = LocalProject(tmp_path / "p", hosts=0).__enter__()
 
-    def broken() -> None:
+    def broken():
         raise RuntimeError("out of order")
 
     project._run(broken, "localproject-broken")
@@ -179,9 +170,7 @@ def test_a_thread_that_dies_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
-def test_run_says_where_it_is_and_ends_with_a_signal(
-    tmp_path: Path, number: signal.Signals
-) -> None:
+def test_run_says_where_it_is_and_ends_with_a_signal(tmp_path, number):
     process = subprocess.Popen(
         [sys.executable, "-W", "error", "-c", _RUN, str(tmp_path / "p")],
         stdout=subprocess.PIPE,
@@ -203,7 +192,7 @@ def test_run_says_where_it_is_and_ends_with_a_signal(
 
 
 @pytest.mark.processes
-def test_killing_run_loses_nothing(tmp_path: Path) -> None:
+def test_killing_run_loses_nothing(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", _RUN, str(tmp_path / "p")], stdout=subprocess.PIPE, text=True
     )
@@ -215,7 +204,7 @@ def test_killing_run_loses_nothing(tmp_path: Path) -> None:
         assert settings.project.authenticator is not None
         with requests.Session() as session, opened(tmp_path / "p") as core:
             remote = _Remote(url, core)
-            client = Client(remote, settings.project.authenticator.reveal())  # type: ignore[arg-type]
+            client = Client(remote, settings.project.authenticator.reveal())
             client.session = session
             batch_id, name = client.begun("b")
             client.submit(batch_id, [job(f"j{n}", name, command_line="--sleep 1") for n in "abc"])
@@ -236,15 +225,15 @@ def test_killing_run_loses_nothing(tmp_path: Path) -> None:
 class _Remote:
     """What a client needs to know of a project in another process."""
 
-    def __init__(self, url: str, core: Core) -> None:
+    def __init__(self, url, core):
         self.url = url
         self.core = core
 
 
-def test_run_is_for_the_main_thread(tmp_path: Path) -> None:
-    caught: list[Exception] = []
+def test_run_is_for_the_main_thread(tmp_path):
+    caught = []
 
-    def run() -> None:
+    def run():
         try:
             run_project(tmp_path / "p", 0, 0)
         except ValueError as error:
@@ -256,18 +245,17 @@ def test_run_is_for_the_main_thread(tmp_path: Path) -> None:
     assert caught
 
 
-def test_files_of_an_assimilated_job_stay_as_long_as_they_shall(tmp_path: Path) -> None:
+def test_files_of_an_assimilated_job_stay_as_long_as_they_shall(tmp_path):
     with LocalProject(tmp_path / "p", hosts=1, delete_delay=3600) as project:
         project.core.download.add_bytes("in.txt", b"x")
         project.create_work("uppercase", [NewJob(files=("in.txt",))])
 
-        def assimilated() -> sqlite3.Row:
+        def assimilated():
             connection = project.core.db.connection()
-            row: sqlite3.Row = connection.execute(
+            return connection.execute(
                 "SELECT w.*, r.received_time FROM workunit w LEFT JOIN result r "
                 "ON r.id = w.canonical_resultid"
             ).fetchone()
-            return row
 
         wait_for(
             lambda: (
@@ -278,7 +266,7 @@ def test_files_of_an_assimilated_job_stay_as_long_as_they_shall(tmp_path: Path) 
         assert assimilated()["file_delete_state"] == FileDeleteState.INIT
 
 
-def test_half_received_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
+def test_half_received_files_of_a_killed_process_are_removed(tmp_path):
     project = LocalProject(tmp_path / "p", hosts=0)
     left = tmp_path / "p" / "spool" / "half"
     left.write_bytes(b"half")

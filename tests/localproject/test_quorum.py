@@ -1,9 +1,6 @@
 """What a person sees who tells the hosts of a running project to misbehave."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,27 +12,22 @@ from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 from tests.helpers import wait_for
 from tests.localproject.on_host import out
 
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
 VALID, INVALID = ValidateState.VALID, ValidateState.INVALID
 SUCCESS, NO_REPLY = Outcome.SUCCESS, Outcome.NO_REPLY
 
 
-def _add_app(project: LocalProject, name: str, program: str, **template: float) -> None:
+def _add_app(project, name, program, **template):
     project.add_app(
         name,
         command=["{python}", "-I", "-S", "-c", program],
-        input_template=InputTemplate(**template),  # type: ignore[arg-type]
+        input_template=InputTemplate(**template),
         output_template=OutputTemplate((out("out", no_delete=True),)),
         validator="bitwise",
     )
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def running(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=3) as project:
         gate = str(project.directory / "gate")
         program = (
@@ -48,16 +40,16 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
 
 
 @pytest.fixture
-def project(running: LocalProject) -> Iterator[LocalProject]:
+def project(running):
     yield running
     clear(running.core.db)
 
 
-def _tell(project: LocalProject, behaviour: str, host: str = "", job: str = "") -> None:
+def _tell(project, behaviour, host="", job=""):
     set_behaviours(project.core.db, [parse_behaviour(behaviour)], host=host, job=job)
 
 
-def _results(project: LocalProject, workunit: int) -> list[sqlite3.Row]:
+def _results(project, workunit):
     return (
         project.core.db.connection()
         .execute(
@@ -69,17 +61,16 @@ def _results(project: LocalProject, workunit: int) -> list[sqlite3.Row]:
     )
 
 
-def _workunit(project: LocalProject, workunit: int) -> sqlite3.Row:
-    row: sqlite3.Row = (
+def _workunit(project, workunit):
+    return (
         project.core.db.connection()
         .execute("SELECT * FROM workunit WHERE id = ?", (workunit,))
         .fetchone()
     )
-    return row
 
 
-def _wait(project: LocalProject, workunit: int) -> None:
-    def ended() -> bool:
+def _wait(project, workunit):
+    def ended():
         project.check()
         results = _results(project, workunit)
         row = _workunit(project, workunit)
@@ -89,18 +80,18 @@ def _wait(project: LocalProject, workunit: int) -> None:
     wait_for(ended, "the job has ended")
 
 
-def _wait_for_hosts(project: LocalProject, workunit: int) -> None:
+def _wait_for_hosts(project, workunit):
     wait_for(lambda: all(row["hostid"] for row in _results(project, workunit)), "all are given out")
 
 
-def _wait_for_verdicts(project: LocalProject, workunit: int) -> None:
+def _wait_for_verdicts(project, workunit):
     wait_for(
         lambda: all(row["validate_state"] for row in _results(project, workunit)),
         "all results are judged",
     )
 
 
-def test_a_lying_host_is_outvoted(project: LocalProject) -> None:
+def test_a_lying_host_is_outvoted(project):
     _tell(project, "differ", host="volunteer-1")
     for _ in range(2):
         (workunit,) = project.create_work("gated", [NewJob()])
@@ -118,7 +109,7 @@ def test_a_lying_host_is_outvoted(project: LocalProject) -> None:
         assert stored["domain_name"] != "volunteer-1"
 
 
-def test_a_vanished_result_times_out_and_goes_to_another(project: LocalProject) -> None:
+def test_a_vanished_result_times_out_and_goes_to_another(project):
     _tell(project, "vanishx1")
     (workunit,) = project.create_work("once", [NewJob()])
     wait_for(lambda: [row["hostid"] > 0 for row in _results(project, workunit)] == [True], "sent")
@@ -134,7 +125,7 @@ def test_a_vanished_result_times_out_and_goes_to_another(project: LocalProject) 
     assert first["hostid"] != second["hostid"]
 
 
-def test_a_host_that_detaches_leaves_the_job_to_another(project: LocalProject) -> None:
+def test_a_host_that_detaches_leaves_the_job_to_another(project):
     _tell(project, "detachx1")
     (workunit,) = project.create_work("once", [NewJob()])
     _wait(project, workunit)
@@ -145,7 +136,7 @@ def test_a_host_that_detaches_leaves_the_job_to_another(project: LocalProject) -
     assert first["hostid"] != second["hostid"]
 
 
-def test_a_job_told_to_fail_fails_on_every_host_and_others_do_not(project: LocalProject) -> None:
+def test_a_job_told_to_fail_fails_on_every_host_and_others_do_not(project):
     project.pause_volunteers()
     bad, good = project.create_work("once", [NewJob(name="bad"), NewJob(name="good")])
     _tell(project, "fail=5", job="bad")
@@ -156,7 +147,7 @@ def test_a_job_told_to_fail_fails_on_every_host_and_others_do_not(project: Local
     assert [row["outcome"] for row in _results(project, good)] == [SUCCESS]
 
 
-def test_a_project_stops_whatever_its_hosts_wait_for(tmp_path: Path) -> None:
+def test_a_project_stops_whatever_its_hosts_wait_for(tmp_path):
     before = [each.name for each in threading.enumerate() if "-host-" in each.name]
     behaviours = ["vanish", "late=3600", "slow=1000000"]
     with LocalProject(tmp_path / "p", hosts=3) as project:
@@ -176,5 +167,5 @@ def test_a_project_stops_whatever_its_hosts_wait_for(tmp_path: Path) -> None:
         assert [r["behaviour"] for r in _all(project, ids)] == behaviours
 
 
-def _all(project: LocalProject, workunits: Iterable[int]) -> list[sqlite3.Row]:
+def _all(project, workunits):
     return [row for workunit in workunits for row in _results(project, workunit)]

@@ -1,9 +1,6 @@
 """Each recorded request, asked of our project: the same outcome as on the real server."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 import requests
@@ -11,7 +8,6 @@ import requests
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests.localproject.recordings import (
-    Recording,
     is_well_formed,
     load,
     outcome,
@@ -22,10 +18,6 @@ from tests.localproject.recordings import (
 )
 from tests.localproject.scenes import SCENES, scene_of
 from tests.localproject.stage import Stage, add_recorded_users
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 RECORDINGS = load()
 NAMES = {recording.name for recording in RECORDINGS}
@@ -39,8 +31,8 @@ OTHER_VALUES = {
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    directory: Path = tmp_path_factory.mktemp("project")
+def stage(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("project")
     with LocalProject(directory, hosts=0, php=STOCK) as project:
         add_recorded_users(project)
         (directory / "local" / "local_in.txt").write_text("local\n")
@@ -48,20 +40,18 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[requests.Session]:
+def session():
     with requests.Session() as session:
         yield session
 
 
-def test_every_scene_is_of_a_recording() -> None:
+def test_every_scene_is_of_a_recording():
     assert len(NAMES) == 344
     assert SCENES.keys() | OTHER_VALUES <= NAMES
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda recording: recording.name)
-def test_a_recorded_request_has_its_outcome(
-    stage: Stage, session: requests.Session, recording: Recording
-) -> None:
+def test_a_recorded_request_has_its_outcome(stage, session, recording):
     stage.clear()
     scene_of(recording)(stage)
     stage.core.web_stopped = recording.case == "web_stopped"
@@ -81,6 +71,6 @@ def test_a_recorded_request_has_its_outcome(
     assert is_well_formed(body) == is_well_formed(recording.body)
 
 
-def _filename(headers: dict[str, str]) -> str:
+def _filename(headers):
     name = re.sub(r"_r\d+_", "_rR_", headers["Content-Disposition"]).partition("filename=")[2]
     return re.sub(r"_[0-9A-Za-z]{6}\.zip", "_X.zip", name)

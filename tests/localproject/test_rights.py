@@ -1,9 +1,5 @@
 """Who may do what by RPC: accounts, rights to single apps, limits, other people's batches."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS
@@ -11,9 +7,6 @@ from tests.helpers import wait_for
 from tests.inside import batches, workunit_names
 from tests.localproject.client import Client, error, job, value
 from tests.localproject.stage import Stage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: What names the other user's batch and job in each RPC, and what is answered.
 NOT_MINE = {
@@ -40,10 +33,10 @@ _WITH_APP = {
 
 
 @pytest.fixture
-def others(client: Client) -> Iterator[dict[str, Client]]:
+def others(client):
     """Users with few rights, each with a client of its own."""
     project = client.project
-    rights: dict[str, dict[str, object]] = {
+    rights = {
         "nothing": {"access": False},
         "one_app": {"apps": ["uppercase"]},
         "all_apps": {},
@@ -58,7 +51,7 @@ def others(client: Client) -> Iterator[dict[str, Client]]:
 
 
 @pytest.mark.parametrize("rpc", sorted({*SUBMIT_RPCS, *FILE_RPCS} - {"ping"}))
-def test_an_account_without_rights_can_use_no_rpc(others: dict[str, Client], rpc: str) -> None:
+def test_an_account_without_rights_can_use_no_rpc(others, rpc):
     page = "job_file.php" if rpc in FILE_RPCS else "submit_rpc_handler.php"
     client = others["nothing"]
     auth = f"<authenticator>{client.authenticator}</authenticator>"
@@ -67,7 +60,7 @@ def test_an_account_without_rights_can_use_no_rpc(others: dict[str, Client], rpc
 
 
 @pytest.mark.parametrize("rpc", _WITH_APP)
-def test_a_right_to_one_app_is_none_to_another(others: dict[str, Client], rpc: str) -> None:
+def test_a_right_to_one_app_is_none_to_another(others, rpc):
     inner = _WITH_APP[rpc]
     assert "<error>" not in others["one_app"].rpc(rpc, inner)
     other_app = inner.replace("uppercase", "multi").replace(">b<", ">c<")
@@ -76,9 +69,7 @@ def test_a_right_to_one_app_is_none_to_another(others: dict[str, Client], rpc: s
 
 
 @pytest.mark.parametrize("rpc", NOT_MINE)
-def test_other_peoples_batches_are_left_alone(
-    client: Client, others: dict[str, Client], rpc: str
-) -> None:
+def test_other_peoples_batches_are_left_alone(client, others, rpc):
     stage = Stage(client.project)
     stage.job(1, "j", stage.batch(1, "theirs", user="submitter"), "unsent")
     inner, words = NOT_MINE[rpc]
@@ -99,9 +90,7 @@ def test_other_peoples_batches_are_left_alone(
         (("aborted_in_progress", "unsent"), 2, True),
     ],
 )
-def test_unfinished_results_and_the_new_jobs_are_counted(
-    others: dict[str, Client], states: tuple[str, ...], more: int, refused: bool
-) -> None:
+def test_unfinished_results_and_the_new_jobs_are_counted(others, states, more, refused):
     client = others["limited"]
     stage = Stage(client.project)
     stage.file("x.dat")
@@ -119,7 +108,7 @@ def test_unfinished_results_and_the_new_jobs_are_counted(
         assert value(reply, "batch_id") == str(batch_id)
 
 
-def test_a_job_that_has_no_result_yet_counts(others: dict[str, Client]) -> None:
+def test_a_job_that_has_no_result_yet_counts(others):
     client = others["limited"]
     Stage(client.project).file("x.dat")
     client.submit(client.create_batch("one"), [job(f"a{number}", "x.dat") for number in range(2)])
@@ -130,7 +119,7 @@ def test_a_job_that_has_no_result_yet_counts(others: dict[str, Client]) -> None:
     assert error(reply) == "limit on jobs in progress exceeded"
 
 
-def test_a_limit_frees_itself_when_jobs_are_aborted(others: dict[str, Client]) -> None:
+def test_a_limit_frees_itself_when_jobs_are_aborted(others):
     client = others["limited"]
     Stage(client.project).file("x.dat")
     first = client.create_batch("one")

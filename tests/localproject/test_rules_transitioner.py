@@ -4,10 +4,6 @@ M, N, A, B and C are those of the documents: min_quorum, target_nresults, max_er
 max_total_results and max_success_results.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.localproject.backend.transitioner import transition_pass
@@ -17,7 +13,6 @@ from boinc_gahp.localproject.states import (
     ErrorMask,
     FileDeleteState,
     Outcome,
-    ServerState,
     ValidateState,
 )
 from tests.localproject.bench import (
@@ -37,14 +32,10 @@ from tests.localproject.bench import (
 )
 from tests.localproject.on_host import out
 
-if TYPE_CHECKING:
-    from tests.localproject.bench import Bench
-
-
 # When a result is sent, comes back, or falls off.
 
 
-def test_sending_sets_the_deadline_and_lets_the_workunit_be_looked_at_then(bench: Bench) -> None:
+def test_sending_sets_the_deadline_and_lets_the_workunit_be_looked_at_then(bench):
     bench.made(delay_bound=50.0)
     assert bench.wu["transition_time"] > NOW + 50
     bench.send()
@@ -54,14 +45,14 @@ def test_sending_sets_the_deadline_and_lets_the_workunit_be_looked_at_then(bench
     assert bench.wu["transition_time"] == NOW + 50
 
 
-def test_sending_leaves_an_earlier_transition_time(bench: Bench) -> None:
+def test_sending_leaves_an_earlier_transition_time(bench):
     bench.made()
     bench.set("workunit", transition_time=NOW + 1)
     bench.send()
     assert bench.wu["transition_time"] == NOW + 1
 
 
-def test_a_received_success_is_over_and_the_workunit_is_looked_at_now(bench: Bench) -> None:
+def test_a_received_success_is_over_and_the_workunit_is_looked_at_now(bench):
     bench.made()
     task = bench.send()
     bench.now += 7
@@ -73,7 +64,7 @@ def test_a_received_success_is_over_and_the_workunit_is_looked_at_now(bench: Ben
     assert bench.wu["transition_time"] == NOW + 7
 
 
-def test_a_received_client_error_is_over_and_invalid(bench: Bench) -> None:
+def test_a_received_client_error_is_over_and_invalid(bench):
     bench.made()
     bench.answer(bench.send(), status=3)
     assert bench.results("server_state") == [OVER]
@@ -94,9 +85,7 @@ def test_a_received_client_error_is_over_and_invalid(bench: Bench) -> None:
         pytest.param(1, True, id="after the deadline"),
     ],
 )
-def test_a_result_in_progress_past_its_deadline_is_over_without_reply(
-    bench: Bench, after: float, late: bool
-) -> None:
+def test_a_result_in_progress_past_its_deadline_is_over_without_reply(bench, after, late):
     bench.workunit()
     bench.result(IN_PROGRESS, report_deadline=NOW)
     bench.now += after
@@ -107,7 +96,7 @@ def test_a_result_in_progress_past_its_deadline_is_over_without_reply(
     assert bench.transition() == 0
 
 
-def test_a_reply_that_comes_after_its_time_is_out_counts_all_the_same(bench: Bench) -> None:
+def test_a_reply_that_comes_after_its_time_is_out_counts_all_the_same(bench):
     bench.made()
     task = bench.send()
     bench.now += 101
@@ -133,8 +122,8 @@ def test_a_reply_that_comes_after_its_time_is_out_counts_all_the_same(bench: Ben
     ],
 )
 def test_validation_is_needed_once_there_are_m_successes_and_one_is_unchecked(
-    bench: Bench, states: list[ValidateState], needed: bool
-) -> None:
+    bench, states, needed
+):
     bench.workunit(min_quorum=2, target_nresults=2)
     for state in states:
         bench.result(OVER, SUCCESS, validate_state=state)
@@ -143,14 +132,14 @@ def test_validation_is_needed_once_there_are_m_successes_and_one_is_unchecked(
 
 
 @pytest.mark.parametrize("outcome", [ERROR, NO_REPLY, Outcome.VALIDATE_ERROR])
-def test_what_is_no_success_needs_no_validation(bench: Bench, outcome: Outcome) -> None:
+def test_what_is_no_success_needs_no_validation(bench, outcome):
     bench.workunit()
     bench.result(OVER, outcome)
     bench.transition()
     assert bench.wu["need_validate"] == 0
 
 
-def test_a_success_after_the_canonical_outputs_are_deleted_is_too_late(bench: Bench) -> None:
+def test_a_success_after_the_canonical_outputs_are_deleted_is_too_late(bench):
     bench.workunit()
     bench.canonical(file_delete_state=FileDeleteState.DONE)
     bench.result(OVER, SUCCESS)
@@ -162,7 +151,7 @@ def test_a_success_after_the_canonical_outputs_are_deleted_is_too_late(bench: Be
 # Rule 4: error bits.
 
 
-def test_a_result_that_couldnt_be_sent_is_an_error(bench: Bench) -> None:
+def test_a_result_that_couldnt_be_sent_is_an_error(bench):
     bench.workunit()
     bench.result(OVER, Outcome.COULDNT_SEND)
     bench.transition()
@@ -177,9 +166,7 @@ def test_a_result_that_couldnt_be_sent_is_an_error(bench: Bench) -> None:
         pytest.param(3, ErrorMask.TOO_MANY_ERROR_RESULTS, id="more than A"),
     ],
 )
-def test_more_error_results_than_a_are_an_error(
-    bench: Bench, outcome: Outcome, errors: int, mask: int
-) -> None:
+def test_more_error_results_than_a_are_an_error(bench, outcome, errors, mask):
     bench.workunit(max_error_results=2, max_total_results=9)
     for _ in range(errors):
         bench.result(OVER, outcome)
@@ -196,9 +183,7 @@ def test_more_error_results_than_a_are_an_error(
         pytest.param(4, 1, 0, ErrorMask.TOO_MANY_TOTAL_RESULTS, id="more than allowed"),
     ],
 )
-def test_results_are_made_up_to_b_and_to_need_more_is_an_error(
-    bench: Bench, lost: int, needed: int, made: int, mask: int
-) -> None:
+def test_results_are_made_up_to_b_and_to_need_more_is_an_error(bench, lost, needed, made, mask):
     bench.workunit(max_total_results=3, target_nresults=needed)
     for _ in range(lost):
         bench.result(OVER, NO_REPLY)
@@ -207,14 +192,14 @@ def test_results_are_made_up_to_b_and_to_need_more_is_an_error(
     assert bench.wu["error_mask"] == mask
 
 
-def test_b_results_are_no_error_while_none_is_needed(bench: Bench) -> None:
+def test_b_results_are_no_error_while_none_is_needed(bench):
     bench.workunit(max_total_results=1)
     bench.result(IN_PROGRESS, report_deadline=NOW + 9)
     bench.transition()
     assert bench.wu["error_mask"] == 0
 
 
-def test_a_canonical_result_whose_row_is_gone_is_an_error(bench: Bench) -> None:
+def test_a_canonical_result_whose_row_is_gone_is_an_error(bench):
     bench.workunit()
     bench.canonical()
     with bench.core.db.write() as connection:
@@ -225,7 +210,7 @@ def test_a_canonical_result_whose_row_is_gone_is_an_error(bench: Bench) -> None:
     assert bench.results("id") == []
 
 
-def test_error_bits_add_up(bench: Bench) -> None:
+def test_error_bits_add_up(bench):
     bench.workunit(max_error_results=0, max_total_results=1, error_mask=ErrorMask.CANCELLED)
     bench.result(OVER, ERROR)
     bench.result(OVER, Outcome.COULDNT_SEND)
@@ -238,7 +223,7 @@ def test_error_bits_add_up(bench: Bench) -> None:
     )
 
 
-def test_the_number_of_successes_is_left_to_the_validator(bench: Bench) -> None:
+def test_the_number_of_successes_is_left_to_the_validator(bench):
     bench.workunit(max_success_results=1)
     for _ in range(3):
         bench.result(OVER, SUCCESS)
@@ -262,9 +247,7 @@ def test_the_number_of_successes_is_left_to_the_validator(bench: Bench) -> None:
         pytest.param(OVER, Outcome.CLIENT_DETACHED, 3, id="client detached"),
     ],
 )
-def test_n_minus_k_results_are_made(
-    bench: Bench, state: ServerState, outcome: Outcome, made: int
-) -> None:
+def test_n_minus_k_results_are_made(bench, state, outcome, made):
     bench.workunit(target_nresults=3)
     bench.result(state, outcome, report_deadline=NOW + 9)
     bench.transition()
@@ -272,21 +255,21 @@ def test_n_minus_k_results_are_made(
     assert bench.results("name") == [f"w_{number}" for number in range(1 + made)]
 
 
-def test_an_invalid_success_does_not_count_towards_n(bench: Bench) -> None:
+def test_an_invalid_success_does_not_count_towards_n(bench):
     bench.workunit(target_nresults=1)
     bench.result(OVER, SUCCESS, validate_state=INVALID)
     bench.transition()
     assert bench.results("server_state") == [OVER, UNSENT]
 
 
-def test_the_number_in_a_name_is_one_more_than_the_largest_so_far(bench: Bench) -> None:
+def test_the_number_in_a_name_is_one_more_than_the_largest_so_far(bench):
     bench.workunit()
     bench.result(OVER, NO_REPLY, name="w_7")
     bench.transition()
     assert bench.results("name") == ["w_7", "w_8"]
 
 
-def test_output_files_have_names_that_cannot_be_guessed(bench: Bench) -> None:
+def test_output_files_have_names_that_cannot_be_guessed(bench):
     bench.workunit()
     bench.made("v")
     first, second = bench.results("random")
@@ -294,20 +277,20 @@ def test_output_files_have_names_that_cannot_be_guessed(bench: Bench) -> None:
     assert f"<name>w_0_r{first}_0</name>" in bench.results("xml_doc_in")[0]
 
 
-def test_no_results_are_made_once_there_is_a_canonical_one(bench: Bench) -> None:
+def test_no_results_are_made_once_there_is_a_canonical_one(bench):
     bench.workunit(target_nresults=3)
     bench.canonical()
     bench.transition()
     assert len(bench.results("id")) == 1
 
 
-def test_a_new_result_has_what_the_scheduler_needs_to_know(bench: Bench) -> None:
+def test_a_new_result_has_what_the_scheduler_needs_to_know(bench):
     bench.made(priority=4, size_class=2, app_version_num=7, batch=9)
     wanted = "priority, size_class, app_version_num, batch, appid"
     assert [*bench.rows(f"SELECT {wanted} FROM result")[0]] == [4, 2, 7, 9, 1]
 
 
-def test_the_output_template_is_read_when_a_result_is_made(bench: Bench) -> None:
+def test_the_output_template_is_read_when_a_result_is_made(bench):
     bench.made(target_nresults=1)
     bench.outputs(out("renamed"))
     bench.set("workunit", target_nresults=2, transition_time=NOW)
@@ -332,12 +315,8 @@ def test_the_output_template_is_read_when_a_result_is_made(bench: Bench) -> None
     ],
 )
 def test_an_error_ends_what_is_unsent_and_leaves_successes_unchecked(
-    bench: Bench,
-    state: ServerState,
-    outcome: Outcome,
-    checked: ValidateState,
-    becomes: tuple[ServerState, Outcome, ValidateState],
-) -> None:
+    bench, state, outcome, checked, becomes
+):
     bench.workunit(error_mask=ErrorMask.CANCELLED)
     bench.result(state, outcome, validate_state=checked, report_deadline=NOW + 9)
     bench.transition()
@@ -347,7 +326,7 @@ def test_an_error_ends_what_is_unsent_and_leaves_successes_unchecked(
 
 
 @pytest.mark.parametrize("before", list(AssimilateState))
-def test_an_error_calls_the_assimilator_once(bench: Bench, before: AssimilateState) -> None:
+def test_an_error_calls_the_assimilator_once(bench, before):
     bench.made(error_mask=ErrorMask.CANCELLED, assimilate_state=before)
     assert bench.wu["assimilate_state"] == (before or AssimilateState.READY)
 
@@ -365,8 +344,8 @@ def test_an_error_calls_the_assimilator_once(bench: Bench, before: AssimilateSta
     ],
 )
 def test_a_workunit_with_a_canonical_result_is_assimilated_when_all_are_over_and_checked(
-    bench: Bench, state: ServerState, outcome: Outcome, ready: bool
-) -> None:
+    bench, state, outcome, ready
+):
     bench.workunit()
     bench.canonical()
     bench.result(state, outcome, report_deadline=NOW + 9)
@@ -380,9 +359,7 @@ def test_a_workunit_with_a_canonical_result_is_assimilated_when_all_are_over_and
 
 
 @pytest.mark.parametrize("assimilated", [AssimilateState.INIT, AssimilateState.READY])
-def test_no_files_are_deleted_before_assimilation(
-    bench: Bench, assimilated: AssimilateState
-) -> None:
+def test_no_files_are_deleted_before_assimilation(bench, assimilated):
     bench.workunit(assimilate_state=assimilated, error_mask=ErrorMask.CANCELLED)
     bench.result(OVER, ERROR)
     bench.transition()
@@ -404,12 +381,8 @@ def test_no_files_are_deleted_before_assimilation(
     ],
 )
 def test_after_assimilation_files_are_deletable_as_soon_as_nothing_needs_them(
-    bench: Bench,
-    other: tuple[ServerState, Outcome, ValidateState],
-    inputs: int,
-    own: int,
-    others: int,
-) -> None:
+    bench, other, inputs, own, others
+):
     bench.workunit(assimilate_state=AssimilateState.DONE)
     bench.canonical()
     state, outcome, checked = other
@@ -419,7 +392,7 @@ def test_after_assimilation_files_are_deletable_as_soon_as_nothing_needs_them(
     assert bench.results("file_delete_state") == [own, others]
 
 
-def test_outputs_of_errors_are_deletable_while_others_are_still_out(bench: Bench) -> None:
+def test_outputs_of_errors_are_deletable_while_others_are_still_out(bench):
     bench.workunit(assimilate_state=AssimilateState.DONE, error_mask=ErrorMask.CANCELLED)
     bench.result(IN_PROGRESS, report_deadline=NOW + 9)
     bench.result(OVER, ERROR)
@@ -431,7 +404,7 @@ def test_outputs_of_errors_are_deletable_while_others_are_still_out(bench: Bench
 
 
 @pytest.mark.parametrize("state", [FileDeleteState.DONE, FileDeleteState.ERROR])
-def test_what_was_deleted_is_not_deleted_again(bench: Bench, state: FileDeleteState) -> None:
+def test_what_was_deleted_is_not_deleted_again(bench, state):
     bench.workunit(assimilate_state=AssimilateState.DONE, file_delete_state=state)
     bench.canonical(file_delete_state=state)
     bench.transition()
@@ -439,7 +412,7 @@ def test_what_was_deleted_is_not_deleted_again(bench: Bench, state: FileDeleteSt
     assert bench.results("file_delete_state") == [state]
 
 
-def test_deletion_can_be_delayed_from_the_last_report_on(bench: Bench) -> None:
+def test_deletion_can_be_delayed_from_the_last_report_on(bench):
     bench.workunit(assimilate_state=AssimilateState.DONE)
     bench.canonical(received_time=NOW - 40)
     transition_pass(bench.core, NOW, delete_delay=100)
@@ -455,9 +428,7 @@ def test_deletion_can_be_delayed_from_the_last_report_on(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("end", ["canonical result", "error"])
-def test_a_finished_workunit_with_nothing_in_progress_is_never_looked_at_again(
-    bench: Bench, end: str
-) -> None:
+def test_a_finished_workunit_with_nothing_in_progress_is_never_looked_at_again(bench, end):
     bench.workunit(error_mask=ErrorMask.CANCELLED if end == "error" else 0)
     if end == "canonical result":
         bench.canonical()
@@ -467,7 +438,7 @@ def test_a_finished_workunit_with_nothing_in_progress_is_never_looked_at_again(
 
 
 @pytest.mark.parametrize("mask", [0, ErrorMask.CANCELLED], ids=["open", "cancelled"])
-def test_a_workunit_is_looked_at_at_the_earliest_deadline(bench: Bench, mask: int) -> None:
+def test_a_workunit_is_looked_at_at_the_earliest_deadline(bench, mask):
     bench.workunit(error_mask=mask)
     bench.result(IN_PROGRESS, report_deadline=NOW + 90)
     bench.result(IN_PROGRESS, report_deadline=NOW + 30)
@@ -476,6 +447,6 @@ def test_a_workunit_is_looked_at_at_the_earliest_deadline(bench: Bench, mask: in
     assert bench.wu["transition_time"] == NOW + 30
 
 
-def test_an_open_workunit_is_looked_at_after_a_while_in_any_case(bench: Bench) -> None:
+def test_an_open_workunit_is_looked_at_after_a_while_in_any_case(bench):
     bench.made()
     assert NOW < bench.wu["transition_time"] < NOW + 86400

@@ -3,10 +3,6 @@
 M and C are those of the documents: min_quorum and max_success_results.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.localproject.states import (
@@ -20,32 +16,25 @@ from boinc_gahp.localproject.states import (
 from boinc_gahp.templates.types import OutputFileInfo
 from tests.localproject.bench import INCONCLUSIVE, INIT, INVALID, NOW, OVER, SUCCESS, VALID
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
-    from tests.localproject.bench import Bench
-
-
-def answered(bench: Bench, *outputs: bytes, validator: str = "bitwise", **columns: object) -> None:
+def answered(bench, *outputs, validator="bitwise", **columns):
     """Make a workunit with these outputs, each from another host, and let the validator be next."""
     bench.set("app", "id = 1", validator=validator)
-    bench.made(
-        **{"min_quorum": len(outputs), "target_nresults": len(outputs), **columns}  # type: ignore[arg-type]
-    )
+    bench.made(**{"min_quorum": len(outputs), "target_nresults": len(outputs), **columns})
     bench.compute(*outputs)
     bench.now += 1
     bench.transition()
     assert bench.wu["need_validate"] == 1
 
 
-def total_credit(bench: Bench, table: str) -> float:
+def total_credit(bench, table):
     return float(sum(bench.column(table, "total_credit")))
 
 
 # Without a canonical result: check_set.
 
 
-def test_consensus_judges_the_successes_and_lets_the_other_programs_go_on(bench: Bench) -> None:
+def test_consensus_judges_the_successes_and_lets_the_other_programs_go_on(bench):
     answered(bench, b"no", b"yes", b"yes", min_quorum=2)
     bench.now += 5
     bench.validate()
@@ -56,7 +45,7 @@ def test_consensus_judges_the_successes_and_lets_the_other_programs_go_on(bench:
     assert bench.wu["transition_time"] == bench.now
 
 
-def test_after_consensus_only_what_is_in_progress_is_needed(bench: Bench) -> None:
+def test_after_consensus_only_what_is_in_progress_is_needed(bench):
     answered(bench, b"yes", target_nresults=4)
     bench.send(2)
     bench.set("result", "id = 4", server_state=ServerState.INACTIVE)
@@ -75,15 +64,13 @@ def test_after_consensus_only_what_is_in_progress_is_needed(bench: Bench) -> Non
         pytest.param([b"a", b"a", b"b", b"b"], 2, False, id="two against two"),
     ],
 )
-def test_consensus_is_a_strict_majority_of_at_least_m(
-    bench: Bench, outputs: list[bytes], quorum: int, agreed: bool
-) -> None:
+def test_consensus_is_a_strict_majority_of_at_least_m(bench, outputs, quorum, agreed):
     answered(bench, *outputs, min_quorum=quorum)
     bench.validate()
     assert (bench.wu["canonical_resultid"] > 0) == agreed
 
 
-def test_more_than_c_successes_without_consensus_are_an_error(bench: Bench) -> None:
+def test_more_than_c_successes_without_consensus_are_an_error(bench):
     answered(bench, b"a", b"b", max_success_results=1)
     bench.validate()
     assert bench.wu["error_mask"] == ErrorMask.TOO_MANY_SUCCESS_RESULTS
@@ -92,7 +79,7 @@ def test_more_than_c_successes_without_consensus_are_an_error(bench: Bench) -> N
     assert bench.results("validate_state") == [ValidateState.NO_CHECK] * 2
 
 
-def test_c_successes_without_consensus_are_undecided_and_one_more_is_wanted(bench: Bench) -> None:
+def test_c_successes_without_consensus_are_undecided_and_one_more_is_wanted(bench):
     answered(bench, b"a", b"b", max_success_results=2)
     bench.validate()
     assert bench.wu["error_mask"] == 0
@@ -102,7 +89,7 @@ def test_c_successes_without_consensus_are_undecided_and_one_more_is_wanted(benc
     assert bench.results("server_state") == [OVER, OVER, ServerState.UNSENT]
 
 
-def test_a_result_of_an_aborted_job_can_still_become_canonical(bench: Bench) -> None:
+def test_a_result_of_an_aborted_job_can_still_become_canonical(bench):
     bench.made()
     task = bench.send()
     bench.set("workunit", error_mask=ErrorMask.CANCELLED, transition_time=NOW)
@@ -117,9 +104,7 @@ def test_a_result_of_an_aborted_job_can_still_become_canonical(bench: Bench) -> 
 
 
 @pytest.mark.parametrize(("output", "state"), [(b"yes", VALID), (b"no", INVALID)])
-def test_a_later_success_is_judged_by_the_canonical_result(
-    bench: Bench, output: bytes, state: ValidateState
-) -> None:
+def test_a_later_success_is_judged_by_the_canonical_result(bench, output, state):
     answered(bench, b"yes", target_nresults=2)
     later = bench.send(2)
     bench.validate()
@@ -132,9 +117,7 @@ def test_a_later_success_is_judged_by_the_canonical_result(
     assert bench.wu["transition_time"] == bench.now
 
 
-def test_a_success_is_invalid_if_the_canonical_outputs_went_before_it_was_compared(
-    bench: Bench,
-) -> None:
+def test_a_success_is_invalid_if_the_canonical_outputs_went_before_it_was_compared(bench):
     answered(bench, b"yes", target_nresults=2)
     later = bench.send(2)
     bench.validate()
@@ -145,7 +128,7 @@ def test_a_success_is_invalid_if_the_canonical_outputs_went_before_it_was_compar
     assert bench.results("validate_state") == [VALID, INVALID]
 
 
-def test_a_success_is_too_late_if_somebody_has_removed_the_canonical_outputs(bench: Bench) -> None:
+def test_a_success_is_too_late_if_somebody_has_removed_the_canonical_outputs(bench):
     answered(bench, b"yes", target_nresults=2)
     later = bench.send(2)
     bench.validate()
@@ -158,7 +141,7 @@ def test_a_success_is_too_late_if_somebody_has_removed_the_canonical_outputs(ben
 # Credit.
 
 
-def test_each_valid_result_is_granted_the_canonical_credit_once(bench: Bench) -> None:
+def test_each_valid_result_is_granted_the_canonical_credit_once(bench):
     bench.set("app", "id = 1", validator="bitwise")
     bench.made(min_quorum=2, target_nresults=4)
     tasks = [bench.send(host) for host in range(1, 5)]
@@ -201,12 +184,8 @@ def test_each_valid_result_is_granted_the_canonical_credit_once(bench: Bench) ->
     ],
 )
 def test_a_result_whose_files_are_not_what_its_host_reported_is_an_error(
-    bench: Bench,
-    files: Mapping[str, bytes],
-    says: Mapping[str, bytes],
-    problem: str,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    bench, files, says, problem, caplog
+):
     bench.made()
     bench.answer(bench.send(), files=files, says=says)
     bench.settle()
@@ -220,7 +199,7 @@ def test_a_result_whose_files_are_not_what_its_host_reported_is_an_error(
     assert bench.wu["canonical_resultid"] == 2
 
 
-def test_a_list_of_files_that_is_no_xml_is_an_error(bench: Bench) -> None:
+def test_a_list_of_files_that_is_no_xml_is_an_error(bench):
     bench.made()
     bench.answer(bench.send())
     bench.set("result", xml_doc_out="<file_info><name>&nbsp;")
@@ -228,7 +207,7 @@ def test_a_list_of_files_that_is_no_xml_is_an_error(bench: Bench) -> None:
     assert bench.results("outcome")[0] == Outcome.VALIDATE_ERROR
 
 
-def test_a_bad_result_does_not_count_towards_the_quorum(bench: Bench) -> None:
+def test_a_bad_result_does_not_count_towards_the_quorum(bench):
     bench.made(min_quorum=2, target_nresults=2)
     bench.answer(bench.send(1), 1)
     bench.answer(bench.send(2), 2, files={})
@@ -242,7 +221,7 @@ def test_a_bad_result_does_not_count_towards_the_quorum(bench: Bench) -> None:
     assert bench.results("validate_state") == [VALID, INVALID, VALID]
 
 
-def test_a_later_result_with_bad_files_is_an_error(bench: Bench) -> None:
+def test_a_later_result_with_bad_files_is_an_error(bench):
     answered(bench, b"yes", target_nresults=2, validator="trivial")
     later = bench.send(2)
     bench.validate()
@@ -255,7 +234,7 @@ def test_a_later_result_with_bad_files_is_an_error(bench: Bench) -> None:
 # The supplied validators.
 
 
-def _several(bench: Bench) -> None:
+def _several(bench):
     bench.outputs(
         OutputFileInfo("out", "<OUTFILE_0/>", no_delete=True),
         OutputFileInfo("log", "<OUTFILE_1/>", no_delete=True, no_validate=True),
@@ -274,9 +253,7 @@ def _several(bench: Bench) -> None:
         pytest.param("out log more", "out log MORE", False, id="other bytes in the optional one"),
     ],
 )
-def test_bitwise_wants_the_same_bytes_in_all_files_that_are_validated(
-    bench: Bench, first: str, second: str, agree: bool
-) -> None:
+def test_bitwise_wants_the_same_bytes_in_all_files_that_are_validated(bench, first, second, agree):
     _several(bench)
     bench.set("app", "id = 1", validator="bitwise")
     bench.made(min_quorum=2, target_nresults=2)
@@ -289,7 +266,7 @@ def test_bitwise_wants_the_same_bytes_in_all_files_that_are_validated(
     assert bench.results("validate_state") == ([VALID] * 2 if agree else [INCONCLUSIVE] * 2)
 
 
-def test_trivial_takes_every_success(bench: Bench) -> None:
+def test_trivial_takes_every_success(bench):
     answered(bench, b"one", b"other", validator="trivial")
     bench.validate()
     assert bench.results("validate_state") == [VALID, VALID]

@@ -1,9 +1,6 @@
 """Which result goes to which host, on the database alone (``back-end.rst``, "Scheduler")."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,14 +10,11 @@ from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
 from boinc_gahp.localproject.states import NEVER, ErrorMask, Outcome, ServerState, ValidateState
 
-if TYPE_CHECKING:
-    from tests.localproject.bench import Bench
-
 #: Outcomes of results that wait to be sent, and that never were.
 WAITS, FELL_OFF = Outcome.INIT, Outcome.COULDNT_SEND
 
 
-def _many(bench: Bench, count: int, **columns: object) -> None:
+def _many(bench, count, **columns):
     """Add workunits like the first one, each with an unsent result."""
     with bench.core.db.write() as connection:
         (first,) = connection.execute("SELECT max(id) FROM workunit").fetchone()
@@ -55,20 +49,18 @@ def _many(bench: Bench, count: int, **columns: object) -> None:
         pytest.param({"rsc_fpops_est": 1.1e11}, False, id="done after the deadline"),
     ],
 )
-def test_a_result_goes_to_hosts_that_can_take_it(
-    bench: Bench, columns: dict[str, Any], sent: bool
-) -> None:
+def test_a_result_goes_to_hosts_that_can_take_it(bench, columns, sent):
     bench.made(**columns)
     assert (bench.send() is not None) is sent
 
 
-def test_a_host_without_bandwidth_gets_jobs_that_do_not_bound_it(bench: Bench) -> None:
+def test_a_host_without_bandwidth_gets_jobs_that_do_not_bound_it(bench):
     bench.set("host", n_bwdown=0)
     bench.made()
     assert bench.send() is not None
 
 
-def test_a_result_that_a_busy_host_could_take_waits_for_it(bench: Bench) -> None:
+def test_a_result_that_a_busy_host_could_take_waits_for_it(bench):
     bench.set("host", "id = 6", m_nbytes=1e10)
     bench.made(rsc_memory_bound=5e9)
     for _ in range(30):
@@ -77,7 +69,7 @@ def test_a_result_that_a_busy_host_could_take_waits_for_it(bench: Bench) -> None
     assert bench.send(6) is not None
 
 
-def test_refusals_are_counted_over_restarts(bench: Bench) -> None:
+def test_refusals_are_counted_over_restarts(bench):
     bench.made(rsc_memory_bound=5e9)
     for _ in range(9):
         assert bench.send() is None
@@ -89,7 +81,7 @@ def test_refusals_are_counted_over_restarts(bench: Bench) -> None:
     assert bench.wu["error_mask"] == ErrorMask.COULDNT_SEND_RESULT
 
 
-def test_larger_hosts_after_a_restart_come_in_time(bench: Bench) -> None:
+def test_larger_hosts_after_a_restart_come_in_time(bench):
     bench.made(rsc_memory_bound=5e9)
     for _ in range(9):
         bench.send()
@@ -98,9 +90,7 @@ def test_larger_hosts_after_a_restart_come_in_time(bench: Bench) -> None:
     assert bench.send(2) is not None
 
 
-def test_a_second_instance_that_only_the_first_ones_host_could_take_falls_off(
-    bench: Bench,
-) -> None:
+def test_a_second_instance_that_only_the_first_ones_host_could_take_falls_off(bench):
     bench.set("host", "id = 6", m_nbytes=1e10)
     bench.made(rsc_memory_bound=5e9, min_quorum=2, target_nresults=2)
     assert bench.send(6) is not None
@@ -112,7 +102,7 @@ def test_a_second_instance_that_only_the_first_ones_host_could_take_falls_off(
     assert bench.results("outcome") == [WAITS, FELL_OFF]
 
 
-def test_a_second_instance_waits_where_there_is_one_host(bench: Bench) -> None:
+def test_a_second_instance_waits_where_there_is_one_host(bench):
     bench.set("host", "id > 1", active=0)
     bench.made(min_quorum=2, target_nresults=2)
     assert bench.send(1) is not None
@@ -121,7 +111,7 @@ def test_a_second_instance_waits_where_there_is_one_host(bench: Bench) -> None:
     assert bench.results("outcome") == [WAITS] * 2
 
 
-def test_after_a_failure_a_host_that_can_take_it_goes_first(bench: Bench) -> None:
+def test_after_a_failure_a_host_that_can_take_it_goes_first(bench):
     bench.set("host", "id > 2", m_nbytes=1e5)
     bench.workunit(max_error_results=9)
     for host in (1, 2):
@@ -134,7 +124,7 @@ def test_after_a_failure_a_host_that_can_take_it_goes_first(bench: Bench) -> Non
     assert bench.send(1) is not None
 
 
-def test_a_host_that_was_wrong_gets_no_second_result_of_the_workunit(bench: Bench) -> None:
+def test_a_host_that_was_wrong_gets_no_second_result_of_the_workunit(bench):
     bench.made(max_error_results=9)
     bench.answer(bench.send(1))
     bench.set("host", "id > 1", active=0)
@@ -145,7 +135,7 @@ def test_a_host_that_was_wrong_gets_no_second_result_of_the_workunit(bench: Benc
     assert bench.send(1) is None
 
 
-def test_behind_ten_thousand_results_for_others_there_is_work(bench: Bench) -> None:
+def test_behind_ten_thousand_results_for_others_there_is_work(bench):
     bench.set("host", "id = 6", m_nbytes=1e10)
     bench.workunit("first")
     _many(bench, 10_000, rsc_memory_bound=5e9, priority=5)
@@ -163,7 +153,7 @@ def test_behind_ten_thousand_results_for_others_there_is_work(bench: Bench) -> N
     assert task.result_name == "many0_0"
 
 
-def test_what_fits_nobody_falls_off_while_hosts_are_busy(bench: Bench) -> None:
+def test_what_fits_nobody_falls_off_while_hosts_are_busy(bench):
     bench.workunit("large", rsc_memory_bound=5e9, priority=1)
     bench.workunit("first")
     _many(bench, 80)
@@ -174,7 +164,7 @@ def test_what_fits_nobody_falls_off_while_hosts_are_busy(bench: Bench) -> None:
     assert outcomes["large_0"] == FELL_OFF
 
 
-def test_thousands_of_results_that_fit_nobody_fall_off(bench: Bench) -> None:
+def test_thousands_of_results_that_fit_nobody_fall_off(bench):
     bench.workunit("first")
     _many(bench, 1_100, rsc_memory_bound=5e9)
     requests = 0
@@ -184,7 +174,7 @@ def test_thousands_of_results_that_fit_nobody_fall_off(bench: Bench) -> None:
     assert requests == 20
 
 
-def test_without_an_app_version_the_next_result_is_sent(bench: Bench) -> None:
+def test_without_an_app_version_the_next_result_is_sent(bench):
     bench.workunit("pinned", app_version_num=7)
     bench.made("w")
     task = bench.send()
@@ -194,9 +184,7 @@ def test_without_an_app_version_the_next_result_is_sent(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("wanted", "command"), [(0, "new"), (100, "old"), (101, "new")])
-def test_a_job_runs_with_the_version_it_names_or_the_newest(
-    bench: Bench, wanted: int, command: str
-) -> None:
+def test_a_job_runs_with_the_version_it_names_or_the_newest(bench, wanted, command):
     bench.set("app_version", "appid = 1", command='["old"]')
     with bench.core.db.write() as connection:
         connection.execute(
@@ -209,7 +197,7 @@ def test_a_job_runs_with_the_version_it_names_or_the_newest(
     assert task.command == (command,)
 
 
-def _assign(bench: Bench, kind: int, target: int, workunit: int) -> None:
+def _assign(bench, kind, target, workunit):
     with bench.core.db.write() as connection:
         connection.execute(
             "INSERT INTO assignment (create_time, target_type, target_id, workunitid) "
@@ -218,7 +206,7 @@ def _assign(bench: Bench, kind: int, target: int, workunit: int) -> None:
         )
 
 
-def test_an_assigned_job_goes_to_its_host_alone_and_before_others(bench: Bench) -> None:
+def test_an_assigned_job_goes_to_its_host_alone_and_before_others(bench):
     bench.workunit("w", priority=9)
     assigned = bench.workunit("assigned")
     _assign(bench, 1, 3, assigned)
@@ -228,7 +216,7 @@ def test_an_assigned_job_goes_to_its_host_alone_and_before_others(bench: Bench) 
     assert [task and task.result_name for task in tasks] == ["assigned_0", "w_0", None, None]
 
 
-def test_an_assigned_job_waits_for_its_host(bench: Bench) -> None:
+def test_an_assigned_job_waits_for_its_host(bench):
     _assign(bench, 1, 3, bench.workunit())
     bench.transition()
     bench.set("host", "id = 3", active=0)
@@ -238,14 +226,14 @@ def test_an_assigned_job_waits_for_its_host(bench: Bench) -> None:
     assert bench.send(3) is not None
 
 
-def test_a_job_assigned_to_a_user_goes_to_all_of_the_users_hosts(bench: Bench) -> None:
+def test_a_job_assigned_to_a_user_goes_to_all_of_the_users_hosts(bench):
     bench.set("host", "id IN (5, 6)", userid=8)
     _assign(bench, 2, 8, bench.workunit(target_nresults=2))
     bench.transition()
     assert [bench.send(host) is not None for host in (1, 5, 2, 6)] == [False, True, False, True]
 
 
-def test_bounds_hold_for_assigned_jobs_too(bench: Bench) -> None:
+def test_bounds_hold_for_assigned_jobs_too(bench):
     _assign(bench, 1, 3, bench.workunit(rsc_memory_bound=5e9))
     bench.transition()
     for _ in range(10):
@@ -253,19 +241,19 @@ def test_bounds_hold_for_assigned_jobs_too(bench: Bench) -> None:
     assert bench.results("outcome") == [FELL_OFF]
 
 
-def _classes(bench: Bench, classes: int, sizes: str) -> None:
+def _classes(bench, classes, sizes):
     bench.set("app", "id = 1", n_size_classes=classes)
     for number, size in enumerate(sizes):
         bench.made(f"{size}{number}", size_class=int(size))
     bench.set("result", server_state=ServerState.UNSENT)
 
 
-def _given(bench: Bench, host: int, count: int) -> str:
+def _given(bench, host, count):
     tasks = [bench.send(host) for _ in range(count)]
     return "".join(task.result_name[0] for task in tasks if task is not None)
 
 
-def test_faster_hosts_get_jobs_of_higher_classes_first(bench: Bench) -> None:
+def test_faster_hosts_get_jobs_of_higher_classes_first(bench):
     for host, speed in enumerate((4e9, 1e9, 2e9, 1e9, 1e9, 3e9), 1):
         bench.set("host", f"id = {host}", p_fpops=speed)
     _classes(bench, 3, "001122" * 2)
@@ -279,29 +267,29 @@ def test_faster_hosts_get_jobs_of_higher_classes_first(bench: Bench) -> None:
     }
 
 
-def test_no_class_starves_behind_another(bench: Bench) -> None:
+def test_no_class_starves_behind_another(bench):
     bench.set("host", "id > 1", active=0)
     _classes(bench, 2, "1" + "0" * 12)
     assert _given(bench, 1, 13) == "0" * 7 + "1" + "0" * 5
 
 
-def test_priority_goes_before_class(bench: Bench) -> None:
+def test_priority_goes_before_class(bench):
     _classes(bench, 2, "01")
     bench.set("result", "name LIKE '1%'", priority=1)
     assert _given(bench, 1, 1) == "1"
 
 
-def test_a_job_of_another_class_is_better_than_none(bench: Bench) -> None:
+def test_a_job_of_another_class_is_better_than_none(bench):
     _classes(bench, 3, "2")
     assert _given(bench, 1, 1) == "2"
 
 
-def test_hosts_that_ask_at_once_get_different_results(bench: Bench) -> None:
+def test_hosts_that_ask_at_once_get_different_results(bench):
     bench.workunit("first")
     _many(bench, 60)
-    given: list[str] = []
+    given = []
 
-    def work(host: int) -> None:
+    def work(host):
         while (task := bench.send(host)) is not None:
             given.append(task.result_name)
 
@@ -310,7 +298,7 @@ def test_hosts_that_ask_at_once_get_different_results(bench: Bench) -> None:
     assert sorted(given) == sorted(f"many{number}_0" for number in range(60))
 
 
-def test_a_report_is_taken_once_and_from_the_host_that_has_the_result(bench: Bench) -> None:
+def test_a_report_is_taken_once_and_from_the_host_that_has_the_result(bench):
     bench.made()
     task = bench.send(1)
     bench.answer(task, 2, status=9)
@@ -320,7 +308,7 @@ def test_a_report_is_taken_once_and_from_the_host_that_has_the_result(bench: Ben
     assert bench.results("outcome") == [Outcome.SUCCESS]
 
 
-def test_what_a_host_had_is_given_again_but_not_what_it_vanished_with(bench: Bench) -> None:
+def test_what_a_host_had_is_given_again_but_not_what_it_vanished_with(bench):
     for name in ("a", "b", "c"):
         bench.workunit(name)
     set_behaviours(bench.core.db, [Behaviour("vanish")], job="b")
@@ -338,13 +326,13 @@ def test_what_a_host_had_is_given_again_but_not_what_it_vanished_with(bench: Ben
 # Hosts over several runs.
 
 
-def _register(bench: Bench, count: int) -> list[int]:
+def _register(bench, count):
     with bench.core.db.write() as connection:
         connection.execute("DELETE FROM host WHERE domain_name LIKE 'h%'")
     return hosts.register(bench.core.db, count)
 
 
-def test_what_a_host_had_that_is_gone_goes_to_others(bench: Bench) -> None:
+def test_what_a_host_had_that_is_gone_goes_to_others(bench):
     *_, last = _register(bench, 3)
     bench.workunit("kept")
     bench.workunit("lost")
@@ -356,7 +344,7 @@ def test_what_a_host_had_that_is_gone_goes_to_others(bench: Bench) -> None:
     assert bench.send(last) is None
 
 
-def test_a_host_keeps_what_it_was_changed_to(bench: Bench) -> None:
+def test_a_host_keeps_what_it_was_changed_to(bench):
     ids = _register(bench, 2)
     hosts.set_host(bench.core.db, "volunteer-1", speed=5e9, memory=6e9, disk=7e9, bandwidth=8e9)
     assert _register(bench, 1) == ids[:1]
@@ -377,6 +365,6 @@ def test_a_host_keeps_what_it_was_changed_to(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")], ids=str)
-def test_a_host_must_have_a_positive_speed(bench: Bench, value: float) -> None:
+def test_a_host_must_have_a_positive_speed(bench, value):
     with pytest.raises(ValueError, match="'h1': expected a positive number"):
         hosts.set_host(bench.core.db, "h1", speed=value)

@@ -1,7 +1,5 @@
 """What a real project was seen to answer after the recordings (``web-rpcs.rst``)."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.inside import fail_workunit
@@ -14,22 +12,18 @@ TOO_MANY = (
 )
 
 
-def _batch(client: Client, batch_id: int) -> tuple[str, str, str]:
+def _batch(client, batch_id):
     """State, njobs and completion_time, as query_batch gives them."""
     reply = client.rpc("query_batch", batch_id=batch_id)
     return value(reply, "state"), value(reply, "njobs"), value(reply, "completion_time")
 
 
-def _submit(
-    client: Client, batch_id: int, jobs: str, more: str = "", app: str = "uppercase"
-) -> str:
+def _submit(client, batch_id, jobs, more="", app="uppercase"):
     batch = f"<batch_id>{batch_id}</batch_id><app_name>{app}</app_name>{more}{jobs}"
     return client.rpc("submit_batch", f"<batch>{batch}</batch>")
 
 
-def test_retiring_an_unfinished_batch_leaves_it_without_a_time_of_completion(
-    client: Client,
-) -> None:
+def test_retiring_an_unfinished_batch_leaves_it_without_a_time_of_completion(client):
     batch_id, name = client.begun("b")
     client.submit(batch_id, [job("j", name)])
     client.rpc("retire_batch", batch_id=batch_id)
@@ -37,7 +31,7 @@ def test_retiring_an_unfinished_batch_leaves_it_without_a_time_of_completion(
     assert client.statuses("b") == {"j": "ERROR"}
 
 
-def test_retiring_a_batch_that_is_over_notes_when_that_was_seen(client: Client) -> None:
+def test_retiring_a_batch_that_is_over_notes_when_that_was_seen(client):
     batch_id, name = client.begun("b")
     client.submit(batch_id, [job("j", name)])
     fail_workunit(client.project, "j")
@@ -47,7 +41,7 @@ def test_retiring_a_batch_that_is_over_notes_when_that_was_seen(client: Client) 
     assert int(completed) > 1_700_000_000
 
 
-def test_an_input_template_that_is_not_there_is_for_create_work_to_refuse(client: Client) -> None:
+def test_an_input_template_that_is_not_there_is_for_create_work_to_refuse(client):
     batch_id, name = client.begun("b")
     missing = "<input_template_filename>nosuch_in</input_template_filename>"
     reply = _submit(client, batch_id, job("j", name), missing)
@@ -57,14 +51,14 @@ def test_an_input_template_that_is_not_there_is_for_create_work_to_refuse(client
     assert error(reply) == "wrong # of input files for job 0: need 1, got 0"
 
 
-def test_a_refused_submit_leaves_the_number_of_jobs_as_it_was_sent(client: Client) -> None:
+def test_a_refused_submit_leaves_the_number_of_jobs_as_it_was_sent(client):
     batch_id, name = client.begun("b")
     missing = "<input_template_filename>nosuch_in</input_template_filename>"
     _submit(client, batch_id, job("j", name), missing)
     assert _batch(client, batch_id) == ("0", "1", "0")
 
 
-def test_the_number_of_files_is_the_apps_whatever_template_the_batch_names(client: Client) -> None:
+def test_the_number_of_files_is_the_apps_whatever_template_the_batch_names(client):
     info, ref = "<file_info></file_info>", "<file_ref><copy_file/></file_ref>"
     path = client.project.core.templates / "two_in"
     path.write_text(f"{info}{info}<workunit>{ref}{ref}</workunit>")
@@ -76,7 +70,7 @@ def test_the_number_of_files_is_the_apps_whatever_template_the_batch_names(clien
     assert _batch(client, batch_id)[0] == "0"
 
 
-def test_an_input_template_that_is_there_is_used(client: Client) -> None:
+def test_an_input_template_that_is_there_is_used(client):
     path = client.project.core.templates / "other_in"
     text = (client.project.core.templates / "uppercase_in").read_text()
     path.write_text(text.replace("<workunit>", "<workunit><delay_bound>4321</delay_bound>"))
@@ -87,7 +81,7 @@ def test_an_input_template_that_is_there_is_used(client: Client) -> None:
     assert connection.execute("SELECT delay_bound FROM workunit").fetchone()[0] == 4321
 
 
-def test_who_may_only_manage_has_file_access(client: Client) -> None:
+def test_who_may_only_manage_has_file_access(client):
     key = client.project.add_user("manager", submit_all=False)
     with client.project.core.db.write() as connection:
         connection.execute(
@@ -99,7 +93,7 @@ def test_who_may_only_manage_has_file_access(client: Client) -> None:
 
 
 @pytest.mark.parametrize("rpc", ["query_batch", "abort_batch", "retire_batch", "set_expire_time"])
-def test_a_batch_id_of_0_is_none(client: Client, rpc: str) -> None:
+def test_a_batch_id_of_0_is_none(client, rpc):
     assert error(client.rpc(rpc, batch_id=0)) == "batch not specified"
     assert error(client.rpc(rpc, batch_name=0)) == "batch not specified"
     # The text counts: this one is not empty for PHP, and there is no such batch.
@@ -108,7 +102,7 @@ def test_a_batch_id_of_0_is_none(client: Client, rpc: str) -> None:
     assert f"<id>{batch_id}</id>" in client.rpc("query_batch", batch_id=0, batch_name="b")
 
 
-def test_a_template_without_file_refs_is_for_create_work_to_refuse(client: Client) -> None:
+def test_a_template_without_file_refs_is_for_create_work_to_refuse(client):
     (name,) = client.upload(b"x")
     infos = "<file_info></file_info>"
     for text, said in (
@@ -130,11 +124,11 @@ def test_a_template_without_file_refs_is_for_create_work_to_refuse(client: Clien
         assert _batch(client, batch_id)[0] == "0"
 
 
-def _unescaped(reply: str) -> str:
+def _unescaped(reply):
     return reply.replace("&lt;", "<").replace("&gt;", ">")
 
 
-def test_an_apps_template_without_file_refs_is_no_error_for_php(client: Client) -> None:
+def test_an_apps_template_without_file_refs_is_no_error_for_php(client):
     batch_id, name = client.begun("b")
     text = "<file_info></file_info><workunit></workunit>"
     stage = Stage(client.project)
@@ -144,7 +138,7 @@ def test_an_apps_template_without_file_refs_is_no_error_for_php(client: Client) 
     assert error(reply).startswith("create_work failed: #file refs != #file infos\n")
 
 
-def test_of_a_job_name_with_a_space_the_rest_is_an_input_file(client: Client) -> None:
+def test_of_a_job_name_with_a_space_the_rest_is_an_input_file(client):
     first, second = client.upload(b"x", b"y")
     batch_id = client.create_batch("b")
     reply = client.submit(batch_id, [job(f"a {second}", first)])
@@ -153,7 +147,7 @@ def test_of_a_job_name_with_a_space_the_rest_is_an_input_file(client: Client) ->
     assert error(reply).startswith("create_work failed: md5_file: can't open ")
 
 
-def test_of_files_that_the_template_lacks_the_number_is_told(client: Client) -> None:
+def test_of_files_that_the_template_lacks_the_number_is_told(client):
     batch_id = client.create_batch("b")
     text = "<input_template><workunit></workunit></input_template>"
     stage = Stage(client.project)
@@ -174,9 +168,7 @@ def test_of_files_that_the_template_lacks_the_number_is_told(client: Client) -> 
     ],
     ids=["none", "no element", "0", "each job's", "job_params"],
 )
-def test_an_allocation_needs_an_estimate_for_each_job(
-    client: Client, params: str, each: str, said: str
-) -> None:
+def test_an_allocation_needs_an_estimate_for_each_job(client, params, each, said):
     (name,) = client.upload(b"x")
     batch_id = client.create_batch("b")
     more = f"<allocation_priority>1</allocation_priority>{params}"
@@ -188,7 +180,7 @@ def test_an_allocation_needs_an_estimate_for_each_job(
         assert f"<batch_id>{batch_id}</batch_id>" in reply
 
 
-def test_one_job_without_an_estimate_is_one_too_many(client: Client) -> None:
+def test_one_job_without_an_estimate_is_one_too_many(client):
     (name,) = client.upload(b"x")
     batch_id = client.create_batch("b")
     jobs = job("i", name, more="<rsc_fpops_est>1e9</rsc_fpops_est>") + job("j", name)
@@ -197,7 +189,7 @@ def test_one_job_without_an_estimate_is_one_too_many(client: Client) -> None:
     assert _batch(client, batch_id)[0] == "0"
 
 
-def test_a_dot_in_a_jobs_name_empties_the_archive_of_its_outputs(client: Client) -> None:
+def test_a_dot_in_a_jobs_name_empties_the_archive_of_its_outputs(client):
     stage = Stage(client.project)
     stage.batch(1, "b", user="submitter")
     for number, name in enumerate(("with.dot", "without"), 1):

@@ -1,9 +1,6 @@
 """The pages for programs that a project answers (``web-rpcs.rst``, "Pages for programs")."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,27 +10,22 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.site import ProjectSite
 from boinc_gahp.secret import Authenticator
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def project(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
         project.add_user("ada", email="Ada@example.edu", password="correct horse")
         yield project
 
 
 @pytest.fixture
-def site(project: LocalProject) -> Iterator[ProjectSite]:
+def site(project):
     key = Authenticator(project.authenticator)
     with ProjectSite(project.url, key, options=ClientOptions(retry_total=0)) as site:
         yield site
 
 
-def test_the_account_is_found_by_address_and_password(
-    project: LocalProject, site: ProjectSite
-) -> None:
+def test_the_account_is_found_by_address_and_password(project, site):
     for address in ("ada@example.edu", "ADA@Example.EDU"):
         found = site.authenticator_of(address, "correct horse")
         assert found == Authenticator(project.authenticator_of("ada"))
@@ -48,23 +40,19 @@ def test_the_account_is_found_by_address_and_password(
         ("", "", -136),
     ],
 )
-def test_a_wrong_login_has_the_real_servers_number(
-    site: ProjectSite, email: str, password: str, number: int
-) -> None:
+def test_a_wrong_login_has_the_real_servers_number(site, email, password, number):
     with pytest.raises(ProjectError) as caught:
         site.authenticator_of(email, password)
     assert caught.value.number == number
 
 
-def test_a_user_without_an_address_cannot_be_found(
-    project: LocalProject, site: ProjectSite
-) -> None:
+def test_a_user_without_an_address_cannot_be_found(project, site):
     project.add_user("carol")
     with pytest.raises(ProjectError, match="Not found"):
         site.authenticator_of("", "anything")
 
 
-def test_the_database_has_no_password_that_could_be_sent(project: LocalProject) -> None:
+def test_the_database_has_no_password_that_could_be_sent(project):
     row = (
         project.core.db.connection()
         .execute("SELECT passwd_hash FROM user WHERE name = 'ada'")
@@ -73,16 +61,14 @@ def test_the_database_has_no_password_that_could_be_sent(project: LocalProject) 
     assert re.fullmatch(r"[0-9a-f]{16}\$[0-9a-f]{128}", row["passwd_hash"])
 
 
-def test_two_users_cannot_have_one_address(project: LocalProject) -> None:
+def test_two_users_cannot_have_one_address(project):
     with pytest.raises(ValueError, match="has the address"):
         project.add_user("eve", email="ADA@example.edu", password="correct horse")
     with pytest.raises(KeyError):
         project.authenticator_of("eve")
 
 
-def test_the_apps_are_listed_with_their_newest_versions(
-    project: LocalProject, site: ProjectSite
-) -> None:
+def test_the_apps_are_listed_with_their_newest_versions(project, site):
     apps = {app.name: app for app in site.apps()}
     assert {"uppercase", "multi", "zipped"} <= apps.keys()
     (version,) = apps["uppercase"].versions
@@ -91,9 +77,7 @@ def test_the_apps_are_listed_with_their_newest_versions(
     assert apps["uppercase"].user_friendly_name == "one text in capitals"
 
 
-def test_the_project_tells_its_address_even_while_it_is_down(
-    project: LocalProject, site: ProjectSite
-) -> None:
+def test_the_project_tells_its_address_even_while_it_is_down(project, site):
     project.core.web_stopped = True
     try:
         assert site.about().master_url == project.url
@@ -105,7 +89,7 @@ def test_the_project_tells_its_address_even_while_it_is_down(
         project.core.web_stopped = False
 
 
-def test_the_list_of_apps_is_only_for_those_who_have_logged_in(project: LocalProject) -> None:
+def test_the_list_of_apps_is_only_for_those_who_have_logged_in(project):
     for other in (None, Authenticator("0" * 32)):
         with ProjectSite(project.url, other) as site, pytest.raises(ProtocolError, match="Log in"):
             site.apps()

@@ -1,11 +1,8 @@
 """The files of a project, where they lie and what may be put there."""
 
-from __future__ import annotations
-
 import hashlib
 import http.server
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -15,13 +12,9 @@ from boinc_gahp.localproject.names import name_key, safe_open_name, valid_physic
 from boinc_gahp.localproject.server.addresses import free_port
 from boinc_gahp.localproject.store import FileStore, ImmutabilityViolation, directory_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 @pytest.fixture
-def store(tmp_path: Path) -> FileStore:
+def store(tmp_path):
     (tmp_path / "spool").mkdir()
     return FileStore(tmp_path / "download", tmp_path / "spool")
 
@@ -37,11 +30,11 @@ def store(tmp_path: Path) -> FileStore:
         ("", "d9"),
     ],
 )
-def test_files_lie_where_the_recorded_server_has_them(name: str, directory: str) -> None:
+def test_files_lie_where_the_recorded_server_has_them(name, directory):
     assert directory_of(name) == directory
 
 
-def test_a_file_is_found_with_its_md5_and_size(store: FileStore) -> None:
+def test_a_file_is_found_with_its_md5_and_size(store):
     assert store.add_bytes("f.txt", b"abc")
     found = store.find("f.txt")
     assert found is not None
@@ -50,7 +43,7 @@ def test_a_file_is_found_with_its_md5_and_size(store: FileStore) -> None:
     assert found.path.stat().st_mode & 0o222 == 0
 
 
-def test_a_name_keeps_its_contents(store: FileStore) -> None:
+def test_a_name_keeps_its_contents(store):
     store.add_bytes("f.txt", b"abc")
     assert not store.add_bytes("f.txt", b"abc")
     with pytest.raises(ImmutabilityViolation):
@@ -60,7 +53,7 @@ def test_a_name_keeps_its_contents(store: FileStore) -> None:
     assert found.path.read_bytes() == b"abc"
 
 
-def test_a_file_without_a_note_of_its_md5_is_read_again(store: FileStore, tmp_path: Path) -> None:
+def test_a_file_without_a_note_of_its_md5_is_read_again(store, tmp_path):
     contents = b"abc" * 100_000
     store.add_bytes("f.txt", contents)
     (note,) = (tmp_path / "download" / ".md5").glob("*/f.txt")
@@ -75,7 +68,7 @@ def test_a_file_without_a_note_of_its_md5_is_read_again(store: FileStore, tmp_pa
     assert not note.exists()
 
 
-def test_a_small_file_needs_no_note(store: FileStore, tmp_path: Path) -> None:
+def test_a_small_file_needs_no_note(store, tmp_path):
     store.add_bytes("f.txt", b"abc")
     assert not (tmp_path / "download" / ".md5").exists()
     found = store.find("f.txt")
@@ -83,7 +76,7 @@ def test_a_small_file_needs_no_note(store: FileStore, tmp_path: Path) -> None:
     assert found.md5 == hashlib.md5(b"abc").hexdigest()
 
 
-def test_a_file_may_be_called_like_another_ones_note(store: FileStore) -> None:
+def test_a_file_may_be_called_like_another_ones_note(store):
     store.add_bytes("f", b"one")
     store.add_bytes("f.md5", b"two")
     for name, contents in (("f", b"one"), ("f.md5", b"two")):
@@ -93,7 +86,7 @@ def test_a_file_may_be_called_like_another_ones_note(store: FileStore) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "/etc/passwd", "a\0b"])
-def test_a_name_that_leads_elsewhere_is_never_a_path(store: FileStore, name: str) -> None:
+def test_a_name_that_leads_elsewhere_is_never_a_path(store, name):
     with pytest.raises(ValueError, match="bad file name"):
         store.path(name)
     assert not store.exists(name)
@@ -115,18 +108,18 @@ def test_a_name_that_leads_elsewhere_is_never_a_path(store: FileStore, name: str
         ("a\0", False),
     ],
 )
-def test_open_names_stay_in_the_slot(name: str, safe: bool) -> None:
+def test_open_names_stay_in_the_slot(name, safe):
     assert safe_open_name(name) is safe
 
 
 @given(st.text(max_size=20))
-def test_equal_names_have_equal_keys(name: str) -> None:
+def test_equal_names_have_equal_keys(name):
     assert name_key(f"{name}  ") == name_key(name)
     assert name_key(name_key(name)) == name_key(name)
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
+    def do_GET(self):
         elsewhere = {"/moved": "http://192.0.2.1/", "/there": "x", "/round": "/round"}
         self.send_response(302 if self.path in elsewhere else 200)
         self.send_header("Location", elsewhere.get(self.path, "http://[/"))
@@ -134,12 +127,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"a" if self.path == "/short" else b"abc")
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+    def log_message(self, format, *args):  # noqa: A002
         """Say nothing."""
 
 
 @pytest.fixture
-def address() -> Iterator[str]:
+def address():
     with http.server.HTTPServer(("127.0.0.1", 0), _Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
@@ -149,9 +142,7 @@ def address() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", ["/x?query=1", "/there"])
-def test_fetching_gives_the_bytes_also_from_elsewhere_on_this_machine(
-    address: str, path: str
-) -> None:
+def test_fetching_gives_the_bytes_also_from_elsewhere_on_this_machine(address, path):
     received = bytearray()
     fetch(address + path, received.extend)
     assert received == b"abc"
@@ -165,12 +156,12 @@ def test_fetching_gives_the_bytes_also_from_elsewhere_on_this_machine(
         ("/short", "cut off after 1 bytes"),
     ],
 )
-def test_a_file_that_is_not_all_there_is_an_error(address: str, path: str, words: str) -> None:
+def test_a_file_that_is_not_all_there_is_an_error(address, path, words):
     with pytest.raises(FetchError, match=words):
         fetch(address + path, bytearray().extend)
 
 
-def test_an_address_where_nobody_answers_is_an_error() -> None:
+def test_an_address_where_nobody_answers_is_an_error():
     with pytest.raises(FetchError, match="Connection refused"):
         fetch(f"http://127.0.0.1:{free_port()}/", bytearray().extend)
     with pytest.raises(FetchError):

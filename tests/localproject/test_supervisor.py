@@ -1,19 +1,13 @@
 """The back-end programs under their supervisor: each goes on when another cannot."""
 
-from __future__ import annotations
-
 import logging
 import sqlite3
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from boinc_gahp.localproject.backend import programs
 from boinc_gahp.localproject.backend.supervisor import Supervisor
 from boinc_gahp.localproject.states import AssimilateState, ErrorMask, Outcome, ServerState
-
-if TYPE_CHECKING:
-    from tests.localproject.bench import Bench
 
 PROGRAMS = {
     "transitioner",
@@ -27,23 +21,21 @@ PROGRAMS = {
 }
 
 
-def table(bench: Bench) -> dict[str, dict[str, Any]]:
+def table(bench):
     rows = bench.core.db.connection().execute("SELECT * FROM program")
     return {row["name"]: dict(row) for row in rows}
 
 
-def errors(bench: Bench) -> dict[str, str]:
+def errors(bench):
     return {name: row["error"] for name, row in table(bench).items() if row["error"]}
 
 
 @pytest.fixture
-def supervisor(bench: Bench) -> Supervisor:
+def supervisor(bench):
     return Supervisor(bench.core)
 
 
-def test_every_program_has_a_row_after_the_first_round(
-    bench: Bench, supervisor: Supervisor
-) -> None:
+def test_every_program_has_a_row_after_the_first_round(bench, supervisor):
     assert supervisor.run_once(bench.now) == 0
     rows = table(bench)
     assert set(rows) == PROGRAMS
@@ -52,7 +44,7 @@ def test_every_program_has_a_row_after_the_first_round(
     assert {row["last_time"] for row in rows.values()} == {bench.now}
 
 
-def test_what_a_program_has_handled_is_noted_at_once(bench: Bench, supervisor: Supervisor) -> None:
+def test_what_a_program_has_handled_is_noted_at_once(bench, supervisor):
     supervisor.run_once(bench.now)
     for name in ("a", "b", "c"):
         bench.workunit(name)
@@ -64,9 +56,7 @@ def test_what_a_program_has_handled_is_noted_at_once(bench: Bench, supervisor: S
     assert row["last_seconds"] > 0
 
 
-def test_rounds_without_work_are_noted_now_and_then_only(
-    bench: Bench, supervisor: Supervisor
-) -> None:
+def test_rounds_without_work_are_noted_now_and_then_only(bench, supervisor):
     supervisor.run_once(bench.now)
     before = bench.core.db.connection().total_changes
     for _ in range(4):
@@ -79,9 +69,7 @@ def test_rounds_without_work_are_noted_now_and_then_only(
     assert (row["passes"], row["last_time"]) == (6, bench.now)
 
 
-def test_one_program_that_fails_does_not_stop_the_others(
-    bench: Bench, supervisor: Supervisor, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_program_that_fails_does_not_stop_the_others(bench, supervisor, caplog):
     caplog.set_level(logging.WARNING)
     connection = bench.core.db.connection()
     connection.execute("ALTER TABLE job_file RENAME TO job_file_kept")
@@ -104,9 +92,7 @@ def test_one_program_that_fails_does_not_stop_the_others(
     assert "job_file_cleaner works again" in caplog.text
 
 
-def test_a_program_that_fails_is_tried_again_after_longer_and_longer_times(
-    bench: Bench, supervisor: Supervisor
-) -> None:
+def test_a_program_that_fails_is_tried_again_after_longer_and_longer_times(bench, supervisor):
     bench.core.db.connection().execute("ALTER TABLE job_file RENAME TO job_file_kept")
     tries = []
     for _ in range(100):
@@ -117,7 +103,7 @@ def test_a_program_that_fails_is_tried_again_after_longer_and_longer_times(
     assert changes[:6] == [1, 3, 7, 15, 31, 61]
 
 
-def test_a_full_disk_is_waited_out(bench: Bench, supervisor: Supervisor) -> None:
+def test_a_full_disk_is_waited_out(bench, supervisor):
     supervisor.run_once(bench.now)
     bench.workunit(target_nresults=500, max_total_results=999)
     connection = bench.core.db.connection()
@@ -133,7 +119,7 @@ def test_a_full_disk_is_waited_out(bench: Bench, supervisor: Supervisor) -> None
     assert errors(bench) == {}
 
 
-def test_a_locked_database_is_waited_out(bench: Bench, supervisor: Supervisor) -> None:
+def test_a_locked_database_is_waited_out(bench, supervisor):
     supervisor.run_once(bench.now)
     bench.workunit()
     bench.core.db.connection().execute("PRAGMA busy_timeout = 0")
@@ -151,9 +137,7 @@ def test_a_locked_database_is_waited_out(bench: Bench, supervisor: Supervisor) -
     assert table(bench)["transitioner"]["passes"] == 3
 
 
-def test_an_error_of_a_workunit_is_shown_until_that_one_is_handled(
-    bench: Bench, supervisor: Supervisor
-) -> None:
+def test_an_error_of_a_workunit_is_shown_until_that_one_is_handled(bench, supervisor):
     bench.module("mine", "def handle(job, canonical, instances):\n    1 / 0\n")
     bench.set("app", "id = 1", assimilator="mine:handle")
     bench.workunit(error_mask=ErrorMask.CANCELLED)
@@ -167,9 +151,7 @@ def test_an_error_of_a_workunit_is_shown_until_that_one_is_handled(
     assert errors(bench) == {}
 
 
-def test_what_a_work_generator_fails_of_is_shown_until_it_works(
-    bench: Bench, supervisor: Supervisor
-) -> None:
+def test_what_a_work_generator_fails_of_is_shown_until_it_works(bench, supervisor):
     bench.set("app", "id = 1", work_error="ValueError: empty", work_generator="x", work_low=0)
     bench.set("app", "id = 1", work_failures=1)
     supervisor.run_once(bench.now)
@@ -180,13 +162,13 @@ def test_what_a_work_generator_fails_of_is_shown_until_it_works(
     assert errors(bench) == {}
 
 
-def test_a_slow_program_leaves_the_rest_to_its_next_pass(bench: Bench) -> None:
+def test_a_slow_program_leaves_the_rest_to_its_next_pass(bench):
     for name in ("a", "b", "c"):
         bench.workunit(name)
     rows = bench.core.db.connection().execute("SELECT id, name, failures FROM workunit").fetchall()
-    seen: list[str] = []
+    seen = []
 
-    def handle(row: sqlite3.Row) -> None:
+    def handle(row):
         seen.append(row["name"])
 
     arguments = (bench.core, programs.VALIDATOR, rows, handle)
@@ -195,14 +177,14 @@ def test_a_slow_program_leaves_the_rest_to_its_next_pass(bench: Bench) -> None:
     assert seen == ["a", "a", "b", "c"]
 
 
-def test_after_a_restart_the_errors_that_are_over_are_cleared(bench: Bench) -> None:
+def test_after_a_restart_the_errors_that_are_over_are_cleared(bench):
     with bench.core.db.write() as connection:
         connection.execute("INSERT INTO program (name, error) VALUES ('validator', 'old')")
     Supervisor(bench.core).run_once(bench.now)
     assert errors(bench) == {}
 
 
-def test_after_a_restart_the_work_done_before_is_still_known(bench: Bench) -> None:
+def test_after_a_restart_the_work_done_before_is_still_known(bench):
     bench.workunit()
     Supervisor(bench.core).run_once(bench.now)
     before = table(bench)["transitioner"]
@@ -213,16 +195,14 @@ def test_after_a_restart_the_work_done_before_is_still_known(bench: Bench) -> No
     assert after["last_time"] == bench.now + 10
 
 
-def test_an_idle_round_costs_the_same_whatever_is_finished(
-    bench: Bench, supervisor: Supervisor
-) -> None:
+def test_an_idle_round_costs_the_same_whatever_is_finished(bench, supervisor):
     steps = 0
 
-    def count() -> None:
+    def count():
         nonlocal steps
         steps += 1
 
-    def idle_round() -> int:
+    def idle_round():
         nonlocal steps
         bench.settle()
         supervisor.run_once(bench.now)
@@ -241,6 +221,6 @@ def test_an_idle_round_costs_the_same_whatever_is_finished(
     assert idle_round() < few + 100
 
 
-def test_the_names_of_programs_are_those_that_the_page_shows() -> None:
+def test_the_names_of_programs_are_those_that_the_page_shows():
     names = {value for key, value in vars(programs).items() if key.isupper() and key[0] != "_"}
     assert names - {"TYPE_CHECKING", False} == PROGRAMS

@@ -1,20 +1,14 @@
 """What the transitioner does when it cannot handle a workunit, or the database."""
 
-from __future__ import annotations
-
 import sqlite3
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.localproject.states import NEVER
 from tests.localproject.bench import IN_PROGRESS, NO_REPLY, NOW, OVER
 
-if TYPE_CHECKING:
-    from tests.localproject.bench import Bench
 
-
-def test_a_workunit_that_cannot_be_handled_costs_the_others_nothing(bench: Bench) -> None:
+def test_a_workunit_that_cannot_be_handled_costs_the_others_nothing(bench):
     bench.workunit("first")
     bench.result(OVER, NO_REPLY, name="first_odd")
     bench.workunit("second")
@@ -26,7 +20,7 @@ def test_a_workunit_that_cannot_be_handled_costs_the_others_nothing(bench: Bench
     assert "workunit first, tried again after 1 s" in bench.trouble("transitioner")
 
 
-def test_a_workunit_is_tried_again_after_longer_and_longer_times(bench: Bench) -> None:
+def test_a_workunit_is_tried_again_after_longer_and_longer_times(bench):
     bench.workunit()
     bench.result(OVER, NO_REPLY, name="w_odd")
     pauses = []
@@ -41,7 +35,7 @@ def test_a_workunit_is_tried_again_after_longer_and_longer_times(bench: Bench) -
     assert bench.wu["failures"] == 0
 
 
-def test_a_workunit_is_left_as_it_was_when_its_transaction_fails(bench: Bench) -> None:
+def test_a_workunit_is_left_as_it_was_when_its_transaction_fails(bench):
     bench.workunit(target_nresults=3, min_quorum=1)
     bench.result(IN_PROGRESS, report_deadline=NOW - 1)
     bench.workunit("other")
@@ -53,7 +47,7 @@ def test_a_workunit_is_left_as_it_was_when_its_transaction_fails(bench: Bench) -
     assert bench.results("server_state")[0] == IN_PROGRESS
 
 
-def test_without_its_output_template_a_workunit_waits_and_all_else_is_noted(bench: Bench) -> None:
+def test_without_its_output_template_a_workunit_waits_and_all_else_is_noted(bench):
     template = bench.core.templates / "uppercase_out"
     text = template.read_text()
     template.unlink()
@@ -69,7 +63,7 @@ def test_without_its_output_template_a_workunit_waits_and_all_else_is_noted(benc
     assert bench.results("name") == ["w_0", "w_1"]
 
 
-def test_a_full_disk_is_no_workunits_fault(bench: Bench) -> None:
+def test_a_full_disk_is_no_workunits_fault(bench):
     bench.workunit(target_nresults=500, max_total_results=999)
     connection = bench.core.db.connection()
     (pages,) = connection.execute("PRAGMA page_count").fetchone()

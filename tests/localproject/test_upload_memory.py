@@ -1,20 +1,14 @@
 """Large uploads go to disk on their way in, whatever their size."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import requests
 
 from boinc_gahp.config import layers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.processes
 
@@ -27,7 +21,7 @@ _RUN = (
 _BLOCK = bytes(range(256)) * 4096
 
 
-def _body(boundary: str, request: str) -> Iterator[bytes]:
+def _body(boundary, request):
     part = f'--{boundary}\r\nContent-Disposition: form-data; name="'
     yield f'{part}request"\r\n\r\n{request}\r\n{part}file_0"; filename="big"\r\n\r\n'.encode()
     for _ in range(_MEGABYTES):
@@ -35,12 +29,12 @@ def _body(boundary: str, request: str) -> Iterator[bytes]:
     yield f"\r\n--{boundary}--\r\n".encode()
 
 
-def _peak_kilobytes(pid: int) -> int:
+def _peak_kilobytes(pid):
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
-def test_a_large_upload_takes_no_memory(tmp_path: Path) -> None:
+def test_a_large_upload_takes_no_memory(tmp_path):
     project = tmp_path / "p"
     process = subprocess.Popen(
         [sys.executable, "-c", _RUN, str(project)], stdout=subprocess.PIPE, text=True

@@ -1,17 +1,9 @@
 """Validators of an app's own: functions, modules, and such that go wrong."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from boinc_gahp.localproject.states import AssimilateState, Outcome, ServerState
 from tests.localproject.bench import INCONCLUSIVE, INIT, INVALID, VALID
-
-if TYPE_CHECKING:
-    from tests.localproject.bench import Bench
-
 
 #: Two numbers agree if they differ by at most 1.
 NEAR = """
@@ -23,7 +15,7 @@ def compare(first, second):
 """
 
 
-def answered(bench: Bench, source: str, spec: str, *outputs: bytes, **columns: int) -> None:
+def answered(bench, source, spec, *outputs, **columns):
     """Make a workunit with these outputs, for the validator that ``spec`` names in ``source``."""
     bench.module("mine", source)
     bench.set("app", "id = 1", validator=spec)
@@ -33,13 +25,13 @@ def answered(bench: Bench, source: str, spec: str, *outputs: bytes, **columns: i
     bench.transition()
 
 
-def test_a_comparison_of_the_apps_own_decides(bench: Bench) -> None:
+def test_a_comparison_of_the_apps_own_decides(bench):
     answered(bench, NEAR, "mine:compare", b"10", b"11", b"20", min_quorum=2)
     bench.validate()
     assert bench.results("validate_state") == [VALID, VALID, INVALID]
 
 
-def test_the_canonical_result_is_one_with_which_a_strict_majority_agrees(bench: Bench) -> None:
+def test_the_canonical_result_is_one_with_which_a_strict_majority_agrees(bench):
     # 1 agrees with 2, 2 with 3, but 1 not with 3: only 2 has a majority that is all of them.
     answered(bench, NEAR, "mine:compare", b"1", b"3", b"2")
     bench.validate()
@@ -47,7 +39,7 @@ def test_the_canonical_result_is_one_with_which_a_strict_majority_agrees(bench: 
     assert bench.results("validate_state") == [VALID] * 3
 
 
-def test_a_chain_in_which_no_one_has_a_majority_is_undecided(bench: Bench) -> None:
+def test_a_chain_in_which_no_one_has_a_majority_is_undecided(bench):
     outputs = (b"1", b"2", b"4", b"5")
     answered(bench, NEAR, "mine:compare", *outputs, min_quorum=2, max_success_results=4)
     bench.validate()
@@ -55,7 +47,7 @@ def test_a_chain_in_which_no_one_has_a_majority_is_undecided(bench: Bench) -> No
     assert bench.results("validate_state") == [INCONCLUSIVE] * 4
 
 
-def test_a_later_result_is_compared_by_the_apps_own_comparison(bench: Bench) -> None:
+def test_a_later_result_is_compared_by_the_apps_own_comparison(bench):
     answered(bench, NEAR, "mine:compare", b"1", target_nresults=3)
     tasks = {host: bench.send(host) for host in (2, 3)}
     bench.settle()
@@ -78,11 +70,11 @@ def check_pair(new, canonical):
 """
 
 
-def _check_set(answer: str) -> str:
+def _check_set(answer):
     return f"def check_set(j, i):\n    return {answer}\ndef check_pair(n, c):\n    return True\n"
 
 
-def test_check_set_chooses_judges_and_grants(bench: Bench) -> None:
+def test_check_set_chooses_judges_and_grants(bench):
     answered(bench, SETS, "mine", b"dirt", b"gold", b"dust")
     bench.validate()
     assert bench.wu["canonical_resultid"] == 2
@@ -92,7 +84,7 @@ def test_check_set_chooses_judges_and_grants(bench: Bench) -> None:
     assert bench.column("host", "total_credit")[:3] == [0, 21, 0]
 
 
-def test_check_pair_judges_what_comes_later_for_the_canonical_credit(bench: Bench) -> None:
+def test_check_pair_judges_what_comes_later_for_the_canonical_credit(bench):
     answered(bench, SETS, "mine", b"gold", target_nresults=3)
     tasks = {host: bench.send(host) for host in (2, 3)}
     bench.settle()
@@ -103,7 +95,7 @@ def test_check_pair_judges_what_comes_later_for_the_canonical_credit(bench: Benc
     assert bench.results("granted_credit") == [7, 7, 0]
 
 
-def test_check_set_may_condemn_results_without_choosing_one(bench: Bench) -> None:
+def test_check_set_may_condemn_results_without_choosing_one(bench):
     answered(bench, SETS, "mine", b"dirt", b"dust")
     bench.settle()
     assert bench.wu["canonical_resultid"] == 0
@@ -111,7 +103,7 @@ def test_check_set_may_condemn_results_without_choosing_one(bench: Bench) -> Non
     assert bench.results("server_state")[2] == ServerState.UNSENT
 
 
-def test_what_was_condemned_is_not_shown_to_check_set_again(bench: Bench) -> None:
+def test_what_was_condemned_is_not_shown_to_check_set_again(bench):
     answered(bench, SETS, "mine", b"dirt", b"dust")
     bench.settle()
     bench.module("mine", _check_set("i[0], [True] * len(i), len(i)"))
@@ -121,7 +113,7 @@ def test_what_was_condemned_is_not_shown_to_check_set_again(bench: Bench) -> Non
     assert bench.wu["canonical_credit"] == 2
 
 
-def test_a_late_result_of_a_workunit_with_fewer_than_m_valid_ones_is_judged(bench: Bench) -> None:
+def test_a_late_result_of_a_workunit_with_fewer_than_m_valid_ones_is_judged(bench):
     answered(bench, SETS, "mine", b"gold", b"dirt", b"dirt", target_nresults=4)
     late = bench.send(4)
     bench.settle()
@@ -131,7 +123,7 @@ def test_a_late_result_of_a_workunit_with_fewer_than_m_valid_ones_is_judged(benc
     assert bench.wu["assimilate_state"] == AssimilateState.DONE
 
 
-def test_instances_with_bad_files_are_not_shown_to_a_validator(bench: Bench) -> None:
+def test_instances_with_bad_files_are_not_shown_to_a_validator(bench):
     source = "def check_set(j, i):\n    assert len(i) == 2\n    return i[0], [True, True], 1\n"
     bench.module("mine", source + "check_pair = None\ndef check_pair(n, c): ...\n")
     bench.set("app", "id = 1", validator="mine")
@@ -181,8 +173,8 @@ def test_instances_with_bad_files_are_not_shown_to_a_validator(bench: Bench) -> 
     ],
 )
 def test_a_validator_that_goes_wrong_is_asked_again_later_and_nothing_is_lost(
-    bench: Bench, source: str, words: str, caplog: pytest.LogCaptureFixture
-) -> None:
+    bench, source, words, caplog
+):
     spec = "mine" if "check_set" in source else "mine:compare"
     answered(bench, source, spec, b"1", b"2")
     assert bench.validate() == 1
@@ -199,7 +191,7 @@ def test_a_validator_that_goes_wrong_is_asked_again_later_and_nothing_is_lost(
     assert bench.wu["failures"] == 0
 
 
-def test_what_happens_to_a_workunit_meanwhile_leaves_its_waiting_time(bench: Bench) -> None:
+def test_what_happens_to_a_workunit_meanwhile_leaves_its_waiting_time(bench):
     answered(bench, "def compare(a, b):\n    1 / 0\n", "mine:compare", b"1", b"2")
     bench.validate()
     bench.set("workunit", transition_time=bench.now)
@@ -208,9 +200,7 @@ def test_what_happens_to_a_workunit_meanwhile_leaves_its_waiting_time(bench: Ben
     assert bench.validate() == 0
 
 
-def test_a_validator_that_keeps_going_wrong_is_asked_after_longer_and_longer_times(
-    bench: Bench,
-) -> None:
+def test_a_validator_that_keeps_going_wrong_is_asked_after_longer_and_longer_times(bench):
     answered(bench, "def compare(a, b):\n    1 / 0\n", "mine:compare", b"1", b"2")
     pauses = []
     for _ in range(14):
@@ -220,9 +210,7 @@ def test_a_validator_that_keeps_going_wrong_is_asked_after_longer_and_longer_tim
     assert pauses == [*(2**n for n in range(12)), 3600, 3600]
 
 
-def test_a_workunit_that_cannot_be_validated_costs_the_others_nothing(
-    bench: Bench,
-) -> None:
+def test_a_workunit_that_cannot_be_validated_costs_the_others_nothing(bench):
     for first in (b"x", b"1", b"y"):
         answered(bench, NEAR, "mine:compare", first, b"1")
     assert bench.validate() == 3
@@ -230,9 +218,7 @@ def test_a_workunit_that_cannot_be_validated_costs_the_others_nothing(
     assert bench.column("workunit", "failures") == [1, 0, 1]
 
 
-def test_the_same_trouble_with_many_workunits_is_logged_once(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_same_trouble_with_many_workunits_is_logged_once(bench, caplog):
     for _ in range(5):
         answered(bench, "def compare(a, b):\n    1 / 0\n", "mine:compare", b"1", b"2")
     bench.validate()
@@ -266,9 +252,7 @@ def compare(first, second):
     ],
     ids=["workunit cancelled", "result changed", "result added", "result gone"],
 )
-def test_a_decision_counts_only_if_nothing_has_happened_meanwhile(
-    bench: Bench, change: str
-) -> None:
+def test_a_decision_counts_only_if_nothing_has_happened_meanwhile(bench, change):
     answered(bench, MEDDLING.format(change=change), "mine:compare", b"1", b"2")
     assert bench.validate() == 1
     assert bench.wu["canonical_resultid"] == 0
@@ -276,7 +260,7 @@ def test_a_decision_counts_only_if_nothing_has_happened_meanwhile(
     assert bench.wu["failures"] == 0
 
 
-def test_a_validator_runs_outside_any_transaction(bench: Bench) -> None:
+def test_a_validator_runs_outside_any_transaction(bench):
     harmless = "UPDATE user SET total_credit = total_credit"
     answered(bench, MEDDLING.format(change=harmless), "mine:compare", b"1", b"2")
     bench.validate()

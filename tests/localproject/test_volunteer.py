@@ -1,29 +1,22 @@
 """What a host does with a job: its outputs, its end, and what cannot be helped."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import hashlib
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
 from boinc_gahp.localproject.states import Outcome
 from tests.helpers import wait_for
-from tests.localproject.on_host import OnHost, message, out, stderr_text
-
-if TYPE_CHECKING:
-    from boinc_gahp.localproject.backend.scheduler import Report
-    from boinc_gahp.localproject.store import IncomingFile
+from tests.localproject.on_host import message, out, stderr_text
 
 pytestmark = pytest.mark.processes
 
 
-def test_an_optional_output_may_be_absent(host: OnHost) -> None:
+def test_an_optional_output_may_be_absent(host):
     report = host.run(
         "open('b', 'w').write('b')", outputs=[out("a", 0, optional=True), out("b", 1)]
     )
@@ -32,7 +25,7 @@ def test_an_optional_output_may_be_absent(host: OnHost) -> None:
     assert report.xml_doc_out.count("<file_info>") == 1
 
 
-def test_what_is_said_about_outputs_fits_what_is_sent(host: OnHost) -> None:
+def test_what_is_said_about_outputs_fits_what_is_sent(host):
     report = host.run(
         "open('a', 'w').write('a' * 1000); open('b', 'w')",
         outputs=[out("a", 0, gzip_when_done=True), out("b", 1)],
@@ -46,7 +39,7 @@ def test_what_is_said_about_outputs_fits_what_is_sent(host: OnHost) -> None:
         ) in report.xml_doc_out
 
 
-def test_when_one_output_is_wrong_none_is_sent(host: OnHost) -> None:
+def test_when_one_output_is_wrong_none_is_sent(host):
     report = host.run(
         "open('a', 'w').write('a'); open('b', 'w').write('x' * 11)",
         outputs=[out("a", 0), out("b", 1, max_nbytes=10)],
@@ -68,29 +61,29 @@ def test_when_one_output_is_wrong_none_is_sent(host: OnHost) -> None:
     ],
     ids=["link", "link on the way", "pipe", "directory", "socket"],
 )
-def test_an_output_that_is_no_file_of_the_jobs_is_missing(host: OnHost, program: str) -> None:
+def test_an_output_that_is_no_file_of_the_jobs_is_missing(host, program):
     open_name = "sub/hostname" if "rmdir" in program else "sub/out"
     report = host.run(f"import os, socket; os.mkdir('sub'); {program}", outputs=[out(open_name)])
     assert (report.exit_status, "output file is missing" in message(report)) == (-161, True)
 
 
-def test_an_output_outside_the_slot_is_an_error(host: OnHost) -> None:
+def test_an_output_outside_the_slot_is_an_error(host):
     report = host.run("pass", outputs=[out("../../project.sqlite")])
     assert (report.exit_status, "leads out of the slot" in message(report)) == (-161, True)
 
 
-def test_an_output_without_rights_is_sent(host: OnHost) -> None:
+def test_an_output_without_rights_is_sent(host):
     host.run("import os; open('out', 'w').write('x'); os.chmod('out', 0)", outputs=[out("out")])
     assert host.sent() == b"x"
 
 
-def test_a_job_that_runs_again_sends_its_outputs_again(host: OnHost) -> None:
+def test_a_job_that_runs_again_sends_its_outputs_again(host):
     host.core.upload.add_bytes("job1_0_r_0", b"half")
     report = host.run("open('out', 'w').write('whole')", outputs=[out("out")])
     assert (report.outcome, host.sent()) == (Outcome.SUCCESS, b"whole")
 
 
-def test_a_jobs_stderr_is_read_even_if_it_puts_a_link_there(host: OnHost) -> None:
+def test_a_jobs_stderr_is_read_even_if_it_puts_a_link_there(host):
     report = host.run(
         "import os, sys; print('mine', file=sys.stderr); os.remove('stderr.txt');"
         "os.symlink('/etc/passwd', 'stderr.txt')"
@@ -98,13 +91,13 @@ def test_a_jobs_stderr_is_read_even_if_it_puts_a_link_there(host: OnHost) -> Non
     assert stderr_text(report) == "mine\n"
 
 
-def test_what_a_job_locks_is_removed_for_the_next(host: OnHost) -> None:
+def test_what_a_job_locks_is_removed_for_the_next(host):
     host.run("import os; os.makedirs('a/b'); os.chmod('a/b', 0); os.chmod('a', 0)")
     report = host.run("import os, sys; print(sorted(os.listdir()), file=sys.stderr)")
     assert stderr_text(report) == "['stderr.txt', 'stdout.txt']\n"
 
 
-def test_no_shell_sees_the_command_line(host: OnHost) -> None:
+def test_no_shell_sees_the_command_line(host):
     report = host.run(
         "import sys; print(sys.argv[1:], file=sys.stderr)", arguments="$HOME ; 'a b' > x"
     )
@@ -112,9 +105,7 @@ def test_no_shell_sees_the_command_line(host: OnHost) -> None:
     assert not (host.slot / "x").exists()
 
 
-def test_a_host_unescapes_a_command_line_once_and_takes_none_that_is_not_escaped(
-    host: OnHost,
-) -> None:
+def test_a_host_unescapes_a_command_line_once_and_takes_none_that_is_not_escaped(host):
     program = "import sys; print(sys.argv[1:], file=sys.stderr)"
     report = host.run(program, arguments="a&lt;b &amp;amp; a&b ]]>")
     assert stderr_text(report) == "['a<b', '&amp;', 'a&b', ']]>']\n"
@@ -122,19 +113,15 @@ def test_a_host_unescapes_a_command_line_once_and_takes_none_that_is_not_escaped
     assert (report.exit_status, "contains a <" in message(report)) == (-185, True)
 
 
-def test_a_job_knows_nothing_of_the_projects_environment(
-    host: OnHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_knows_nothing_of_the_projects_environment(host, monkeypatch):
     monkeypatch.setenv("SECRET", "x")
     report = host.run("import os, sys; print(sorted(os.environ), file=sys.stderr)")
     names = ["BOINC_LOCAL_PROJECT_SLOT", "HOME", "LANG", "PATH", "TMPDIR"]
     assert stderr_text(report) == f"{names}\n"
 
 
-def test_no_process_outlives_a_job_that_cannot_be_watched(
-    host: OnHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def check(*_: object) -> None:
+def test_no_process_outlives_a_job_that_cannot_be_watched(host, monkeypatch):
+    def check(*_):
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr("boinc_gahp.localproject.hosts.limits.LimitWatch.check", check)
@@ -151,11 +138,9 @@ def test_no_process_outlives_a_job_that_cannot_be_watched(
     [("import time; open('on', 'w'); time.sleep(60)", {}), ("open('on', 'w')", {"slow": 1e6})],
     ids=["running", "slow"],
 )
-def test_a_host_that_is_stopped_reports_nothing(
-    host: OnHost, program: str, wrong: dict[str, float]
-) -> None:
+def test_a_host_that_is_stopped_reports_nothing(host, program, wrong):
     task = host.task(program, wrong=wrong, time_limit=1e9)
-    reports: list[Report | None] = []
+    reports = []
     thread = threading.Thread(target=lambda: reports.append(host.volunteer.compute(task)))
     thread.start()
     wait_for((host.slot / "on").exists, "the job is running")
@@ -164,15 +149,13 @@ def test_a_host_that_is_stopped_reports_nothing(
     assert reports == [None]
 
 
-def test_a_full_disk_is_not_the_jobs_fault(
-    host: OnHost, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_full_disk_is_not_the_jobs_fault(host, monkeypatch, caplog):
     """No disk is full here: the store says so, twice."""
     monkeypatch.setattr("boinc_gahp.localproject.hosts.volunteer._RETRY", 0.01)
     refusals = [OSError(errno.ENOSPC, "No space left on device")] * 2
     incoming = host.core.upload.incoming
 
-    def full() -> IncomingFile:
+    def full():
         if refusals:
             raise refusals.pop()
         return incoming()
@@ -183,7 +166,7 @@ def test_a_full_disk_is_not_the_jobs_fault(
     assert caplog.text.count("job1_0 is tried again: [Errno 28] No space left on device") == 2
 
 
-def test_an_output_that_cannot_be_stored_is_an_upload_error(host: OnHost) -> None:
+def test_an_output_that_cannot_be_stored_is_an_upload_error(host):
     task = host.task("open('out', 'w').write('x')", outputs=[out("out")])
     document = task.xml_doc_in.replace("job1_0_r_0", "..")
     report = host.volunteer.compute(replace(task, xml_doc_in=document))
@@ -191,7 +174,7 @@ def test_an_output_that_cannot_be_stored_is_an_upload_error(host: OnHost) -> Non
     assert (report.exit_status, "bad file name '..'" in message(report)) == (-187, True)
 
 
-def test_a_document_that_cannot_be_read_is_an_error(host: OnHost) -> None:
+def test_a_document_that_cannot_be_read_is_an_error(host):
     report = host.volunteer.compute(replace(host.task("pass"), xml_doc="none"))
     assert report is not None
     assert (report.exit_status, "couldn't start app" in message(report)) == (-185, True)

@@ -1,9 +1,6 @@
 """Somebody at the project's page, for tests: real requests, and what the answers hold."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Any
 
 import requests
 from lxml import html
@@ -12,33 +9,20 @@ from boinc_gahp.localproject.backend.create_work import NewJob, create_work
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.web.access import page_address
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
-    from boinc_gahp.localproject.core import Core
-
-
-def words(element: html.HtmlElement) -> str:
+def words(element):
     """Return an element's text as it is read, white space taken together."""
     return " ".join(" ".join(element.itertext()).split())
 
 
-def found(element: html.HtmlElement, path: str) -> list[Any]:
+def found(element, path):
     """Return what an XPath expression finds."""
     nodes = element.xpath(path)
     assert isinstance(nodes, list)
     return nodes
 
 
-def made_batch(
-    core: Core,
-    name: str,
-    jobs: Iterable[NewJob],
-    *,
-    app_name: str = "uppercase",
-    user_name: str = "submitter",
-    create_time: float | None = None,
-) -> int:
+def made_batch(core, name, jobs, *, app_name="uppercase", user_name="submitter", create_time=None):
     """Make a batch with jobs; return its id."""
     with core.db.write() as connection:
         cursor = connection.execute(
@@ -54,35 +38,35 @@ def made_batch(
 class Visitor:
     """A browser without scripts that has opened the page."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core):
         self.core = core
         self.session = requests.Session()
 
-    def __enter__(self) -> Visitor:
+    def __enter__(self):
         answer = self.session.get(page_address(self.core), timeout=60)
         assert answer.status_code == 200, answer.text
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self.session.close()
 
-    def get(self, path: str = "", **headers: str) -> requests.Response:
+    def get(self, path="", **headers):
         """Fetch a page; ``path`` begins below the project's address."""
         return self.session.get(
             self.core.url + path, headers=headers, timeout=60, allow_redirects=False
         )
 
-    def page(self, path: str = "") -> html.HtmlElement:
+    def page(self, path=""):
         """Fetch a page that must be there, and parse it."""
         answer = self.get(path)
         assert answer.status_code == 200, (path, answer.status_code, answer.text)
         return html.fromstring(answer.text)
 
-    def text(self, path: str = "") -> str:
+    def text(self, path=""):
         """Return the words of a page."""
         return words(self.page(path))
 
-    def batch(self, name: str, jobs: int = 1, command_line: str = "") -> int:
+    def batch(self, name, jobs=1, command_line=""):
         """Make a batch of the app uppercase and return its id."""
         file = stage_file(self.core, b"abc", "900150983cd24fb0d6963f7d28e17f72.txt")
         return made_batch(

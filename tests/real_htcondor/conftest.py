@@ -1,27 +1,21 @@
 """A real HTCondor: ``scripts/test --htcondor`` makes it, and runs these tests and no others."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
-from tests.real_htcondor.node import CONTAINERS, Node, set_up
+from tests.real_htcondor.node import CONTAINERS, set_up
 from tests.real_htcondor.pool import Pool
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: Projects that tests have for themselves.
 OTHERS = ("away", "odd", "killed", "watched", CONTAINERS)
 
 
 @pytest.fixture(scope="session")
-def pool() -> Iterator[Pool]:
+def pool():
     """HTCondor at work, with an empty queue and users that have never sent a job."""
     directory = os.environ.get("HTCONDOR_CHROOT")
     if not directory:
@@ -35,7 +29,7 @@ def pool() -> Iterator[Pool]:
 
 
 @pytest.fixture(scope="session")
-def node(pool: Pool, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+def node(pool, tmp_path_factory):
     """The submit node, with a project that misbehaves as the real server does."""
     base = tmp_path_factory.mktemp("projects")
     with LocalProject(base / "main", hosts=4, php=STOCK) as project:

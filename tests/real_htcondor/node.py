@@ -19,8 +19,6 @@ from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.real_htcondor.pool import Pool
 
 USERS = ("alice", "bob")
@@ -91,14 +89,14 @@ authenticator_file = "~/.config/boinc_gahp/authenticator.{name}"
 _CONTAINER_APP = f'container_app = "{CONTAINER_APP}"\n'
 
 
-def free_port() -> int:
+def free_port():
     """Return a port on which nothing listens."""
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def add_apps(project: LocalProject, gates: Path) -> None:
+def add_apps(project, gates):
     """Give a project the apps of these tests, beside the supplied ones."""
     for name, script, inputs, outputs in (
         ("speak", _SPEAK, (), ("words.json", "stdout.txt")),
@@ -128,12 +126,12 @@ class Other:
     gates: Path
 
     @contextmanager
-    def running(self, hosts: int = 2) -> Iterator[LocalProject]:
+    def running(self, hosts=2):
         """Run it in this process."""
         with LocalProject(self.directory, port=self.port, hosts=hosts, php=STOCK) as project:
             yield project
 
-    def start(self, hosts: int = 4, path: str | None = None) -> subprocess.Popen[bytes]:
+    def start(self, hosts=4, path=None):
         """Run it as a process of its own, and return that once it answers.
 
         Args:
@@ -154,7 +152,7 @@ class Other:
         assert process.poll() is None, f"it ended with {process.returncode}"
         return process
 
-    def _answers(self) -> bool:
+    def _answers(self):
         with closing(socket.socket()) as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
@@ -173,11 +171,11 @@ class Node:
     gates: Path
     others: dict[str, Other]
 
-    def open(self, gate: str) -> None:
+    def open(self, gate):
         """Let the jobs go on that wait for ``gate``."""
         (self.gates / gate).touch()
 
-    def batches(self, app: str, since: int = 0) -> dict[int, int]:
+    def batches(self, app, since=0):
         """Return how many jobs each batch of an app has, by its id, of those after ``since``."""
         rows = self.project.core.db.connection().execute(
             "SELECT b.id, count(w.id) FROM batch b JOIN app a ON a.id = b.app_id "
@@ -188,7 +186,7 @@ class Node:
         return {row[0]: row[1] for row in rows}
 
 
-def command_lines(project: LocalProject) -> list[str]:
+def command_lines(project):
     """Return the command lines of all workunits that a project has or had."""
     rows = project.core.db.connection().execute("SELECT xml_doc FROM workunit ORDER BY id")
     found = []
@@ -198,7 +196,7 @@ def command_lines(project: LocalProject) -> list[str]:
     return found
 
 
-def set_up(pool: Pool, project: LocalProject, directory: Path, names: tuple[str, ...]) -> Node:
+def set_up(pool, project, directory, names):
     """Make the settings, accounts and apps; no project but ``project`` runs yet."""
     gates = directory / "gates"
     gates.mkdir()
@@ -228,7 +226,7 @@ def set_up(pool: Pool, project: LocalProject, directory: Path, names: tuple[str,
     return Node(pool, project, gates, others)
 
 
-def write_private(pool: Pool, user: str, name: str, text: str) -> None:
+def write_private(pool, user, name, text):
     """Write a file into a user's settings that nobody else can read."""
     home = pool.root / "home" / user
     file = home / ".config/boinc_gahp" / name

@@ -11,12 +11,8 @@ import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from tests.helpers import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = ROOT / "scripts" / "condor-chroot"
@@ -44,14 +40,14 @@ class Pool:
 
     # -- the machine
 
-    def control(self, action: str) -> None:
+    def control(self, action):
         """Do what ``scripts/condor-chroot ACTION`` does."""
         done = subprocess.run(
             [PROGRAM, action, self.root], capture_output=True, text=True, timeout=100, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def clean(self) -> None:
+    def clean(self):
         """Delete what earlier runs have left; HTCondor must not run."""
         for path in (self.root / "var/spool/condor", self.root / "var/log/condor"):
             for entry in path.iterdir():
@@ -60,9 +56,7 @@ class Pool:
             for name in (".local", ".cache", ".config"):
                 shutil.rmtree(self.root / "home" / user / name, ignore_errors=True)
 
-    def run(
-        self, user: str, *command: str, cwd: str = "", timeout: float = 60
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, user, *command, cwd="", timeout=60):
         """Run a command as a user does who has logged in, in a directory as the chroot names it."""
         home = "/root" if user == "root" else f"/home/{user}"
         # The user's name is looked up in the chroot.
@@ -77,13 +71,13 @@ class Pool:
             check=False,
         )
 
-    def ask(self, user: str, *command: str, cwd: str = "", timeout: float = 60) -> str:
+    def ask(self, user, *command, cwd="", timeout=60):
         """Run a command that has to succeed; return what it prints."""
         done = self.run(user, *command, cwd=cwd, timeout=timeout)
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         return done.stdout
 
-    def room(self, user: str, name: str, files: Mapping[str, str] | None = None) -> Room:
+    def room(self, user, name, files=None):
         """Make an empty directory in the user's home directory, with files in it."""
         directory = self.root / "home" / user / name
         shutil.rmtree(directory, ignore_errors=True)
@@ -94,7 +88,7 @@ class Pool:
         room.give()
         return room
 
-    def processes(self, pattern: str) -> list[int]:
+    def processes(self, pattern):
         """Return the ids of processes in the chroot whose command line has the pattern in it."""
         found = []
         for entry in Path("/proc").iterdir():
@@ -108,7 +102,7 @@ class Pool:
                     found.append(int(entry.name))
         return found
 
-    def kill(self, pattern: str) -> int:
+    def kill(self, pattern):
         """End processes by SIGKILL; return how many there were."""
         found = self.processes(pattern)
         for process in found:
@@ -116,7 +110,7 @@ class Pool:
                 os.kill(process, signal.SIGKILL)
         return len(found)
 
-    def log(self, name: str, lines: int = 40) -> str:
+    def log(self, name, lines=40):
         """Return the end of one of HTCondor's logs."""
         path = self.root / "var/log/condor" / name
         with suppress(OSError):
@@ -125,7 +119,7 @@ class Pool:
 
     # -- jobs
 
-    def jobs(self, constraint: str) -> list[dict[str, Any]]:
+    def jobs(self, constraint):
         """Return the ads of jobs in the queue and of those that have left it, by job id.
 
         Each has ``Left``: whether it has.
@@ -149,7 +143,7 @@ class Pool:
                 jobs[ad["ClusterId"], ad["ProcId"]] = ad
         return [jobs[key] for key in sorted(jobs)]
 
-    def queue(self, user: str) -> list[str]:
+    def queue(self, user):
         """Return what condor_q shows to a user, job ids and the letters of their states."""
         text = self.ask(user, "condor_q", "-nobatch")
         return [
@@ -172,28 +166,28 @@ class Room:
     directory: Path
 
     @property
-    def inside(self) -> str:
+    def inside(self):
         """Its path in the chroot."""
         return f"/{self.directory.relative_to(self.pool.root)}"
 
-    def give(self) -> None:
+    def give(self):
         """Let the user own all of it."""
         owner = self.directory.parent.stat()
         for path in [self.directory, *self.directory.rglob("*")]:
             os.chown(path, owner.st_uid, owner.st_gid)
 
-    def write(self, path: str, text: str) -> None:
+    def write(self, path, text):
         """Write a file; directories are made."""
         file = self.directory / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
         self.give()
 
-    def read(self, path: str) -> str:
+    def read(self, path):
         """Return a file's text."""
         return (self.directory / path).read_text("utf-8")
 
-    def files(self) -> set[str]:
+    def files(self):
         """Return the paths of all files."""
         return {
             str(path.relative_to(self.directory))
@@ -201,16 +195,16 @@ class Room:
             if path.is_file()
         }
 
-    def ask(self, *command: str, timeout: float = 60) -> str:
+    def ask(self, *command, timeout=60):
         """Run a command here that has to succeed; return what it prints."""
         return self.pool.ask(self.user, *command, cwd=self.inside, timeout=timeout)
 
-    def submit(self, description: str, *options: str) -> Cluster:
+    def submit(self, description, *options):
         """Submit jobs; the description is a submit file's text."""
         self.write("job.sub", description)
         return self.submit_file("job.sub", *options)
 
-    def submit_file(self, name: str, *options: str) -> Cluster:
+    def submit_file(self, name, *options):
         """Submit jobs as a submit file that is here says."""
         printed = self.ask("condor_submit", "-terse", *options, name)
         first, last = re.findall(r"(\d+\.\d+)", printed)
@@ -227,27 +221,25 @@ class Cluster:
     number: int
     count: int
 
-    def jobs(self) -> list[dict[str, Any]]:
+    def jobs(self):
         """Return the ads of all jobs, wherever they are."""
         return self.room.pool.jobs(f"ClusterId == {self.number}")
 
     @property
-    def job(self) -> dict[str, Any]:
+    def job(self):
         """The ad of the first job."""
         return self.jobs()[0]
 
-    def wait(
-        self, status: int = COMPLETED, timeout: float = 90, count: int | None = None
-    ) -> list[dict[str, Any]]:
+    def wait(self, status=COMPLETED, timeout=90, count=None):
         """Return the ads once so many jobs (None: all) have come to a state.
 
         Completed are those that have left the queue: then all is written that there is to be.
         A job on hold ends the waiting for another state: its reason is the failure's. One that is
         being spooled is on hold, too.
         """
-        seen: list[dict[str, Any]] = []
+        seen = []
 
-        def there() -> bool:
+        def there():
             seen[:] = self.jobs()
             held = [job for job in seen if job["JobStatus"] == HELD]
             held = [job for job in held if job["HoldReasonCode"] != SPOOLING]
@@ -261,22 +253,18 @@ class Cluster:
         self._wait_for(there, f"{self.count} jobs in state {status}", timeout, seen)
         return seen
 
-    def wait_until(
-        self, condition: Callable[[dict[str, Any]], object], what: str, timeout: float = 60
-    ) -> dict[str, Any]:
+    def wait_until(self, condition, what, timeout=60):
         """Return the first job's ad once the condition holds for it."""
-        seen: list[dict[str, Any]] = []
+        seen = []
 
-        def there() -> bool:
+        def there():
             seen[:] = self.jobs()
             return bool(seen and condition(seen[0]))
 
         self._wait_for(there, what, timeout, seen)
         return seen[0]
 
-    def _wait_for(
-        self, there: Callable[[], bool], what: str, timeout: float, seen: list[dict[str, Any]]
-    ) -> None:
+    def _wait_for(self, there, what, timeout, seen):
         try:
             wait_for(there, what, timeout, pause=0.5)
         except AssertionError as error:
@@ -286,13 +274,13 @@ class Cluster:
                 f"\n{self._own_log()}"
             ) from None
 
-    def _own_log(self) -> str:
+    def _own_log(self):
         path = self.room.pool.root / "home" / self.room.user
         with suppress(OSError):
             text = (path / ".local/state/boinc_gahp/boinc_gahp.log").read_text("utf-8", "replace")
             return "".join(text.splitlines(keepends=True)[-40:])
         return "(no log of boinc_gahp's)"
 
-    def events(self, log: str) -> list[str]:
+    def events(self, log):
         """Return the numbers of the first job's events in a user log, in their order."""
         return re.findall(rf"^(\d{{3}}) \({self.number:03d}\.000\.", self.room.read(log), re.M)

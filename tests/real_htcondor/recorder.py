@@ -7,8 +7,6 @@ for seconds, so that only boinc_gahp's time is counted. For each answer there is
 since 1970), and seconds until the answer.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess
@@ -30,21 +28,21 @@ class Recorder:
         record: the times.
     """
 
-    def __init__(self, to_program: int, to_condor: int, record: Path) -> None:
+    def __init__(self, to_program, to_condor, record):
         self._to_program = to_program
         self._to_condor = to_condor
         self._record = record.open("w", encoding="ascii")
         self._greeted = False
         self._prefix = b""
         #: Requests without a Return Line: the command, the request id, when it was sent.
-        self._unanswered: deque[tuple[str, bytes, float]] = deque()
+        self._unanswered = deque()
         #: Requests without a Result Line, by id.
-        self._sent: dict[bytes, tuple[str, float]] = {}
+        self._sent = {}
         self._expected = 0
-        self._results: list[bytes] = []
+        self._results = []
         self._told = False
 
-    def request(self, line: bytes) -> None:
+    def request(self, line):
         """Pass a Request Line on, or answer it."""
         words = line.split(b" ", 2)
         command = words[0].decode("ascii").upper()
@@ -55,7 +53,7 @@ class Recorder:
             return
         self._ask(line, command, words[1] if len(words) > 1 else b"")
 
-    def answer(self, line: bytes) -> None:
+    def answer(self, line):
         """Pass a line of the program's on, or keep it."""
         line = line.removeprefix(self._prefix)
         if not self._greeted:
@@ -68,18 +66,18 @@ class Recorder:
         else:
             self._return(line)
 
-    def save(self) -> None:
+    def save(self):
         """Write the times that there are."""
         self._record.flush()
 
-    def _ask(self, line: bytes, command: str, request_id: bytes) -> None:
+    def _ask(self, line, command, request_id):
         now = time.time()
         self._unanswered.append((command, request_id, now))
         if command.startswith("BLAH_"):
             self._sent[request_id] = command, now
         _write(self._to_program, line + b"\r\n")
 
-    def _return(self, line: bytes) -> None:
+    def _return(self, line):
         command, request_id, sent = self._unanswered.popleft()
         self._note("return", command, sent)
         if command == "RESULTS":
@@ -91,7 +89,7 @@ class Recorder:
         if command == "RESPONSE_PREFIX":
             self._prefix = PREFIX
 
-    def _result(self, line: bytes) -> None:
+    def _result(self, line):
         self._expected -= 1
         self._results.append(line)
         command, sent = self._sent.pop(line.split(b" ", 1)[0])
@@ -100,14 +98,14 @@ class Recorder:
             self._told = True
             self._tell(b"R")
 
-    def _note(self, what: str, command: str, sent: float) -> None:
+    def _note(self, what, command, sent):
         self._record.write(f"{what} {command} {sent:.6f} {time.time() - sent:.6f}\n")
 
-    def _tell(self, *lines: bytes) -> None:
+    def _tell(self, *lines):
         _write(self._to_condor, b"".join(self._prefix + line + b"\r\n" for line in lines))
 
 
-def main() -> None:
+def main():
     """Run the program until HTCondor closes the pipe or the program ends."""
     with subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
         assert program.stdin
@@ -130,7 +128,7 @@ def main() -> None:
                     ends[end](line.removesuffix(b"\r"))
 
 
-def _write(end: int, data: bytes) -> None:
+def _write(end, data):
     view = memoryview(data)
     while view:
         view = view[os.write(end, view) :]

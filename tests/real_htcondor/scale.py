@@ -24,8 +24,6 @@ from tests.real_htcondor.pool import Pool
 from tests.real_htcondor.submit import grid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from tests.real_htcondor.pool import Room
 
 USER = "alice"
@@ -89,7 +87,7 @@ class Cluster:
     _processes: dict[str, dict[int, psutil.Process]] = field(default_factory=dict)
     _used: dict[int, float] = field(default_factory=dict)
 
-    def look(self) -> Look:
+    def look(self):
         """Look how far the jobs are."""
         self._read_log()
         if self._events.get(_HELD):
@@ -113,11 +111,11 @@ class Cluster:
             look.memory, look.peak = max(look.memory, memory), max(look.peak, peak)
         return look
 
-    def start(self) -> None:
+    def start(self):
         """Note what the processes that run already have used."""
         self._idle = self._processor()
 
-    def _processor(self) -> dict[str, float]:
+    def _processor(self):
         if self._looks % FIND_EVERY == 0 or len(self._processes) < len(PROCESSES):
             for name, pattern in PROCESSES.items():
                 for each in self.pool.processes(pattern):
@@ -133,7 +131,7 @@ class Cluster:
             used[name] = total - self._idle.get(name, 0.0)
         return used
 
-    def _read_log(self) -> None:
+    def _read_log(self):
         path = self.room.directory / "job.log"
         if not path.exists():
             return
@@ -146,7 +144,7 @@ class Cluster:
             self._events[event.decode()] = self._events.get(event.decode(), 0) + 1
 
 
-def _memory(process: int) -> tuple[int, int]:
+def _memory(process):
     """Return a process's memory and its peak, in bytes; 0 if it has ended."""
     with suppress(OSError):
         status = Path(f"/proc/{process}/status").read_text("ascii")
@@ -156,7 +154,7 @@ def _memory(process: int) -> tuple[int, int]:
     return 0, 0
 
 
-def main() -> None:
+def main():
     """Measure, and print tables."""
     arguments = _parser().parse_args()
     directory = os.environ.get("HTCONDOR_CHROOT")
@@ -176,7 +174,7 @@ def main() -> None:
         cluster.room.ask("condor_rm", "-all")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser():
     parser = argparse.ArgumentParser(
         prog="scripts/scale-htcondor",
         description="Submits one cluster of jobs to a real HTCondor with the settings of conf/; "
@@ -215,7 +213,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 @contextmanager
-def _at_work(pool: Pool, url: str, arguments: argparse.Namespace) -> Iterator[None]:
+def _at_work(pool, url, arguments):
     """Start HTCondor with an empty queue and the settings of conf/; stop it at the end."""
     pool.control("stop")
     pool.clean()
@@ -248,7 +246,7 @@ def _at_work(pool: Pool, url: str, arguments: argparse.Namespace) -> Iterator[No
         own.unlink(missing_ok=True)
 
 
-def _submit(pool: Pool, project: Bench, jobs: int) -> Cluster:
+def _submit(pool, project, jobs):
     """Submit the cluster, and one job that never ends: HTCondor ends a daemon with the last job."""
     room = pool.room(USER, "scale", {"in": "the same for all\n", "out/.keep": ""})
     room.write(
@@ -273,9 +271,9 @@ def _submit(pool: Pool, project: Bench, jobs: int) -> Cluster:
     return cluster
 
 
-def _follow(cluster: Cluster, jobs: int) -> Iterator[Look]:
+def _follow(cluster, jobs):
     """Look until all jobs are done."""
-    seen: dict[str, int] = {}
+    seen = {}
     changed = time.monotonic()
     while True:
         look = cluster.look()
@@ -289,7 +287,7 @@ def _follow(cluster: Cluster, jobs: int) -> Iterator[Look]:
         time.sleep(PAUSE)
 
 
-def _table(looks: Sequence[Look], jobs: int) -> str:
+def _table(looks, jobs):
     rows = [
         f"{'':26}{'seconds':>9}"
         + "".join(f"{name:>13}" for name in PROCESSES)
@@ -305,7 +303,7 @@ def _table(looks: Sequence[Look], jobs: int) -> str:
     return "\n".join(rows)
 
 
-def _print_times(pool: Pool, began: float, looks: Sequence[Look], jobs: int) -> None:
+def _print_times(pool, began, looks, jobs):
     """Print how soon requests were answered, in two of the stages."""
     times = []
     for record in (pool.root / "home" / USER).glob(f"{recorder.RECORD}.*"):
@@ -317,7 +315,7 @@ def _print_times(pool: Pool, began: float, looks: Sequence[Look], jobs: int) -> 
         _say(f"\nwhile they were {name}, from {first:.0f} s to {last:.0f} s:")
         heads = f"{'median':>10}{'95 of 100':>11}{'99 of 100':>11}{'longest':>10}"
         _say(f"{'':32}{'number':>9}{heads}")
-        took: dict[str, list[float]] = {}
+        took = {}
         for what, command, sent, seconds in times:
             if first <= float(sent) - began <= last:
                 took.setdefault(f"{command}: {what}", []).append(float(seconds) * 1000)
@@ -328,14 +326,14 @@ def _print_times(pool: Pool, began: float, looks: Sequence[Look], jobs: int) -> 
             _say(f"{what:32}{len(values):>9,}{_percentiles(values)}")
 
 
-def _percentiles(values: list[float]) -> str:
+def _percentiles(values):
     if len(values) < 2:
         return "".join(f"{value:>7.1f} ms" for value in values)
     cuts = statistics.quantiles(values, n=100, method="inclusive")
     return f"{cuts[49]:>7.1f} ms{cuts[94]:>8.1f} ms{cuts[98]:>8.1f} ms{max(values):>7.1f} ms"
 
 
-def _watch(cluster: Cluster, minutes: float) -> None:
+def _watch(cluster, minutes):
     """Print the daemon's memory each minute."""
     if not minutes:
         return
@@ -352,12 +350,12 @@ def _watch(cluster: Cluster, minutes: float) -> None:
         time.sleep(min(60.0, left))
 
 
-def _say(line: str) -> None:
+def _say(line):
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
-def _load() -> str:
+def _load():
     return " ".join(f"{number:.2f}" for number in os.getloadavg())
 
 

@@ -1,14 +1,7 @@
 """Submit files' texts."""
 
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-
-def grid(app: str, *lines: str, queue: str = "queue") -> str:
+def grid(app, *lines, queue="queue"):
     """Return a job for the grid universe, with more lines of a submit file."""
     return _job(
         "universe = grid",
@@ -20,7 +13,7 @@ def grid(app: str, *lines: str, queue: str = "queue") -> str:
     )
 
 
-def vanilla(app: str, *lines: str, queue: str = "queue") -> str:
+def vanilla(app, *lines, queue="queue"):
     """Return an ordinary job that the Job Router is to send."""
     return _job(
         "universe = vanilla",
@@ -33,21 +26,21 @@ def vanilla(app: str, *lines: str, queue: str = "queue") -> str:
     )
 
 
-def _job(*lines: str, queue: str) -> str:
+def _job(*lines, queue):
     return "\n".join([*lines, "transfer_executable = false", "log = job.log", queue, ""])
 
 
-def words(arguments: Sequence[str]) -> str:
+def words(arguments):
     """Return the line that gives a job these arguments (V2 syntax)."""
     return f"arguments = {_quoted(arguments)}"
 
 
-def environment(variables: Mapping[str, str]) -> str:
+def environment(variables):
     """Return the line that gives a job these variables."""
     return f"environment = {_quoted([f'{name}={value}' for name, value in variables.items()])}"
 
 
-def _quoted(texts: Sequence[str]) -> str:
+def _quoted(texts):
     quoted = " ".join("'{}'".format(text.replace("'", "''")) for text in texts)
     # What looks like a macro is none.
     return '"{}"'.format(quoted.replace('"', '""').replace("$(", "$(DOLLAR)("))

@@ -25,10 +25,7 @@ from tests.real_htcondor.pool import HELD, IDLE, ROOT, RUNNING, Cluster
 from tests.real_htcondor.submit import environment, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.containers_engine import Engine
-    from tests.real_htcondor.node import Node, Other
+    from tests.real_htcondor.node import Other
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(300)]
 
@@ -95,17 +92,17 @@ class Volunteers:
     other: Other
     _process: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def start(self, path: str | None = None) -> None:
+    def start(self, path=None):
         """Start it; ``path``: where programs are found."""
         self._process.append(self.other.start(path=path))
 
-    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+    def stop(self, how=signal.SIGTERM):
         """End it."""
         process = self._process.pop()
         process.send_signal(how)
         process.wait(60)
 
-    def status(self) -> str:
+    def status(self):
         """Return what ``local-project status`` says."""
         command = Path(sys.executable).with_name("boinc_gahp")
         done = subprocess.run(
@@ -117,12 +114,12 @@ class Volunteers:
         )
         return done.stdout + done.stderr
 
-    def counts(self) -> list[int]:
+    def counts(self):
         """Return how far jobs with the program ``COUNT`` have come."""
         found = self.other.directory.glob("slots/*/work/at")
         return [int(path.read_text("ascii")) for path in found]
 
-    def workunits(self, delay_bound: int) -> list[sqlite3.Row]:
+    def workunits(self, delay_bound):
         """Return the workunits with a deadline."""
         path = self.other.directory / "project.sqlite"
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
@@ -132,7 +129,7 @@ class Volunteers:
 
 
 @pytest.fixture(scope="module")
-def volunteers(node: Node, engine: Engine) -> Iterator[Volunteers]:
+def volunteers(node, engine):
     """Four volunteers, who have the engine."""
     assert engine.program
     volunteers = Volunteers(node.others[CONTAINERS])
@@ -141,17 +138,17 @@ def volunteers(node: Node, engine: Engine) -> Iterator[Volunteers]:
     volunteers.stop()
 
 
-def routed(*lines: str, queue: str = "queue") -> str:
+def routed(*lines, queue="queue"):
     """Return a job of the container universe that the Job Router is to send."""
     return _job("universe = container", "+WantBoinc = true", *lines, queue)
 
 
-def grid(*lines: str, queue: str = "queue") -> str:
+def grid(*lines, queue="queue"):
     """Return a job of the grid universe."""
     return _job("universe = grid", "grid_resource = batch boinc", *lines, queue)
 
 
-def _job(*lines: str) -> str:
+def _job(*lines):
     *others, queue = lines
     shared = (
         f"container_image = docker://{IMAGE}",
@@ -162,8 +159,8 @@ def _job(*lines: str) -> str:
 
 
 def test_a_hundred_jobs_with_hard_arguments_and_directories_come_back_as_they_should(
-    node: Node, volunteers: Volunteers, engine: Engine
-) -> None:
+    node, volunteers, engine
+):
     lines = (
         "executable = fit.py",
         words([*ARGUMENTS, "$(Process)"]).replace("$(DOLLAR)(Process)", "$(Process)"),
@@ -196,9 +193,7 @@ def test_a_hundred_jobs_with_hard_arguments_and_directories_come_back_as_they_sh
     assert engine.containers() == set()
 
 
-def test_an_exit_status_and_a_signal_reach_the_user_log_and_the_history(
-    node: Node, volunteers: Volunteers
-) -> None:
+def test_an_exit_status_and_a_signal_reach_the_user_log_and_the_history(node, volunteers):
     lines = ("executable = end", "arguments = \"'$(how)'\"")
     queue = "queue how from (\n  exit 3\n  kill -9 $$\n  kill -15 $$\n)"
     clusters = [
@@ -220,7 +215,7 @@ def test_an_exit_status_and_a_signal_reach_the_user_log_and_the_history(
         assert "Abnormal termination (signal 15)" in log
 
 
-def test_condor_rm_ends_the_container(node: Node, volunteers: Volunteers, engine: Engine) -> None:
+def test_condor_rm_ends_the_container(node, volunteers, engine):
     clusters = [
         node.pool.room(
             "bob", f"endless-{make.__name__}", {"wait": "#!/bin/sh\nsleep 1000\n"}
@@ -236,9 +231,7 @@ def test_condor_rm_ends_the_container(node: Node, volunteers: Volunteers, engine
         assert cluster.room.files() == {"wait", "job.sub", "job.log"}
 
 
-def test_volunteers_that_are_killed_go_on_from_a_checkpoint(
-    node: Node, volunteers: Volunteers, engine: Engine
-) -> None:
+def test_volunteers_that_are_killed_go_on_from_a_checkpoint(node, volunteers, engine):
     room = node.pool.room("alice", "counting", {"count": COUNT})
     outputs = "transfer_output_files = starts, steps"
     cluster = room.submit(grid("executable = count", outputs))
@@ -254,9 +247,7 @@ def test_volunteers_that_are_killed_go_on_from_a_checkpoint(
     assert engine.containers() == set()
 
 
-def test_without_an_engine_jobs_wait_and_the_project_says_why(
-    node: Node, volunteers: Volunteers
-) -> None:
+def test_without_an_engine_jobs_wait_and_the_project_says_why(node, volunteers):
     volunteers.stop()
     volunteers.start(path=os.fspath(Path(sys.executable).parent))
     room = node.pool.room("alice", "waiting", FILES)
@@ -276,8 +267,8 @@ def test_without_an_engine_jobs_wait_and_the_project_says_why(
 
 
 def test_what_a_grid_job_requests_reaches_the_project_and_an_image_in_a_file_volunteers(
-    node: Node, volunteers: Volunteers, engine: Engine
-) -> None:
+    node, volunteers, engine
+):
     file = node.pool.room("bob", "archive", {"end": "#!/bin/sh\n"})
     shutil.copy(engine.archive(), file.directory / "image.tar")
     file.give()
@@ -304,9 +295,7 @@ def test_what_a_grid_job_requests_reaches_the_project_and_an_image_in_a_file_vol
     assert "<avg_ncpus>2" in work["xml_doc"]
 
 
-def test_a_container_job_that_does_not_ask_for_volunteers_stays_in_the_pool(
-    node: Node, volunteers: Volunteers
-) -> None:
+def test_a_container_job_that_does_not_ask_for_volunteers_stays_in_the_pool(node, volunteers):
     room = node.pool.room("alice", "ours", FILES)
     text = routed("executable = fit.py", "request_disk = 1GB").replace("+WantBoinc = true\n", "")
     room.write("job.sub", text)
@@ -331,7 +320,7 @@ def test_a_container_job_that_does_not_ask_for_volunteers_stays_in_the_pool(
     room.ask("condor_rm", str(stays.number), str(goes.number))
 
 
-def test_a_token_that_getenv_copies_holds_the_job(node: Node, volunteers: Volunteers) -> None:
+def test_a_token_that_getenv_copies_holds_the_job(node, volunteers):
     room = node.pool.room("bob", "secretive", FILES)
     room.write("job.sub", routed("executable = fit.py", "getenv = true"))
     told = room.ask("env", "API_TOKEN=abc", "condor_submit", "-terse", "job.sub")
@@ -343,7 +332,7 @@ def test_a_token_that_getenv_copies_holds_the_job(node: Node, volunteers: Volunt
     room.ask("condor_rm", str(cluster.number))
 
 
-def test_the_samples_run(node: Node, volunteers: Volunteers) -> None:
+def test_the_samples_run(node, volunteers):
     clusters = []
     for name in ("container.sub", "container-grid.sub"):
         text = (SAMPLES / name).read_text("utf-8")

@@ -1,20 +1,9 @@
 """DAEMON_LIST, which other files of an admin's set as well."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.helpers import wait_for
 from tests.real_htcondor.submit import vanilla
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.real_htcondor.node import Node
-    from tests.real_htcondor.pool import Pool
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -22,7 +11,7 @@ LIST = "DAEMON_LIST = MASTER, SHARED_PORT, COLLECTOR, NEGOTIATOR, SCHEDD"
 
 
 @pytest.fixture
-def etc(pool: Pool) -> Iterator[Path]:
+def etc(pool):
     """HTCondor's directory; what is added to it is removed afterwards."""
     etc = pool.root / "etc/condor"
     before = set(etc.rglob("*"))
@@ -33,16 +22,16 @@ def etc(pool: Pool) -> Iterator[Path]:
     wait_for(lambda: _routers(pool), "the Job Router", pause=0.2)
 
 
-def _routers(pool: Pool) -> list[int]:
+def _routers(pool):
     return pool.processes("^condor_job_router")
 
 
-def _check(pool: Pool) -> tuple[int, list[str]]:
+def _check(pool):
     done = pool.run("alice", "/opt/boinc_gahp/bin/boinc_gahp", "check")
     return done.returncode, [line for line in done.stdout.splitlines() if "Job Router" in line]
 
 
-def test_condor_reconfig_starts_the_job_router_and_ends_it(pool: Pool, etc: Path) -> None:
+def test_condor_reconfig_starts_the_job_router_and_ends_it(pool, etc):
     [first] = wait_for(lambda: _routers(pool), "the Job Router", pause=0.2)
     ours = etc / "config.d/zz-boinc_gahp.router.conf"
     text = ours.read_text("utf-8")
@@ -57,7 +46,7 @@ def test_condor_reconfig_starts_the_job_router_and_ends_it(pool: Pool, etc: Path
     assert first != second
 
 
-def test_other_files_that_set_it_do_no_harm_or_check_names_them(node: Node, etc: Path) -> None:
+def test_other_files_that_set_it_do_no_harm_or_check_names_them(node, etc):
     pool = node.pool
     # As version 0.1.0 had it, and as a site has it.
     (etc / "config.d/19-boinc_gahp.condor.conf").write_text(
@@ -93,9 +82,7 @@ def test_other_files_that_set_it_do_no_harm_or_check_names_them(node: Node, etc:
     assert job.room.read("out") == "LISTED\n"
 
 
-def test_lists_of_routes_and_transforms_are_told_likewise(
-    pool: Pool, node: Node, etc: Path
-) -> None:
+def test_lists_of_routes_and_transforms_are_told_likewise(pool, node, etc):
     (etc / "condor_config.local").write_text("JOB_ROUTER_ROUTE_NAMES = Other\n")
     status, [told] = _check(pool)
     assert status == 1

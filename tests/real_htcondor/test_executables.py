@@ -1,15 +1,8 @@
 """What HTCondor tells of a job's executable, and what becomes of it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.real_htcondor.pool import COMPLETED, HELD
-
-if TYPE_CHECKING:
-    from tests.real_htcondor.node import Node
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -24,9 +17,7 @@ log = job.log
 """
 
 
-def test_an_executable_that_is_not_brought_names_the_app_and_one_that_is_holds_the_job(
-    node: Node,
-) -> None:
+def test_an_executable_that_is_not_brought_names_the_app_and_one_that_is_holds_the_job(node):
     named = node.pool.room("alice", "named", {"in": "named\n"})
     # Only of a job that says so does condor_submit take an executable that is not there.
     named.write("job.sub", f"{NAMED}queue\n")

@@ -11,24 +11,15 @@ import re
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.supplied import input_template, output_template
 from boinc_gahp.rpc.client import WebRpcs as Rpc
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import COMPLETED, HELD, ROOT
 from tests.real_htcondor.submit import grid, vanilla
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from boinc_gahp.localproject.project import LocalProject
-    from boinc_gahp.templates.types import OutputTemplate
-    from tests.real_htcondor.node import Node
-    from tests.real_htcondor.pool import Room
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -46,7 +37,7 @@ UPPERCASE = (
 
 
 @pytest.fixture(scope="module")
-def sent(node: Node) -> dict[str, Any]:
+def sent(node):
     """Jobs whose programs fail with 11, sent in different ways, all at once."""
     texts = {
         "plain": grid("uppercase", *UPPERCASE),
@@ -68,16 +59,14 @@ def sent(node: Node) -> dict[str, Any]:
     }
 
 
-def history(room: Room, *constraint: str) -> list[dict[str, Any]]:
+def history(room, *constraint):
     """Return what condor_history has of jobs that have left the queue."""
     text = room.pool.ask("root", "condor_history", *constraint, "-json")
     return list(json.loads(text or "[]"))
 
 
 @pytest.mark.parametrize("name", ["plain", "routed"])
-def test_a_job_whose_program_fails_has_its_exit_code_in_history_and_log(
-    sent: dict[str, Any], name: str
-) -> None:
+def test_a_job_whose_program_fails_has_its_exit_code_in_history_and_log(sent, name):
     cluster = sent[name]
     cluster.wait(COMPLETED)
     [job] = history(cluster.room, str(cluster.number))
@@ -92,19 +81,19 @@ def test_a_job_whose_program_fails_has_its_exit_code_in_history_and_log(
 
 
 @pytest.mark.parametrize("name", ["hold", "routed-hold"])
-def test_a_job_that_asks_for_it_is_held(sent: dict[str, Any], name: str) -> None:
+def test_a_job_that_asks_for_it_is_held(sent, name):
     [job] = sent[name].wait(HELD)
     assert (job["HoldReasonCode"], job["HoldReasonSubCode"]) == (2304, 11)
     assert "exit statuses on the volunteers' computers: 11, 11" in job["HoldReason"]
 
 
-def test_max_retries_cannot_act(sent: dict[str, Any]) -> None:
+def test_max_retries_cannot_act(sent):
     # As docs/troubleshooting.rst says: HTCondor holds the job itself, with these words.
     [job] = sent["retries"].wait(HELD)
     assert (job["HoldReason"].strip(), job["HoldReasonCode"]) == ("Attempts to submit failed:", 0)
 
 
-def test_on_exit_hold_acts_with_the_reason(sent: dict[str, Any]) -> None:
+def test_on_exit_hold_acts_with_the_reason(sent):
     [job] = sent["on-exit"].wait(HELD)
     assert (job["HoldReasonCode"], job["HoldReasonSubCode"]) == (3, 11)
     assert job["HoldReason"].startswith("it failed: job bg-")
@@ -148,9 +137,9 @@ _EACH = 3
 _ATTEMPTS = 3
 
 
-def _add_failing_apps(project: LocalProject) -> None:
+def _add_failing_apps(project):
     wait = "import time; time.sleep(60)"
-    apps: tuple[tuple[str, str, dict[str, Any], OutputTemplate], ...] = (
+    apps = (
         ("silent", "pass", {}, output_template("out")),
         ("bulky", "open('out', 'w').write('x' * 9999)", {}, output_template("out", max_nbytes=99)),
         (
@@ -179,11 +168,11 @@ def _add_failing_apps(project: LocalProject) -> None:
 
 
 @contextmanager
-def aborting(project: LocalProject, authenticator: str) -> Iterator[None]:
+def aborting(project, authenticator):
     """Abort each job with the argument ``aborted``, as its owner may on the project's site."""
     stop = threading.Event()
 
-    def abort() -> None:
+    def abort():
         with Rpc(project.url, authenticator) as rpc:
             while not stop.wait(0.2):
                 rows = project.core.db.connection().execute(
@@ -202,7 +191,7 @@ def aborting(project: LocalProject, authenticator: str) -> Iterator[None]:
         thread.join()
 
 
-def _write_dag(room: Room, jobs: int) -> None:
+def _write_dag(room, jobs):
     """Write a DAG whose every node is a job; the ones that fail are spread over it."""
     policy = re.findall(r"^\+?[Pp]eriodic.*$", STEP, re.MULTILINE)
     assert len(policy) == 2
@@ -219,7 +208,7 @@ def _write_dag(room: Room, jobs: int) -> None:
     failing = [f"{way}{number}" for number in range(_EACH) for way in WAYS]
     good = [f"good{number}" for number in range(jobs - len(failing))]
     every = max(1, len(good) // len(failing))
-    names: list[str] = []
+    names = []
     for number, name in enumerate(good):
         if number % every == 0 and failing:
             names.append(failing.pop(0))
@@ -235,7 +224,7 @@ def _write_dag(room: Room, jobs: int) -> None:
     room.write("many.dag", "\n".join([*lines, "RETRY ALL_NODES 2", ""]))
 
 
-def test_a_dag_of_which_jobs_fail_in_ten_ways_ends_and_each_end_is_reported(node: Node) -> None:
+def test_a_dag_of_which_jobs_fail_in_ten_ways_ends_and_each_end_is_reported(node):
     jobs = int(os.environ.get("DAG_JOBS", "90"))
     bad = _EACH * len(WAYS)
     _add_failing_apps(node.project)
@@ -258,7 +247,7 @@ def test_a_dag_of_which_jobs_fail_in_ten_ways_ends_and_each_end_is_reported(node
     wait_for(lambda: not room.pool.ask("root", *left).strip(), "the queue is empty", pause=1.0)
     rescue = room.read("many.dag.rescue001")
     assert f"Nodes premarked DONE: {jobs - bad}" in rescue
-    ads: dict[str, list[dict[str, Any]]] = {}
+    ads = {}
     for ad in history(room, *of_dag):
         ads.setdefault(ad["DAGNodeName"], []).append(ad)
     good = {name: found for name, found in ads.items() if name.startswith("good")}
@@ -285,7 +274,7 @@ def test_a_dag_of_which_jobs_fail_in_ten_ways_ends_and_each_end_is_reported(node
     assert not any(each["number"] for each in project["jobs"] if each["state"] in alive)
 
 
-def _told(ad: dict[str, Any]) -> tuple[int | None, bool]:
+def _told(ad):
     """Return a job's exit code, and whether it is told in words how it failed."""
     way = WAYS[ad["DAGNodeName"].rstrip("0123456789")]
     if ad["JobStatus"] == COMPLETED:

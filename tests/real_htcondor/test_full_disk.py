@@ -1,24 +1,14 @@
 """A full disk on the submit node: HTCondor's users see it, and nothing is lost."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import COMPLETED, HELD, RUNNING
 from tests.real_htcondor.submit import grid, vanilla
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.real_htcondor.node import Node
-    from tests.real_htcondor.pool import Cluster, Pool
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -30,7 +20,7 @@ TO_SMALL = (
 
 
 @contextmanager
-def small(pool: Pool, user: str, directory: Path, size: int) -> Iterator[Path]:
+def small(pool, user, directory, size):
     """Have a disk of so many bytes in a directory; yield a file that can fill it."""
     owner = (pool.root / "home" / user).stat()
     for path in (*reversed(directory.parents), directory):
@@ -47,13 +37,13 @@ def small(pool: Pool, user: str, directory: Path, size: int) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(directory)], check=True, timeout=60)
 
 
-def _end_daemons(pool: Pool) -> None:
+def _end_daemons(pool):
     """Let no daemon have a file open; those that have jobs are started anew."""
     pool.kill(r"^condor_gridmanager")
     pool.kill(r"bin/boinc_gahp")
 
 
-def _fill(filler: Path) -> None:
+def _fill(filler):
     with filler.open("wb", buffering=0) as file:
         for block in (4096, 1):
             try:
@@ -63,21 +53,19 @@ def _fill(filler: Path) -> None:
                 pass
 
 
-def _shown(cluster: Cluster) -> str:
+def _shown(cluster):
     """Return what ``condor_q`` shows of the first job: GridJobStatus, ExitReason."""
     job = f"{cluster.number}.0"
     return cluster.room.ask("condor_q", job, "-af", "GridJobStatus", "ExitReason")
 
 
-def _wait_for(cluster: Cluster, words: str) -> str:
+def _wait_for(cluster, words):
     """Return what ``condor_q`` shows once these words are in it."""
     wait_for(lambda: words in _shown(cluster), f"condor_q shows {words!r}", pause=1)
     return _shown(cluster)
 
 
-def test_a_job_whose_outputs_find_no_room_is_suspended_with_the_reason_and_goes_on(
-    node: Node,
-) -> None:
+def test_a_job_whose_outputs_find_no_room_is_suspended_with_the_reason_and_goes_on(node):
     rooms = [node.pool.room("alice", name, {"in": "room\n"}) for name in ("full", "full-vanilla")]
     with (
         small(node.pool, "alice", rooms[0].directory / "small", 65536) as one,
@@ -99,9 +87,7 @@ def test_a_job_whose_outputs_find_no_room_is_suspended_with_the_reason_and_goes_
             assert room.ask(*left).split() == ["0", "undefined"]
 
 
-def test_a_full_state_directory_is_told_of_jobs_and_holds_new_ones_and_all_go_on(
-    node: Node,
-) -> None:
+def test_a_full_state_directory_is_told_of_jobs_and_holds_new_ones_and_all_go_on(node):
     room = node.pool.room("bob", "full-state", {"in": "ledger\n"})
     state = node.pool.root / "home/bob/.local/state/boinc_gahp"
     _end_daemons(node.pool)

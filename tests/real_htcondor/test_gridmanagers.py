@@ -1,20 +1,10 @@
 """A user's jobs that HTCondor divides among several gridmanagers, each with a boinc_gahp."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import RUNNING
 from tests.real_htcondor.submit import grid, vanilla
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.real_htcondor.node import Node
-    from tests.real_htcondor.pool import Pool
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -23,7 +13,7 @@ GRIDMANAGER = r"^condor_gridmanager"
 
 
 @pytest.fixture
-def two_jobs_each(pool: Pool) -> Iterator[None]:
+def two_jobs_each(pool):
     """The expression of ``conf/``, but with two jobs for a gridmanager instead of 2,500."""
     shipped = pool.ask("root", "condor_config_val", "GRIDMANAGER_SELECTION_EXPR").strip()
     assert " / 2500 " in shipped
@@ -39,8 +29,8 @@ def two_jobs_each(pool: Pool) -> Iterator[None]:
 
 
 def test_jobs_of_several_gridmanagers_run_once_each_though_all_daemons_are_killed(
-    node: Node, two_jobs_each: None
-) -> None:
+    node, two_jobs_each
+):
     room = node.pool.room("alice", "divided")
     since = max(node.batches("gated"), default=0)
     cluster = room.submit(
@@ -71,9 +61,7 @@ def test_jobs_of_several_gridmanagers_run_once_each_though_all_daemons_are_kille
     assert sum(node.batches("gated", since).values()) == 6
 
 
-def test_copies_of_routed_jobs_are_divided_as_their_originals_are(
-    node: Node, two_jobs_each: None
-) -> None:
+def test_copies_of_routed_jobs_are_divided_as_their_originals_are(node, two_jobs_each):
     room = node.pool.room("bob", "routed-divided")
     cluster = room.submit(vanilla("gated", "arguments = routed-divided", queue="queue 4"))
     wait_for(lambda: len(node.pool.processes(DAEMON)) == 2, "there are two daemons", pause=0.5)

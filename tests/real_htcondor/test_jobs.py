@@ -1,11 +1,8 @@
 """Jobs in the grid universe that go well: sent at the beginning, looked at one by one."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,10 +10,6 @@ from tests.helpers import wait_for
 from tests.inside import batches
 from tests.real_htcondor.node import command_lines
 from tests.real_htcondor.submit import grid, words
-
-if TYPE_CHECKING:
-    from tests.real_htcondor.node import Node
-    from tests.real_htcondor.pool import Cluster, Pool
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -29,7 +22,7 @@ ARGUMENTS = (
 UPPERCASE = ("transfer_input_files = in", "transfer_output_files = out", "error = job.err")
 
 #: Submit file and files of each case.
-CASES: dict[str, tuple[str, dict[str, str]]] = {
+CASES = {
     "one": (grid("uppercase", *UPPERCASE, "output = job.out"), {"in": "hello\n"}),
     "arguments": (
         grid("speak", words(ARGUMENTS)),
@@ -68,7 +61,7 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
 
 
 @pytest.fixture(scope="module")
-def sent(node: Node) -> dict[str, Cluster]:
+def sent(node):
     """The jobs of CASES, by alice."""
     node.pool.room("alice", "away")
     return {
@@ -77,9 +70,7 @@ def sent(node: Node) -> dict[str, Cluster]:
     }
 
 
-def test_a_job_goes_to_a_volunteer_and_its_files_come_back(
-    sent: dict[str, Cluster], node: Node
-) -> None:
+def test_a_job_goes_to_a_volunteer_and_its_files_come_back(sent, node):
     [job] = sent["one"].wait()
     room = sent["one"].room
     assert (job["ExitCode"], job["ExitBySignal"]) == (0, False)
@@ -91,19 +82,17 @@ def test_a_job_goes_to_a_volunteer_and_its_files_come_back(
     assert 0 < job["RemoteUserCpu"] < 60
 
 
-def test_arguments_arrive_as_separate_words(sent: dict[str, Cluster]) -> None:
+def test_arguments_arrive_as_separate_words(sent):
     sent["arguments"].wait()
     assert json.loads(sent["arguments"].room.read("words.json")) == list(ARGUMENTS)
 
 
-def test_file_names_with_spaces_go_and_come(sent: dict[str, Cluster]) -> None:
+def test_file_names_with_spaces_go_and_come(sent):
     sent["spaces"].wait()
     assert sent["spaces"].room.read("joined file") == "one\ntwo\n"
 
 
-def test_remaps_lead_into_directories_and_to_absolute_paths(
-    sent: dict[str, Cluster], pool: Pool
-) -> None:
+def test_remaps_lead_into_directories_and_to_absolute_paths(sent, pool):
     sent["remaps"].wait()
     room = sent["remaps"].room
     away = pool.root / "home/alice/away/sizes"
@@ -113,7 +102,7 @@ def test_remaps_lead_into_directories_and_to_absolute_paths(
     assert room.files().isdisjoint({"out0", "out1", "out2"})
 
 
-def test_stdout_and_stderr_are_where_the_submit_file_says(sent: dict[str, Cluster]) -> None:
+def test_stdout_and_stderr_are_where_the_submit_file_says(sent):
     sent["streams"].wait()
     room = sent["streams"].room
     assert room.read("logs/deep/job.out") == "said to stdout\n"
@@ -123,27 +112,25 @@ def test_stdout_and_stderr_are_where_the_submit_file_says(sent: dict[str, Cluste
     }
 
 
-def test_a_job_without_an_optional_output_is_complete(sent: dict[str, Cluster]) -> None:
+def test_a_job_without_an_optional_output_is_complete(sent):
     [job] = sent["optional"].wait()
     assert job["ExitCode"] == 0
     assert sent["optional"].room.files() == {"in", "job.sub", "job.log", "out0", "out2"}
 
 
-def test_outputs_in_a_zip_archive_are_unpacked(sent: dict[str, Cluster]) -> None:
+def test_outputs_in_a_zip_archive_are_unpacked(sent):
     sent["zip"].wait()
     room = sent["zip"].room
     assert (room.read("upper.txt"), room.read("sub/len.txt")) == ("PACKED\n", "7")
     assert room.read("cmdline.txt") == "-v 1"
 
 
-def test_an_output_that_a_volunteer_compressed_is_plain_again(sent: dict[str, Cluster]) -> None:
+def test_an_output_that_a_volunteer_compressed_is_plain_again(sent):
     sent["gzip"].wait()
     assert sent["gzip"].room.read("out") == "PACKED\n"
 
 
-def test_a_job_is_idle_then_running_then_done_as_htcondors_users_know_it(
-    sent: dict[str, Cluster], node: Node
-) -> None:
+def test_a_job_is_idle_then_running_then_done_as_htcondors_users_know_it(sent, node):
     cluster = sent["long"]
     cluster.wait_until(lambda job: job["JobStatus"] == 2, "the job runs")
     assert f"{cluster.number}.0 R" in node.pool.queue("alice")
@@ -157,12 +144,12 @@ def test_a_job_is_idle_then_running_then_done_as_htcondors_users_know_it(
     assert "return value 0" in cluster.room.read("job.log")
 
 
-def test_a_job_that_was_quick_has_been_running_all_the_same(sent: dict[str, Cluster]) -> None:
+def test_a_job_that_was_quick_has_been_running_all_the_same(sent):
     sent["one"].wait()
     assert sent["one"].events("job.log") == ["000", "027", "001", "005"]
 
 
-def test_an_exit_status_that_is_not_0_arrives(node: Node) -> None:
+def test_an_exit_status_that_is_not_0_arrives(node):
     other = node.others["odd"]
     room = node.pool.room("alice", "odd", {"in": "well\n"})
     with other.running(hosts=1) as project:
@@ -176,13 +163,13 @@ def test_an_exit_status_that_is_not_0_arrives(node: Node) -> None:
     assert "return value 3" in room.read("job.log")
 
 
-def _let_all_hosts(project: Any, behaviour: str) -> None:
+def _let_all_hosts(project, behaviour):
     from boinc_gahp.localproject.hosts.behaviour import parse_behaviour, set_behaviours
 
     set_behaviours(project.core.db, [parse_behaviour(behaviour)])
 
 
-def test_a_spooled_job_is_fetched_by_its_user(node: Node) -> None:
+def test_a_spooled_job_is_fetched_by_its_user(node):
     room = node.pool.room("alice", "spooled", {"in": "spool\n"})
     text = grid(
         "uppercase",
@@ -198,7 +185,7 @@ def test_a_spooled_job_is_fetched_by_its_user(node: Node) -> None:
     assert room.read("job.out") == ""
 
 
-def test_two_users_send_at_once_and_each_has_the_own_account(node: Node) -> None:
+def test_two_users_send_at_once_and_each_has_the_own_account(node):
     clusters = {
         user: node.pool.room(user, "both", {"in": f"{user}\n"}).submit(
             grid("uppercase", *UPPERCASE, "arguments = --both $(Process)", queue="queue 5")
@@ -217,9 +204,7 @@ def test_two_users_send_at_once_and_each_has_the_own_account(node: Node) -> None
     assert [tuple(row) for row in rows] == [("alice", 5), ("bob", 5)]
 
 
-def test_200_jobs_of_one_cluster_go_in_few_batches(
-    node: Node, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_200_jobs_of_one_cluster_go_in_few_batches(node, capsys):
     files = {f"in.{number}": f"number {number}\n" for number in range(200)}
     room = node.pool.room("bob", "many", files)
     before = max(node.batches("uppercase"), default=0)
@@ -248,9 +233,7 @@ def test_200_jobs_of_one_cluster_go_in_few_batches(
     assert len(sent) == len(set(sent)) == 200
 
 
-def test_batches_are_retired_when_their_jobs_have_ended(
-    sent: dict[str, Cluster], node: Node
-) -> None:
+def test_batches_are_retired_when_their_jobs_have_ended(sent, node):
     node.open("long")
     for cluster in sent.values():
         cluster.wait()

@@ -1,13 +1,10 @@
 """kill -9 of everything that takes part, while a hundred jobs are under way."""
 
-from __future__ import annotations
-
 import random
 import sys
 import threading
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,19 +13,12 @@ from tests.real_htcondor.node import command_lines
 from tests.real_htcondor.pool import COMPLETED
 from tests.real_htcondor.submit import grid
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.real_htcondor.node import Node
-
 pytestmark = pytest.mark.timeout(600)
 
 JOBS = 100
 
 
-def test_100_jobs_survive_kill_9_of_every_part_and_each_runs_once(
-    node: Node, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_100_jobs_survive_kill_9_of_every_part_and_each_runs_once(node, capsys):
     other = node.others["killed"]
     seed = random.randrange(10**6)
     chance = random.Random(seed)
@@ -37,13 +27,13 @@ def test_100_jobs_survive_kill_9_of_every_part_and_each_runs_once(
     room = node.pool.room("alice", "killed", files)
     project = [other.start()]
 
-    def kill_project() -> int:
+    def kill_project():
         project[0].kill()
         project[0].wait()
         project[0] = other.start()
         return 1
 
-    parts: dict[str, Callable[[], int]] = {
+    parts = {
         "daemon": lambda: node.pool.kill(r"bin/boinc_gahp"),
         "gridmanager": lambda: node.pool.kill(r"^condor_gridmanager"),
         "schedd": lambda: node.pool.kill(r"^condor_schedd"),
@@ -52,7 +42,7 @@ def test_100_jobs_survive_kill_9_of_every_part_and_each_runs_once(
     # Each part twice, in any order, so that a kill meets what the one before has left.
     order = [*parts, *parts]
     chance.shuffle(order)
-    killed: Counter[str] = Counter()
+    killed = Counter()
     begin = time.monotonic()
     try:
         cluster = room.submit(

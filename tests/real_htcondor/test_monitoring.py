@@ -1,9 +1,6 @@
 """What whoever watches a submit node is told while jobs go their way, and when they do not."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -11,9 +8,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import COMPLETED
 from tests.real_htcondor.submit import grid
-
-if TYPE_CHECKING:
-    from tests.real_htcondor.node import Node, Other
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -25,13 +19,13 @@ AFTER = ("--after", "3")
 class Watcher:
     """Cron, on behalf of alice."""
 
-    def __init__(self, node: Node, other: Other) -> None:
+    def __init__(self, node, other):
         self._pool = node.pool
         self._url = f"http://127.0.0.1:{other.port}/test/"
         self.room = node.pool.room("alice", "watched")
         self.room.write("readme", "metrics come here")
 
-    def look(self) -> tuple[dict[str, Any], list[str]]:
+    def look(self):
         """Return what is said of the project, and why somebody should look at it."""
         done = self._pool.run("alice", *COMMAND, *AFTER, "--json")
         found = json.loads(done.stdout)
@@ -40,11 +34,11 @@ class Watcher:
         why = [each["reason"] for each in found["look_at"] if each["project"] == self._url]
         return (projects[0] if projects else {}), why
 
-    def jobs(self) -> dict[str, int]:
+    def jobs(self):
         project, _ = self.look()
         return {job["state"]: job["number"] for job in project.get("jobs", ()) if job["number"]}
 
-    def metrics(self) -> dict[str, float]:
+    def metrics(self):
         """Return the metrics of the project that are written, each with its last label."""
         done = self._pool.run(
             "alice", *COMMAND, *AFTER, "--textfile", "{user}.prom", cwd=self.room.inside
@@ -62,9 +56,7 @@ class Watcher:
         return found
 
 
-def test_states_are_counted_while_a_daemon_works_and_a_project_that_is_down_is_reported(
-    node: Node,
-) -> None:
+def test_states_are_counted_while_a_daemon_works_and_a_project_that_is_down_is_reported(node):
     other = node.others["watched"]
     watcher = Watcher(node, other)
     lines = ('+remote_BoincProject = "watched"', "arguments = gate.$(Process)")

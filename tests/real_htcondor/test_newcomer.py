@@ -1,25 +1,14 @@
 """A newcomer's likeliest mistakes: HoldReason says what is wrong; once mended, a release does."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import HELD, RUNNING
 from tests.real_htcondor.submit import grid
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from tests.real_htcondor.node import Node
-    from tests.real_htcondor.pool import Cluster
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -29,7 +18,7 @@ ACCOUNT = (2303, 0)
 
 
 @pytest.fixture
-def home(node: Node) -> Iterator[Path]:
+def home(node):
     """Bob's home directory; his files for boinc_gahp are put right afterwards."""
     home = node.pool.root / "home/bob"
     config, kept = home / ".config/boinc_gahp", home / "kept"
@@ -43,7 +32,7 @@ def home(node: Node) -> Iterator[Path]:
 
 
 @contextmanager
-def misplaced(path: Path) -> Iterator[None]:
+def misplaced(path):
     """Have a file not be there in the block."""
     away = path.with_name(f"{path.name}.away")
     path.rename(away)
@@ -54,7 +43,7 @@ def misplaced(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def with_mode(path: Path, mode: int) -> Iterator[None]:
+def with_mode(path, mode):
     """Have a file with other permissions in the block."""
     before = path.stat().st_mode
     path.chmod(mode)
@@ -65,7 +54,7 @@ def with_mode(path: Path, mode: int) -> Iterator[None]:
 
 
 @contextmanager
-def ending_in(path: Path, text: str) -> Iterator[None]:
+def ending_in(path, text):
     """Have a file end in some more text in the block."""
     before = path.read_text("utf-8")
     path.write_text(before + text, "utf-8")
@@ -76,7 +65,7 @@ def ending_in(path: Path, text: str) -> Iterator[None]:
 
 
 @contextmanager
-def of_root(path: Path) -> Iterator[None]:
+def of_root(path):
     """Have an empty directory of root's be where a user's is to be, in the block."""
     away = path.with_name(f"{path.name}.away")
     path.rename(away)
@@ -89,7 +78,7 @@ def of_root(path: Path) -> Iterator[None]:
 
 
 #: What is wrong in the block that each makes, and what HoldReason must have of it.
-MISTAKES: dict[str, tuple[Callable[[Path], AbstractContextManager[None]], tuple[str, ...]]] = {
+MISTAKES = {
     "no authenticator": (
         lambda home: misplaced(home / ".config/boinc_gahp"),
         ("/home/bob/.config/boinc_gahp/authenticator", "No such file", "chmod 600"),
@@ -113,18 +102,18 @@ MISTAKES: dict[str, tuple[Callable[[Path], AbstractContextManager[None]], tuple[
 OF_ROOT = ("/home/bob/.local/state/boinc_gahp belongs to user root", "install -d -m 700")
 
 
-def submit(node: Node, name: str) -> Cluster:
+def submit(node, name):
     room = node.pool.room("bob", name, {"in": f"{name}\n"})
     return room.submit(grid("uppercase", *UPPERCASE))
 
 
-def end_daemon(node: Node) -> None:
+def end_daemon(node):
     """End bob's gridmanager and with it his daemon: the next one reads the settings anew."""
     node.pool.kill("condor_gridmanager .*bob")
     wait_for(lambda: not node.pool.processes("condor_gridmanager .*bob"), "its end")
 
 
-def held(cluster: Cluster, *words: str) -> None:
+def held(cluster, *words):
     """See that a job is held, as it says what is wrong and what to do."""
     [job] = cluster.wait(HELD)
     reason = job["HoldReason"]
@@ -134,9 +123,7 @@ def held(cluster: Cluster, *words: str) -> None:
     assert reason in cluster.room.read("job.log")
 
 
-def test_a_mistake_holds_the_job_with_what_to_do_and_a_release_sends_it(
-    node: Node, home: Path
-) -> None:
+def test_a_mistake_holds_the_job_with_what_to_do_and_a_release_sends_it(node, home):
     before = sum(node.batches("gated").values())
     node.pool.ask("bob", "mkdir", "-p", ".local/state/boinc_gahp")
     end_daemon(node)

@@ -1,9 +1,6 @@
 """Vanilla jobs that the Job Router sends, from their submitter's view."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,15 +9,11 @@ from tests.real_htcondor.node import command_lines
 from tests.real_htcondor.pool import COMPLETED, HELD, IDLE, REMOVED, ROOT, RUNNING
 from tests.real_htcondor.submit import vanilla
 
-if TYPE_CHECKING:
-    from tests.real_htcondor.node import Node
-    from tests.real_htcondor.pool import Cluster
-
 pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
-def sent(node: Node) -> dict[str, Cluster]:
+def sent(node):
     """Jobs by bob, all at once."""
     pool = node.pool
     return {
@@ -60,7 +53,7 @@ def sent(node: Node) -> dict[str, Cluster]:
     }
 
 
-def test_an_ordinary_job_has_its_outputs_in_the_submit_directory(sent: dict[str, Cluster]) -> None:
+def test_an_ordinary_job_has_its_outputs_in_the_submit_directory(sent):
     [job] = sent["plain"].wait()
     room = sent["plain"].room
     assert (job["JobUniverse"], job["ExitCode"]) == (5, 0)
@@ -71,12 +64,12 @@ def test_an_ordinary_job_has_its_outputs_in_the_submit_directory(sent: dict[str,
     assert shown.split() == [str(COMPLETED), "0"]
 
 
-def test_its_user_log_tells_of_submission_execution_and_end(sent: dict[str, Cluster]) -> None:
+def test_its_user_log_tells_of_submission_execution_and_end(sent):
     sent["plain"].wait()
     assert sent["plain"].events("job.log") == ["000", "001", "005"]
 
 
-def test_remaps_are_kept_on_the_way_through_the_router(sent: dict[str, Cluster]) -> None:
+def test_remaps_are_kept_on_the_way_through_the_router(sent):
     sent["remaps"].wait()
     room = sent["remaps"].room
     assert room.read("results/joined") == "a\nb\n"
@@ -85,14 +78,14 @@ def test_remaps_are_kept_on_the_way_through_the_router(sent: dict[str, Cluster])
     assert room.read("out2") == "optional output\n"
 
 
-def test_a_spooled_job_is_fetched_by_its_user(sent: dict[str, Cluster]) -> None:
+def test_a_spooled_job_is_fetched_by_its_user(sent):
     sent["spooled"].wait()
     room = sent["spooled"].room
     room.ask("condor_transfer_data", str(sent["spooled"].number))
     assert room.read("results/mine") == "SPOOLED\n"
 
 
-def test_condor_q_shows_the_job_running_and_done(sent: dict[str, Cluster], node: Node) -> None:
+def test_condor_q_shows_the_job_running_and_done(sent, node):
     cluster = sent["gated"]
     cluster.wait_until(lambda job: job["JobStatus"] == RUNNING, "the job runs")
     assert f"{cluster.number}.0 R" in node.pool.queue("bob")
@@ -101,9 +94,7 @@ def test_condor_q_shows_the_job_running_and_done(sent: dict[str, Cluster], node:
     assert cluster.room.read("out") == "routed is open\n"
 
 
-def test_condor_hold_stops_the_job_and_condor_release_sends_it_anew(
-    sent: dict[str, Cluster], node: Node
-) -> None:
+def test_condor_hold_stops_the_job_and_condor_release_sends_it_anew(sent, node):
     cluster = sent["again"]
     cluster.wait_until(lambda job: job["JobStatus"] == RUNNING, "the job runs")
     cluster.room.ask("condor_hold", f"{cluster.number}.0")
@@ -118,7 +109,7 @@ def test_condor_hold_stops_the_job_and_condor_release_sends_it_anew(
     assert command_lines(node.project).count("again") == 2
 
 
-def test_condor_rm_aborts_the_job_on_the_project(sent: dict[str, Cluster], node: Node) -> None:
+def test_condor_rm_aborts_the_job_on_the_project(sent, node):
     cluster = sent["removed"]
     cluster.wait_until(lambda job: job["JobStatus"] == RUNNING, "the job runs")
     cluster.room.ask("condor_rm", str(cluster.number))
@@ -127,9 +118,7 @@ def test_condor_rm_aborts_the_job_on_the_project(sent: dict[str, Cluster], node:
     assert cluster.room.files() == {"job.sub", "job.log"}
 
 
-def test_why_the_project_failed_a_job_stands_in_the_users_own_job(
-    sent: dict[str, Cluster],
-) -> None:
+def test_why_the_project_failed_a_job_stands_in_the_users_own_job(sent):
     [job] = sent["crashy"].wait(HELD)
     # This server does not give failed jobs' stderr away.
     assert "exit statuses on the volunteers' computers: 11, 11" in job["HoldReason"]
@@ -145,14 +134,14 @@ def test_why_the_project_failed_a_job_stands_in_the_users_own_job(
     sent["crashy"].room.ask("condor_rm", str(sent["crashy"].number))
 
 
-def test_no_machine_of_the_pool_is_offered_the_job(sent: dict[str, Cluster], node: Node) -> None:
+def test_no_machine_of_the_pool_is_offered_the_job(sent, node):
     cluster = node.pool.room("bob", "offered").submit(vanilla("gated", "arguments = offered"))
     shown = cluster.room.ask("condor_q", str(cluster.number), "-af", "Requirements")
     cluster.room.ask("condor_rm", str(cluster.number))
     assert re.fullmatch(r"\s*false\s*", shown)
 
 
-def _aborted(node: Node, command_line: str) -> int:
+def _aborted(node, command_line):
     """Return how many workunits with a command line are failed."""
     rows = node.project.core.db.connection().execute(
         "SELECT count(*) FROM workunit WHERE error_mask != 0 AND xml_doc LIKE ?",

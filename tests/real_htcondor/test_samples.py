@@ -1,21 +1,12 @@
 """The files of ``conf/``, used as they are."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.real_htcondor.node import Node
-    from tests.real_htcondor.pool import Pool, Room
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -24,13 +15,13 @@ _INSTANCES = 3
 SAMPLES = ROOT / "conf" / "submit"
 
 
-def _room(node: Node, name: str, files: Mapping[str, str]) -> Room:
+def _room(node, name, files):
     """Return a directory with all samples in it."""
     samples = {path.name: path.read_text("utf-8") for path in SAMPLES.iterdir()}
     return node.pool.room("alice", name, {**samples, **files})
 
 
-def test_the_settings_for_htcondor_are_taken(pool: Pool) -> None:
+def test_the_settings_for_htcondor_are_taken(pool):
     installed = {path.name for path in (pool.root / "etc/condor/config.d").iterdir()}
     assert "20-boinc_gahp.condor.conf" in installed
     log = (pool.root / "var/log/condor/JobRouterLog").read_text("utf-8", "replace")
@@ -44,7 +35,7 @@ def test_the_settings_for_htcondor_are_taken(pool: Pool) -> None:
     assert int(shown) == 20000
 
 
-def test_the_settings_for_htcondor_9_and_before_can_be_read(pool: Pool) -> None:
+def test_the_settings_for_htcondor_9_and_before_can_be_read(pool):
     # There is no such HTCondor in Debian any more; a setting is read as it was then.
     file = pool.root / "tmp" / "condor9.conf"
     file.write_text((ROOT / "conf" / "10-boinc_gahp.condor9.conf").read_text("utf-8"), "utf-8")
@@ -54,7 +45,7 @@ def test_the_settings_for_htcondor_9_and_before_can_be_read(pool: Pool) -> None:
     assert shown == ["/opt/boinc_gahp/bin/boinc_gahp", "3600", "50"]
 
 
-def test_grid_vanilla_and_remaps_samples_run(node: Node) -> None:
+def test_grid_vanilla_and_remaps_samples_run(node):
     grid = _room(node, "sample-grid", {"in": "grid\n"})
     vanilla = _room(node, "sample-vanilla", {"in": "vanilla\n"})
     files = {"in0": "a\n", "in1": "b\n", "results/.keep": ""}
@@ -75,9 +66,7 @@ def test_grid_vanilla_and_remaps_samples_run(node: Node) -> None:
     assert again.read("out") == "AGAIN\n"
 
 
-def test_three_jobs_of_a_dag_run_one_after_the_other_and_what_fails_is_tried_again(
-    node: Node,
-) -> None:
+def test_three_jobs_of_a_dag_run_one_after_the_other_and_what_fails_is_tried_again(node):
     room = _room(node, "sample-dag", {"in": "dag\n"})
     # All volunteers that the first job gets to fail, and one of the next that it is tried with.
     set_behaviours(node.project.core.db, [Behaviour("fail", 11, _INSTANCES + 1)])
@@ -97,7 +86,7 @@ def test_three_jobs_of_a_dag_run_one_after_the_other_and_what_fails_is_tried_aga
     assert "starting uppercase" in room.read("third.err")
 
 
-def test_the_line_for_cron_settles_the_ledger_and_says_nothing(node: Node) -> None:
+def test_the_line_for_cron_settles_the_ledger_and_says_nothing(node):
     text = (ROOT / "conf" / "boinc_gahp.cron").read_text("utf-8")
     [line] = [line for line in text.splitlines() if line and not line.startswith("#")]
     command = line.split(maxsplit=5)[5]
@@ -105,13 +94,13 @@ def test_the_line_for_cron_settles_the_ledger_and_says_nothing(node: Node) -> No
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_check_finds_the_submit_node_in_order(node: Node) -> None:
+def test_check_finds_the_submit_node_in_order(node):
     checked = node.pool.run("alice", "/opt/boinc_gahp/bin/boinc_gahp", "check", "--app", "speak")
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "HTCondor" in checked.stdout
 
 
-def test_every_sample_is_used_here_or_with_containers() -> None:
+def test_every_sample_is_used_here_or_with_containers():
     users = (Path(__file__), Path(__file__).with_name("test_containers.py"))
     text = "".join(path.read_text("utf-8") for path in (*users, SAMPLES / "workflow.dag"))
     assert [path.name for path in SAMPLES.iterdir() if path.name not in text] == []

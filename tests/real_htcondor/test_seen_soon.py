@@ -1,21 +1,12 @@
 """How soon HTCondor sees what has happened, with the intervals that ``conf/`` sets."""
 
-from __future__ import annotations
-
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import REMOVED
 from tests.real_htcondor.submit import grid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.real_htcondor.node import Node
-    from tests.real_htcondor.pool import Pool
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -29,7 +20,7 @@ exec /opt/boinc_gahp/bin/boinc_gahp
 
 
 @pytest.fixture
-def shipped(pool: Pool) -> Iterator[None]:
+def shipped(pool):
     """HTCondor's own intervals, but for those that ``conf/`` sets; a program that dies once."""
     program = pool.root / "tmp" / "dies_once"
     program.write_text(_DIES_ONCE, "ascii")
@@ -50,15 +41,15 @@ def shipped(pool: Pool) -> Iterator[None]:
         _take_settings(pool)
 
 
-def _take_settings(pool: Pool) -> None:
+def _take_settings(pool):
     pool.ask("root", "condor_reconfig")
     # Those of the users read them when they begin.
     pool.kill(r"^condor_gridmanager")
 
 
 def test_an_end_is_seen_within_a_minute_and_a_daemon_that_died_at_once_is_started_again(
-    node: Node, shipped: None
-) -> None:
+    node, shipped
+):
     text = grid("uppercase", *UPPERCASE)
     rooms = [node.pool.room(user, "soon", {"in": "soon\n"}) for user in ("alice", "bob")]
     alice, bob = (room.submit(text) for room in rooms)

@@ -1,17 +1,10 @@
 """What submit files ask for is what the project keeps, whatever the app's template says."""
 
-from __future__ import annotations
-
 from hashlib import md5
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.real_htcondor.submit import grid, vanilla
-
-if TYPE_CHECKING:
-    from tests.real_htcondor.node import Node
-    from tests.real_htcondor.pool import Cluster
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -36,7 +29,7 @@ OWN = """<input_template>
 """
 
 #: Submit file, and what is kept of its job.
-CASES: dict[str, tuple[str, tuple[float, ...]]] = {
+CASES = {
     "plain": (grid("uppercase", *FILES), SAID),
     "all": (
         grid(
@@ -75,13 +68,13 @@ CASES: dict[str, tuple[str, tuple[float, ...]]] = {
 }
 
 
-def contents(name: str) -> str:
+def contents(name):
     """Return the text of a case's input file, which no other test's job has."""
     return f"the size of {name}\n"
 
 
 @pytest.fixture(scope="module")
-def sent(node: Node) -> dict[str, Cluster]:
+def sent(node):
     """The jobs of CASES, by bob."""
     clusters = {}
     for name, (text, _) in CASES.items():
@@ -92,9 +85,7 @@ def sent(node: Node) -> dict[str, Cluster]:
     return clusters
 
 
-def test_what_a_submit_file_asks_for_is_what_the_project_keeps(
-    sent: dict[str, Cluster], node: Node
-) -> None:
+def test_what_a_submit_file_asks_for_is_what_the_project_keeps(sent, node):
     found = {}
     for name, cluster in sent.items():
         [job] = cluster.wait()
@@ -105,7 +96,7 @@ def test_what_a_submit_file_asks_for_is_what_the_project_keeps(
     assert found == {name: kept for name, (_, kept) in CASES.items()}
 
 
-def _kept(node: Node, text: bytes) -> tuple[float, ...]:
+def _kept(node, text):
     """Return what is kept of the job over a file."""
     name = md5(text, usedforsecurity=False).hexdigest()
     [row] = node.project.core.db.connection().execute(

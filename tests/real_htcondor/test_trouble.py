@@ -1,25 +1,17 @@
 """What goes wrong, and whether a scientist who reads HoldReason knows what to do."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import COMPLETED, HELD, IDLE, REMOVED, RUNNING
 from tests.real_htcondor.submit import grid, words
 
-if TYPE_CHECKING:
-    from tests.real_htcondor.node import Node
-    from tests.real_htcondor.pool import Cluster
-
 pytestmark = pytest.mark.timeout(300)
 
 UPPERCASE = ("transfer_input_files = in", "transfer_output_files = out")
 
 #: Submit files of jobs that cannot be done, the files they have, and what must be in HoldReason.
-REFUSED: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
+REFUSED = {
     "no-such-app": (grid("nosuchapp"), {}, ("nosuchapp",)),
     "bad-authenticator": (
         grid("uppercase", '+remote_BoincProject = "locked"', *UPPERCASE),
@@ -79,7 +71,7 @@ OF_BOB = {"space-in-argument"}
 
 
 @pytest.fixture(scope="module")
-def sent(node: Node) -> dict[str, Cluster]:
+def sent(node):
     """The jobs of REFUSED, and one that crashes, all by alice at once."""
     clusters = {
         name: node.pool.room("bob" if name in OF_BOB else "alice", name, files).submit(text)
@@ -92,9 +84,7 @@ def sent(node: Node) -> dict[str, Cluster]:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_job_that_cannot_be_done_is_held_with_what_to_do(
-    name: str, sent: dict[str, Cluster]
-) -> None:
+def test_a_job_that_cannot_be_done_is_held_with_what_to_do(name, sent):
     [job] = sent[name].wait(HELD)
     reason = job["HoldReason"]
     for word in REFUSED[name][2]:
@@ -103,7 +93,7 @@ def test_a_job_that_cannot_be_done_is_held_with_what_to_do(
     assert "0" * 32 not in reason
 
 
-def test_a_line_break_in_an_argument_does_not_even_get_into_htcondor(node: Node) -> None:
+def test_a_line_break_in_an_argument_does_not_even_get_into_htcondor(node):
     # So nothing here has to be held for it.
     room = node.pool.room("alice", "newline")
     cluster = room.submit(grid("speak", "hold = true"))
@@ -114,9 +104,7 @@ def test_a_line_break_in_an_argument_does_not_even_get_into_htcondor(node: Node)
     room.ask("condor_rm", str(cluster.number))
 
 
-def test_a_job_that_always_fails_is_held_if_it_asks_for_it_with_how_it_ended_at_volunteers(
-    sent: dict[str, Cluster],
-) -> None:
+def test_a_job_that_always_fails_is_held_if_it_asks_for_it_with_how_it_ended_at_volunteers(sent):
     [job] = sent["crashy"].wait(HELD)
     # This server does not give failed jobs' stderr away.
     assert "exit statuses on the volunteers' computers: 11, 11" in job["HoldReason"]
@@ -124,7 +112,7 @@ def test_a_job_that_always_fails_is_held_if_it_asks_for_it_with_how_it_ended_at_
     assert "exit statuses on the volunteers' computers" in sent["crashy"].room.read("job.log")
 
 
-def test_a_released_job_is_tried_anew(sent: dict[str, Cluster], node: Node) -> None:
+def test_a_released_job_is_tried_anew(sent, node):
     cluster = sent["crashy"]
     cluster.wait(HELD)
     before = len(node.batches("crashy"))
@@ -135,7 +123,7 @@ def test_a_released_job_is_tried_anew(sent: dict[str, Cluster], node: Node) -> N
     assert len(node.batches("crashy")) == before + 1
 
 
-def test_a_job_waits_for_a_project_that_is_down_and_is_not_held(node: Node) -> None:
+def test_a_job_waits_for_a_project_that_is_down_and_is_not_held(node):
     other = node.others["away"]
     room = node.pool.room("bob", "away", {"in": "patience\n"})
     cluster = room.submit(grid("uppercase", '+remote_BoincProject = "away"', *UPPERCASE))
@@ -153,11 +141,11 @@ def test_a_job_waits_for_a_project_that_is_down_and_is_not_held(node: Node) -> N
     assert room.read("out") == "PATIENCE\n"
 
 
-def _wait_for_trouble(node: Node, cluster: Cluster) -> str:
+def _wait_for_trouble(node, cluster):
     """Return what ``ledger status`` says once it tells that the project cannot be reached."""
     command = ("/opt/boinc_gahp/bin/boinc_gahp", "ledger", "status")
 
-    def listed() -> str:
+    def listed():
         assert cluster.job["JobStatus"] == IDLE
         text = node.pool.run("bob", *command).stdout
         return text if "connect" in text.lower() else ""
@@ -165,7 +153,7 @@ def _wait_for_trouble(node: Node, cluster: Cluster) -> str:
     return wait_for(listed, "ledger status tells of the project", pause=0.5)
 
 
-def test_condor_rm_and_condor_hold_abort_what_volunteers_work_on(node: Node) -> None:
+def test_condor_rm_and_condor_hold_abort_what_volunteers_work_on(node):
     room = node.pool.room("alice", "stopped")
     cluster = room.submit(grid("gated", "arguments = stopped.$(Process)", queue="queue 2"))
     cluster.wait(RUNNING)
@@ -178,7 +166,7 @@ def test_condor_rm_and_condor_hold_abort_what_volunteers_work_on(node: Node) -> 
     assert room.read("out") == "stopped.0 is open\n"
 
 
-def _failed(node: Node, argument: str) -> int:
+def _failed(node, argument):
     """Return how many workunits with an argument are failed."""
     rows = node.project.core.db.connection().execute(
         "SELECT count(*) FROM workunit WHERE error_mask != 0 AND xml_doc LIKE ?",

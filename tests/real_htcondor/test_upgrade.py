@@ -1,7 +1,5 @@
 """Another version is installed while jobs are under way, as the documentation says."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -10,7 +8,6 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,13 +17,6 @@ from tests.install.conftest import ROOT, tracked_files
 from tests.real_htcondor.node import command_lines
 from tests.real_htcondor.pool import RUNNING
 from tests.real_htcondor.submit import grid, vanilla
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.real_htcondor.node import Node
-    from tests.real_htcondor.pool import Cluster, Pool
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -39,7 +29,7 @@ DAEMON = r"/opt/boinc_gahp/bin/boinc_gahp $"
 
 
 @pytest.fixture
-def source(pool: Pool) -> Iterator[str]:
+def source(pool):
     """A directory in the chroot with the source of a next version, in which one was built before.
 
     It has a migration of the ledger more. What is installed is put back afterwards.
@@ -73,17 +63,17 @@ def source(pool: Pool) -> Iterator[str]:
     shutil.rmtree(directory)
 
 
-def _edit(path: Path, old: str, new: str) -> None:
+def _edit(path, old, new):
     text = path.read_text("utf-8")
     assert text.count(old) == 1
     path.write_text(text.replace(old, new), "utf-8")
 
 
-def _jobs(node: Node, name: str, text: str) -> Cluster:
+def _jobs(node, name, text):
     return node.pool.room("alice", name, {"in": f"{name}\n"}).submit(text)
 
 
-def test_jobs_under_way_during_an_upgrade_each_run_once_and_end(node: Node, source: str) -> None:
+def test_jobs_under_way_during_an_upgrade_each_run_once_and_end(node, source):
     pool = node.pool
     gate = "upgraded"
     sent = [
@@ -148,5 +138,5 @@ def test_jobs_under_way_during_an_upgrade_each_run_once_and_end(node: Node, sour
         assert ledger.execute("PRAGMA user_version").fetchone() == (VERSION + 1,)
 
 
-def _outputs() -> tuple[str, str]:
+def _outputs():
     return ("transfer_output_files = out", 'transfer_output_remaps = "out = out.$(Process)"')

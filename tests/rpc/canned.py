@@ -16,7 +16,6 @@ from tests.rpc.scripted import AUTHENTICATOR
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boinc_gahp.rpc._transport import HttpRequest
 
 URL = "http://boinc.example.edu/test/"
 XML = {"Content-Type": "text/xml"}
@@ -33,7 +32,7 @@ class Canned:
     chunk: int = 65536
     sent: list[bytes] = field(default_factory=list)
 
-    def send(self, request: HttpRequest) -> ReplayReply:
+    def send(self, request):
         if request.body is not None:
             body = request.body()
             self.sent.append(b"".join(iter(lambda: body.read(65536), b"")))
@@ -41,7 +40,7 @@ class Canned:
         return ReplayReply(self.status, "", self.headers, self.body, self.chunk)
 
 
-def project(body: bytes, *, chunk: int = 65536, status: int = 200) -> WebRpcs:
+def project(body, *, chunk=65536, status=200):
     return WebRpcs(
         URL,
         AUTHENTICATOR,
@@ -50,20 +49,20 @@ def project(body: bytes, *, chunk: int = 65536, status: int = 200) -> WebRpcs:
     )
 
 
-def inside(rpc: str, content: str | bytes) -> bytes:
+def inside(rpc, content):
     """Return ``content`` as the project frames a reply to ``rpc``."""
     data = content if isinstance(content, bytes) else content.encode()
     prolog = b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n'
     return prolog + f"<{rpc}>\n".encode() + data + f"\n</{rpc}>\n".encode()
 
 
-def ask(url: str, options: ClientOptions = ONCE) -> None:
+def ask(url, options=ONCE):
     """Send an RPC that may be sent only once."""
     with WebRpcs(url, AUTHENTICATOR, options=options) as project:
         assert project.create_batch("b", "uppercase") == 3
 
 
-def trouble(url: str, says: str, options: ClientOptions = ONCE) -> TransportError:
+def trouble(url, says, options=ONCE):
     """Return the error of :func:`ask`."""
     with pytest.raises(TransportError, match=says) as caught:
         ask(url, options)

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import ssl
 
-    from typing_extensions import Self
 
 AUTHENTICATOR = "5ecre7c0ffee5ecre7c0ffee5ecre7c0"
 PONG = b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<ping>\n<success>1</success>\n</ping>\n'
@@ -42,12 +41,12 @@ class Request:
     body: bytes
 
     @property
-    def xml(self) -> bytes:
+    def xml(self):
         match = re.search(rb'name="request"\r\n\r\n(.*?)\r\n--', self.body, re.DOTALL)
         return match[1] if match else b""
 
     @property
-    def rpc(self) -> str:
+    def rpc(self):
         match = re.match(rb"<([a-z_0-9]+)", self.xml)
         return match[1].decode() if match else self.path
 
@@ -75,24 +74,24 @@ class Scripted:
     _open: list[socket.socket] = field(default_factory=list)
 
     @property
-    def url(self) -> str:
+    def url(self):
         scheme = "https" if self.context else "http"
         return f"{scheme}://localhost:{self.port}/test/"
 
     @property
-    def port(self) -> int:
+    def port(self):
         return int(self._listener.getsockname()[1])
 
     @property
-    def host(self) -> str:
+    def host(self):
         return f"localhost:{self.port}"
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._start(self._accept)
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
+    def __exit__(self, *exc_info):
         self.stop.set()
         for sock in (self._listener, *self._open):
             with contextlib.suppress(OSError):
@@ -102,12 +101,12 @@ class Scripted:
             thread.join(60)
             assert not thread.is_alive()
 
-    def _start(self, target: Callable[..., None], *args: object) -> None:
+    def _start(self, target, *args):
         thread = threading.Thread(target=target, args=args)
         self._threads.append(thread)
         thread.start()
 
-    def _accept(self) -> None:
+    def _accept(self):
         count = 0
         while not self.stop.is_set():
             try:
@@ -118,7 +117,7 @@ class Scripted:
             self._start(self._serve, connection, count)
             count += 1
 
-    def _serve(self, plain: socket.socket, number: int) -> None:
+    def _serve(self, plain, number):
         connection = plain
         try:
             if self.context is not None:
@@ -138,13 +137,13 @@ class Scripted:
             connection.close()
 
 
-def _read(stream: object, number: int) -> Request | None:
-    readline, read = stream.readline, stream.read  # type: ignore[attr-defined]
+def _read(stream, number):
+    readline, read = stream.readline, stream.read
     line = readline().decode()
     if not line.strip():
         return None
     method, path, _ = line.split()
-    headers: dict[str, str] = {}
+    headers = {}
     while (header := readline().decode().strip()) != "":
         name, _, value = header.partition(":")
         headers[name.lower()] = value.strip()
@@ -154,7 +153,7 @@ def _read(stream: object, number: int) -> Request | None:
 # -- answers
 
 
-def http(status: int, body: bytes = b"", **headers: str) -> bytes:
+def http(status, body=b"", **headers):
     shown = {"Content-Type": "text/xml", "Content-Length": str(len(body))}
     shown |= {name.replace("_", "-"): value for name, value in headers.items()}
     lines = [f"HTTP/1.1 {status} Some Reason"]
@@ -162,56 +161,56 @@ def http(status: int, body: bytes = b"", **headers: str) -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-def raw(data: bytes, *, stay: bool = False) -> Play:
-    def play(answer: Answer) -> bool:
+def raw(data, *, stay=False):
+    def play(answer):
         answer.connection.sendall(data)
         return stay
 
     return play
 
 
-def ok(body: bytes = PONG, **headers: str) -> Play:
+def ok(body=PONG, **headers):
     return raw(http(200, body, **headers), stay=True)
 
 
-def status(number: int, body: bytes = b"", **headers: str) -> Play:
+def status(number, body=b"", **headers):
     return raw(http(number, body, **headers), stay=True)
 
 
-def compressed(body: bytes = PONG, cut: int = 0) -> Play:
+def compressed(body=PONG, cut=0):
     data = gzip.compress(body)
     data = data[: len(data) - cut]
     return raw(http(200, data, Content_Encoding="gzip"), stay=True)
 
 
-def short(body: bytes = PONG, missing: int = 20) -> Play:
+def short(body=PONG, missing=20):
     """Announce more bytes than come."""
     return raw(http(200, body[:-missing], Content_Length=str(len(body))))
 
 
-def chunked(body: bytes = PONG, *, whole: bool = True) -> Play:
+def chunked(body=PONG, *, whole=True):
     head = http(200, b"", Content_Length="", Transfer_Encoding="chunked")
     data = b"%x\r\n%s\r\n" % (len(body), body) + (b"0\r\n\r\n" if whole else b"40\r\nabc")
     return raw(head + data, stay=whole)
 
 
-def goodbye() -> Play:
+def goodbye():
     """Close the connection instead of answering."""
     return lambda _: False
 
 
-def then_closed(play: Play) -> Play:
+def then_closed(play):
     """Answer as if the connection stayed open, and close it."""
 
-    def closing(answer: Answer) -> bool:
+    def closing(answer):
         play(answer)
         return False
 
     return closing
 
 
-def reset() -> Play:
-    def play(answer: Answer) -> bool:
+def reset():
+    def play(answer):
         linger = struct.pack("ii", 1, 0)
         answer.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         return False
@@ -219,10 +218,10 @@ def reset() -> Play:
     return play
 
 
-def hang(data: bytes = b"") -> Play:
+def hang(data=b""):
     """Send ``data`` and nothing more, until the server is stopped."""
 
-    def play(answer: Answer) -> bool:
+    def play(answer):
         answer.connection.sendall(data)
         answer.stop.wait()
         return False
@@ -230,10 +229,10 @@ def hang(data: bytes = b"") -> Play:
     return play
 
 
-def drip(data: bytes, pause: float = 0.02) -> Play:
+def drip(data, pause=0.02):
     """Send ``data`` one byte at a time."""
 
-    def play(answer: Answer) -> bool:
+    def play(answer):
         for byte in data:
             answer.connection.sendall(bytes([byte]))
             if answer.stop.wait(pause):
@@ -243,10 +242,10 @@ def drip(data: bytes, pause: float = 0.02) -> Play:
     return play
 
 
-def tunnel(port: int) -> Play:
+def tunnel(port):
     """Do as a proxy does that is asked to CONNECT, whatever the place asked for."""
 
-    def play(answer: Answer) -> bool:
+    def play(answer):
         with socket.create_connection(("127.0.0.1", port)) as there:
             answer.connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
             ends = {answer.connection: there, there: answer.connection}

@@ -1,13 +1,10 @@
 """Where requests go: addresses, redirects, certificates."""
 
-from __future__ import annotations
-
 import re
 import ssl
 import time
 import traceback
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 import trustme
@@ -20,13 +17,9 @@ from tests.rpc import scripted
 from tests.rpc.canned import ONCE, ask, inside, trouble
 from tests.rpc.scripted import AUTHENTICATOR, PONG, Scripted, http, ok, status, tunnel
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 @pytest.fixture
-def server() -> Iterator[Scripted]:
+def server():
     with Scripted() as found:
         yield found
 
@@ -41,7 +34,7 @@ def server() -> Iterator[Scripted]:
         ("http://[::1]:8080/a/b", "http://[::1]:8080/a/b/", "[::1]:8080"),
     ],
 )
-def test_address_is_brought_into_its_usual_form(url: str, shown: str, host: str) -> None:
+def test_address_is_brought_into_its_usual_form(url, shown, host):
     with WebRpcs(url, AUTHENTICATOR) as project:
         assert (project.url, project.host) == (shown, host)
 
@@ -62,19 +55,19 @@ def test_address_is_brought_into_its_usual_form(url: str, shown: str, host: str)
         "file:///etc/passwd",
     ],
 )
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_what_is_no_address_is_refused(url):
     with pytest.raises(BadRequest, match="is not a project's URL"):
         WebRpcs(url, AUTHENTICATOR)
 
 
-def test_a_login_in_an_address_is_not_repeated() -> None:
+def test_a_login_in_an_address_is_not_repeated():
     with pytest.raises(BadRequest) as caught:
         WebRpcs("http://user:s3same@h/", AUTHENTICATOR)
     assert "s3same" not in str(caught.value)
 
 
 @pytest.mark.parametrize("code", [301, 302, 307, 308])
-def test_redirect_on_the_same_host_is_followed_as_a_post(server: Scripted, code: int) -> None:
+def test_redirect_on_the_same_host_is_followed_as_a_post(server, code):
     server.answers += [
         status(code, Location="/elsewhere/submit_rpc_handler.php"),
         ok(inside("create_batch", "<batch_id>3</batch_id>")),
@@ -85,7 +78,7 @@ def test_redirect_on_the_same_host_is_followed_as_a_post(server: Scripted, code:
     assert (second.method, second.xml) == ("POST", first.xml)
 
 
-def test_redirect_is_warned_about(server: Scripted, caplog: pytest.LogCaptureFixture) -> None:
+def test_redirect_is_warned_about(server, caplog):
     server.answers += [status(301, Location="/x.php"), ok()]
     with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
         project.ping()
@@ -109,9 +102,7 @@ def test_redirect_is_warned_about(server: Scripted, caplog: pytest.LogCaptureFix
         (304, "/x.php", "answered HTTP 304"),
     ],
 )
-def test_any_other_redirect_is_an_error(
-    server: Scripted, code: int, location: str, says: str
-) -> None:
+def test_any_other_redirect_is_an_error(server, code, location, says):
     server.answers.append(status(code, Location=location))
     error = trouble(server.url, re.escape(says), ClientOptions(retry_total=20))
     assert server.host in str(error)
@@ -119,25 +110,25 @@ def test_any_other_redirect_is_an_error(
     assert len(server.requests) == 1
 
 
-def test_redirects_without_end_are_an_error(server: Scripted) -> None:
+def test_redirects_without_end_are_an_error(server):
     server.answers += [status(307, Location=f"/{number}") for number in range(9)]
     trouble(server.url, "redirects more than 5 times")
     assert len(server.requests) == 6
 
 
 @pytest.fixture(scope="module")
-def authority() -> trustme.CA:
+def authority():
     return trustme.CA()
 
 
 @pytest.fixture
-def bundle(authority: trustme.CA, tmp_path: Path) -> str:
+def bundle(authority, tmp_path):
     path = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(path))
     return str(path)
 
 
-def secure(authority: trustme.CA, name: str = "localhost") -> Scripted:
+def secure(authority, name="localhost"):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert(name).configure_cert(context)
     server = Scripted(context=context)
@@ -145,15 +136,15 @@ def secure(authority: trustme.CA, name: str = "localhost") -> Scripted:
     return server
 
 
-def options(bundle: str | None) -> ClientOptions:
+def options(bundle):
     return ClientOptions(connect_timeout=5, read_timeout=5, retry_total=20, ca_bundle=bundle)
 
 
-def through(proxy: Scripted, bundle: str | None = None) -> ClientOptions:
+def through(proxy, bundle=None):
     return ClientOptions(retry_total=0, ca_bundle=bundle, proxy=f"http://127.0.0.1:{proxy.port}")
 
 
-def test_certificate_of_the_bundle_is_trusted(authority: trustme.CA, bundle: str) -> None:
+def test_certificate_of_the_bundle_is_trusted(authority, bundle):
     with (
         secure(authority) as server,
         WebRpcs(server.url, AUTHENTICATOR, options=options(bundle)) as project,
@@ -164,9 +155,7 @@ def test_certificate_of_the_bundle_is_trusted(authority: trustme.CA, bundle: str
 
 
 @pytest.mark.parametrize("case", ["no bundle", "another authority", "another host"])
-def test_certificate_is_checked(
-    authority: trustme.CA, bundle: str, tmp_path: Path, case: str
-) -> None:
+def test_certificate_is_checked(authority, bundle, tmp_path, case):
     other = tmp_path / "other.pem"
     trustme.CA().cert_pem.write_to_path(str(other))
     chosen = {"no bundle": None, "another authority": str(other), "another host": bundle}[case]
@@ -178,9 +167,7 @@ def test_certificate_is_checked(
     assert not error.may_have_happened
 
 
-def test_a_certificate_of_the_systems_store_is_trusted(
-    authority: trustme.CA, bundle: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_certificate_of_the_systems_store_is_trusted(authority, bundle, monkeypatch):
     # Where OpenSSL, and so the system's store, is looked for.
     monkeypatch.setenv("SSL_CERT_FILE", bundle)
     with (
@@ -193,9 +180,7 @@ def test_a_certificate_of_the_systems_store_is_trusted(
         assert project.create_batch("b", "uppercase") == 3
 
 
-def test_a_bundle_is_instead_of_the_systems_store(
-    authority: trustme.CA, bundle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bundle_is_instead_of_the_systems_store(authority, bundle, tmp_path, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", bundle)
     other = tmp_path / "other.pem"
     trustme.CA().cert_pem.write_to_path(str(other))
@@ -204,9 +189,7 @@ def test_a_bundle_is_instead_of_the_systems_store(
         assert server.requests == []
 
 
-def test_where_python_knows_of_no_system_store_certifis_is_used(
-    authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_python_knows_of_no_system_store_certifis_is_used(authority, tmp_path, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing"))
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "missing"))
     assert trusting(None)().cert_store_stats()["x509_ca"] > 50
@@ -214,9 +197,7 @@ def test_where_python_knows_of_no_system_store_certifis_is_used(
         trouble(server.url, "its certificate is not trusted", options(None))
 
 
-def test_http_that_is_sent_on_to_https_is_not_asked_again(
-    server: Scripted, authority: trustme.CA, bundle: str
-) -> None:
+def test_http_that_is_sent_on_to_https_is_not_asked_again(server, authority, bundle):
     with secure(authority, "boinc.example.edu") as safe:
         # A proxy, so that the port can be 443.
         location = "https://boinc.example.edu/test/submit_rpc_handler.php"
@@ -241,18 +222,18 @@ def test_http_that_is_sent_on_to_https_is_not_asked_again(
     assert [request.rpc for request in in_clear] == ["ping"]
 
 
-def test_https_where_http_is_spoken_is_reported(server: Scripted) -> None:
+def test_https_where_http_is_spoken_is_reported(server):
     server.answers.append(ok())
     url = server.url.replace("http:", "https:")
     trouble(url, "no secure connection .* should begin with http:", options(None))
 
 
-def test_missing_bundle_is_reported_before_anything_is_sent(tmp_path: Path) -> None:
+def test_missing_bundle_is_reported_before_anything_is_sent(tmp_path):
     with pytest.raises(ConfigError, match=r"missing\.pem' does not exist"):
         WebRpcs("https://h/", AUTHENTICATOR, options=options(str(tmp_path / "missing.pem")))
 
 
-def test_bundle_without_certificates_is_reported(authority: trustme.CA, tmp_path: Path) -> None:
+def test_bundle_without_certificates_is_reported(authority, tmp_path):
     path = tmp_path / "empty.pem"
     path.write_text("nothing\n")
     with (
@@ -263,9 +244,7 @@ def test_bundle_without_certificates_is_reported(authority: trustme.CA, tmp_path
         project.ping()
 
 
-def test_https_goes_through_a_proxy_without_its_seeing_anything(
-    server: Scripted, authority: trustme.CA, bundle: str
-) -> None:
+def test_https_goes_through_a_proxy_without_its_seeing_anything(server, authority, bundle):
     with secure(authority, "boinc.example.edu") as safe:
         server.answers.append(tunnel(safe.port))
         with WebRpcs(
@@ -278,7 +257,7 @@ def test_https_goes_through_a_proxy_without_its_seeing_anything(
     assert (connect.method, connect.path) == ("CONNECT", "boinc.example.edu:443")
 
 
-def test_a_proxy_may_be_asked_over_tls(authority: trustme.CA, bundle: str) -> None:
+def test_a_proxy_may_be_asked_over_tls(authority, bundle):
     with secure(authority) as proxy:
         tls = replace(through(proxy, bundle), proxy=f"https://localhost:{proxy.port}")
         with WebRpcs("http://boinc.example.edu/test/", AUTHENTICATOR, options=tls) as project:
@@ -287,9 +266,7 @@ def test_a_proxy_may_be_asked_over_tls(authority: trustme.CA, bundle: str) -> No
 
 
 @pytest.mark.parametrize("who", ["the proxy", "the project"])
-def test_a_deadline_holds_in_a_tunnel_and_while_one_is_made(
-    server: Scripted, authority: trustme.CA, bundle: str, who: str
-) -> None:
+def test_a_deadline_holds_in_a_tunnel_and_while_one_is_made(server, authority, bundle, who):
     drip = scripted.drip(http(200, PONG + b" " * 9000))  # minutes, and then it is a good answer
     url, options = "https://boinc.example.edu/test/", through(server, bundle)
     with secure(authority, "boinc.example.edu") as safe:
@@ -309,7 +286,7 @@ def test_a_deadline_holds_in_a_tunnel_and_while_one_is_made(
         assert who == "the project" or not safe.requests
 
 
-def test_proxy_whose_url_cannot_be_read_is_reported_without_its_login() -> None:
+def test_proxy_whose_url_cannot_be_read_is_reported_without_its_login():
     wrong = ClientOptions(retry_total=60, proxy="http://user:s3same@127.0.0.1:99999")
     error = trouble("https://boinc.example.edu/", "a URL is wrong", wrong)
     assert error.permanent

@@ -1,7 +1,5 @@
 """Over real sockets: what a network and a web server do to a request, and what we make of it."""
 
-from __future__ import annotations
-
 import logging
 import re
 import socket
@@ -9,7 +7,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -28,17 +25,13 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from tests.rpc import scripted
 from tests.rpc.canned import inside
-from tests.rpc.scripted import AUTHENTICATOR, PONG, Play, Scripted, http, ok, raw
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+from tests.rpc.scripted import AUTHENTICATOR, PONG, Scripted, http, ok, raw
 
 ONCE = ClientOptions(read_timeout=30, retry_total=0)
 AGAIN = ClientOptions(read_timeout=30, retry_total=60)
 
 
-def hasty(options: ClientOptions, play: str) -> ClientOptions:
+def hasty(options, play):
     """Return ``options`` with a short read time-out if ``play`` keeps silence."""
     return replace(options, read_timeout=0.3) if "hang" in play else options
 
@@ -53,17 +46,17 @@ DOWN = ok(inside("ping", "<error><error_num>-183</error_num><error_msg>down</err
 
 
 @pytest.fixture
-def server() -> Iterator[Scripted]:
+def server():
     with Scripted() as found:
         yield found
 
 
-def ping(server: Scripted, options: ClientOptions = ONCE) -> None:
+def ping(server, options=ONCE):
     with WebRpcs(server.url, AUTHENTICATOR, options=options) as project:
         project.ping()
 
 
-FAULTS: dict[str, tuple[Play, type[RpcError], str]] = {
+FAULTS = {
     "reset": (scripted.reset(), TransportError, "the connection failed"),
     "closed without answer": (scripted.goodbye(), TransportError, "the connection failed"),
     "hang": (scripted.hang(), TransportError, "no answer in time"),
@@ -87,7 +80,7 @@ FAULTS: dict[str, tuple[Play, type[RpcError], str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_fault_is_an_error_that_names_rpc_host_and_trouble(server: Scripted, fault: str) -> None:
+def test_fault_is_an_error_that_names_rpc_host_and_trouble(server, fault):
     play, kind, says = FAULTS[fault]
     server.answers.append(play)
     with pytest.raises(kind) as caught:
@@ -98,7 +91,7 @@ def test_fault_is_an_error_that_names_rpc_host_and_trouble(server: Scripted, fau
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_repeatable_rpc_overcomes_one_fault(server: Scripted, fault: str) -> None:
+def test_repeatable_rpc_overcomes_one_fault(server, fault):
     server.answers += [FAULTS[fault][0], ok()]
     ping(server, hasty(AGAIN, fault))
     assert len(server.requests) == 2
@@ -109,7 +102,7 @@ def test_repeatable_rpc_overcomes_one_fault(server: Scripted, fault: str) -> Non
     [ok(), scripted.compressed(), scripted.chunked(), scripted.drip(http(200, PONG), 0.001)],
     ids=["plain", "gzip", "chunked", "drip"],
 )
-def test_whole_answer_is_taken_however_it_travels(server: Scripted, play: Play) -> None:
+def test_whole_answer_is_taken_however_it_travels(server, play):
     server.answers.append(play)
     ping(server)
 
@@ -119,21 +112,21 @@ def test_whole_answer_is_taken_however_it_travels(server: Scripted, play: Play) 
     [(HTML, "a web page ('Router login')"), (LOUD_FATAL, "PHP died")],
     ids=["HTML", "PHP fatal error"],
 )
-def test_lasting_trouble_is_reported_at_once(server: Scripted, play: Play, says: str) -> None:
+def test_lasting_trouble_is_reported_at_once(server, play, says):
     server.answers.append(play)
     with pytest.raises(ProtocolError, match=re.escape(says)):
         ping(server, AGAIN)
     assert len(server.requests) == 1
 
 
-def test_quiet_php_fatal_error_is_tried_three_times(server: Scripted) -> None:
+def test_quiet_php_fatal_error_is_tried_three_times(server):
     server.answers.append(QUIET_FATAL)
     with pytest.raises(ProtocolError, match="PHP died"):
         ping(server, AGAIN)
     assert len(server.requests) == 3
 
 
-def test_php_fatal_error_that_is_a_matter_of_course_is_reported_at_once(server: Scripted) -> None:
+def test_php_fatal_error_that_is_a_matter_of_course_is_reported_at_once(server):
     server.answers.append(scripted.status(500, b'<?xml version="1.0"?>\n<query_files>\n'))
     with WebRpcs(server.url, AUTHENTICATOR, options=AGAIN) as project:
         with pytest.raises(ProtocolError, match="PHP died"):
@@ -143,9 +136,7 @@ def test_php_fatal_error_that_is_a_matter_of_course_is_reported_at_once(server: 
     assert len(server.requests) == 2
 
 
-def test_php_fatal_errors_that_are_a_matter_of_course_do_not_fill_the_log(
-    server: Scripted, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_php_fatal_errors_that_are_a_matter_of_course_do_not_fill_the_log(server, caplog):
     words = "<br />\n<b>Fatal error</b>:  Uncaught x in <b>/f</b> on line <b>1</b>"
     server.answers.append(ok(inside("query_files", words)))
     project = WebRpcs(server.url, AUTHENTICATOR, options=ONCE)
@@ -157,9 +148,7 @@ def test_php_fatal_errors_that_are_a_matter_of_course_do_not_fill_the_log(
 @pytest.mark.parametrize(
     ("kind", "level"), [("Deprecated", logging.INFO), ("Warning", logging.WARNING)]
 )
-def test_what_a_later_php_will_refuse_is_no_warning(
-    server: Scripted, caplog: pytest.LogCaptureFixture, kind: str, level: int
-) -> None:
+def test_what_a_later_php_will_refuse_is_no_warning(server, caplog, kind, level):
     words = f"<br />\n<b>{kind}</b>:  x in <b>/f</b> on line <b>1</b><br />"
     server.answers.append(ok(inside("ping", words + "<success>1</success>")))
     with caplog.at_level(logging.INFO):
@@ -168,7 +157,7 @@ def test_what_a_later_php_will_refuse_is_no_warning(
     assert [each.levelno for each in told] == [level]
 
 
-def test_no_is_reported_at_once(server: Scripted) -> None:
+def test_no_is_reported_at_once(server):
     words = "<error><error_num>-1</error_num><error_msg>no file access</error_msg></error>"
     server.answers.append(ok(inside("ping", words)))
     with pytest.raises(PermissionDenied):
@@ -176,13 +165,13 @@ def test_no_is_reported_at_once(server: Scripted) -> None:
     assert len(server.requests) == 1
 
 
-def test_stopped_project_is_asked_again_until_it_is_back(server: Scripted) -> None:
+def test_stopped_project_is_asked_again_until_it_is_back(server):
     server.answers += [DOWN, DOWN, ok()]
     ping(server, AGAIN)
     assert len(server.requests) == 3
 
 
-def test_retries_end_with_their_total_time(server: Scripted) -> None:
+def test_retries_end_with_their_total_time(server):
     server.answers.append(DOWN)
     with pytest.raises(ProjectDown):
         ping(server, ClientOptions(retry_total=1.5))
@@ -191,7 +180,7 @@ def test_retries_end_with_their_total_time(server: Scripted) -> None:
 SUBMISSION = BatchSubmission("uppercase", [JobSubmission("j1")], batch_id=7)
 
 
-ONCE_ONLY: dict[str, Callable[[WebRpcs], object]] = {
+ONCE_ONLY = {
     "create_batch": lambda project: project.create_batch("b", "uppercase"),
     "submit_batch": lambda project: project.submit_batch(SUBMISSION),
     "upload_files": lambda project: project.upload_files([]),
@@ -209,7 +198,7 @@ UNCLEAR = {
 
 @pytest.mark.parametrize("rpc", ONCE_ONLY)
 @pytest.mark.parametrize("fault", UNCLEAR)
-def test_unrepeatable_rpc_is_sent_once(server: Scripted, rpc: str, fault: str) -> None:
+def test_unrepeatable_rpc_is_sent_once(server, rpc, fault):
     server.answers.append(UNCLEAR[fault])
     project = WebRpcs(server.url, AUTHENTICATOR, options=hasty(AGAIN, fault))
     with project, pytest.raises(RpcError) as caught:
@@ -218,16 +207,14 @@ def test_unrepeatable_rpc_is_sent_once(server: Scripted, rpc: str, fault: str) -
     assert caught.value.may_have_happened == (not isinstance(caught.value, ProjectError))
 
 
-def test_unrepeatable_rpc_is_sent_again_when_no_connection_came_about(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_unrepeatable_rpc_is_sent_again_when_no_connection_came_about(caplog):
     caplog.set_level("DEBUG")
     with Scripted() as gone:
         url, host = gone.url, gone.host
     with WebRpcs(url, AUTHENTICATOR, options=AGAIN) as project:
 
         class CloseBeforeThePause(logging.Filter):
-            def filter(self, record: logging.LogRecord) -> bool:
+            def filter(self, record):
                 if "trying again" in record.getMessage():
                     project.close()
                 return True
@@ -239,7 +226,7 @@ def test_unrepeatable_rpc_is_sent_again_when_no_connection_came_about(
     assert f"create_batch of {host}: cannot connect (Connection refused)" in str(caught.value)
 
 
-def test_unknown_host_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_host_is_reported(monkeypatch):
     # A proxy would be asked to find it.
     monkeypatch.setenv("no_proxy", "*")
     options = ClientOptions(retry_total=0)
@@ -252,7 +239,7 @@ def test_unknown_host_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not caught.value.may_have_happened
 
 
-def test_connection_is_kept_for_the_next_request(server: Scripted) -> None:
+def test_connection_is_kept_for_the_next_request(server):
     server.answers.append(ok())
     with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
         for _ in range(3):
@@ -260,7 +247,7 @@ def test_connection_is_kept_for_the_next_request(server: Scripted) -> None:
     assert [request.connection for request in server.requests] == [0, 0, 0]
 
 
-def test_kept_connection_that_the_server_gave_up_does_not_show(server: Scripted) -> None:
+def test_kept_connection_that_the_server_gave_up_does_not_show(server):
     server.answers += [scripted.then_closed(ok()), ok()]
     with WebRpcs(server.url, AUTHENTICATOR, options=AGAIN) as project:
         project.ping()
@@ -268,7 +255,7 @@ def test_kept_connection_that_the_server_gave_up_does_not_show(server: Scripted)
     assert [request.connection for request in server.requests] == [0, 1]
 
 
-def test_kept_connection_that_is_reset_by_the_next_request_does_not_show(server: Scripted) -> None:
+def test_kept_connection_that_is_reset_by_the_next_request_does_not_show(server):
     server.answers += [ok(), scripted.goodbye(), ok()]
     with WebRpcs(server.url, AUTHENTICATOR, options=AGAIN) as project:
         project.ping()
@@ -276,7 +263,7 @@ def test_kept_connection_that_is_reset_by_the_next_request_does_not_show(server:
     assert [request.connection for request in server.requests] == [0, 0, 1]
 
 
-def test_unrepeatable_rpc_takes_no_used_connection(server: Scripted) -> None:
+def test_unrepeatable_rpc_takes_no_used_connection(server):
     server.answers += [ok(), CREATED, CREATED, ok()]
     with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
         project.ping()
@@ -291,17 +278,17 @@ def test_unrepeatable_rpc_takes_no_used_connection(server: Scripted) -> None:
     [scripted.hang(), scripted.drip(http(200, PONG + b" " * 9999)), DOWN, scripted.reset()],
     ids=["hang", "drip", "project down", "reset"],
 )
-def test_deadline_bounds_everything(server: Scripted, play: Play) -> None:
+def test_deadline_bounds_everything(server, play):
     server.answers.append(play)
     with WebRpcs(server.url, AUTHENTICATOR) as project, pytest.raises(RpcError):
         project.until(time.monotonic() + 0.6).ping()
 
 
 @pytest.mark.long
-def test_a_deadline_does_not_hold_for_the_next_reply_on_the_connection(server: Scripted) -> None:
+def test_a_deadline_does_not_hold_for_the_next_reply_on_the_connection(server):
     deadline = time.monotonic() + 2
 
-    def late(answer: scripted.Answer) -> bool:
+    def late(answer):
         answer.stop.wait(deadline + 0.1 - time.monotonic())
         return ok()(answer)
 
@@ -312,7 +299,7 @@ def test_a_deadline_does_not_hold_for_the_next_reply_on_the_connection(server: S
     assert [request.connection for request in server.requests] == [0, 0]
 
 
-def test_nothing_is_sent_after_the_deadline(server: Scripted) -> None:
+def test_nothing_is_sent_after_the_deadline(server):
     server.answers.append(ok())
     with WebRpcs(server.url, AUTHENTICATOR) as project:
         with pytest.raises(TransportError, match="time limit was already reached") as caught:
@@ -322,7 +309,7 @@ def test_nothing_is_sent_after_the_deadline(server: Scripted) -> None:
     assert len(server.requests) == 1
 
 
-def test_a_view_never_has_more_time_than_the_one_it_comes_from(server: Scripted) -> None:
+def test_a_view_never_has_more_time_than_the_one_it_comes_from(server):
     server.answers.append(scripted.hang())
     with WebRpcs(server.url, AUTHENTICATOR) as project:
         began = time.monotonic()
@@ -330,17 +317,17 @@ def test_a_view_never_has_more_time_than_the_one_it_comes_from(server: Scripted)
             project.until(began + 0.3).until(began + 3600).ping()
 
 
-def test_reply_that_drips_for_ever_ends_with_its_own_time(server: Scripted) -> None:
+def test_reply_that_drips_for_ever_ends_with_its_own_time(server):
     server.answers.append(scripted.drip(http(200, PONG + b" " * 9999)))
     options = ClientOptions(retry_total=0, reply_timeout=0.5)
     with pytest.raises(TransportError, match="no answer in time"):
         ping(server, options)
 
 
-def test_closing_ends_a_pause_at_once(server: Scripted) -> None:
+def test_closing_ends_a_pause_at_once(server):
     project = WebRpcs(server.url, AUTHENTICATOR)
 
-    def down_and_close(answer: scripted.Answer) -> bool:
+    def down_and_close(answer):
         project.close()
         return DOWN(answer)
 
@@ -351,10 +338,10 @@ def test_closing_ends_a_pause_at_once(server: Scripted) -> None:
         project.ping()
 
 
-def test_a_small_request_arrives_in_one_piece() -> None:
-    pieces: list[bytes] = []
+def test_a_small_request_arrives_in_one_piece():
+    pieces = []
 
-    def serve(listener: socket.socket) -> None:
+    def serve(listener):
         connection, _ = listener.accept()
         with connection:
             pieces.append(connection.recv(1 << 16))
@@ -372,7 +359,7 @@ def test_a_small_request_arrives_in_one_piece() -> None:
     assert b"<ping>" in body
 
 
-def test_request_larger_than_a_socket_takes_is_sent_whole(server: Scripted) -> None:
+def test_request_larger_than_a_socket_takes_is_sent_whole(server):
     server.answers.append(ok(inside("submit_batch", "<batch_id>7</batch_id>")))
     jobs = [JobSubmission(f"job{index}", "x" * 500) for index in range(5000)]
     submission = BatchSubmission("uppercase", jobs, batch_id=7)
@@ -382,7 +369,7 @@ def test_request_larger_than_a_socket_takes_is_sent_whole(server: Scripted) -> N
     assert server.requests[0].xml.count(b"<job>") == 5000
 
 
-def test_proxy_setting_is_used(server: Scripted) -> None:
+def test_proxy_setting_is_used(server):
     server.answers.append(ok())
     options = ClientOptions(retry_total=0, proxy=f"http://127.0.0.1:{server.port}")
     with WebRpcs("http://boinc.example.edu/test/", AUTHENTICATOR, options=options) as project:
@@ -390,9 +377,7 @@ def test_proxy_setting_is_used(server: Scripted) -> None:
     assert server.requests[0].path == "http://boinc.example.edu/test/submit_rpc_handler.php"
 
 
-def test_proxy_variables_are_used_and_netrc_is_not(
-    server: Scripted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_proxy_variables_are_used_and_netrc_is_not(server, monkeypatch, tmp_path):
     netrc = tmp_path / "netrc"
     netrc.write_text("machine boinc.example.edu login me password sesame\n")
     monkeypatch.setenv("NETRC", str(netrc))
@@ -404,9 +389,7 @@ def test_proxy_variables_are_used_and_netrc_is_not(
     assert "authorization" not in server.requests[0].headers
 
 
-def test_the_environment_is_searched_for_proxies_once_for_each_host(
-    server: Scripted, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_is_searched_for_proxies_once_for_each_host(server, monkeypatch):
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
     monkeypatch.setenv("no_proxy", "localhost")
     server.answers.append(ok())
@@ -425,7 +408,7 @@ def test_the_environment_is_searched_for_proxies_once_for_each_host(
     assert paths == [url, "/test/"] * 2
 
 
-def test_one_project_serves_many_threads(server: Scripted) -> None:
+def test_one_project_serves_many_threads(server):
     server.answers.append(ok())
     with (
         WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project,

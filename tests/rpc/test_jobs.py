@@ -1,11 +1,8 @@
 """iter_jobs: the jobs of a batch however many, all of them or none."""
 
-from __future__ import annotations
-
 import resource
 import tempfile
 import tracemalloc
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -20,14 +17,8 @@ from tests.rpc.canned import URL, XML, inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, short
 from tests.submit.scripted import batch, error
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
-    from boinc_gahp.rpc._transport import HttpRequest
-
-
-def written(job: JobInfo) -> str:
+def written(job):
     """Return the job as the project writes it with details."""
     lines = ["        <job>", f"        <id>{job.id}</id>", f"        <name>{job.name}</name>"]
     lines += [f"        <canonical_instance_id>{job.canonical_instance_id}</canonical_instance_id>"]
@@ -38,11 +29,11 @@ def written(job: JobInfo) -> str:
     return "\n".join([*lines, f"            <status>{job.status}</status>", "        </job>", ""])
 
 
-def reply(*jobs: JobInfo) -> bytes:
+def reply(*jobs):
     return inside("query_batch", batch(7, "sweep", 1) + "\n" + "".join(map(written, jobs)))
 
 
-def some_jobs(count: int) -> list[JobInfo]:
+def some_jobs(count):
     return [
         JobInfo(n + 1, f"sweep_{n:06d}", 0, "error", ("too_many_error_results",), (11, -5))
         if n % 3
@@ -69,14 +60,12 @@ JOBS = st.builds(
 
 
 @given(st.lists(JOBS, max_size=8), st.integers(1, 300))
-def test_the_jobs_are_those_that_were_written_however_the_reply_is_cut_into_pieces(
-    jobs: list[JobInfo], chunk: int
-) -> None:
+def test_the_jobs_are_those_that_were_written_however_the_reply_is_cut_into_pieces(jobs, chunk):
     assert list(project(reply(*jobs), chunk=chunk).iter_jobs(7)) == jobs
 
 
 @pytest.mark.parametrize("name", [name for name in names() if "query_batch__" in name])
-def test_a_recorded_reply_gives_the_same_jobs_as_query_batch(name: str) -> None:
+def test_a_recorded_reply_gives_the_same_jobs_as_query_batch(name):
     asked = project(Recording.load(name).body)
     try:
         jobs = asked.query_batch(batch_id=7, get_job_details=True).jobs
@@ -87,7 +76,7 @@ def test_a_recorded_reply_gives_the_same_jobs_as_query_batch(name: str) -> None:
         assert tuple(asked.iter_jobs(7)) == jobs
 
 
-def test_a_reply_that_breaks_off_gives_no_job_at_all() -> None:
+def test_a_reply_that_breaks_off_gives_no_job_at_all():
     whole = reply(*some_jobs(1000))
     for end in (len(whole) // 2, whole.rindex(b"<job>"), len(whole) - len(b"</query_batch>\n")):
         jobs = project(whole[:end]).iter_jobs(7)
@@ -95,13 +84,13 @@ def test_a_reply_that_breaks_off_gives_no_job_at_all() -> None:
             next(jobs)
 
 
-def test_a_batch_that_is_not_there_is_reported_when_the_first_job_is_wanted() -> None:
+def test_a_batch_that_is_not_there_is_reported_when_the_first_job_is_wanted():
     jobs = project(inside("query_batch", error("no batch named x"))).iter_jobs(7)
     with pytest.raises(NotFound):
         next(jobs)
 
 
-def test_after_a_reply_that_broke_off_every_job_comes_once() -> None:
+def test_after_a_reply_that_broke_off_every_job_comes_once():
     jobs = some_jobs(1000)
     with Scripted() as server:
         server.answers += [short(reply(*jobs), missing=9000), ok(reply(*jobs))]
@@ -113,11 +102,11 @@ def test_after_a_reply_that_broke_off_every_job_comes_once() -> None:
 class _Long:
     """A project with a batch that is never whole in memory."""
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, jobs):
         self.jobs = jobs
 
-    def send(self, _: HttpRequest) -> ReplayReply:
-        def chunks() -> Iterator[bytes]:
+    def send(self, _):
+        def chunks():
             yield b"<query_batch>" + batch(7, "sweep", 1).encode()
             for start in range(0, self.jobs, 500):
                 part = some_jobs(500)
@@ -128,12 +117,12 @@ class _Long:
             yield b"</query_batch>"
 
         answer = ReplayReply(200, "", XML, b"", 65536)
-        answer.chunks = chunks  # type: ignore[method-assign]
+        answer.chunks = chunks
         return answer
 
 
-def test_memory_does_not_grow_with_the_jobs() -> None:
-    def peak(count: int) -> int:
+def test_memory_does_not_grow_with_the_jobs():
+    def peak(count):
         asked = WebRpcs(URL, AUTHENTICATOR, transport=_Long(count))
         tracemalloc.start()
         try:
@@ -146,21 +135,19 @@ def test_memory_does_not_grow_with_the_jobs() -> None:
     assert peak(12_000) < 2 * peak(2_500)
 
 
-def test_a_batch_is_reported_without_its_jobs() -> None:
+def test_a_batch_is_reported_without_its_jobs():
     asked = project(reply(*some_jobs(300)))
     assert asked.batch(7) == asked.query_batch(batch_id=7).batch
 
 
-def test_a_full_temporary_directory_is_reported_as_that(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_full_temporary_directory_is_reported_as_that(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with pytest.raises(NoRoom, match=r"no room for the jobs of batch 7 .*TMPDIR"):
         next(project(reply(*some_jobs(20_000))).iter_jobs(7))
 
 
 @pytest.mark.parametrize("lacking", [100, 100_000], ids=["at the end", "on the way"])
-def test_a_disk_that_fills_up_is_reported_as_that(lacking: int) -> None:
+def test_a_disk_that_fills_up_is_reported_as_that(lacking):
     with SpooledJobs("batch 7") as spooled:
         for job in some_jobs(10_010):
             spooled.extend((job,))
@@ -175,7 +162,7 @@ def test_a_disk_that_fills_up_is_reported_as_that(lacking: int) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_list_of_jobs_that_is_not_read_to_its_end_leaves_nothing_open() -> None:
+def test_a_list_of_jobs_that_is_not_read_to_its_end_leaves_nothing_open():
     jobs = project(reply(*some_jobs(15_000))).iter_jobs(7)
     assert next(jobs).id == 1
-    jobs.close()  # type: ignore[attr-defined]
+    jobs.close()

@@ -1,9 +1,6 @@
 """Outputs: whole or not at all, and no error page ever taken for one."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,16 +10,12 @@ from boinc_gahp.errors import (
     ProjectDown,
     ProjectError,
     ProtocolError,
-    RpcError,
     TransportError,
 )
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc import scripted
-from tests.rpc.scripted import AUTHENTICATOR, Play, Scripted, http, raw
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, raw
 
 ONCE = ClientOptions(read_timeout=30, retry_total=0)
 DISPOSITION = "attachment; filename=job_0_r123_2"
@@ -30,35 +23,33 @@ CONTENTS = bytes(range(256)) * 1000
 
 
 @pytest.fixture
-def server() -> Iterator[Scripted]:
+def server():
     with Scripted() as found:
         yield found
 
 
 @pytest.fixture
-def project(server: Scripted) -> Iterator[WebRpcs]:
+def project(server):
     with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as found:
         yield found
 
 
-def file(data: bytes, disposition: str = DISPOSITION, **headers: str) -> bytes:
+def file(data, disposition=DISPOSITION, **headers):
     shown = {"Content_Type": "application/octet-stream", "Content_Disposition": disposition}
     return http(200, data, **{**shown, **headers})
 
 
-def page(text: str) -> Play:
+def page(text):
     return raw(http(200, text.encode(), Content_Type="text/html; charset=UTF-8"), stay=True)
 
 
-def fetched(project: WebRpcs, size: int = 65536) -> bytes:
+def fetched(project, size=65536):
     with project.result_file("job_0", 0) as stream:
         return b"".join(stream.chunks(size))
 
 
 @pytest.mark.parametrize("size", [1 << 20, 1000], ids=["large chunks", "small chunks"])
-def test_output_comes_whole_with_its_name_and_length(
-    server: Scripted, project: WebRpcs, size: int
-) -> None:
+def test_output_comes_whole_with_its_name_and_length(server, project, size):
     server.answers.append(raw(file(CONTENTS), stay=True))
     with project.result_file("job_0", 2) as stream:
         assert (stream.filename, stream.length) == ("job_0_r123_2", len(CONTENTS))
@@ -77,16 +68,14 @@ def test_output_comes_whole_with_its_name_and_length(
         ("attachment; FILENAME=abcd_1; size=3", "abcd_1"),
     ],
 )
-def test_filename_is_the_last_part_only(
-    server: Scripted, project: WebRpcs, disposition: str, name: str
-) -> None:
+def test_filename_is_the_last_part_only(server, project, disposition, name):
     server.answers.append(raw(file(b"", disposition), stay=True))
     with project.result_file("job_0", 0) as stream:
         assert stream.filename == name
         assert b"".join(stream.chunks()) == b""
 
 
-PAGES: list[tuple[str, type[RpcError], str]] = [
+PAGES = [
     ("ERROR: bad authenticator", PermissionDenied, "bad authenticator"),
     ("ERROR: something new", ProjectError, "something new"),
     ("bad command", ProtocolError, "'bad command'"),
@@ -97,9 +86,7 @@ PAGES: list[tuple[str, type[RpcError], str]] = [
 
 
 @pytest.mark.parametrize(("text", "kind", "says"), PAGES, ids=[page[0][:30] for page in PAGES])
-def test_page_is_an_error_before_a_byte_is_yielded(
-    server: Scripted, project: WebRpcs, text: str, kind: type[RpcError], says: str
-) -> None:
+def test_page_is_an_error_before_a_byte_is_yielded(server, project, text, kind, says):
     server.answers.append(page(text))
     with pytest.raises(kind) as caught:
         project.result_file("job_0", 3)
@@ -108,7 +95,7 @@ def test_page_is_an_error_before_a_byte_is_yielded(
 
 
 @pytest.mark.parametrize("body", [b"", b"<br />\n<b>Warning</b>:  Undefined array key 2"])
-def test_directory_instead_of_a_file_is_reported_at_once(server: Scripted, body: bytes) -> None:
+def test_directory_instead_of_a_file_is_reported_at_once(server, body):
     data = file(body, "attachment; filename=d9", Content_Length="4096")
     server.answers.append(scripted.hang(data))
     patient = ClientOptions(read_timeout=3600, retry_total=0)
@@ -129,7 +116,7 @@ def test_directory_instead_of_a_file_is_reported_at_once(server: Scripted, body:
     ],
     ids=["closed early", "short", "hangs at its end", "cut chunks"],
 )
-def test_output_that_is_not_whole_is_an_error_at_its_end(server: Scripted, play: Play) -> None:
+def test_output_that_is_not_whole_is_an_error_at_its_end(server, play):
     server.answers.append(play)
     hasty = ClientOptions(read_timeout=1, retry_total=0)
     with (
@@ -139,7 +126,7 @@ def test_output_that_is_not_whole_is_an_error_at_its_end(server: Scripted, play:
         fetched(project)
 
 
-def test_opening_is_repeated(server: Scripted) -> None:
+def test_opening_is_repeated(server):
     server.answers += [scripted.reset(), scripted.status(503), raw(file(b"out"), stay=True)]
     options = ClientOptions(retry_total=20)
     with WebRpcs(server.url, AUTHENTICATOR, options=options) as project:
@@ -147,9 +134,7 @@ def test_opening_is_repeated(server: Scripted) -> None:
     assert len(server.requests) == 3
 
 
-def test_connection_is_used_again_after_a_whole_output_only(
-    server: Scripted, project: WebRpcs
-) -> None:
+def test_connection_is_used_again_after_a_whole_output_only(server, project):
     server.answers.append(raw(file(CONTENTS * 20), stay=True))
     assert len(fetched(project)) == len(CONTENTS) * 20
     fetched(project)
@@ -159,7 +144,7 @@ def test_connection_is_used_again_after_a_whole_output_only(
     assert [request.connection for request in server.requests] == [0, 0, 0, 1]
 
 
-def test_queries_name_what_is_asked_for(server: Scripted, project: WebRpcs) -> None:
+def test_queries_name_what_is_asked_for(server, project):
     server.answers.append(raw(file(b"PK", "attachment; filename=boinc_x.zip"), stay=True))
     project.result_file("jöb 0&_0", 1).close()
     project.workunit_file("job", 0).close()
@@ -171,7 +156,7 @@ def test_queries_name_what_is_asked_for(server: Scripted, project: WebRpcs) -> N
     assert [auth == AUTHENTICATOR for _, _, auth in derived] == [False, True]
 
 
-def test_deadline_ends_an_output(server: Scripted, project: WebRpcs) -> None:
+def test_deadline_ends_an_output(server, project):
     server.answers.append(scripted.drip(file(CONTENTS), 0.01))
     with pytest.raises(TransportError, match=r"in time|time limit"):
         fetched(project.until(time.monotonic() + 1))

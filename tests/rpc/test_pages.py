@@ -1,7 +1,5 @@
 """Web pages in the place of a reply: told from replies, and their words."""
 
-from __future__ import annotations
-
 import html
 import re
 
@@ -24,19 +22,19 @@ NOT_TEXT = re.compile(r"<(script|style|head|nav)\b.*?</\1\s*>|<[^>]*>", re.I | r
 
 @example(["<!-->", "-->", "<html>"])
 @given(st.lists(st.sampled_from(PIECES), max_size=10))
-def test_a_page_is_what_has_a_page_s_root_after_comments(pieces: list[str]) -> None:
+def test_a_page_is_what_has_a_page_s_root_after_comments(pieces):
     body = "".join(pieces).encode()
     assert is_page(body) == bool(PAGE.match(body))
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=12))
-def test_the_words_of_a_page_are_what_is_not_markup(pieces: list[str]) -> None:
+def test_the_words_of_a_page_are_what_is_not_markup(pieces):
     page = "".join(pieces)
     assert page_text(page) == " ".join(html.unescape(NOT_TEXT.sub(" ", page)).split())
 
 
 @given(st.text())
-def test_any_text_has_words_and_a_title(text: str) -> None:
+def test_any_text_has_words_and_a_title(text):
     for found in (page_text(text), page_title(text)):
         assert found == " ".join(found.split())
 
@@ -53,12 +51,12 @@ def test_any_text_has_words_and_a_title(text: str) -> None:
         ("", ""),
     ],
 )
-def test_the_title_of_a_page_or_its_first_words(page: str, title: str) -> None:
+def test_the_title_of_a_page_or_its_first_words(page, title):
     assert page_title(page) == title
 
 
 @given(st.integers(PAGE_BYTES - 60, PAGE_BYTES + 60), st.sampled_from([" ", "\n", "<"]))
-def test_a_page_is_not_cut_within_a_word(place: int, end: str) -> None:
+def test_a_page_is_not_cut_within_a_word(place, end):
     secret = "0123456789abcdefghijklmnopqrstuv"
     kept = page_beginning(("x" * place + end + secret + end).encode() + b"y" * 100)
     assert not any(kept.endswith(secret[:length]) for length in range(1, len(secret)))

@@ -1,9 +1,6 @@
 """Behind a proxy: what is lost on the way may have been carried out, and is not sent twice."""
 
-from __future__ import annotations
-
 import ssl
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,28 +16,24 @@ from tests.rpc import scripted
 from tests.rpc.canned import trouble
 from tests.rpc.scripted import Scripted, ok, tunnel
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 UNREACHABLE = "the proxy cannot be reached or refuses"
 MD5_OF_NOTHING = "d41d8cd98f00b204e9800998ecf8427e"
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def local(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
         yield project
 
 
 @pytest.fixture
-def proxy(local: LocalProject) -> Iterator[FaultProxy]:
+def proxy(local):
     """One that is asked for ``http://PROJECT/...``, as a proxy is."""
     with FaultProxy(local.url) as found:
         yield found
 
 
-def behind(proxy_url: str, retry: float = 20) -> ClientOptions:
+def behind(proxy_url, retry=20):
     parts = urlsplit(proxy_url)
     return ClientOptions(
         read_timeout=30, retry_total=retry, proxy=f"http://{parts.hostname}:{parts.port}"
@@ -48,16 +41,14 @@ def behind(proxy_url: str, retry: float = 20) -> ClientOptions:
 
 
 @pytest.fixture
-def project(local: LocalProject, proxy: FaultProxy) -> Iterator[WebRpcs]:
+def project(local, proxy):
     with WebRpcs(local.url, local.authenticator, options=behind(proxy.url)) as found:
         yield found
 
 
 @pytest.mark.parametrize("fault", [lose_reply, lose_request], ids=["reply", "request"])
-def test_create_batch_whose_answer_a_proxy_loses_is_sent_once(
-    project: WebRpcs, proxy: FaultProxy, fault: object
-) -> None:
-    proxy.fail("create_batch", fault(), times=None)  # type: ignore[operator]
+def test_create_batch_whose_answer_a_proxy_loses_is_sent_once(project, proxy, fault):
+    proxy.fail("create_batch", fault(), times=None)
     with pytest.raises(TransportError, match="connection through the proxy failed") as caught:
         project.create_batch(f"once{fault}", "uppercase")
     assert proxy.count("create_batch") == 1
@@ -65,9 +56,7 @@ def test_create_batch_whose_answer_a_proxy_loses_is_sent_once(
     assert not caught.value.permanent
 
 
-def test_submit_batch_whose_answer_a_proxy_loses_may_have_happened(
-    project: WebRpcs, proxy: FaultProxy, tmp_path: Path
-) -> None:
+def test_submit_batch_whose_answer_a_proxy_loses_may_have_happened(project, proxy, tmp_path):
     empty = tmp_path / "empty"
     empty.touch()
     project.upload_files([UploadFile("nothing.dat", str(empty), 0, MD5_OF_NOTHING)])
@@ -81,16 +70,14 @@ def test_submit_batch_whose_answer_a_proxy_loses_may_have_happened(
     assert [job.name for job in project.query_batch(batch_id=batch_id).jobs] == ["lost_1"]
 
 
-def test_a_question_whose_answer_a_proxy_loses_is_asked_again(
-    project: WebRpcs, proxy: FaultProxy
-) -> None:
+def test_a_question_whose_answer_a_proxy_loses_is_asked_again(project, proxy):
     proxy.fail("query_batch", lose_reply())
     with pytest.raises(NotFound):
         project.query_batch(batch_id=987654)
     assert proxy.count("query_batch") == 2
 
 
-def test_in_a_tunnel_what_is_lost_may_have_happened(tmp_path: Path) -> None:
+def test_in_a_tunnel_what_is_lost_may_have_happened(tmp_path):
     authority, bundle = trustme.CA(), tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(bundle))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -106,7 +93,7 @@ def test_in_a_tunnel_what_is_lost_may_have_happened(tmp_path: Path) -> None:
     assert error.may_have_happened
 
 
-def test_a_proxy_that_cannot_be_reached_is_tried_again_with_nothing_sent() -> None:
+def test_a_proxy_that_cannot_be_reached_is_tried_again_with_nothing_sent():
     with Scripted() as gone:
         url = gone.url
     error = trouble("http://boinc.example.edu/", UNREACHABLE, behind(url, 1.2))
@@ -114,7 +101,7 @@ def test_a_proxy_that_cannot_be_reached_is_tried_again_with_nothing_sent() -> No
 
 
 @pytest.mark.parametrize("refusal", [403, 407, 502])
-def test_a_proxy_that_refuses_to_connect_has_sent_nothing(refusal: int) -> None:
+def test_a_proxy_that_refuses_to_connect_has_sent_nothing(refusal):
     with Scripted() as between:
         between.answers += [scripted.status(refusal), ok()]
         error = trouble("https://boinc.example.edu/", UNREACHABLE, behind(between.url, 0))

@@ -1,7 +1,5 @@
 """What is read at a glance is what the XML parser would have made of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -21,26 +19,24 @@ FORMS = {
 }
 
 
-def test_a_text_that_looks_like_a_job_stays_a_text() -> None:
+def test_a_text_that_looks_like_a_job_stays_a_text():
     job = "<job>\n<job_name>n</job_name>\n<status>DONE</status>\n</job>\n"
     echoed = f"<error><error_num>-1</error_num><error_msg>bad: {job * 3}</error_msg></error>"
     data = f"<query_batch2>\n{job}{echoed}</query_batch2>\n".encode()
     for size in (1, 50, 100_000):
         chunks = [data[at : at + size] for at in range(0, len(data), size)]
         tags, make, form = FORMS["query_batch2"]
-        records: _replies.RepeatedElements[object] = _replies.RepeatedElements(tags, make, 9, form)
+        records = _replies.RepeatedElements(tags, make, 9, form)
         assert _replies.read(chunks, "query_batch2", records).words == f"bad: {job * 3}"
         assert records.items == [("n", "DONE")]
 
 
-def outcome(rpc: str, chunks: list[bytes], *, at_a_glance: bool) -> object:
+def outcome(rpc, chunks, *, at_a_glance):
     """Return all that a reading comes to, but for white space between the elements."""
     tags, make, form = FORMS[rpc]
-    records: _replies.RepeatedElements[object] = _replies.RepeatedElements(
-        tags, make, 10**6, form if at_a_glance else None
-    )
+    records = _replies.RepeatedElements(tags, make, 10**6, form if at_a_glance else None)
     reply = _replies.read(chunks, rpc, records)
-    rest: list[tuple[str, str]] = []
+    rest = []
     for element in () if reply.root is None else reply.root:
         if element.tag not in tags:
             rest.append((str(element.tag), etree.tostring(element, with_tail=False).decode()))
@@ -50,7 +46,7 @@ def outcome(rpc: str, chunks: list[bytes], *, at_a_glance: bool) -> object:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name.removesuffix(".rep.xml"))
-def test_every_recording_reads_the_same_in_chunks_of_any_size(path: Path) -> None:
+def test_every_recording_reads_the_same_in_chunks_of_any_size(path):
     rpc = path.name.partition("__")[0]
     data = path.read_bytes()[:20_000]
     for size in (1, 7, 100_000):
@@ -69,7 +65,7 @@ _WORDS = st.sampled_from(
 
 
 @given(st.lists(_WORDS), st.integers(1, 60))
-def test_whatever_stands_between_jobs_reads_the_same(pieces: list[str], size: int) -> None:
+def test_whatever_stands_between_jobs_reads_the_same(pieces, size):
     data = f"<query_batch2>\n{''.join(pieces)}</query_batch2>\n".encode()
     chunks = [data[at : at + size] for at in range(0, len(data), size)]
     assert outcome("query_batch2", chunks, at_a_glance=True) == outcome(

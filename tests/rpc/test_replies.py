@@ -1,7 +1,5 @@
 """Replies that are not what they should be: tolerated where harmless, an error where not."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest
@@ -12,7 +10,6 @@ from boinc_gahp.errors import (
     ProjectDown,
     ProjectError,
     ProtocolError,
-    RpcError,
     TransportError,
 )
 from boinc_gahp.rpc._repair import RAW_TEXT, Repair
@@ -38,13 +35,13 @@ NAMES = st.text(
 )
 
 
-def statuses(body: bytes, chunk: int = 65536) -> tuple[JobStatus, ...]:
+def statuses(body, chunk=65536):
     return project(body, chunk=chunk).query_batch2(["b"]).batches[0]
 
 
 @settings(deadline=None)
 @given(NAMES, st.integers(1, 40))
-def test_any_name_comes_back_exactly_however_the_reply_is_cut(name: str, chunk: int) -> None:
+def test_any_name_comes_back_exactly_however_the_reply_is_cut(name, chunk):
     body = inside("query_batch2", JOBS.format(JOB.format(name)))
     assert statuses(body, chunk) == (JobStatus(name, "DONE"),)
 
@@ -53,16 +50,14 @@ def test_any_name_comes_back_exactly_however_the_reply_is_cut(name: str, chunk: 
     "name",
     ["a&b", "a<b", "a<b>c</b>", "a&amp;b", "]]>", "<![CDATA[x]]>", "<!-- x", "</status>", "<?x?>"],
 )
-def test_markup_in_a_name_is_text(name: str) -> None:
+def test_markup_in_a_name_is_text(name):
     body = inside("query_batch2", JOBS.format(JOB.format(name)))
     assert statuses(body) == (JobStatus(name, "DONE"),)
 
 
 @pytest.mark.parametrize("message", [WARNING, PLAIN_WARNING], ids=["html", "plain"])
 @pytest.mark.parametrize("chunk", [65536, 1], ids=["whole", "bytewise"])
-def test_php_warnings_anywhere_are_logged_once_and_are_no_error(
-    message: str, chunk: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_php_warnings_anywhere_are_logged_once_and_are_no_error(message, chunk, caplog):
     job = JOB.format("a") + message
     body = message.encode() + inside("query_batch2", message + JOBS.format(job))
     client = project(body + message.encode(), chunk=chunk)
@@ -87,7 +82,7 @@ def test_php_warnings_anywhere_are_logged_once_and_are_no_error(
     ],
     ids=["inside", "after success", "unclosed", "alone", "plain", "cut off"],
 )
-def test_php_fatal_error_is_reported_and_not_asked_for_again(body: bytes, chunk: int) -> None:
+def test_php_fatal_error_is_reported_and_not_asked_for_again(body, chunk):
     with pytest.raises(ProtocolError) as caught:
         project(body, chunk=chunk).ping()
     assert caught.value.php_fatal
@@ -111,9 +106,7 @@ def test_php_fatal_error_is_reported_and_not_asked_for_again(body: bytes, chunk:
         (inside("ping", ""), False, "no <success>"),
     ],
 )
-def test_reply_that_is_no_complete_one_is_a_protocol_error(
-    body: bytes, cut: bool, says: str
-) -> None:
+def test_reply_that_is_no_complete_one_is_a_protocol_error(body, cut, says):
     with pytest.raises(ProtocolError) as caught:
         project(body).ping()
     assert caught.value.cut == cut
@@ -122,7 +115,7 @@ def test_reply_that_is_no_complete_one_is_a_protocol_error(
 
 
 @pytest.mark.parametrize("number", [-183, -138])
-def test_numbers_of_a_stopped_project_are_project_down(number: int) -> None:
+def test_numbers_of_a_stopped_project_are_project_down(number):
     error = f"<error><error_num>{number}</error_num><error_msg>x</error_msg></error>"
     with pytest.raises(ProjectDown) as caught:
         project(inside("ping", error)).ping()
@@ -130,13 +123,13 @@ def test_numbers_of_a_stopped_project_are_project_down(number: int) -> None:
     assert not caught.value.may_have_happened
 
 
-def test_error_can_be_the_root() -> None:
+def test_error_can_be_the_root():
     with pytest.raises(ProjectError, match="bad command"):
         project(b"<?xml version='1.0'?>\n" + ERROR.format("bad command").encode()).ping()
 
 
 @pytest.mark.parametrize("chunk", [65536, 999])
-def test_error_message_of_a_megabyte_that_is_no_xml_is_kept_whole(chunk: int) -> None:
+def test_error_message_of_a_megabyte_that_is_no_xml_is_kept_whole(chunk):
     words = "create_work failed: " + "x < & <b> </query_batch> \n" * 40_000
     with pytest.raises(ProjectError) as caught:
         project(inside("query_batch", ERROR.format(words)), chunk=chunk).query_batch(batch_id=1)
@@ -145,7 +138,7 @@ def test_error_message_of_a_megabyte_that_is_no_xml_is_kept_whole(chunk: int) ->
     assert "\n" not in str(caught.value)
 
 
-def test_error_of_a_job_is_no_error_of_the_reply() -> None:
+def test_error_of_a_job_is_no_error_of_the_reply():
     fields = (
         "<id>1</id><name>b</name><app_name>a</app_name><state>77</state><njobs>1</njobs>"
         "<job><id>2</id><name>j</name><error>cancelled</error><status>error</status></job>"
@@ -165,18 +158,18 @@ def test_error_of_a_job_is_no_error_of_the_reply() -> None:
         ("<server_time>1</server_time>" + JOB.format("a"), "before the first <batch_size>"),
     ],
 )
-def test_statuses_that_do_not_add_up_are_no_answer(content: str, says: str) -> None:
+def test_statuses_that_do_not_add_up_are_no_answer(content, says):
     with pytest.raises(ProtocolError, match=says):
         project(inside("query_batch2", content)).query_batch2(["b"])
 
 
-def test_templates_come_as_they_are() -> None:
+def test_templates_come_as_they_are():
     text = '\n<?xml version="1.0"?>\r\n<a>&amp;<OUTFILE_0/><!-- </a -->\n<b attr="1"></a>\n'
     body = inside("get_templates", f"<templates>{text}</templates>")
     assert project(body).get_templates(app_name="x") == text
 
 
-def test_numbers_as_php_writes_them_are_read() -> None:
+def test_numbers_as_php_writes_them_are_read():
     fields = (
         "<id>1</id><name>b</name><app_name>a</app_name><state>1</state><njobs>1.0E+3</njobs>"
         "<fraction_done>1.5e-1</fraction_done><expire_time> 7 </expire_time>"
@@ -197,7 +190,7 @@ def test_numbers_as_php_writes_them_are_read() -> None:
         (204, TransportError, True),
     ],
 )
-def test_http_status_is_an_error(status: int, kind: type[RpcError], permanent: bool) -> None:
+def test_http_status_is_an_error(status, kind, permanent):
     with pytest.raises(kind) as caught:
         project(b"<html><title>So sorry</title></html>", status=status).ping()
     assert isinstance(caught.value, TransportError)
@@ -207,7 +200,7 @@ def test_http_status_is_an_error(status: int, kind: type[RpcError], permanent: b
     assert caught.value.may_have_happened == (status >= 500)
 
 
-def test_http_500_with_the_beginning_of_a_reply_is_a_quiet_php_fatal_error() -> None:
+def test_http_500_with_the_beginning_of_a_reply_is_a_quiet_php_fatal_error():
     body = b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<query_files>\n'
     with pytest.raises(ProtocolError) as caught:
         project(body, status=500).query_files(["x"], batch_id=1)
@@ -243,7 +236,7 @@ PIECES = st.one_of(
 
 @settings(deadline=None)
 @given(st.lists(PIECES, max_size=30).map(b"".join), st.integers(1, 200))
-def test_no_reply_raises_anything_but_our_own_errors(body: bytes, chunk: int) -> None:
+def test_no_reply_raises_anything_but_our_own_errors(body, chunk):
     try:
         project(body, chunk=chunk).query_batch2(["b"])
     except GahpError as error:
@@ -255,7 +248,7 @@ def test_no_reply_raises_anything_but_our_own_errors(body: bytes, chunk: int) ->
 @example(b"<?>?>", 1)
 @example(b"<name>\nWarning: </name>", 1)
 @example(b"<?" + b"x" * 4096 + b"?>", 7)
-def test_repair_does_not_depend_on_where_the_bytes_are_cut(body: bytes, chunk: int) -> None:
+def test_repair_does_not_depend_on_where_the_bytes_are_cut(body, chunk):
     whole, parts = Repair(), Repair()
     expected = whole.feed(body) + whole.close()
     found = b"".join(

@@ -1,9 +1,5 @@
 """Requests: whatever the arguments hold arrives as it was, or is refused by name."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given, settings, strategies as st
 from lxml import etree
@@ -15,9 +11,6 @@ from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobParams, JobSubmi
 from tests.rpc.canned import URL, Canned, inside
 from tests.rpc.scripted import AUTHENTICATOR
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40).filter(
     lambda text: (
         all(ord(c) >= 32 or c in "\t\n\r" for c in text) and not set(text) & {"\ufffe", "\uffff"}
@@ -26,13 +19,13 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40).filter(
 NOT_UTF8 = b"caf\xe9".decode("utf-8", "surrogateescape")
 
 
-def sent(transport: Canned) -> etree._Element:
+def sent(transport):
     body = transport.sent[-1]
     xml = body.partition(b'name="request"\r\n\r\n')[2].partition(b"\r\n--")[0]
     return etree.fromstring(xml)
 
 
-def client(rpc: str, content: str) -> tuple[WebRpcs, Canned]:
+def client(rpc, content):
     transport = Canned(inside(rpc, content))
     options = ClientOptions(retry_total=0)
     return WebRpcs(URL, AUTHENTICATOR, options=options, transport=transport), transport
@@ -40,7 +33,7 @@ def client(rpc: str, content: str) -> tuple[WebRpcs, Canned]:
 
 @settings(deadline=None)
 @given(TEXTS, TEXTS.filter(lambda line: "<" not in line), TEXTS, TEXTS)
-def test_texts_of_a_job_arrive_as_they_were(name: str, line: str, source: str, app: str) -> None:
+def test_texts_of_a_job_arrive_as_they_were(name, line, source, app):
     project, transport = client("submit_batch", "<batch_id>1</batch_id>")
     job = JobSubmission(name, line, (InputFile.inline(source), InputFile.remote(source, 3, "d41d")))
     project.submit_batch(BatchSubmission(app, [job], batch_name=name))
@@ -59,7 +52,7 @@ def test_texts_of_a_job_arrive_as_they_were(name: str, line: str, source: str, a
 
 @settings(deadline=None)
 @given(st.lists(TEXTS, max_size=5))
-def test_names_arrive_in_their_order(names: list[str]) -> None:
+def test_names_arrive_in_their_order(names):
     project, transport = client("abort_jobs", "<success>1</success>")
     project.abort_jobs(names)
     assert [element.text or "" for element in sent(transport).iterfind("job_name")] == names
@@ -75,9 +68,9 @@ def test_names_arrive_in_their_order(names: list[str]) -> None:
     ],
     ids=["NUL", "escape", "no character", "not UTF-8"],
 )
-def test_what_a_request_cannot_hold_is_refused_by_name(bad: str, says: str) -> None:
+def test_what_a_request_cannot_hold_is_refused_by_name(bad, says):
     project, transport = client("create_batch", "")
-    calls: dict[str, Callable[[], object]] = {
+    calls = {
         "batch_name": lambda: project.create_batch(bad, "app"),
         "app_name": lambda: project.create_batch("b", bad),
         "job_name": lambda: project.query_completed_job(bad),
@@ -100,7 +93,7 @@ def test_what_a_request_cannot_hold_is_refused_by_name(bad: str, says: str) -> N
     assert transport.sent == []
 
 
-def test_authenticator_that_no_request_can_hold_is_not_quoted() -> None:
+def test_authenticator_that_no_request_can_hold_is_not_quoted():
     project = WebRpcs(URL, "sesame\x01open", transport=Canned(b""))
     with pytest.raises(BadRequest) as caught:
         project.query_batches()
@@ -109,7 +102,7 @@ def test_authenticator_that_no_request_can_hold_is_not_quoted() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_numbers_that_are_none_are_refused(value: float) -> None:
+def test_numbers_that_are_none_are_refused(value):
     project, _ = client("create_batch", "")
     with pytest.raises(BadRequest, match="expire_time is"):
         project.create_batch("b", "a", expire_time=value)
@@ -119,13 +112,13 @@ def test_numbers_that_are_none_are_refused(value: float) -> None:
 
 @settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**63))
-def test_numbers_arrive_exactly(value: float) -> None:
+def test_numbers_arrive_exactly(value):
     project, transport = client("set_expire_time", "<success>1</success>")
     project.set_expire_time(value, batch_id=1)
     assert float(sent(transport).findtext("expire_time") or "") == float(value)
 
 
-def test_elements_stand_in_the_order_of_boincs_own_clients() -> None:
+def test_elements_stand_in_the_order_of_boincs_own_clients():
     project, transport = client("submit_batch", "<batch_id>1</batch_id>")
     template = "<?xml version='1.0'?>\n<!-- x --><input_template><workunit/></input_template>"
     job = JobSubmission(
@@ -158,14 +151,14 @@ def test_elements_stand_in_the_order_of_boincs_own_clients() -> None:
     )
 
 
-def test_template_of_a_job_that_is_no_xml_is_refused_by_name() -> None:
+def test_template_of_a_job_that_is_no_xml_is_refused_by_name():
     project, _ = client("submit_batch", "")
     jobs = [JobSubmission("j1"), JobSubmission("j2", output_template="<result></file_info>")]
     with pytest.raises(BadRequest, match="job 'j2': output_template is not well-formed XML"):
         project.submit_batch(BatchSubmission("a", jobs))
 
 
-def test_one_text_can_be_both_templates_of_a_job() -> None:
+def test_one_text_can_be_both_templates_of_a_job():
     project, transport = client("submit_batch", "<batch_id>1</batch_id>")
     jobs = [JobSubmission(input_template="<x/>", output_template="<x/>") for _ in range(2)]
     project.submit_batch(BatchSubmission("a", jobs))
@@ -173,7 +166,7 @@ def test_one_text_can_be_both_templates_of_a_job() -> None:
     assert transport.sent[0].count(both) == 2
 
 
-def test_template_names_no_file_and_no_entity() -> None:
+def test_template_names_no_file_and_no_entity():
     project, transport = client("submit_batch", "<batch_id>1</batch_id>")
     template = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><workunit>&e;</workunit>'
     with pytest.raises(BadRequest):
@@ -181,14 +174,14 @@ def test_template_names_no_file_and_no_entity() -> None:
     assert transport.sent == []
 
 
-def test_ping_holds_a_space_and_no_authenticator() -> None:
+def test_ping_holds_a_space_and_no_authenticator():
     project, transport = client("ping", "<success>1</success>")
     project.ping()
     assert b"<ping> </ping>" in transport.sent[0]
     assert AUTHENTICATOR.encode() not in transport.sent[0]
 
 
-def test_request_size_is_what_is_sent() -> None:
+def test_request_size_is_what_is_sent():
     project, transport = client("submit_batch", "<batch_id>1</batch_id>")
     batch = BatchSubmission("a", [JobSubmission(f"j{n}", "é" * n) for n in range(50)], batch_id=1)
     size = project.request_size(batch)
@@ -197,13 +190,13 @@ def test_request_size_is_what_is_sent() -> None:
 
 
 @pytest.mark.parametrize("call", ["query_batch", "abort_batch", "retire_batch"])
-def test_a_batch_has_to_be_named(call: str) -> None:
+def test_a_batch_has_to_be_named(call):
     project, _ = client("x", "")
     with pytest.raises(BadRequest, match="neither batch_id nor batch_name"):
         getattr(project, call)()
 
 
-def test_templates_need_a_name() -> None:
+def test_templates_need_a_name():
     project, _ = client("x", "")
     with pytest.raises(BadRequest, match="app_name or job_name"):
         project.get_templates()

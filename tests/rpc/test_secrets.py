@@ -1,12 +1,9 @@
 """The authenticator is read nowhere: not in logs, errors, their causes, or anybody's repr."""
 
-from __future__ import annotations
-
 import logging
 import pickle
 import traceback
 from html import escape
-from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -18,10 +15,7 @@ from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from boinc_gahp.secret import Authenticator
 from tests.rpc import scripted
 from tests.rpc.canned import inside
-from tests.rpc.scripted import AUTHENTICATOR, PONG, Play, Scripted, http, ok, raw
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from tests.rpc.scripted import AUTHENTICATOR, PONG, Scripted, http, ok, raw
 
 OPTIONS = ClientOptions(read_timeout=30, retry_total=0)
 HASTY = ClientOptions(read_timeout=0.15, retry_total=0)
@@ -29,16 +23,16 @@ ODD = "se&cret <'\">/ é+%41"
 
 
 @pytest.fixture
-def server() -> Iterator[Scripted]:
+def server():
     with Scripted() as found:
         yield found
 
 
-def everything_of(error: BaseException) -> str:
+def everything_of(error):
     """Return all that can be printed of an error, and of whatever hangs on it."""
-    texts: list[str] = []
-    todo: list[Any] = [error]
-    seen: set[int] = set()
+    texts = []
+    todo = [error]
+    seen = set()
     while todo:
         link = todo.pop()
         if id(link) in seen:
@@ -54,11 +48,11 @@ def everything_of(error: BaseException) -> str:
     return "\n".join(texts)
 
 
-def forms(secret: str) -> list[str]:
+def forms(secret):
     return [secret, escape(secret), quote(secret), quote(secret, safe=""), quote_plus(secret)]
 
 
-def echoing(secret: str) -> Play:
+def echoing(secret):
     text = (
         "can't parse request message: "
         f"&lt;authenticator&gt;{escape(escape(secret))}&lt;/authenticator&gt; "
@@ -68,24 +62,24 @@ def echoing(secret: str) -> Play:
     return ok(inside("query_batches", message))
 
 
-def warning(secret: str) -> Play:
+def warning(secret):
     text = f"<br />\n<b>Warning</b>:  look_up({secret}) in <b>/x.php</b> on line <b>3</b><br />"
     return ok(inside("query_batches", text))
 
 
-def page(secret: str) -> Play:
+def page(secret):
     body = f"<html><title>No {secret}</title>{secret}</html>".encode()
     return raw(http(200, body, Content_Type="text/html"))
 
 
-CALLS: dict[str, Callable[[WebRpcs], object]] = {
+CALLS = {
     "query_batches": lambda p: p.query_batches(),
     "create_batch": lambda p: p.create_batch("b", "a"),
     "submit_batch": lambda p: p.submit_batch(BatchSubmission("a", [JobSubmission("j")])),
     "workunit_file": lambda p: b"".join(p.workunit_file("job", 0).chunks()),
     "result_file": lambda p: p.result_file("job_0", 0),
 }
-PLAYS: dict[str, Callable[[str], Play]] = {
+PLAYS = {
     "echo": echoing,
     "PHP warning": warning,
     "page": page,
@@ -107,9 +101,7 @@ PLAYS: dict[str, Callable[[str], Play]] = {
 @pytest.mark.parametrize("secret", [AUTHENTICATOR, ODD], ids=["usual", "odd"])
 @pytest.mark.parametrize("play", PLAYS)
 @pytest.mark.parametrize("call", CALLS)
-def test_no_trouble_shows_the_authenticator(
-    server: Scripted, caplog: pytest.LogCaptureFixture, call: str, play: str, secret: str
-) -> None:
+def test_no_trouble_shows_the_authenticator(server, caplog, call, play, secret):
     server.answers.append(PLAYS[play](secret))
     shown = ""
     options = HASTY if "hang" in play else OPTIONS
@@ -125,7 +117,7 @@ def test_no_trouble_shows_the_authenticator(
         assert form not in logged
 
 
-def test_refused_connection_does_not_show_the_url(caplog: pytest.LogCaptureFixture) -> None:
+def test_refused_connection_does_not_show_the_url(caplog):
     with Scripted() as gone:
         url = gone.url
     with (
@@ -140,7 +132,7 @@ def test_refused_connection_does_not_show_the_url(caplog: pytest.LogCaptureFixtu
     assert "auth_str" not in everything_of(caught.value)
 
 
-def test_nothing_prints_the_authenticator() -> None:
+def test_nothing_prints_the_authenticator():
     with WebRpcs("http://h/", AUTHENTICATOR) as project:
         view = project.until(1)
         things = [project, view, project._caller, project._caller.redact, project._authenticator]
@@ -150,15 +142,13 @@ def test_nothing_prints_the_authenticator() -> None:
             pickle.dumps(project._authenticator)
 
 
-def test_an_authenticator_object_is_taken_as_it_is() -> None:
+def test_an_authenticator_object_is_taken_as_it_is():
     secret = Authenticator(AUTHENTICATOR)
     with WebRpcs("http://h/", secret) as one, WebRpcs("http://h/", AUTHENTICATOR) as other:
         assert one.account == other.account == secret.account
 
 
-def test_output_urls_in_library_logs_are_redacted(
-    server: Scripted, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_output_urls_in_library_logs_are_redacted(server, caplog):
     server.answers.append(ok(b"x", Content_Disposition="attachment; filename=j_0_r1_0"))
     with (
         caplog.at_level(logging.DEBUG, "urllib3"),
@@ -172,9 +162,7 @@ def test_output_urls_in_library_logs_are_redacted(
     assert AUTHENTICATOR not in caplog.text
 
 
-def test_one_log_line_an_rpc_says_what_it_took(
-    server: Scripted, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_log_line_an_rpc_says_what_it_took(server, caplog):
     server.answers += [scripted.reset(), ok(), raw(http(404)), ok()]
     options = ClientOptions(retry_total=20)
     with (
@@ -192,7 +180,7 @@ def test_one_log_line_an_rpc_says_what_it_took(
     assert lines[1].startswith(f"query_batches {server.host}: TransportError (")
 
 
-def test_an_output_has_one_log_line_too(server: Scripted, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_output_has_one_log_line_too(server, caplog):
     server.answers.append(ok(b"12345", Content_Disposition="attachment; filename=j_0_r1_0"))
     with (
         caplog.at_level(logging.DEBUG, "boinc_gahp.rpc"),

@@ -1,13 +1,10 @@
 """Pages for programs: what is read of them, what is sent, and what a bad network does to them."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import logging
 import traceback
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -26,10 +23,7 @@ from boinc_gahp.rpc.types import AppInfo, AppVersionInfo, ProjectInfo
 from boinc_gahp.secret import Authenticator
 from tests.rpc import scripted
 from tests.rpc.canned import URL, Canned
-from tests.rpc.scripted import AUTHENTICATOR, Play, Scripted, http, ok, raw
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, ok, raw
 
 ONCE = ClientOptions(connect_timeout=30, read_timeout=30, retry_total=0)
 EMAIL, PASSWORD = "Ada@Example.edu", "correct horse"
@@ -91,7 +85,7 @@ CONFIG = """<project_config>
 ACCOUNT = f"<account_out>\n<authenticator>{AUTHENTICATOR}</authenticator>\n</account_out>\n"
 
 
-def error(number: int, words: str) -> str:
+def error(number, words):
     """As the server writes it: without any element around it."""
     return (
         f"<error>\n    <error_num>{number}</error_num>\n    <error_msg>{words}</error_msg>\n"
@@ -99,7 +93,7 @@ def error(number: int, words: str) -> str:
     )
 
 
-def site(text: str, url: str = URL, *, chunk: int = 65536) -> ProjectSite:
+def site(text, url=URL, *, chunk=65536):
     canned = Canned((PROLOG + text).encode(), chunk=chunk)
     return ProjectSite(url, options=ONCE, transport=canned)
 
@@ -107,30 +101,30 @@ def site(text: str, url: str = URL, *, chunk: int = 65536) -> ProjectSite:
 class TestReading:
     @pytest.mark.parametrize("chunk", [65536, 1], ids=["whole", "bytewise"])
     @pytest.mark.parametrize("before", ["", WARNING], ids=["plain", "after a warning of PHP"])
-    def test_apps_and_their_versions_are_read(self, before: str, chunk: int) -> None:
+    def test_apps_and_their_versions_are_read(self, before, chunk):
         assert site(before + APPS, chunk=chunk).apps() == FOUND
 
-    def test_a_project_without_apps_has_none(self) -> None:
+    def test_a_project_without_apps_has_none(self):
         assert site("<app_versions>\n</app_versions>\n").apps() == ()
 
-    def test_a_project_tells_its_name_and_addresses(self) -> None:
+    def test_a_project_tells_its_name_and_addresses(self):
         assert site(WARNING + CONFIG).about() == ProjectInfo(
             "Folding & Co", "http://boinc.example.edu/test/", "https://boinc.example.edu/test/"
         )
 
-    def test_an_account_is_found(self) -> None:
+    def test_an_account_is_found(self):
         found = site(WARNING + ACCOUNT, "https://boinc.example.edu/test/").authenticator_of(
             "a", "b"
         )
         assert found == Authenticator(AUTHENTICATOR)
 
     @pytest.mark.parametrize(("number", "words"), [(-136, "Not found"), (-206, "Invalid password")])
-    def test_a_refused_login_has_the_projects_number(self, number: int, words: str) -> None:
+    def test_a_refused_login_has_the_projects_number(self, number, words):
         with pytest.raises(ProjectError, match=words) as caught:
             site(error(number, words), "https://a.example/").authenticator_of("a", "b")
         assert caught.value.number == number
 
-    def test_a_project_that_is_down_says_so(self) -> None:
+    def test_a_project_that_is_down_says_so(self):
         with pytest.raises(ProjectDown):
             site(error(-183, "Project is temporarily offline")).apps()
 
@@ -145,12 +139,12 @@ class TestReading:
         ],
         ids=["no name", "no id", "a huge version", "a negative time", "a long name"],
     )
-    def test_a_list_with_something_wrong_is_refused(self, text: str) -> None:
+    def test_a_list_with_something_wrong_is_refused(self, text):
         with pytest.raises(ProtocolError, match="incomplete or wrong"):
             site(text).apps()
 
     @pytest.mark.parametrize("key", ["", "two words", "ümlaut", "x" * 300])
-    def test_a_key_that_is_none_is_refused_and_not_told(self, key: str) -> None:
+    def test_a_key_that_is_none_is_refused_and_not_told(self, key):
         reply = ACCOUNT.replace(AUTHENTICATOR, key)
         with pytest.raises(ProtocolError) as caught:
             site(reply, "https://a.example/").authenticator_of("a", "b")
@@ -158,7 +152,7 @@ class TestReading:
 
 
 @given(st.binary(max_size=2000), st.integers(1, 100))
-def test_whatever_comes_is_apps_or_an_error(data: bytes, chunk: int) -> None:
+def test_whatever_comes_is_apps_or_an_error(data, chunk):
     project = ProjectSite(URL, options=ONCE, transport=Canned(data, chunk=chunk))
     for ask in (project.apps, project.about):
         with contextlib.suppress(RpcError):
@@ -166,7 +160,7 @@ def test_whatever_comes_is_apps_or_an_error(data: bytes, chunk: int) -> None:
 
 
 @given(st.data())
-def test_a_reply_that_is_cut_or_mixed_up_is_apps_or_an_error(data: st.DataObject) -> None:
+def test_a_reply_that_is_cut_or_mixed_up_is_apps_or_an_error(data):
     text = (PROLOG + APPS).encode()
     begin = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(begin, len(text)))
@@ -181,16 +175,16 @@ def test_a_reply_that_is_cut_or_mixed_up_is_apps_or_an_error(data: st.DataObject
 
 
 @pytest.fixture
-def server() -> Iterator[Scripted]:
+def server():
     with Scripted() as found:
         yield found
 
 
-def lookup(project: ProjectSite) -> Authenticator:
+def lookup(project):
     return project.authenticator_of(EMAIL, PASSWORD)
 
 
-ASKED: dict[str, tuple[Callable[[ProjectSite], object], str]] = {
+ASKED = {
     "apps": (lambda project: project.apps(), APPS),
     "about": (lambda project: project.about(), CONFIG),
     "lookup": (lookup, ACCOUNT),
@@ -198,7 +192,7 @@ ASKED: dict[str, tuple[Callable[[ProjectSite], object], str]] = {
 HTML = raw(http(200, b"<html><title>Router login</title></html>", Content_Type="text/html"))
 
 
-def faults(good: str) -> dict[str, tuple[Play, type[RpcError]]]:
+def faults(good):
     """What may come instead of a good reply."""
     reply = (PROLOG + good).encode()
     return {
@@ -224,7 +218,7 @@ def faults(good: str) -> dict[str, tuple[Play, type[RpcError]]]:
 
 @pytest.mark.parametrize("fault", list(faults("")))
 @pytest.mark.parametrize("page", list(ASKED))
-def test_each_fault_is_an_error_without_secrets(server: Scripted, page: str, fault: str) -> None:
+def test_each_fault_is_an_error_without_secrets(server, page, fault):
     ask, good = ASKED[page]
     play, kind = faults(good)[fault]
     server.answers.append(play)
@@ -241,7 +235,7 @@ def test_each_fault_is_an_error_without_secrets(server: Scripted, page: str, fau
 
 @pytest.mark.parametrize("page", list(ASKED))
 @pytest.mark.parametrize("fault", ["reset", "lost reply", "500", "cut XML", "empty"])
-def test_what_passes_is_asked_again(server: Scripted, page: str, fault: str) -> None:
+def test_what_passes_is_asked_again(server, page, fault):
     ask, good = ASKED[page]
     server.answers += [faults(good)[fault][0], ok((PROLOG + good).encode())]
     with ProjectSite(server.url, options=replace(ONCE, retry_total=60)) as project:
@@ -250,9 +244,7 @@ def test_what_passes_is_asked_again(server: Scripted, page: str, fault: str) -> 
 
 
 class TestSecrets:
-    def test_the_log_shows_neither_the_password_nor_what_is_made_of_it(
-        self, server: Scripted, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_the_log_shows_neither_the_password_nor_what_is_made_of_it(self, server, caplog):
         caplog.set_level(logging.DEBUG)
         server.answers.append(ok((PROLOG + ACCOUNT).encode()))
         with ProjectSite(server.url, options=ONCE) as project:
@@ -264,7 +256,7 @@ class TestSecrets:
             assert secret not in caplog.text
         assert AUTHENTICATOR not in repr((found, project))
 
-    def test_a_page_that_echoes_what_was_sent_is_quoted_without_it(self, server: Scripted) -> None:
+    def test_a_page_that_echoes_what_was_sent_is_quoted_without_it(self, server):
         server.answers.append(scripted.status(403, f"<title>no {HASH}</title>".encode()))
         with (
             ProjectSite(server.url, options=ONCE) as project,
@@ -273,16 +265,14 @@ class TestSecrets:
             lookup(project)
         assert HASH not in str(caught.value)
 
-    def test_no_password_is_sent_in_clear_to_another_machine(self) -> None:
+    def test_no_password_is_sent_in_clear_to_another_machine(self):
         canned = Canned(b"")
         project = ProjectSite(URL, options=ONCE, transport=canned)
         with pytest.raises(BadRequest, match="use https"):
             lookup(project)
         assert canned.sent == []
 
-    def test_the_list_of_apps_is_asked_for_with_the_cookie_of_the_account(
-        self, server: Scripted
-    ) -> None:
+    def test_the_list_of_apps_is_asked_for_with_the_cookie_of_the_account(self, server):
         server.answers.append(ok((PROLOG + APPS).encode()))
         for key in (Authenticator(AUTHENTICATOR), None):
             with ProjectSite(server.url, key, options=ONCE) as project:
@@ -292,7 +282,7 @@ class TestSecrets:
         assert "cookie" not in without.headers
         assert with_key.path == "/test/apps.php?xml=1"
 
-    def test_the_cookie_does_not_follow_to_another_server(self, server: Scripted) -> None:
+    def test_the_cookie_does_not_follow_to_another_server(self, server):
         with Scripted() as other:
             server.answers.append(raw(http(302, b"", Location=f"{other.url}apps.php")))
             other.answers.append(ok((PROLOG + APPS).encode()))
@@ -303,7 +293,7 @@ class TestSecrets:
                 project.apps()
             assert other.requests == []
 
-    def test_other_pages_get_no_cookie(self, server: Scripted) -> None:
+    def test_other_pages_get_no_cookie(self, server):
         server.answers.append(ok((PROLOG + CONFIG).encode()))
         with ProjectSite(server.url, Authenticator(AUTHENTICATOR), options=ONCE) as project:
             project.about()
@@ -324,5 +314,5 @@ class TestSecrets:
         ("http://10.0.0.1/", False),
     ],
 )
-def test_only_https_and_this_machine_are_private(url: str, *, is_private: bool) -> None:
+def test_only_https_and_this_machine_are_private(url, *, is_private):
     assert ProjectSite(url).is_private is is_private

@@ -1,14 +1,11 @@
 """Uploads: streamed, checked while they are sent, and broken off when a file is not what it was."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import socket
 import threading
 import time
 import tracemalloc
-from typing import TYPE_CHECKING
 
 import pytest
 from requests_toolbelt import MultipartDecoder
@@ -21,35 +18,29 @@ from boinc_gahp.rpc.types import UploadFile
 from tests.rpc.canned import inside
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 SUCCESS = ok(inside("upload_files", "<success>1</success>"))
 
 
 @pytest.fixture
-def server() -> Iterator[Scripted]:
+def server():
     with Scripted() as found:
         found.answers.append(SUCCESS)
         yield found
 
 
 @pytest.fixture
-def project(server: Scripted) -> Iterator[WebRpcs]:
+def project(server):
     with WebRpcs(server.url, AUTHENTICATOR, options=ClientOptions(retry_total=20)) as found:
         yield found
 
 
-def described(path: Path, data: bytes, name: str = "") -> UploadFile:
+def described(path, data, name=""):
     path.write_bytes(data)
     digest = hashlib.md5(data).hexdigest()
     return UploadFile(name or f"{digest}.dat", str(path), len(data), digest)
 
 
-def test_files_arrive_as_they_are_in_the_order_of_their_names(
-    server: Scripted, project: WebRpcs, tmp_path: Path
-) -> None:
+def test_files_arrive_as_they_are_in_the_order_of_their_names(server, project, tmp_path):
     contents = [b"", b"\r\n--x\r\n", bytes(range(256)) * 5000, b"last"]
     files = [described(tmp_path / str(n), data) for n, data in enumerate(contents)]
     server.answers.appendleft(ok(inside("ping", "<success>1</success>")))
@@ -78,9 +69,7 @@ def test_files_arrive_as_they_are_in_the_order_of_their_names(
     ],
     ids=["longer", "shorter", "other contents", "gone"],
 )
-def test_file_that_is_not_what_it_was_breaks_the_request_off(
-    server: Scripted, project: WebRpcs, tmp_path: Path, now: bytes | None, says: str
-) -> None:
+def test_file_that_is_not_what_it_was_breaks_the_request_off(server, project, tmp_path, now, says):
     good = described(tmp_path / "good", b"good")
     file = described(tmp_path / "in.dat", b"ten bytes.")
     if now is None:
@@ -96,7 +85,7 @@ def test_file_that_is_not_what_it_was_breaks_the_request_off(
 
 
 @pytest.mark.parametrize("now", [b"x", None], ids=["no longer empty", "gone"])
-def test_empty_file_is_checked_too(project: WebRpcs, tmp_path: Path, now: bytes | None) -> None:
+def test_empty_file_is_checked_too(project, tmp_path, now):
     file = described(tmp_path / "empty", b"")
     if now is None:
         (tmp_path / "empty").unlink()
@@ -106,18 +95,16 @@ def test_empty_file_is_checked_too(project: WebRpcs, tmp_path: Path, now: bytes 
         project.upload_files([file])
 
 
-def test_a_directory_cannot_be_sent(project: WebRpcs, tmp_path: Path) -> None:
+def test_a_directory_cannot_be_sent(project, tmp_path):
     with pytest.raises(StagingError, match="Is a directory"):
         project.upload_files([UploadFile("x.dat", str(tmp_path), 5, "0" * 32)])
 
 
-def test_an_upload_is_broken_off_when_told_to(
-    server: Scripted, project: WebRpcs, tmp_path: Path
-) -> None:
+def test_an_upload_is_broken_off_when_told_to(server, project, tmp_path):
     file = described(tmp_path / "in.dat", b"x" * 1_000_000)
     blocks = iter(range(5))
 
-    def sent(_: int) -> None:
+    def sent(_):
         if next(blocks, None) is None:
             raise StagingError("enough")
 
@@ -126,7 +113,7 @@ def test_an_upload_is_broken_off_when_told_to(
     assert all(len(request.body) < 1_000_000 for request in server.requests)
 
 
-def test_an_upload_that_the_server_does_not_take_ends_by_its_deadline(tmp_path: Path) -> None:
+def test_an_upload_that_the_server_does_not_take_ends_by_its_deadline(tmp_path):
     file = tmp_path / "large"
     with file.open("wb") as large:
         large.truncate(50_000_000)
@@ -141,13 +128,13 @@ def test_an_upload_that_the_server_does_not_take_ends_by_its_deadline(tmp_path: 
             )
 
 
-def test_an_upload_may_take_longer_than_connecting(server: Scripted, tmp_path: Path) -> None:
+def test_an_upload_may_take_longer_than_connecting(server, tmp_path):
     file = described(tmp_path / "in.dat", b"x" * 300_000)
     options = ClientOptions(connect_timeout=1.0)
     never = threading.Event()
     waits = iter([options.connect_timeout])
 
-    def sent(_: int) -> None:
+    def sent(_):
         never.wait(next(waits, 0.0))
 
     with WebRpcs(server.url, AUTHENTICATOR, options=options) as project:
@@ -155,12 +142,12 @@ def test_an_upload_may_take_longer_than_connecting(server: Scripted, tmp_path: P
     assert [request.rpc for request in server.requests] == ["upload_files"]
 
 
-def test_nothing_to_send_is_no_error(server: Scripted, project: WebRpcs) -> None:
+def test_nothing_to_send_is_no_error(server, project):
     project.upload_files([])
     assert server.requests[0].rpc == "upload_files"
 
 
-def test_size_is_known_beforehand_and_memory_is_not_used_up(tmp_path: Path) -> None:
+def test_size_is_known_beforehand_and_memory_is_not_used_up(tmp_path):
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.truncate(50_000_000)
@@ -175,7 +162,7 @@ def test_size_is_known_beforehand_and_memory_is_not_used_up(tmp_path: Path) -> N
     assert peak < 5_000_000
 
 
-def test_a_padded_form_has_its_size_and_the_same_request() -> None:
+def test_a_padded_form_has_its_size_and_the_same_request():
     for nbytes in (0, 1, 500, 100_000):
         form = FormBody(b"<ping> </ping>", nbytes=nbytes)
         body = form.read()

@@ -25,17 +25,17 @@ class Clock:
     origin: float
     speed: float
 
-    def install(self) -> None:
+    def install(self):
         """Let ``time.time`` of this process tell this time; to be done before anything else."""
         real = time.time
 
-        def fast() -> float:
+        def fast():
             return self.origin + (real() - self.origin) * self.speed
 
         time.time = fast
 
     @property
-    def statements(self) -> str:
+    def statements(self):
         """The Python statements that install it in a new process."""
         return (
             f"from tests.soak.clock import Clock; Clock({self.origin!r}, {self.speed!r}).install()"

@@ -1,19 +1,11 @@
 """A user with HTCondor 10 or later: jobs through BLAH_* commands (``gridmanager-batch.rst``)."""
 
-from __future__ import annotations
-
 import math
 import time
-from typing import TYPE_CHECKING
 
 from tests.daemon.gridmanager import BatchGridmanager, job_ad
 from tests.soak.node import User
 from tests.soak.work import APP, FAILURE
-
-if TYPE_CHECKING:
-    from tests.daemon.gridmanager import Status
-    from tests.daemon.process import Daemon
-    from tests.soak.node import Job
 
 #: GRIDMANAGER_MAX_SUBMITTED_JOBS_PER_RESOURCE: so many jobs of a user are with the daemon.
 AT_ONCE = 1000
@@ -27,10 +19,10 @@ _COMPLETED, _HELD, _REMOVED = 4, 5, 3
 class BatchUser(User):
     """Submits, looks and cancels as a gridmanager does, through one daemon after the other."""
 
-    def talk(self, daemon: Daemon, until: float) -> None:
+    def talk(self, daemon, until):
         gridmanager = BatchGridmanager(daemon)
         gridmanager.ping()
-        looked: dict[str, float] = {}
+        looked = {}
         while self.left and time.monotonic() < until:
             begun = time.monotonic()
             self._submit(gridmanager)
@@ -46,14 +38,14 @@ class BatchUser(User):
                 self._note(gridmanager, job, found[job.id])
             time.sleep(max(0.0, begun + 0.1 - time.monotonic()))
 
-    def _submit(self, gridmanager: BatchGridmanager) -> None:
+    def _submit(self, gridmanager):
         there = sum(1 for job in self.left if job.id)
         due = [job for job in self.left if not job.id and job.due <= self.now]
         due = due[: min(_SUBMITTED_TOGETHER, AT_ONCE - there)]
         for job, job_id in zip(due, gridmanager.submit_all(map(self._ad, due)), strict=True):
             job.id = job_id
 
-    def _ad(self, job: Job) -> str:
+    def _ad(self, job):
         job.directory.mkdir(parents=True, exist_ok=True)
         return job_ad(
             str(job.directory),
@@ -66,13 +58,13 @@ class BatchUser(User):
             JobDirectory=f"home_bl_127.0.0.1_9618_vm_{job.work.number}.0_1795261016",
         )
 
-    def _cancel(self, gridmanager: BatchGridmanager) -> None:
+    def _cancel(self, gridmanager):
         unwanted = [job for job in self.left if job.id and self.is_unwanted(job)]
         gridmanager.cancel(*[job.id for job in unwanted])
         for job in unwanted:
             job.fate = "cancelled"
 
-    def _note(self, gridmanager: BatchGridmanager, job: Job, status: Status) -> None:
+    def _note(self, gridmanager, job, status):
         if status.word == _COMPLETED and job.work.fails:
             job.fate = "failed"
             if status["ExitCode"] != FAILURE:

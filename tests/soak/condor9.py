@@ -12,7 +12,6 @@ from tests.soak.node import User
 from tests.soak.work import APP
 
 if TYPE_CHECKING:
-    from tests.daemon.process import Daemon
     from tests.soak.node import Job
 
 #: Jobs in a batch at most: those of one condor_submit.
@@ -42,7 +41,7 @@ class Batch:
     done: set[str] = field(default_factory=set)
 
     @property
-    def left(self) -> dict[str, Job]:
+    def left(self):
         """The jobs that have not ended."""
         return {name: job for name, job in self.jobs.items() if not job.fate}
 
@@ -58,7 +57,7 @@ class BoincUser(User):
     _made: int = 0
     _batches: list[Batch] = field(default_factory=list)
 
-    def talk(self, daemon: Daemon, until: float) -> None:
+    def talk(self, daemon, until):
         gridmanager = Gridmanager(daemon)
         assert gridmanager.say(["BOINC_SELECT_PROJECT", self.url, self.authenticator]) == ["S"]
         gridmanager.do("BOINC_PING")
@@ -75,7 +74,7 @@ class BoincUser(User):
             self._retire(gridmanager)
             time.sleep(0.1)
 
-    def _recover(self, gridmanager: Gridmanager) -> None:
+    def _recover(self, gridmanager):
         """Find out what the project has, as after a crash; what it does not know is sent."""
         for batch in list(self._batches):
             batch.since, batch.known = "0", False
@@ -89,7 +88,7 @@ class BoincUser(User):
                 else:
                     time.sleep(0.2)  # held, and released
 
-    def _submit(self, gridmanager: Gridmanager) -> None:
+    def _submit(self, gridmanager):
         """Put what is due into a batch."""
         taken = {job.work.number for batch in self._batches for job in batch.left.values()}
         due = [job for job in self.left if job.due <= self.now and job.work.number not in taken][
@@ -105,7 +104,7 @@ class BoincUser(User):
             job.directory.mkdir(parents=True, exist_ok=True)
         self._send(gridmanager, batch)
 
-    def _send(self, gridmanager: Gridmanager, batch: Batch) -> None:
+    def _send(self, gridmanager, batch):
         jobs = {
             name: (job.work.arguments, (str(self.input_path(job.input)), "in"))
             for name, job in batch.jobs.items()
@@ -119,7 +118,7 @@ class BoincUser(User):
             self.given_up.add(batch.name)
             self._batches.remove(batch)
 
-    def _cancel(self, gridmanager: Gridmanager) -> None:
+    def _cancel(self, gridmanager):
         for batch in self._batches:
             for name, job in batch.left.items():
                 if self.is_unwanted(job):
@@ -127,7 +126,7 @@ class BoincUser(User):
                     gridmanager.do("BOINC_ABORT_JOBS", name)
                     job.fate = "cancelled"
 
-    def _renew(self, gridmanager: Gridmanager) -> None:
+    def _renew(self, gridmanager):
         for batch in self._batches:
             if batch.leased < self.now - _RENEW:
                 until = f"{self.plan.clock.origin + self.now + _LEASE:.0f}"
@@ -135,14 +134,14 @@ class BoincUser(User):
                 # After an error it is tried again five minutes later.
                 batch.leased = self.now if error == "NULL" else self.now - _RENEW + 300
 
-    def _look(self, gridmanager: Gridmanager) -> None:
+    def _look(self, gridmanager):
         for batch in self._batches:
             words = gridmanager.do("BOINC_QUERY_BATCHES", batch.since, "1", batch.name)
             if words[0] == "NULL":
                 batch.since = words[1]
                 self._note(batch, words[3:])
 
-    def _note(self, batch: Batch, pairs: list[str]) -> None:
+    def _note(self, batch, pairs):
         for name, word in zip(pairs[::2], pairs[1::2], strict=True):
             job = batch.jobs[name]
             if job.fate:
@@ -154,7 +153,7 @@ class BoincUser(User):
                 if not job.work.fails:
                     self.problem(job, "is in error")
 
-    def _fetch(self, gridmanager: Gridmanager) -> None:
+    def _fetch(self, gridmanager):
         wanted = [
             (batch, name, job)
             for batch in self._batches
@@ -171,7 +170,7 @@ class BoincUser(User):
                 continue
             self.is_home(job)
 
-    def _retire(self, gridmanager: Gridmanager) -> None:
+    def _retire(self, gridmanager):
         for batch in list(self._batches):
             if not batch.left:
                 # What it says is not looked at; the job leaves the queue.

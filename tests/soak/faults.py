@@ -5,25 +5,16 @@ makes the same misbehaviours each time, though not always to the same requests: 
 depends on threads and processes.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import threading
 import time
 import zlib
 from collections import Counter
-from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
 from tests import faultproxy
 from tests.soak.work import HOUR
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.faultproxy import Exchange, Fault
-    from tests.soak.clock import Clock
 
 _GATEWAY = (502, 503, 504)
 _NAMED = re.compile(r"<(?:batch_name|batch_id|job_name)>\s*([^<]*?)\s*</")
@@ -42,7 +33,7 @@ _COMMENTS = b"<!---->" * 40 + b"x"
 
 #: By name: how many of 1,000 queries it happens to, and the fault; it gets a source of chance, and
 #: the seconds that the client waits for an answer.
-PASSING: dict[str, tuple[float, Callable[[random.Random, float], Fault]]] = {
+PASSING = {
     "lost-reply": (4, lambda _chance, _read: faultproxy.lose_reply()),
     "lost-request": (4, lambda _chance, _read: faultproxy.lose_request()),
     "reset": (2, lambda chance, _read: faultproxy.reset(chance.random())),
@@ -74,7 +65,7 @@ PASSING: dict[str, tuple[float, Callable[[random.Random, float], Fault]]] = {
 #: Requests for a file, and what happens to these instead: from the bytes of an output nobody can
 #: tell that some are missing, or are PHP's, if its length says that it is whole.
 _OUTPUTS = frozenset({"result_file", "workunit_file"})
-_FOR_OUTPUTS: dict[str, Callable[[random.Random, float], Fault]] = {
+_FOR_OUTPUTS = {
     "php-warning": lambda chance, _read: faultproxy.cut(chance.random()),
     "cut-xml": lambda chance, _read: faultproxy.cut(chance.random()),
 }
@@ -86,7 +77,7 @@ _CHANGES = frozenset(
 _MORE_OFTEN = 6
 
 #: By name: what goes on until it is healed, and of how many of 1,000 objects.
-LASTING: dict[str, float] = {
+LASTING = {
     # A front end that gives up whenever a certain batch with jobs is asked about.
     "batch-504": 10,
     # A batch cannot be retired, or a job not be aborted.
@@ -99,8 +90,8 @@ LASTING: dict[str, float] = {
 NAMES = (*PASSING, *LASTING)
 
 
-def _silent(seconds: float, *, carried_out: bool) -> Fault:
-    def run(exchange: Exchange) -> bool:
+def _silent(seconds, *, carried_out):
+    def run(exchange):
         if carried_out:
             exchange.forward()
         else:
@@ -111,8 +102,8 @@ def _silent(seconds: float, *, carried_out: bool) -> Fault:
     return run
 
 
-def _trickle(seconds: float, pieces: int = 20) -> Fault:
-    def run(exchange: Exchange) -> bool:
+def _trickle(seconds, pieces=20):
+    def run(exchange):
         reply = exchange.forward(plain=True)
         data = reply.head() + reply.body
         size = len(data) // pieces + 1
@@ -134,14 +125,7 @@ class Faults:
         is_made: tells of a batch, by its name or id, whether its jobs are on the project.
     """
 
-    def __init__(
-        self,
-        names: list[str],
-        seed: str,
-        clock: Clock,
-        read: float,
-        is_made: Callable[[str], bool] = lambda _: True,
-    ) -> None:
+    def __init__(self, names, seed, clock, read, is_made=lambda _: True):
         self._is_made = is_made
         self._passing = [(name, *PASSING[name]) for name in names if name in PASSING]
         self._lasting = {name: LASTING[name] for name in names if name in LASTING}
@@ -149,16 +133,16 @@ class Faults:
         self._clock = clock
         self._read = read
         self._lock = threading.Lock()
-        self._numbers: Counter[str] = Counter()
+        self._numbers = Counter()
         self._stopped = threading.Event()
         #: How often each has happened.
-        self.happened: Counter[str] = Counter()
+        self.happened = Counter()
 
-    def stop(self) -> None:
+    def stop(self):
         """Let nothing go wrong any more."""
         self._stopped.set()
 
-    def __call__(self, exchange: Exchange) -> Fault | None:
+    def __call__(self, exchange):
         """Return the fault for a request, if it is to have one."""
         if self._stopped.is_set():
             return None
@@ -171,13 +155,13 @@ class Faults:
                 self.happened[name] += 1
         return fault
 
-    def is_stuck(self, batch: str) -> bool:
+    def is_stuck(self, batch):
         """Tell whether a batch, by its name or id, cannot be asked about before all is healed."""
         if self._stopped.is_set() or not self._lasts("batch-504", batch):
             return False
         return self._is_made(batch)
 
-    def _choose(self, exchange: Exchange, chance: random.Random) -> tuple[str, Fault | None]:
+    def _choose(self, exchange, chance):
         gateway = faultproxy.status(chance.choice(_GATEWAY), carried_out=False)
         hours = (time.time() - self._clock.origin) / HOUR
         if self._lasts("outage", f"{hours * 4:.0f}"):
@@ -203,13 +187,13 @@ class Faults:
                 return name, (special or make)(chance, self._read)
         return "", None
 
-    def _lasts(self, kind: str, name: str) -> bool:
+    def _lasts(self, kind, name):
         """Tell whether an object has a fault."""
         draw = zlib.crc32(f"{self._seed} {kind} {name}".encode()) % 1000
         return draw < self._lasting.get(kind, 0)
 
 
-def _named(exchange: Exchange) -> list[str]:
+def _named(exchange):
     """Return the batches and jobs that a request names, by name or id."""
     exchange.read_body()
     text = bytes(exchange.body).decode("utf-8", "replace")

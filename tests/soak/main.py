@@ -5,8 +5,6 @@ daemons that are killed at random. In the end every job is home, none was made t
 left on the project, and a daemon has no more memory, threads and descriptors than it had.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import resource
@@ -16,18 +14,14 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from tests.soak import verdict, work
 from tests.soak.clock import Clock
 from tests.soak.condor9 import BoincUser
 from tests.soak.condor10 import BatchUser
 from tests.soak.faults import NAMES
-from tests.soak.node import Job, Plan, User
-from tests.soak.serve import Project, Wanted, running
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from tests.soak.node import Job, Plan
+from tests.soak.serve import Wanted, running
 
 #: One job in so many is of HTCondor 9.
 _OLD = 6
@@ -37,7 +31,7 @@ _HEAD_TIMEOUT = 180.0
 _SHOWN = 40
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments=None):
     """Run a soak; return 0 if all was right."""
     options = _parser().parse_args(arguments)
     faults = [
@@ -88,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if found else 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser():
     parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
     parser.add_argument("--hours", type=float, default=24.0, help="simulated (24)")
     parser.add_argument("--minutes", type=float, default=2.0, help="real ones for them (2)")
@@ -107,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _users(directory: Path, plan: Plan) -> list[User]:
+def _users(directory, plan):
     alice = BatchUser("alice", directory / "alice", plan, [])
     bob = BoincUser("bob", directory / "bob", plan, [], behind_proxy=True)
     for number in range(plan.jobs):
@@ -120,11 +114,11 @@ def _users(directory: Path, plan: Plan) -> list[User]:
     return [alice, bob]
 
 
-def _live(users: Sequence[User], project: Project, plan: Plan) -> dict[str, Any]:
+def _live(users, project, plan):
     until = time.monotonic() + plan.seconds + _HEAD_TIMEOUT
     quiet = threading.Event()
 
-    def live(user: User) -> None:
+    def live(user):
         try:
             user.live(until, quiet.is_set)
         except Exception as error:
@@ -134,8 +128,8 @@ def _live(users: Sequence[User], project: Project, plan: Plan) -> dict[str, Any]
     threads = [threading.Thread(target=live, args=(user,)) for user in users]
     for thread in threads:
         thread.start()
-    counts: dict[str, Any] = {}
-    stuck: list[int] = []
+    counts = {}
+    stuck = []
     next_ = -math.inf
     while any(thread.is_alive() for thread in threads):
         threads[0].join(0.5)
@@ -158,13 +152,13 @@ def _live(users: Sequence[User], project: Project, plan: Plan) -> dict[str, Any]
     return counts
 
 
-def _processor_time() -> float:
+def _processor_time():
     """Return the seconds of processors that this process and those that have ended took."""
     times = [resource.getrusage(of) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in times)
 
 
-def _say(line: str) -> None:
+def _say(line):
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

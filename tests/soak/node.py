@@ -18,10 +18,7 @@ from tests.daemon.process import Daemon, HasEnded
 from tests.soak import work as jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from tests.soak.clock import Clock
-    from tests.soak.serve import Project
     from tests.soak.work import Work
 
 ROOT = Path(__file__).parent.parent.parent
@@ -84,11 +81,11 @@ class Job:
     late: float = 0.0
 
     @property
-    def input(self) -> int:
+    def input(self):
         """Which of the input files it has."""
         return self.work.number % INPUTS
 
-    def wrong(self) -> str:
+    def wrong(self):
         """Return what is wrong with its files; nothing, if all is right."""
         out, stderr = self.directory / "out", self.directory / "job.err"
         if not out.is_file():
@@ -137,7 +134,7 @@ class Plan:
     submitting: float = 0.85
 
     @property
-    def lease(self) -> float:
+    def lease(self):
         """How long batches last that are not renewed, in simulated seconds."""
         return max(6 * jobs.HOUR, 90 * self.clock.speed)
 
@@ -164,7 +161,7 @@ class User:
     url: str = ""
     authenticator: str = ""
 
-    def prepare(self, project: Project) -> None:
+    def prepare(self, project):
         """Write what the user has before the first job."""
         self.url = project.direct if self.behind_proxy else project.url
         self.authenticator = project.authenticators[self.name]
@@ -186,35 +183,35 @@ class User:
             )
         )
 
-    def input_path(self, number: int) -> Path:
+    def input_path(self, number):
         """Return the path of an input file."""
         return self.home / "inputs" / str(number) / "in"
 
     @property
-    def log(self) -> Path:
+    def log(self):
         """The log of the user's daemons."""
         return self.home / "state" / "boinc_gahp" / "boinc_gahp.log"
 
     @property
-    def now(self) -> float:
+    def now(self):
         """Simulated seconds since the beginning."""
         return (time.time() - self.plan.clock.origin) * self.plan.clock.speed
 
-    def is_unwanted(self, job: Job) -> bool:
+    def is_unwanted(self, job):
         """Tell whether the user has lost interest in a job."""
         after = job.work.cancelled_after
         return after is not None and self.now > job.due + after
 
     @property
-    def left(self) -> list[Job]:
+    def left(self):
         """The jobs that have not ended."""
         return [job for job in self.jobs if not job.fate]
 
-    def problem(self, job: Job, what: str) -> None:
+    def problem(self, job, what):
         """Note what must not be."""
         self.problems.append(f"{self.name}'s job {job.work.number}: {what}")
 
-    def live(self, until: float, is_quiet: Callable[[], bool]) -> None:
+    def live(self, until, is_quiet):
         """Submit all jobs and wait for them, through one daemon after the other.
 
         Then the daemon has time to end what it owes to the project.
@@ -229,11 +226,11 @@ class User:
                 while time.monotonic() < until and not is_quiet():
                     time.sleep(0.1)
 
-    def talk(self, daemon: Daemon, until: float) -> None:
+    def talk(self, daemon, until):
         """Be a gridmanager until no job is left, or ``time.monotonic()`` is past ``until``."""
         raise NotImplementedError
 
-    def is_home(self, job: Job) -> None:
+    def is_home(self, job):
         """Take note that the daemon says so of a job: its files have to be there by now."""
         job.fate = "home"
         job.late = self.now - job.due - job.work.seconds
@@ -242,7 +239,7 @@ class User:
             self.problem(job, f"is said to be home, but {wrong}")
 
     @contextmanager
-    def daemon(self) -> Iterator[Daemon]:
+    def daemon(self):
         """Run a daemon; if it is one that dies, the block ends then, quietly."""
         environ = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
         environ |= {
@@ -260,7 +257,7 @@ class User:
         with Daemon(command, environ=environ, cwd=self.home) as daemon:
             over = threading.Event()
 
-            def watch() -> None:
+            def watch():
                 """Measure it, and kill it when its time has come."""
                 process = psutil.Process(daemon.process.pid)
                 dies = time.monotonic() + chance.expovariate(1 / mean)
@@ -290,7 +287,7 @@ class User:
                 watcher.join()
 
 
-def _sample(process: psutil.Process) -> Sample:
+def _sample(process):
     with process.oneshot():
         return Sample(
             time.monotonic(),

@@ -12,17 +12,9 @@ import sys
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from tests.soak.clock import Clock
 from tests.soak.work import APP, work_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from boinc_gahp.localproject.project import LocalProject
-    from tests.faultproxy import FaultProxy
-    from tests.soak.faults import Faults
 
 _MAIN = "import sys; from tests.soak.serve import main; main(sys.argv[1])"
 
@@ -58,30 +50,29 @@ class Project:
         authenticators: by user.
     """
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process):
         self._process = process
         place = self._read()
-        self.url: str = place["url"]
-        self.direct: str = place["direct"]
-        self.authenticators: dict[str, str] = place["authenticators"]
+        self.url = place["url"]
+        self.direct = place["direct"]
+        self.authenticators = place["authenticators"]
 
-    def ask(self, what: str) -> dict[str, Any]:
+    def ask(self, what):
         """Ask for ``counts`` or ``work``, or have all faults stopped (``heal``)."""
         assert self._process.stdin
         self._process.stdin.write(f"{what}\n")
         self._process.stdin.flush()
         return self._read()
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self):
         assert self._process.stdout
         line = self._process.stdout.readline()
         assert line, "the project has ended"
-        found: dict[str, Any] = json.loads(line)
-        return found
+        return json.loads(line)
 
 
 @contextmanager
-def running(wanted: Wanted, log: Path) -> Iterator[Project]:
+def running(wanted, log):
     """Run a project until the end of the block; what it has to say goes into a log."""
     clock = Clock(wanted.origin, wanted.speed)
     with (
@@ -103,7 +94,7 @@ def running(wanted: Wanted, log: Path) -> Iterator[Project]:
                 process.kill()
 
 
-def main(words: str) -> None:
+def main(words):
     """Be the project."""
     from boinc_gahp.localproject.project import LocalProject
     from boinc_gahp.localproject.supplied import input_template, output_template
@@ -136,12 +127,12 @@ def main(words: str) -> None:
                 _say(_work(local) if line == "work\n" else _counts(local, proxy, faults))
 
 
-def _say(what: dict[str, Any]) -> None:
+def _say(what):
     sys.stdout.write(f"{json.dumps(what)}\n")
     sys.stdout.flush()
 
 
-def _is_made(local: LocalProject, batch: str) -> bool:
+def _is_made(local, batch):
     """Tell whether a batch has jobs, by its name or id."""
     row = (
         local.core.db.connection()
@@ -155,7 +146,7 @@ def _is_made(local: LocalProject, batch: str) -> bool:
     return bool(row[0])
 
 
-def _counts(local: LocalProject, proxy: FaultProxy, faults: Faults) -> dict[str, Any]:
+def _counts(local, proxy, faults):
     row = local.core.db.connection().execute(
         "SELECT count(*), total(canonical_resultid != 0), total(error_mask != 0) FROM workunit"
     )
@@ -178,7 +169,7 @@ def _counts(local: LocalProject, proxy: FaultProxy, faults: Faults) -> dict[str,
     }
 
 
-def _work(local: LocalProject) -> dict[str, Any]:
+def _work(local):
     """Return each workunit's command line, error mask, and number of results that succeeded."""
     from boinc_gahp.localproject.states import Outcome
 

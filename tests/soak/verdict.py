@@ -5,15 +5,9 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject.states import BatchState
 from tests.soak.work import HOUR, work_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from tests.soak.node import Sample, User
 
 _ENDED = {BatchState.ABORTED, BatchState.RETIRED}
 #: How much more a daemon may have in the last quarter of a long life than in the second: memory as
@@ -35,12 +29,12 @@ class Workunit:
     successes: int
 
     @property
-    def lives(self) -> bool:
+    def lives(self):
         """Whether it still waits for a result."""
         return not self.error_mask and not self.successes
 
 
-def workunits_of(work: Mapping[str, Any]) -> list[Workunit]:
+def workunits_of(work):
     """Return the workunits that the project has told of."""
     return [
         Workunit(
@@ -54,7 +48,7 @@ def workunits_of(work: Mapping[str, Any]) -> list[Workunit]:
     ]
 
 
-def problems(users: Sequence[User], work: Mapping[str, Any]) -> Iterator[str]:
+def problems(users, work):
     """Yield all that is wrong, a line each."""
     for user in users:
         yield from user.problems
@@ -65,7 +59,7 @@ def problems(users: Sequence[User], work: Mapping[str, Any]) -> Iterator[str]:
     yield from left_over(users, work)
 
 
-def _not_home(user: User) -> Iterator[str]:
+def _not_home(user):
     for job in user.jobs:
         name = f"{user.name}'s job {job.work.number}"
         if not job.fate:
@@ -74,14 +68,14 @@ def _not_home(user: User) -> Iterator[str]:
             yield f"{name} was home, and now: {wrong}"
 
 
-def _logged(user: User) -> Iterator[str]:
+def _logged(user):
     lines = user.log.read_text("utf-8", "replace").splitlines() if user.log.exists() else []
     for place, line in enumerate(lines):
         if line.startswith("Traceback "):
             yield f"{user.name}'s log, line {place + 1}: a traceback after: {lines[place - 1]}"
 
 
-def _doubled(users: Sequence[User], work: Mapping[str, Any]) -> Iterator[str]:
+def _doubled(users, work):
     # What was done of a batch before it was aborted, as it had to be, nobody gets.
     given_up = {name for user in users for name in user.given_up}
     aborted = {
@@ -89,7 +83,7 @@ def _doubled(users: Sequence[User], work: Mapping[str, Any]) -> Iterator[str]:
         for batch_id, name, state, _ in work["batches"]
         if name in given_up and state in _ENDED
     }
-    by_job: dict[int, list[Workunit]] = defaultdict(list)
+    by_job = defaultdict(list)
     for workunit in workunits_of(work):
         if workunit.batch not in aborted:
             by_job[workunit.number].append(workunit)
@@ -101,7 +95,7 @@ def _doubled(users: Sequence[User], work: Mapping[str, Any]) -> Iterator[str]:
             yield f"job {number} was computed more than once: {names}"
 
 
-def left_over(users: Sequence[User], work: Mapping[str, Any]) -> Iterator[str]:
+def left_over(users, work):
     """Yield what the project still has."""
     excused = {name for user in users for name in user.excused}
     living = Counter(one.batch for one in workunits_of(work) if one.lives)
@@ -112,15 +106,15 @@ def left_over(users: Sequence[User], work: Mapping[str, Any]) -> Iterator[str]:
             yield f"{user}'s batch {name} is {BatchState(state).name}, and not retired"
 
 
-def longest_life(samples: Sequence[Sample]) -> list[Sample]:
+def longest_life(samples):
     """Return the samples of the daemon with most of them."""
-    lives: dict[int, list[Sample]] = defaultdict(list)
+    lives = defaultdict(list)
     for sample in samples:
         lives[sample.pid].append(sample)
     return max(lives.values(), key=len, default=[])
 
 
-def _not_flat(user: User) -> Iterator[str]:
+def _not_flat(user):
     life = longest_life(user.samples)
     if len(life) < _SAMPLES:
         yield f"{user.name}'s daemons lived too shortly to be measured: {len(life)} samples"
@@ -137,7 +131,7 @@ def _not_flat(user: User) -> Iterator[str]:
             yield f"{user.name}'s daemon: {what} grew from {before:.0f} to {after:.0f}"
 
 
-def told(users: Sequence[User]) -> Iterator[str]:
+def told(users):
     """Yield what is worth knowing, whether it is right or wrong."""
     for user in users:
         fates = Counter(job.fate or "missing" for job in user.jobs)

@@ -1,12 +1,9 @@
 """Volunteers that run the jobs of a soak in their own process: one for each job would take longer
 than the job."""
 
-from __future__ import annotations
-
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO
 
 from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.hosts import hosts
@@ -16,18 +13,11 @@ from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates.documents import read_workunit
 from tests.soak.work import FAILURE, work_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from boinc_gahp.localproject.backend.scheduler import Report, Task
-    from boinc_gahp.localproject.project import LocalProject
-    from boinc_gahp.templates.documents import ResultFile
-
 
 class SoakVolunteer(Volunteer):
     """A host that has its outputs at once, and reports when the job would have been done."""
 
-    def _run_app(self, task: Task, stderr: BinaryIO, _: Sequence[ResultFile]) -> ProcessEnd | None:
+    def _run_app(self, task, stderr, _):
         workunit = read_workunit(task.xml_doc)
         for file in workunit.files:
             self._inputs.bring(file, self._slot)
@@ -39,7 +29,7 @@ class SoakVolunteer(Volunteer):
         (self._slot.directory / "out").write_bytes(work.output(text))
         return ProcessEnd(elapsed_time=work.seconds, cpu_time=work.seconds)
 
-    def _hand_in(self, task: Task, report: Report) -> None:
+    def _hand_in(self, task, report):
         if report.outcome is Outcome.SUCCESS:
             self._late.append((time.time() + work_of(task.xml_doc).seconds, task, report))
         else:
@@ -47,7 +37,7 @@ class SoakVolunteer(Volunteer):
 
 
 @contextmanager
-def at_work(project: LocalProject, number: int) -> Iterator[None]:
+def at_work(project, number):
     """Let so many hosts work for a project that was started without any."""
     scheduler = Scheduler(project.core)
     volunteers = [

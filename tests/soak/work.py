@@ -5,13 +5,9 @@ from __future__ import annotations
 import itertools
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.hosts.command_line import split_command_line
 from boinc_gahp.templates.documents import read_workunit
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 APP = "soak"
 HOUR = 3600.0
@@ -37,28 +33,28 @@ class Work:
     cancelled_after: float | None = None
 
     @property
-    def arguments(self) -> tuple[str, ...]:
+    def arguments(self):
         """What its command line says."""
         more = ("--fail",) if self.fails else ()
         return ("--job", str(self.number), "--seconds", f"{self.seconds:.0f}", *more)
 
     @classmethod
-    def read(cls, words: Sequence[str]) -> Work:
+    def read(cls, words):
         """Return what a command line asks for."""
         given = dict(itertools.pairwise(words))
         return cls(int(given["--job"]), float(given["--seconds"]), "--fail" in words)
 
-    def output(self, text: bytes) -> bytes:
+    def output(self, text):
         """Return what it makes of its input."""
         return b"job %d: %s" % (self.number, text.upper())
 
 
-def work_of(document: str) -> Work:
+def work_of(document):
     """Return what a workunit's ``xml_doc`` asks for."""
     return Work.read(split_command_line(read_workunit(document).command_line))
 
 
-def make(number: int, seed: str, left: float, longest: float) -> Work:
+def make(number, seed, left, longest):
     """Return the job of a number: most take minutes, some hours; a few fail, or are not wanted.
 
     Args:
@@ -80,6 +76,6 @@ def make(number: int, seed: str, left: float, longest: float) -> Work:
     return Work(number, min(seconds, left), fails, cancelled)
 
 
-def text_of(number: int) -> bytes:
+def text_of(number):
     """Return the contents of one of the input files."""
     return b"text %d\n" % number

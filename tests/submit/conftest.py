@@ -6,7 +6,6 @@ import itertools
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -30,10 +29,6 @@ from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.faultproxy import FaultProxy
 from tests.inside import workunit_names
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
 _numbers = itertools.count(1)
 
 
@@ -50,17 +45,17 @@ class Site:
         default_factory=lambda: ClientOptions(connect_timeout=30, read_timeout=30, retry_total=3)
     )
 
-    def project(self) -> WebRpcs:
+    def project(self):
         return WebRpcs(self.proxy.url, self.authenticator, options=self.options)
 
     @contextmanager
     def context(
         self,
         *,
-        staging: StagingSettings = StagingSettings(),  # noqa: B008  (frozen)
-        escape: bool = False,
-        max_post_bytes: int = 7_500_000,
-    ) -> Iterator[FetchContext]:
+        staging=StagingSettings(),  # noqa: B008  (frozen)
+        escape=False,
+        max_post_bytes=7_500_000,
+    ):
         """Yield a new context, as a new process would have it."""
         project_settings = ProjectSettings(
             ProjectUrl(self.proxy.url),
@@ -82,13 +77,13 @@ class Site:
             finally:
                 context.close()
 
-    def file(self, contents: bytes) -> LocalFile:
+    def file(self, contents):
         """Return an input file with these contents."""
         path = self.directory / f"{next(_numbers)}-in.txt"
         path.write_bytes(contents)
         return LocalFile(path)
 
-    def batch(self, jobs: int = 3, files: int = 2, name: str = "") -> SubmitRequest:
+    def batch(self, jobs=3, files=2, name=""):
         """Return a request for ``jobs`` uppercase jobs over ``files`` distinct files."""
         name = name or f"batch#{next(_numbers)}"
         inputs = [self.file(f"{name} {n}".encode()) for n in range(files)]
@@ -98,23 +93,23 @@ class Site:
             [(f"{name}#{n}.0", Job(inputs={"in": inputs[n % files]})) for n in range(jobs)],
         )
 
-    def paths(self, request: SubmitRequest) -> list[Path]:
+    def paths(self, request):
         """Return the local input files of the request's jobs, in order, some more than once."""
         files = [file for _, job in request.jobs for file in job.inputs.values()]
         return [Path(file.path) for file in files if isinstance(file, LocalFile)]
 
-    def workunits(self, request: SubmitRequest) -> list[str]:
+    def workunits(self, request):
         """Return the project's workunits whose names begin with the batch's."""
         prefix = request.batch_name + "#"
         return sorted(name for name in workunit_names(self.local) if name.startswith(prefix))
 
-    def names(self, request: SubmitRequest) -> list[str]:
+    def names(self, request):
         """Return the names of the request's jobs."""
         return sorted(name for name, _ in request.jobs)
 
 
 @pytest.fixture(scope="module")
-def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def local_project(tmp_path_factory):
     """A project whose volunteers sleep, shared by a module."""
     directory = tmp_path_factory.mktemp("project")
     with LocalProject(directory, hosts=2, php=STOCK) as project:
@@ -123,14 +118,14 @@ def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPro
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
+def ledger(tmp_path):
     ledger = Ledger(tmp_path / "state" / "ledger.sqlite")
     yield ledger
     ledger.close()
 
 
 @pytest.fixture
-def site(local_project: LocalProject, tmp_path: Path, ledger: Ledger) -> Iterator[Site]:
+def site(local_project, tmp_path, ledger):
     """A submit node with an account of its own on the project."""
     authenticator = local_project.add_user(f"user{next(_numbers)}")
     with FaultProxy(local_project.url) as proxy:
@@ -138,7 +133,7 @@ def site(local_project: LocalProject, tmp_path: Path, ledger: Ledger) -> Iterato
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeFiles:
+def made(tmp_path, monkeypatch):
     """Made files; directories are looked through each time, as if the last time were long ago."""
     monkeypatch.setattr(trees, "_REST", 0.0)
     return MadeFiles(tmp_path / "state" / "made")

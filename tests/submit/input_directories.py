@@ -1,21 +1,15 @@
 """Directories as inputs, for tests, and the archives that are made of them."""
 
-from __future__ import annotations
-
 import os
 import tarfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from boinc_gahp.submit.made_files import MadeFiles, Member
-
-if TYPE_CHECKING:
-    import pytest
+from boinc_gahp.submit.made_files import Member
 
 LONG_AGO = 1_700_000_000
 
 
-def tree(directory: Path, files: dict[str, bytes], mtime: int = LONG_AGO) -> Path:
+def tree(directory, files, mtime=LONG_AGO):
     """Make a directory of files by their names; those that end in a slash are directories."""
     directory.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
@@ -29,11 +23,11 @@ def tree(directory: Path, files: dict[str, bytes], mtime: int = LONG_AGO) -> Pat
     return directory
 
 
-def pack(made: MadeFiles, path: Path, name: str = "model") -> Path:
+def pack(made, path, name="model"):
     return Path(made.pack([Member(str(path), name)]).path)
 
 
-def contents(archive: Path) -> dict[str, bytes]:
+def contents(archive):
     """Return the files in an archive."""
     with tarfile.open(archive) as opened:
         return {
@@ -43,12 +37,12 @@ def contents(archive: Path) -> dict[str, bytes]:
         }
 
 
-def count_calls(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[object]:
+def count_calls(monkeypatch, module, name):
     """Return a list that gets the first argument of each call of a function."""
-    calls: list[object] = []
+    calls = []
     real = getattr(module, name)
 
-    def noted(first: object, *more: object) -> object:
+    def noted(first, *more):
         calls.append(first)
         return real(first, *more)
 

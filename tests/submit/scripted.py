@@ -25,10 +25,8 @@ from boinc_gahp.submit.made_files import MadeFiles
 from boinc_gahp.submit.project_cache import ProjectCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
-    from boinc_gahp.ledger.ledger import Ledger
-    from boinc_gahp.rpc._transport import HttpRequest
 
 URL = "http://boinc.example.edu/test/"
 SECRET = "a11ce000000000000000000000000001"
@@ -45,11 +43,11 @@ class Reply:
     reason: str = "OK"
     received: int = 0
 
-    def chunks(self) -> Iterator[bytes]:
+    def chunks(self):
         for at in range(0, len(self.body), 1000):
             yield self.body[at : at + 1000]
 
-    def close(self) -> None:
+    def close(self):
         pass
 
 
@@ -63,19 +61,19 @@ class Script:
     asked: list[tuple[str, Arguments]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def count(self, rpc: str) -> int:
+    def count(self, rpc):
         return sum(name == rpc for name, _ in self.asked)
 
-    def arguments(self, rpc: str) -> list[Arguments]:
+    def arguments(self, rpc):
         return [arguments for name, arguments in self.asked if name == rpc]
 
-    def send(self, request: HttpRequest) -> Reply:
+    def send(self, request):
         if request.body is None:
             return self.file(parse_qs(urlsplit(request.url).query))
         found = re.search(rb"<(\w+)>.*</\1>", request.body().read(), re.DOTALL)
         assert found is not None
         root = ET.fromstring(found[0])
-        arguments: Arguments = defaultdict(list)
+        arguments = defaultdict(list)
         for element in root:
             arguments[element.tag].append(element.text or "")
         with self.lock:
@@ -85,7 +83,7 @@ class Script:
         document = f'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<{root.tag}>{text}</{root.tag}>'
         return Reply(document.encode(), {"Content-Type": "text/xml;charset=UTF-8"})
 
-    def file(self, arguments: Arguments) -> Reply:
+    def file(self, arguments):
         [cmd], [number] = arguments["cmd"], arguments["file_num"]
         name = (arguments.get("result_name") or arguments["wu_name"])[0]
         with self.lock:
@@ -106,17 +104,17 @@ class Script:
             },
         )
 
-    def project(self) -> WebRpcs:
+    def project(self):
         return WebRpcs(
             URL, SECRET, options=ClientOptions(retry_total=0, read_timeout=1), transport=self
         )
 
     def context(
         self,
-        ledger: Ledger | None = None,
-        cache_dir: Path | None = None,
-        settings: Settings = Settings(),  # noqa: B008  (frozen)
-    ) -> FetchContext:
+        ledger=None,
+        cache_dir=None,
+        settings=Settings(),  # noqa: B008  (frozen)
+    ):
         project = self.project()
         return FetchContext(
             project=project,
@@ -130,11 +128,11 @@ class Script:
         )
 
 
-def error(words: str, number: int = -1) -> str:
+def error(words, number=-1):
     return f"<error><error_num>{number}</error_num><error_msg>{words}</error_msg></error>"
 
 
-def batch(batch_id: int, name: str, state: int, *jobs: str) -> str:
+def batch(batch_id, name, state, *jobs):
     """Return the contents of query_batch, or of one batch of query_batches."""
     return f"""
         <id>{batch_id}</id>
@@ -153,14 +151,14 @@ def batch(batch_id: int, name: str, state: int, *jobs: str) -> str:
         {"".join(jobs)}"""
 
 
-def job(workunit_id: int, name: str, canonical: int = 0, details: str = "") -> str:
+def job(workunit_id, name, canonical=0, details=""):
     return (
         f"<job><id>{workunit_id}</id><name>{escape(name)}</name>"
         f"<canonical_instance_id>{canonical}</canonical_instance_id>{details}</job>"
     )
 
 
-def statuses(server_time: str, *batches: list[tuple[str, str]]) -> str:
+def statuses(server_time, *batches):
     """Return the contents of query_batch2."""
     text = f"<server_time>{server_time}</server_time>"
     for jobs in batches:

@@ -1,9 +1,6 @@
 """Batches are aborted until that is certain, those of BOINC_SUBMIT and of HTCondor's jobs alike."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -15,20 +12,14 @@ from boinc_gahp.submit.abort import abort_once
 from boinc_gahp.submit.engine import submit
 from tests import faultproxy
 from tests.ledger.jobs import new_job
-from tests.submit.scripted import Arguments, Script, batch, error, job
+from tests.submit.scripted import Script, batch, error, job
 from tests.submit.test_submit_faults import state_of
-
-if TYPE_CHECKING:
-    from boinc_gahp.ledger.ledger import Ledger
-    from boinc_gahp.ledger.rows import BatchRow
-    from boinc_gahp.submit.context import Context
-    from tests.submit.conftest import Site
 
 
 class Batch:
     """A batch that can be looked at, aborted and retired."""
 
-    def __init__(self, state: int, *, undone: int = 0) -> None:
+    def __init__(self, state, *, undone=0):
         self.state = state
         self.undone = undone
         self.jobs = 1
@@ -42,7 +33,7 @@ class Batch:
             }
         )
 
-    def abort(self, arguments: Arguments) -> str:
+    def abort(self, arguments):
         assert arguments["batch_id"] == ["7"]
         if self.undone:
             self.undone -= 1
@@ -50,13 +41,13 @@ class Batch:
             self.state = 3
         return "<success/>"
 
-    def retire(self, arguments: Arguments) -> str:
+    def retire(self, arguments):
         assert arguments["batch_id"] == ["7"]
         self.state = 4
         return "<success/>"
 
 
-def long_ago(ledger: Ledger) -> None:
+def long_ago(ledger):
     """Let the last submit_batch have been sent hours ago."""
     ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1"))
 
@@ -71,10 +62,8 @@ class Pending:
         is_clear: whether no submit_batch of it can be running.
     """
 
-    def __init__(
-        self, ledger: Ledger, found: Batch, whose: Literal["submit", "jobs"], *, is_clear: bool
-    ) -> None:
-        self.context: Context = found.script.context(ledger)
+    def __init__(self, ledger, found, whose, *, is_clear):
+        self.context = found.script.context(ledger)
         self.ledger = ledger
         self.whose = whose
         owner = self.context.owner
@@ -97,15 +86,15 @@ class Pending:
         self.more = {"njobs": 4, "is_clear": is_clear}
 
     @property
-    def row(self) -> BatchRow:
+    def row(self):
         row = self.jobs.batch(self.id)
         assert row is not None
         return row
 
-    def attempt(self) -> bool:
+    def attempt(self):
         """Do what is done when it is due, in a process that remembers nothing."""
         note = self.ledger if self.whose == "submit" else self.jobs
-        is_certain = abort.abort_until_certain(self.context, self.row, note, **self.more)  # type: ignore[arg-type]
+        is_certain = abort.abort_until_certain(self.context, self.row, note, **self.more)
         if not is_certain:
             assert 0 < self.row.not_before - time.time() <= 60
             assert self.row.trouble
@@ -117,9 +106,7 @@ both = pytest.mark.parametrize("whose", ["submit", "jobs"])
 
 @both
 @pytest.mark.parametrize("state", [0, 1, 2, 3])
-def test_where_no_submit_batch_can_be_running_one_abort_is_the_end(
-    whose: Literal["submit", "jobs"], state: int, ledger: Ledger
-) -> None:
+def test_where_no_submit_batch_can_be_running_one_abort_is_the_end(whose, state, ledger):
     found = Batch(state)
     assert Pending(ledger, found, whose, is_clear=True).attempt()
     assert found.state == 4
@@ -128,9 +115,7 @@ def test_where_no_submit_batch_can_be_running_one_abort_is_the_end(
 
 @both
 @pytest.mark.parametrize("is_clear", [True, False])
-def test_an_abort_that_a_running_submit_undid_is_pending_again(
-    whose: Literal["submit", "jobs"], is_clear: bool, ledger: Ledger
-) -> None:
+def test_an_abort_that_a_running_submit_undid_is_pending_again(whose, is_clear, ledger):
     found = Batch(1, undone=1)
     pending = Pending(ledger, found, whose, is_clear=is_clear)
     assert not pending.attempt()
@@ -139,9 +124,7 @@ def test_an_abort_that_a_running_submit_undid_is_pending_again(
 
 
 @both
-def test_a_batch_is_aborted_until_no_more_jobs_appear(
-    whose: Literal["submit", "jobs"], ledger: Ledger
-) -> None:
+def test_a_batch_is_aborted_until_no_more_jobs_appear(whose, ledger):
     found = Batch(1)
     pending = Pending(ledger, found, whose, is_clear=False)
     for jobs, is_certain in ((1, False), (2, False), (3, False), (3, True)):
@@ -153,7 +136,7 @@ def test_a_batch_is_aborted_until_no_more_jobs_appear(
     assert found.script.count("abort_batch") == 4
 
 
-def test_a_batch_that_has_all_its_jobs_is_aborted_once(ledger: Ledger) -> None:
+def test_a_batch_that_has_all_its_jobs_is_aborted_once(ledger):
     found = Batch(1)
     found.jobs = 4
     assert Pending(ledger, found, "jobs", is_clear=False).attempt()
@@ -161,13 +144,11 @@ def test_a_batch_that_has_all_its_jobs_is_aborted_once(ledger: Ledger) -> None:
 
 @both
 @pytest.mark.parametrize("is_clear", [True, False])
-def test_jobs_that_appear_between_two_looks_are_waited_for(
-    whose: Literal["submit", "jobs"], is_clear: bool, ledger: Ledger
-) -> None:
+def test_jobs_that_appear_between_two_looks_are_waited_for(whose, is_clear, ledger):
     found = Batch(1)
     found.jobs = 3
 
-    def abort(arguments: Arguments) -> str:
+    def abort(arguments):
         found.jobs = 4
         return found.abort(arguments)
 
@@ -179,9 +160,7 @@ def test_jobs_that_appear_between_two_looks_are_waited_for(
 
 
 @both
-def test_after_trouble_it_is_not_known_any_more_how_many_jobs_there_were(
-    whose: Literal["submit", "jobs"], ledger: Ledger
-) -> None:
+def test_after_trouble_it_is_not_known_any_more_how_many_jobs_there_were(whose, ledger):
     found = Batch(1)
     pending = Pending(ledger, found, whose, is_clear=False)
     assert not pending.attempt()
@@ -191,18 +170,14 @@ def test_after_trouble_it_is_not_known_any_more_how_many_jobs_there_were(
 
 
 @both
-def test_a_retired_batch_is_let_be_if_no_submit_batch_of_it_can_be_running(
-    whose: Literal["submit", "jobs"], ledger: Ledger
-) -> None:
+def test_a_retired_batch_is_let_be_if_no_submit_batch_of_it_can_be_running(whose, ledger):
     found = Batch(4)
     assert Pending(ledger, found, whose, is_clear=True).attempt()
     assert found.script.count("abort_batch") == found.script.count("retire_batch") == 0
 
 
 @both
-def test_jobs_that_come_into_a_retired_batch_are_aborted_and_it_is_retired_again(
-    whose: Literal["submit", "jobs"], ledger: Ledger
-) -> None:
+def test_jobs_that_come_into_a_retired_batch_are_aborted_and_it_is_retired_again(whose, ledger):
     found = Batch(4)
     pending = Pending(ledger, found, whose, is_clear=False)
     assert not pending.attempt()
@@ -217,15 +192,13 @@ def test_jobs_that_come_into_a_retired_batch_are_aborted_and_it_is_retired_again
 
 @both
 @pytest.mark.parametrize("is_clear", [True, False])
-def test_a_batch_that_the_project_does_not_know_twice_is_over(
-    whose: Literal["submit", "jobs"], is_clear: bool, ledger: Ledger
-) -> None:
+def test_a_batch_that_the_project_does_not_know_twice_is_over(whose, is_clear, ledger):
     found = Batch(1)
     pending = Pending(ledger, found, whose, is_clear=is_clear)
     there = found.script.replies["query_batch"]
     replies = iter([error("no such batch"), there, error("no such batch"), error("no such batch")])
 
-    def query(arguments: Arguments) -> str:
+    def query(arguments):
         reply = next(replies)
         return reply if isinstance(reply, str) else reply(arguments)
 
@@ -236,9 +209,7 @@ def test_a_batch_that_the_project_does_not_know_twice_is_over(
 
 
 @both
-def test_a_batch_whose_id_is_anothers_by_now_is_over_and_the_other_left_alone(
-    whose: Literal["submit", "jobs"], ledger: Ledger
-) -> None:
+def test_a_batch_whose_id_is_anothers_by_now_is_over_and_the_other_left_alone(whose, ledger):
     found = Batch(1)
     pending = Pending(ledger, found, whose, is_clear=False)
     found.script.replies["query_batch"] = batch(7, "another", 1, job(1, "another#1.1"))
@@ -247,9 +218,7 @@ def test_a_batch_whose_id_is_anothers_by_now_is_over_and_the_other_left_alone(
 
 
 @both
-def test_a_retirement_that_fails_is_left_at_that(
-    whose: Literal["submit", "jobs"], ledger: Ledger
-) -> None:
+def test_a_retirement_that_fails_is_left_at_that(whose, ledger):
     found = Batch(1)
     found.script.replies["retire_batch"] = error("project down for maintenance", -183)
     assert Pending(ledger, found, whose, is_clear=True).attempt()
@@ -257,16 +226,14 @@ def test_a_retirement_that_fails_is_left_at_that(
 
 
 @both
-def test_a_project_that_cannot_be_asked_is_an_error(
-    whose: Literal["submit", "jobs"], ledger: Ledger
-) -> None:
+def test_a_project_that_cannot_be_asked_is_an_error(whose, ledger):
     found = Batch(1)
     found.script.replies["abort_batch"] = error("project down for maintenance", -183)
     with pytest.raises(ProjectDown):
         Pending(ledger, found, whose, is_clear=True).attempt()
 
 
-def test_a_person_can_abort_a_batch_whatever_it_is(site: Site) -> None:
+def test_a_person_can_abort_a_batch_whatever_it_is(site):
     request = site.batch()
     with site.context() as context:
         batch_id = submit(context, request)

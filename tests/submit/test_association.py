@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.errors import PermissionDenied, ProjectDown, TransportError
 from boinc_gahp.submit.association import Association
 from tests.submit.scripted import Script, error
-
-if TYPE_CHECKING:
-    from boinc_gahp.errors import RpcError
-    from tests.submit.scripted import Arguments
 
 FATAL = "<br />\n<b>Fatal error</b>:  Uncaught mysqli_sql_exception in <b>/f</b> on line <b>1</b>"
 
@@ -27,10 +22,10 @@ class Server:
     associated: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.script = Script({"query_files": self.query_files})
 
-    def query_files(self, arguments: Arguments) -> str:
+    def query_files(self, arguments):
         absent = ""
         with self.lock:
             for place, name in enumerate(arguments["phys_name"]):
@@ -42,11 +37,11 @@ class Server:
                     self.associated.add(name)
         return f"<absent_files>{absent}</absent_files>"
 
-    def associate(self, names: list[str]) -> list[str]:
+    def associate(self, names):
         return Association(self.script.project(), 7, 4).associate(names)
 
     @property
-    def requests(self) -> int:
+    def requests(self):
         return self.script.count("query_files")
 
 
@@ -65,9 +60,7 @@ NAMES = [f"{number:032x}.dat" for number in range(2_000)]
         pytest.param(NAMES[:1_000:3] + NAMES[1_500:], 2_020, id="some here and there"),
     ],
 )
-def test_of_2000_files_each_is_associated_however_many_were_already(
-    already: list[str], requests: int
-) -> None:
+def test_of_2000_files_each_is_associated_however_many_were_already(already, requests):
     server = Server(set(NAMES), set(already))
     assert server.associate(NAMES) == []
     assert server.associated == server.present
@@ -75,7 +68,7 @@ def test_of_2000_files_each_is_associated_however_many_were_already(
 
 
 @pytest.mark.parametrize("already", [0, 1, 5, 20], ids=lambda count: f"{count} already")
-def test_of_a_few_files_each_is_associated_whichever_were_already(already: int) -> None:
+def test_of_a_few_files_each_is_associated_whichever_were_already(already):
     names = NAMES[:20]
     server = Server(set(names), set(names[::-3][:already]))
     assert server.associate(names) == []
@@ -83,13 +76,13 @@ def test_of_a_few_files_each_is_associated_whichever_were_already(already: int) 
     assert server.requests <= 22
 
 
-def test_absent_files_are_reported_and_the_others_associated() -> None:
+def test_absent_files_are_reported_and_the_others_associated():
     server = Server(set(NAMES[::2]), set(NAMES[:500:2]))
     assert server.associate(NAMES) == NAMES[1::2]
     assert server.associated == server.present
 
 
-def test_many_names_go_in_several_requests() -> None:
+def test_many_names_go_in_several_requests():
     names = [f"{number:032x}.dat" for number in range(12_000)]
     server = Server(set(names[1:]))
     association = Association(server.script.project(), 7, 4)
@@ -108,7 +101,7 @@ def test_many_names_go_in_several_requests() -> None:
     ],
     ids=["no right", "project down"],
 )
-def test_a_no_of_another_kind_is_passed_on_at_once(reply: str, kind: type[RpcError]) -> None:
+def test_a_no_of_another_kind_is_passed_on_at_once(reply, kind):
     server = Server(set(NAMES))
     server.script.replies["query_files"] = reply
     with pytest.raises(kind):
@@ -116,7 +109,7 @@ def test_a_no_of_another_kind_is_passed_on_at_once(reply: str, kind: type[RpcErr
     assert server.requests == 1
 
 
-def test_a_deadline_ends_it() -> None:
+def test_a_deadline_ends_it():
     server = Server(set(NAMES), set(NAMES))
     project = server.script.project()
     association = Association(project.until(0.0), 7, 4)

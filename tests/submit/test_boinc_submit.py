@@ -1,11 +1,8 @@
 """Under a gridmanager an error is a promise: none of the batch's jobs exists, or will appear."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,18 +17,12 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.staging import Staging
-from boinc_gahp.submit.types import Parameters, SubmitRequest
+from boinc_gahp.submit.types import Parameters
 from tests import faultproxy
 from tests.submit.test_submit import answer_by, set_state, state_of
 
-if TYPE_CHECKING:
-    from boinc_gahp.ledger.rows import BatchRow
-    from boinc_gahp.submit.types import SubmitRequest
-    from tests.faultproxy import Exchange
-    from tests.submit.conftest import Site
 
-
-def half_made(site: Site, jobs: int = 6) -> SubmitRequest:
+def half_made(site, jobs=6):
     """Return a request half of whose jobs an earlier process has made, which then died."""
     request = site.batch(jobs=jobs, files=jobs)
     with site.context() as context:
@@ -40,21 +31,21 @@ def half_made(site: Site, jobs: int = 6) -> SubmitRequest:
     return request
 
 
-def owner(site: Site) -> tuple[str, str]:
+def owner(site):
     with site.project() as project:
         return project.url, project.account
 
 
-def pending_aborts(site: Site) -> tuple[BatchRow, ...]:
+def pending_aborts(site):
     return site.ledger.pending_aborts(*owner(site), time.time())
 
 
-def batch_id(site: Site, request: SubmitRequest) -> int:
+def batch_id(site, request):
     with site.project() as project:
         return project.query_batch(batch_name=request.batch_name).batch.id
 
 
-def remove(site: Site, files: SubmitRequest) -> None:
+def remove(site, files):
     for path in site.paths(files):
         path.unlink(missing_ok=True)
 
@@ -62,7 +53,7 @@ def remove(site: Site, files: SubmitRequest) -> None:
 # What is there already when the submit fails.
 
 
-def test_input_files_that_are_gone_end_a_half_made_batch(site: Site) -> None:
+def test_input_files_that_are_gone_end_a_half_made_batch(site):
     request = half_made(site)
     remove(site, request)
     with site.context() as context, pytest.raises(StagingError, match="No such file"):
@@ -71,7 +62,7 @@ def test_input_files_that_are_gone_end_a_half_made_batch(site: Site) -> None:
     assert pending_aborts(site) == ()
 
 
-def test_where_an_earlier_process_may_still_submit_the_abort_stays_pending(site: Site) -> None:
+def test_where_an_earlier_process_may_still_submit_the_abort_stays_pending(site):
     request = half_made(site)
     remove(site, request)
     number = batch_id(site, request)
@@ -85,7 +76,7 @@ def test_where_an_earlier_process_may_still_submit_the_abort_stays_pending(site:
     assert pending.not_before > before + 30
 
 
-def test_files_of_jobs_that_are_there_are_not_missed(site: Site) -> None:
+def test_files_of_jobs_that_are_there_are_not_missed(site):
     request = half_made(site)
     remove(site, dataclasses.replace(request, jobs=request.jobs[:3]))
     with site.context() as context:
@@ -93,14 +84,14 @@ def test_files_of_jobs_that_are_there_are_not_missed(site: Site) -> None:
     assert site.workunits(request) == site.names(request)
 
 
-def test_a_refusal_before_the_project_was_looked_at_ends_a_half_made_batch_too(site: Site) -> None:
+def test_a_refusal_before_the_project_was_looked_at_ends_a_half_made_batch_too(site):
     request = half_made(site)
     with site.context(max_post_bytes=1000) as context, pytest.raises(JobRefused):
         boinc_submit(context, request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
 
 
-def test_without_a_ledger_that_can_be_read_a_half_made_batch_is_ended(site: Site) -> None:
+def test_without_a_ledger_that_can_be_read_a_half_made_batch_is_ended(site):
     request = half_made(site)
     site.ledger.close()
     with site.context() as context, pytest.raises(LedgerError):
@@ -108,10 +99,8 @@ def test_without_a_ledger_that_can_be_read_a_half_made_batch_is_ended(site: Site
     assert state_of(site, request.batch_name) is BatchState.ABORTED
 
 
-def test_a_bug_ends_a_half_made_batch_and_an_empty_one(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def bug(_: Staging) -> None:
+def test_a_bug_ends_a_half_made_batch_and_an_empty_one(site, monkeypatch):
+    def bug(_):
         raise ZeroDivisionError
 
     half, new = half_made(site), site.batch()
@@ -123,7 +112,7 @@ def test_a_bug_ends_a_half_made_batch_and_an_empty_one(
     assert state_of(site, new.batch_name) is BatchState.RETIRED
 
 
-def test_a_person_may_try_a_half_made_batch_again(site: Site) -> None:
+def test_a_person_may_try_a_half_made_batch_again(site):
     request = half_made(site)
     with site.context(max_post_bytes=1000) as context, pytest.raises(JobRefused):
         submit(context, request)
@@ -134,7 +123,7 @@ def test_a_person_may_try_a_half_made_batch_again(site: Site) -> None:
 
 
 @pytest.mark.parametrize("jobs", [3, 0], ids=["with jobs", "empty"])
-def test_a_batch_whose_name_differs_in_case_is_left_alone(site: Site, jobs: int) -> None:
+def test_a_batch_whose_name_differs_in_case_is_left_alone(site, jobs):
     theirs = site.batch(name=f"CaseBatch{jobs}")
     if jobs:
         with site.context() as context:
@@ -150,7 +139,7 @@ def test_a_batch_whose_name_differs_in_case_is_left_alone(site: Site, jobs: int)
     assert pending_aborts(site) == ()
 
 
-def test_a_batch_with_other_jobs_is_left_alone_however_the_submit_fails(site: Site) -> None:
+def test_a_batch_with_other_jobs_is_left_alone_however_the_submit_fails(site):
     theirs = site.batch()
     with site.context() as context:
         submit(context, theirs)
@@ -160,7 +149,7 @@ def test_a_batch_with_other_jobs_is_left_alone_however_the_submit_fails(site: Si
     assert state_of(site, theirs.batch_name) is BatchState.IN_PROGRESS
 
 
-def test_a_retired_batch_is_not_taken_back_to_the_living(site: Site) -> None:
+def test_a_retired_batch_is_not_taken_back_to_the_living(site):
     request = site.batch()
     with site.context() as context:
         submit(context, request)
@@ -173,13 +162,13 @@ def test_a_retired_batch_is_not_taken_back_to_the_living(site: Site) -> None:
 # Two processes.
 
 
-def test_a_batch_that_another_process_gives_up_meanwhile_is_not_submitted(site: Site) -> None:
+def test_a_batch_that_another_process_gives_up_meanwhile_is_not_submitted(site):
     request = site.batch()
     hang = faultproxy.hang(carried_out=True)
     site.proxy.fail("upload_files", hang)
     site.options = dataclasses.replace(site.options, read_timeout=30)
 
-    def submit() -> None:
+    def submit():
         with site.context() as context:
             boinc_submit(context, request, answer_by())
 
@@ -198,9 +187,7 @@ def test_a_batch_that_another_process_gives_up_meanwhile_is_not_submitted(site: 
 # Time.
 
 
-def test_a_project_that_is_silent_about_templates_does_not_outlast_the_answers_time(
-    site: Site,
-) -> None:
+def test_a_project_that_is_silent_about_templates_does_not_outlast_the_answers_time(site):
     hang = faultproxy.hang()
     site.proxy.fail("get_templates", hang)
     site.options = dataclasses.replace(site.options, read_timeout=1000, retry_total=1000)
@@ -209,7 +196,7 @@ def test_a_project_that_is_silent_about_templates_does_not_outlast_the_answers_t
     hang.release()
 
 
-def test_a_submit_that_waited_too_long_for_its_turn_is_not_begun(site: Site) -> None:
+def test_a_submit_that_waited_too_long_for_its_turn_is_not_begun(site):
     request = half_made(site)
     with site.context() as context, pytest.raises(StagingError, match="other requests came first"):
         boinc_submit(context, request, answer_by(5.0))
@@ -217,7 +204,7 @@ def test_a_submit_that_waited_too_long_for_its_turn_is_not_begun(site: Site) -> 
     assert "get_templates" not in site.proxy.seen[-2:]
 
 
-def test_with_time_for_files_only_the_jobs_stay_where_they_are(site: Site) -> None:
+def test_with_time_for_files_only_the_jobs_stay_where_they_are(site):
     request = site.batch()
     slow = faultproxy.delay(1.5)
     site.proxy.fail("query_files", slow)
@@ -228,9 +215,7 @@ def test_with_time_for_files_only_the_jobs_stay_where_they_are(site: Site) -> No
 
 
 @pytest.mark.long
-def test_what_went_wrong_first_is_reported_when_the_project_cannot_be_asked_about_it(
-    site: Site,
-) -> None:
+def test_what_went_wrong_first_is_reported_when_the_project_cannot_be_asked_about_it(site):
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
     with site.context() as context, pytest.raises(RpcError) as caught:
@@ -238,13 +223,11 @@ def test_what_went_wrong_first_is_reported_when_the_project_cannot_be_asked_abou
     assert caught.value.rpc == "submit_batch"
 
 
-def test_jobs_that_the_project_takes_and_does_not_make_are_an_error_for_its_admin(
-    site: Site,
-) -> None:
+def test_jobs_that_the_project_takes_and_does_not_make_are_an_error_for_its_admin(site):
     request = site.batch()
     success = faultproxy.body(b"<submit_batch><batch_id>1</batch_id></submit_batch>")
 
-    def without_output_template(exchange: Exchange) -> bool:
+    def without_output_template(exchange):
         set_state(site, request.batch_name, BatchState.IN_PROGRESS)
         return success(exchange)
 
@@ -260,7 +243,7 @@ def test_jobs_that_the_project_takes_and_does_not_make_are_an_error_for_its_admi
 # The request as a whole.
 
 
-def test_the_six_values_and_the_first_lease_arrive(site: Site) -> None:
+def test_the_six_values_and_the_first_lease_arrive(site):
     request = dataclasses.replace(
         site.batch(jobs=1),
         parameters=Parameters(
@@ -288,9 +271,7 @@ def test_the_six_values_and_the_first_lease_arrive(site: Site) -> None:
 
 
 @pytest.mark.long
-def test_a_batch_whose_staging_was_cut_short_is_completed_with_every_file_associated(
-    site: Site,
-) -> None:
+def test_a_batch_whose_staging_was_cut_short_is_completed_with_every_file_associated(site):
     request = site.batch(jobs=100, files=100)
     site.proxy.fail("upload_files", faultproxy.status(503), times=None, skip=2)
     with site.context() as context, pytest.raises(RpcError):

@@ -1,11 +1,8 @@
 """Jobs of BUDA apps: what is sent for them, byte by byte, and what is refused."""
 
-from __future__ import annotations
-
 import shlex
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -23,9 +20,6 @@ from boinc_gahp.templates.reading import read_input_template, read_output_templa
 from tests.inside import batches
 from tests.submit.scripted import Script, error
 
-if TYPE_CHECKING:
-    from tests.submit.conftest import Site
-
 OUTPUTS = {"job": ("fit.json", "log")}
 OWN_INPUT = (
     "<input_template><file_info/><workunit><file_ref><open_name>in</open_name></file_ref>"
@@ -38,15 +32,15 @@ OWN_OUTPUT = (
 )
 
 
-def request(job: Job = Job(), app: str = "buda:fit", **more: Any) -> SubmitRequest:  # noqa: B008
+def request(job=Job(), app="buda:fit", **more):  # noqa: B008
     return SubmitRequest("batch", app, [("job", job)], **{"outputs": OUTPUTS, **more})
 
 
-def made(job: Job = Job(), **more: Any) -> Job:  # noqa: B008
+def made(job=Job(), **more):  # noqa: B008
     return buda_request(request(job, **more)).jobs[0][1]
 
 
-def refused(job: Job = Job(), **more: Any) -> str:  # noqa: B008
+def refused(job=Job(), **more):  # noqa: B008
     with pytest.raises(JobRefused) as raised:
         buda_request(request(job, **more))
     assert "\n" not in str(raised.value)
@@ -56,7 +50,7 @@ def refused(job: Job = Job(), **more: Any) -> str:  # noqa: B008
 # What is sent.
 
 
-def test_the_request_has_the_jobs_own_inputs_the_buda_apps_name_and_its_outputs() -> None:
+def test_the_request_has_the_jobs_own_inputs_the_buda_apps_name_and_its_outputs():
     job = Job(("--level", "3"), {"data.csv": StagedFile("a.csv"), "sub/b": StagedFile("b")})
     ordinary = buda_request(request(job))
     script = Script({"get_templates": error("template file missing")})
@@ -93,20 +87,20 @@ def test_the_request_has_the_jobs_own_inputs_the_buda_apps_name_and_its_outputs(
 
 
 @pytest.mark.parametrize("app", ["uppercase", "buda", "budafit", "a:b", "BUDA:fit", ""])
-def test_a_request_for_another_app_stays_as_it_is(app: str) -> None:
+def test_a_request_for_another_app_stays_as_it_is(app):
     one = request(Job(("$HOME",)), app)
     assert buda_request(one) is one
     assert buda_name(app) is None
 
 
-def test_outputs_that_are_named_twice_are_one() -> None:
+def test_outputs_that_are_named_twice_are_one():
     job = made(outputs={"job": ("b", "a", "b")})
     outputs = read_output_template(job.output_template or "").files
     assert [file.open_name for file in outputs] == ["b", "a"]
     assert not any(file.optional for file in outputs)
 
 
-def test_a_job_may_have_no_outputs_but_then_says_so() -> None:
+def test_a_job_may_have_no_outputs_but_then_says_so():
     job = made(outputs={"job": ()}, app="buda:other")
     assert read_output_template(job.output_template or "").files == ()
     assert "name them (transfer_output_files in a submit file, --output, Job.outputs)" in refused(
@@ -114,13 +108,13 @@ def test_a_job_may_have_no_outputs_but_then_says_so() -> None:
     )
 
 
-def test_a_limit_is_two_weeks_unless_the_job_has_one() -> None:
+def test_a_limit_is_two_weeks_unless_the_job_has_one():
     assert buda_request(request()).parameters == Parameters(fpops_bound=FPOPS_BOUND)
     asked = Parameters(fpops_est=1e12, fpops_bound=2e12)
     assert buda_request(request(parameters=asked)).parameters == asked
 
 
-def test_jobs_with_files_of_the_same_names_share_the_text_of_their_templates() -> None:
+def test_jobs_with_files_of_the_same_names_share_the_text_of_their_templates():
     jobs = [(f"job{n}", Job((str(n),), {"in": InlineFile(str(n))})) for n in range(3)]
     found = buda_request(
         SubmitRequest("batch", "buda:fit", jobs, outputs=dict.fromkeys(dict(jobs), ("out",)))
@@ -129,7 +123,7 @@ def test_jobs_with_files_of_the_same_names_share_the_text_of_their_templates() -
     assert len({id(job.output_template) for _, job in found}) == 1
 
 
-def test_a_boinc_submit_cannot_name_outputs_and_so_it_is_refused(site: Site) -> None:
+def test_a_boinc_submit_cannot_name_outputs_and_so_it_is_refused(site):
     job = ("fit#1.0", Job(("-v",), {"data.csv": site.file(b"1")}))
     with (
         site.context() as context,
@@ -142,7 +136,7 @@ def test_a_boinc_submit_cannot_name_outputs_and_so_it_is_refused(site: Site) -> 
 # Templates of the job's own.
 
 
-def test_a_jobs_own_input_template_gets_the_name_and_keeps_the_rest() -> None:
+def test_a_jobs_own_input_template_gets_the_name_and_keeps_the_rest():
     own = OWN_INPUT.format(more="<delay_bound>77</delay_bound><keywords>1</keywords>")
     text = made(Job(input_template=own)).input_template or ""
     assert read_input_template(text) == replace(read_input_template(own), buda_app_name="fit")
@@ -150,13 +144,13 @@ def test_a_jobs_own_input_template_gets_the_name_and_keeps_the_rest() -> None:
     assert made(Job(input_template=text)).input_template == text
 
 
-def test_a_jobs_own_input_template_for_another_buda_app_is_refused() -> None:
+def test_a_jobs_own_input_template_for_another_buda_app_is_refused():
     own = OWN_INPUT.format(more="<buda_app_name>other</buda_app_name>")
     assert 'its own input template is for "other"' in refused(Job(input_template=own))
     assert "its own input template" in refused(Job(input_template="<x>"))
 
 
-def test_own_output_templates_and_those_of_the_project_are_left_alone() -> None:
+def test_own_output_templates_and_those_of_the_project_are_left_alone():
     assert made(Job(output_template=OWN_OUTPUT)).output_template == OWN_OUTPUT
     there = made(outputs={}, output_template_filename="other_out")
     assert there.output_template is None
@@ -171,7 +165,7 @@ def test_own_output_templates_and_those_of_the_project_are_left_alone() -> None:
 @pytest.mark.parametrize(
     "name", ["", "a/b", ".", "..", ".a", " a", "a ", "a'b", "ä", "a<b", "a\nb", "n" * 256]
 )
-def test_a_name_that_no_buda_app_can_have_is_refused(name: str) -> None:
+def test_a_name_that_no_buda_app_can_have_is_refused(name):
     assert "the internal name of a BUDA app is expected" in refused(app=f"buda:{name}")
 
 
@@ -189,16 +183,16 @@ def test_a_name_that_no_buda_app_can_have_is_refused(name: str) -> None:
         (("x" * 250, "y" * 250), "has 502 bytes of arguments; a BUDA app gets at most 500"),
     ],
 )
-def test_arguments_that_would_not_arrive_are_refused(args: tuple[str, ...], words: str) -> None:
+def test_arguments_that_would_not_arrive_are_refused(args, words):
     assert words in refused(Job(args))
 
 
 @pytest.mark.parametrize("name", ["", "/a", "../a", "a/", "C:/a", "a\nb"])
-def test_an_output_that_is_no_file_of_the_app_is_refused(name: str) -> None:
+def test_an_output_that_is_no_file_of_the_app_is_refused(name):
     assert refused(outputs={"job": (name,)}).startswith("job")
 
 
-def test_an_input_in_place_of_the_apps_dockerfile_is_refused() -> None:
+def test_an_input_in_place_of_the_apps_dockerfile_is_refused():
     text = InlineFile("x")
     assert "cannot be called Dockerfile" in refused(Job(inputs={"Dockerfile": text}))
     many = Job(inputs={f"in{n}": text for n in range(61)})
@@ -211,9 +205,7 @@ WORDS = st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=5)
 
 
 @given(WORDS)
-def test_words_that_are_accepted_mean_themselves_in_the_shell_of_a_volunteer(
-    words: list[str],
-) -> None:
+def test_words_that_are_accepted_mean_themselves_in_the_shell_of_a_volunteer(words):
     try:
         made(Job(tuple(words)))
     except JobRefused:
@@ -224,7 +216,7 @@ def test_words_that_are_accepted_mean_themselves_in_the_shell_of_a_volunteer(
 
 
 @given(st.text(max_size=30) | st.text("ab_-. ", max_size=8))
-def test_the_scheduler_finds_any_name_that_is_accepted(name: str) -> None:
+def test_the_scheduler_finds_any_name_that_is_accepted(name):
     try:
         job = buda_request(request(app=f"buda:{name}", outputs={"job": ()})).jobs[0][1]
     except JobRefused:
@@ -236,7 +228,7 @@ def test_the_scheduler_finds_any_name_that_is_accepted(name: str) -> None:
 
 
 @given(st.lists(st.text(max_size=12), max_size=4))
-def test_any_names_of_files_are_refused_or_come_back_as_they_are(names: list[str]) -> None:
+def test_any_names_of_files_are_refused_or_come_back_as_they_are(names):
     job = Job(inputs={name: InlineFile("x") for name in names})
     try:
         job = made(job, outputs={"job": tuple(names)})

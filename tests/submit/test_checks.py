@@ -1,7 +1,5 @@
 """What is refused before anything is created, and what is not."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 from lxml import etree
@@ -17,7 +15,7 @@ from boinc_gahp.templates.reading import read_input_template
 from boinc_gahp.text import visible
 
 
-def template(*open_names: str) -> str:
+def template(*open_names):
     infos = "<file_info/>" * len(open_names)
     refs = "".join(f"<file_ref><open_name>{n}</open_name></file_ref>" for n in open_names)
     return f"<input_template>{infos}<workunit>{refs}</workunit></input_template>"
@@ -42,9 +40,7 @@ def template(*open_names: str) -> str:
         pytest.param("é" * 91, "182 bytes", id="182 bytes in 91 characters"),
     ],
 )
-def test_a_job_name_that_the_project_would_mangle_is_refused_by_name(
-    name: str, trouble: str
-) -> None:
+def test_a_job_name_that_the_project_would_mangle_is_refused_by_name(name, trouble):
     with pytest.raises(JobRefused) as caught:
         checks.check_job_name(name, {"good": "good"})
     assert trouble in str(caught.value)
@@ -55,7 +51,7 @@ def test_a_job_name_that_the_project_would_mangle_is_refused_by_name(
     "name",
     ["condor#vm.example.org#uppercase#1795261016#12.0", "a@b", "-x", "a%b;c+d", "日本", "x" * 180],
 )
-def test_names_that_a_gridmanager_makes_and_other_harmless_ones_are_taken(name: str) -> None:
+def test_names_that_a_gridmanager_makes_and_other_harmless_ones_are_taken(name):
     checks.check_job_name(name, {})
     checks.check_batch_name(name)
 
@@ -65,8 +61,8 @@ def test_names_that_a_gridmanager_makes_and_other_harmless_ones_are_taken(name: 
     [("job", "JOB"), ("cafe", "café"), ("same", "same")],
     ids=["case", "accent", "equal"],
 )
-def test_job_names_that_the_project_takes_for_one_are_refused(one: str, other: str) -> None:
-    seen: dict[str, str] = {}
+def test_job_names_that_the_project_takes_for_one_are_refused(one, other):
+    seen = {}
     checks.check_job_name(one, seen)
     with pytest.raises(JobRefused, match="twice"):
         checks.check_job_name(other, seen)
@@ -76,7 +72,7 @@ def test_job_names_that_the_project_takes_for_one_are_refused(one: str, other: s
     "name",
     ["", "0", "it's", 'a"b', "a\\b", "a&b", "<b>", " a", "a ", "x" * 256, "a\tb", "\udcff"],
 )
-def test_a_batch_name_that_could_not_be_found_again_is_refused(name: str) -> None:
+def test_a_batch_name_that_could_not_be_found_again_is_refused(name):
     with pytest.raises(JobRefused):
         checks.check_batch_name(name)
 
@@ -86,32 +82,30 @@ def test_a_batch_name_that_could_not_be_found_again_is_refused(name: str) -> Non
     ["it's", "a\\b", 'say "hi"', "two words", "", "a\nb", "a\rb", "\x01", "\udcff", "a\tb"],
     ids=repr,
 )
-def test_an_argument_that_would_not_arrive_is_refused_with_the_jobs_name(argument: str) -> None:
+def test_an_argument_that_would_not_arrive_is_refused_with_the_jobs_name(argument):
     with pytest.raises(JobRefused) as caught:
         checks.command_line("job7", ("fine", argument), escape=False)
     assert "job7" in str(caught.value)
 
 
-def test_shell_characters_percent_signs_and_other_scripts_travel_as_they_are() -> None:
+def test_shell_characters_percent_signs_and_other_scripts_travel_as_they_are():
     words = ("$HOME", "`id`", ";", "|", "100%", "a>b", "#", "中文", "😀", "--wu_name")
     assert checks.command_line("j", words, escape=False) == " ".join(words)
 
 
-def test_a_command_line_of_zero_is_refused_since_the_project_drops_it() -> None:
+def test_a_command_line_of_zero_is_refused_since_the_project_drops_it():
     with pytest.raises(JobRefused, match="is 0"):
         checks.command_line("j", ("0",), escape=False)
 
 
-def test_the_longest_line_that_create_work_was_seen_to_read_is_taken_and_one_more_byte_is_not() -> (
-    None
-):
+def test_the_longest_line_that_create_work_was_seen_to_read_is_taken_and_one_more_byte_is_not():
     # web-rpcs.rst, "Command lines": 4011 command bytes with a 16-byte name and one 36-byte file.
     checks.check_job_line("n" * 16, "c" * 4011, ["f" * 36])
     with pytest.raises(JobRefused, match="4095 bytes"):
         checks.check_job_line("n" * 16, "c" * 4012, ["f" * 36])
 
 
-def test_files_are_put_in_the_templates_order_by_open_name() -> None:
+def test_files_are_put_in_the_templates_order_by_open_name():
     one, two = LocalFile("/d/x"), LocalFile("/d/y")
     ordered = checks.ordered_inputs(
         "j", {"in1": one, "in0": two}, read_input_template(template("in0", "in1")), "multi"
@@ -119,7 +113,7 @@ def test_files_are_put_in_the_templates_order_by_open_name() -> None:
     assert ordered == (two, one)
 
 
-def test_files_go_by_position_when_no_name_matches_and_the_count_is_right() -> None:
+def test_files_go_by_position_when_no_name_matches_and_the_count_is_right():
     named = [("x", LocalFile("/d/x")), ("x", LocalFile("/d/y"))]
     ordered = checks.ordered_inputs(
         "j", by_open_name(named), read_input_template(template("in0", "in1")), "multi"
@@ -127,7 +121,7 @@ def test_files_go_by_position_when_no_name_matches_and_the_count_is_right() -> N
     assert ordered == tuple(file for _, file in named)
 
 
-def test_files_for_an_app_without_input_files_are_refused_with_what_to_leave_out() -> None:
+def test_files_for_an_app_without_input_files_are_refused_with_what_to_leave_out():
     with pytest.raises(JobRefused, match='app pi has no input files: leave out "in"'):
         checks.ordered_inputs("j", {"in": LocalFile("/d/x")}, read_input_template(template()), "pi")
 
@@ -142,9 +136,7 @@ def test_files_for_an_app_without_input_files_are_refused_with_what_to_leave_out
     ],
     ids=["a slip", "a slip beside another", "strangers", "too few"],
 )
-def test_where_names_count_a_name_that_fits_nothing_is_reported_with_the_nearest(
-    open_names: tuple[str, ...], told: str
-) -> None:
+def test_where_names_count_a_name_that_fits_nothing_is_reported_with_the_nearest(open_names, told):
     files = by_open_name((name, LocalFile(f"/d/{name}")) for name in open_names)
     wanted = read_input_template(template("in0", "in1"))
     with pytest.raises(JobRefused) as caught:
@@ -157,9 +149,7 @@ def test_where_names_count_a_name_that_fits_nothing_is_reported_with_the_nearest
     [("in0",), ("in0", "in0"), ("in0", "other"), ("in0", "in1", "more"), ()],
     ids=["too few", "one twice", "a stranger", "too many", "none"],
 )
-def test_files_that_do_not_fit_the_template_are_refused_with_the_names_it_wants(
-    open_names: tuple[str, ...],
-) -> None:
+def test_files_that_do_not_fit_the_template_are_refused_with_the_names_it_wants(open_names):
     files = by_open_name((name, LocalFile(f"/d/{name}")) for name in open_names)
     with pytest.raises(JobRefused) as caught:
         checks.ordered_inputs("job7", files, read_input_template(template("in0", "in1")), "multi")
@@ -180,14 +170,12 @@ def test_files_that_do_not_fit_the_template_are_refused_with_the_names_it_wants(
         ("/d/a." + "x" * 33, ""),
     ],
 )
-def test_a_physical_name_takes_over_only_an_extension_that_projects_take(
-    path: str, wanted: str
-) -> None:
+def test_a_physical_name_takes_over_only_an_extension_that_projects_take(path, wanted):
     assert checks.extension(path) == wanted
 
 
 @given(st.text(st.characters(), max_size=30))
-def test_inline_text_is_refused_or_arrives_as_it_is(text: str) -> None:
+def test_inline_text_is_refused_or_arrives_as_it_is(text):
     try:
         checks.check_input("j", "in", InlineFile(text))
     except JobRefused as refused:
@@ -199,7 +187,7 @@ def test_inline_text_is_refused_or_arrives_as_it_is(text: str) -> None:
 
 
 @given(st.text(st.sampled_from("aZ09_.- /\\'\"\n;$é\0"), max_size=6) | st.text(max_size=4))
-def test_a_physical_name_that_is_not_refused_is_one_word_that_a_project_takes(name: str) -> None:
+def test_a_physical_name_that_is_not_refused_is_one_word_that_a_project_takes(name):
     try:
         checks.check_input("j", "in", StagedFile(name))
     except JobRefused as refused:
@@ -212,7 +200,7 @@ def test_a_physical_name_that_is_not_refused_is_one_word_that_a_project_takes(na
 
 
 @pytest.mark.parametrize("length", [255, 256])
-def test_a_physical_name_has_at_most_255_characters(length: int) -> None:
+def test_a_physical_name_has_at_most_255_characters(length):
     item = StagedFile("a" * length)
     if length > 255:
         with pytest.raises(JobRefused, match="256 characters"):

@@ -1,9 +1,6 @@
 """Arguments: what was written is what the program gets, or it is refused."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import example, given, strategies as st
@@ -27,9 +24,6 @@ from boinc_gahp.templates.documents import read_workunit
 from boinc_gahp.templates.filling import fill_input
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 #: What has a meaning to one of those that the text passes, and what has none.
 _PIECES = [
     *"ab0 \t'\"\\<>&;#ä中",
@@ -48,7 +42,7 @@ arguments = st.lists(
 )
 
 
-def stored(line: str) -> str:
+def stored(line):
     """Return what a project stores of a job's command line, by way of the request itself."""
     batch = types.BatchSubmission("a", [types.JobSubmission("j", line)])
     request = parse_request(submission_document("submit_batch", Authenticator("a" * 32), batch))
@@ -61,9 +55,9 @@ def stored(line: str) -> str:
     return fill_input(template, command_line=line_stored)
 
 
-def split_as_seen(text: str) -> list[str]:
+def split_as_seen(text):
     """Split as the client does that was seen: it skips the character after an opening quote."""
-    words: list[str] = []
+    words = []
     place = 0
     while place < len(text):
         character = text[place]
@@ -82,9 +76,9 @@ def split_as_seen(text: str) -> list[str]:
     return words
 
 
-def split_as_meant(text: str) -> list[str]:
+def split_as_meant(text):
     """Split as a client would that does not have that fault."""
-    words: list[str] = []
+    words = []
     rest = text
     while rest := rest.lstrip(" \t\n\v\f\r"):
         if rest[0] in "'\"":
@@ -101,9 +95,7 @@ def split_as_meant(text: str) -> list[str]:
 @example(["", "after"], True)
 @example(["it's", "C:\\dir", "two words", "&lt; 'x"], True)
 @example(["\xa0", "a\u3000b"], False)
-def test_a_program_gets_its_arguments_as_they_were_written_or_they_are_refused(
-    words: list[str], doubled: bool
-) -> None:
+def test_a_program_gets_its_arguments_as_they_were_written_or_they_are_refused(words, doubled):
     try:
         line = command_lines.command_line(words, doubled=doubled)
     except BadRequest:
@@ -117,33 +109,33 @@ def test_a_program_gets_its_arguments_as_they_were_written_or_they_are_refused(
 
 
 @given(st.text(st.sampled_from("a' \"\t\n\xa0"), max_size=12))
-def test_a_local_host_splits_as_the_client_that_was_seen(text: str) -> None:
+def test_a_local_host_splits_as_the_client_that_was_seen(text):
     if text.endswith(("'", '"')):
         text += "x"  # the real one reads on behind the text's end
     assert split_command_line(text) == split_as_seen(text)
 
 
 @pytest.mark.parametrize("doubled", [False, True])
-def test_an_empty_argument_is_refused_and_no_setting_is_said_to_help(doubled: bool) -> None:
+def test_an_empty_argument_is_refused_and_no_setting_is_said_to_help(doubled):
     with pytest.raises(BadRequest, match="is empty") as caught:
         command_lines.command_line(["--name", "", "x"], doubled=doubled)
     assert "escape_command_lines" not in str(caught.value)
 
 
-def test_the_limit_of_a_jobs_line_counts_what_is_sent() -> None:
+def test_the_limit_of_a_jobs_line_counts_what_is_sent():
     line = checks.command_line("j", ("<" * 1000,), escape=False)
     assert len(line) == 4000
     with pytest.raises(JobRefused, match="come to 4112 bytes"):
         checks.check_job_line("j", line, ["f" * 80])
 
 
-def test_a_command_line_at_which_clients_refuse_the_jobs_of_others_is_not_sent() -> None:
+def test_a_command_line_at_which_clients_refuse_the_jobs_of_others_is_not_sent():
     batch = types.BatchSubmission("a", [types.JobSubmission("j7", "--tag <b>")])
     with pytest.raises(BadRequest, match=r"job 'j7': command_line .* contains a <"):
         submission_document("submit_batch", Authenticator("a" * 32), batch)
 
 
-TABLE: Sequence[tuple[bool, tuple[str, ...]]] = [
+TABLE = [
     (False, ("a<b", "<?pi", "<!--", "</workunit>", "<![CDATA[q]]>")),
     (False, ("&lt;x", "&amp;", "&amp;amp;", "&#228;", "a&b", "a>b", "]]>")),
     (False, ("$HOME", "`id`", ";", "|", "*", "100%", "#", "中文", "😀", "--wu_name")),
@@ -153,7 +145,7 @@ TABLE: Sequence[tuple[bool, tuple[str, ...]]] = [
 
 
 @pytest.fixture(scope="module")
-def telling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def telling(tmp_path_factory):
     """A project as the real one is, with an app that tells its arguments."""
     with LocalProject(tmp_path_factory.mktemp("telling"), hosts=2, php=STOCK) as project:
         project.add_app(
@@ -169,7 +161,7 @@ _TELL = "import json, sys; open('out', 'w').write(json.dumps(sys.argv[1:]))"
 
 
 @pytest.mark.long
-def test_programs_on_hosts_get_what_was_written(telling: LocalProject, tmp_path: Path) -> None:
+def test_programs_on_hosts_get_what_was_written(telling, tmp_path):
     state = State(dir=tmp_path / "state", cache_dir=tmp_path / "cache")
     for escape in (False, True):
         rows = [words for doubled, words in TABLE if doubled is escape]

@@ -1,7 +1,5 @@
 """Jobs in containers: their templates, their inputs, and what they share."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import re
@@ -9,7 +7,6 @@ import shlex
 import tarfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +21,7 @@ from boinc_gahp.submit.container_jobs import (
 )
 from boinc_gahp.submit.made_files import MadeFiles
 from boinc_gahp.submit.trees import tree_stamp
-from boinc_gahp.submit.types import Job, LocalFile, RemoteFile
+from boinc_gahp.submit.types import LocalFile, RemoteFile
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.types import DEFAULTS
 from tests.helpers import wait_for
@@ -33,7 +30,7 @@ IMAGE = read_image("python:3.12-slim")
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path):
     """A directory with a program, data and a directory."""
     (tmp_path / "fit.py").write_text("#!/bin/sh\n")
     (tmp_path / "data.csv").write_text("1,2\n")
@@ -42,7 +39,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def job(home: Path, *arguments: str, **more: Any) -> ContainerJob:
+def job(home, *arguments, **more):
     usual = ContainerJob(
         image=IMAGE,
         command="./fit.py",
@@ -54,8 +51,8 @@ def job(home: Path, *arguments: str, **more: Any) -> ContainerJob:
     return replace(usual, **more)
 
 
-def make(home: Path, *jobs: ContainerJob) -> list[Job]:
-    def md5_of(path: str) -> str:
+def make(home, *jobs):
+    def md5_of(path):
         return hashlib.md5(Path(path).read_bytes()).hexdigest()
 
     named = [(str(number), each) for number, each in enumerate(jobs)]
@@ -64,23 +61,23 @@ def make(home: Path, *jobs: ContainerJob) -> list[Job]:
     return [each for _, each in made]
 
 
-def content(made: Job, name: str) -> bytes:
+def content(made, name):
     file = made.inputs[name]
     assert isinstance(file, LocalFile)
     return Path(file.path).read_bytes()
 
 
-def packed(made: Job) -> list[str]:
+def packed(made):
     """Return what is in the first archive of inputs."""
     with tarfile.open(fileobj=io.BytesIO(content(made, "_in0.tar"))) as archive:
         return archive.getnames()
 
 
-def open_names(made: Job) -> list[str]:
+def open_names(made):
     return [file.open_name for file in read_input_template(made.input_template or "").files]
 
 
-def test_jobs_that_differ_in_their_words_share_everything_but_a_number(home: Path) -> None:
+def test_jobs_that_differ_in_their_words_share_everything_but_a_number(home):
     made = make(home, *(job(home, "--seed", str(seed)) for seed in range(1000)))
     assert len({id(each.inputs) for each in made}) == 1
     assert len({(each.input_template, each.output_template) for each in made}) == 1
@@ -88,7 +85,7 @@ def test_jobs_that_differ_in_their_words_share_everything_but_a_number(home: Pat
     assert b"17) set -- --seed 16;;" in content(made[0], "run.sh")
 
 
-def test_the_templates_name_the_inputs_in_their_order_and_keep_all_files(home: Path) -> None:
+def test_the_templates_name_the_inputs_in_their_order_and_keep_all_files(home):
     tree = Tree("model", str(home / "model"))
     files = (("fit.py", LocalFile(home / "fit.py")), ("a b.csv", LocalFile(home / "data.csv")))
     [made] = make(home, job(home, files=files, trees=(tree,)))
@@ -108,13 +105,13 @@ def test_the_templates_name_the_inputs_in_their_order_and_keep_all_files(home: P
     assert "<result>\n" in (made.output_template or "")
 
 
-def test_the_output_template_is_the_same_when_outputs_are_fetched(home: Path) -> None:
+def test_the_output_template_is_the_same_when_outputs_are_fetched(home):
     for each in (job(home), job(home, outputs=None), job(home, merged=True, stdout=False)):
         [made] = make(home, each)
         assert made.output_template == output_template(each)
 
 
-def test_a_job_takes_2_kb_of_a_request_with_its_templates(home: Path) -> None:
+def test_a_job_takes_2_kb_of_a_request_with_its_templates(home):
     [made] = make(home, job(home, stdout=False, stderr=False))
     inputs = len(made.inputs) * len(
         "<input_file><mode>local_staged</mode><source>.toml</source></input_file>" + 32 * "0"
@@ -123,7 +120,7 @@ def test_a_job_takes_2_kb_of_a_request_with_its_templates(home: Path) -> None:
     assert inputs + templates + 150 < 2000
 
 
-def test_names_that_no_open_name_can_have_travel_in_an_archive(home: Path) -> None:
+def test_names_that_no_open_name_can_have_travel_in_an_archive(home):
     names = ["it's", "a\nb", "ü", " x", "<&>", "-", "x" * 200, "plain"]
     files = tuple((name, LocalFile(home / "data.csv")) for name in names)
     [made] = make(home, job(home, files=files, outputs=("it's", "plain")))
@@ -134,14 +131,14 @@ def test_names_that_no_open_name_can_have_travel_in_an_archive(home: Path) -> No
     assert f"[ -e {shlex.quote('./' + names[0])} ]".encode() in content(made, "run.sh")
 
 
-def test_more_files_than_a_line_of_create_work_holds_travel_in_an_archive(home: Path) -> None:
+def test_more_files_than_a_line_of_create_work_holds_travel_in_an_archive(home):
     files = tuple((f"f{number}", LocalFile(home / "data.csv")) for number in range(500))
     [made] = make(home, job(home, files=files))
     assert len(made.inputs) < 95
     assert len(packed(made)) + len(made.inputs) - 4 == 500
 
 
-def test_many_directories_travel_in_one_archive(home: Path) -> None:
+def test_many_directories_travel_in_one_archive(home):
     for number in range(100):
         (home / f"d{number}").mkdir()
     trees = tuple(Tree(f"d{number}", str(home / f"d{number}")) for number in range(100))
@@ -154,23 +151,23 @@ def test_many_directories_travel_in_one_archive(home: Path) -> None:
     assert content(many, "run.sh").count(b"tar -xf") == 1
 
 
-def test_remote_files_stay_remote(home: Path) -> None:
+def test_remote_files_stay_remote(home):
     remote = RemoteFile("http://127.0.0.1/x", 1, "0" * 32)
     [made] = make(home, job(home, files=(("x", remote),)))
     assert made.inputs["work/x"] is remote
 
 
-def test_remote_files_are_never_left_out(home: Path) -> None:
+def test_remote_files_are_never_left_out(home):
     remote = RemoteFile("http://h/x", 5, "0" * 32)
     files = (*((f"f{number}", LocalFile(home / "data.csv")) for number in range(100)),)
     [made] = make(home, job(home, files=(*files, ("far", remote), ("away", remote))))
     assert made.inputs["work/far"] == made.inputs["work/away"] == remote
-    with tarfile.open(str(made.inputs["_in0.tar"].path)) as archive:  # type: ignore[union-attr]
+    with tarfile.open(str(made.inputs["_in0.tar"].path)) as archive:
         alone = [name for name in made.inputs if name.startswith("work/")]
         assert len(archive.getnames()) + len(alone) == 102
 
 
-def test_jobs_with_files_of_their_own_share_the_script(home: Path) -> None:
+def test_jobs_with_files_of_their_own_share_the_script(home):
     jobs = [
         job(home, files=(("in", LocalFile(home / f"in.{number}")),), command="sort", is_input=False)
         for number in range(3)
@@ -180,7 +177,7 @@ def test_jobs_with_files_of_their_own_share_the_script(home: Path) -> None:
     assert len({each.inputs["work/in"] for each in made}) == 3
 
 
-def test_another_image_or_network_is_another_image_name(home: Path) -> None:
+def test_another_image_or_network_is_another_image_name(home):
     other = read_image("debian:13")
     made = make(home, job(home), job(home, image=other), job(home, network=True))
     names = [re.findall(rb'image_name = "(.*)"', content(each, "job.toml")) for each in made]
@@ -189,7 +186,7 @@ def test_another_image_or_network_is_another_image_name(home: Path) -> None:
     assert b"create_args" not in content(made[2], "job.toml")
 
 
-def test_an_image_in_a_file_is_known_by_its_contents(home: Path) -> None:
+def test_an_image_in_a_file_is_known_by_its_contents(home):
     (home / "one.tar.gz").write_text("one")
     (home / "two.tar.gz").write_text("two")
     jobs = [
@@ -205,7 +202,7 @@ def test_an_image_in_a_file_is_known_by_its_contents(home: Path) -> None:
     assert content(made[0], "job.toml") != content(made[1], "job.toml")
 
 
-def test_processors_and_a_quorum_are_in_the_input_template(home: Path) -> None:
+def test_processors_and_a_quorum_are_in_the_input_template(home):
     [made] = make(home, job(home, cpus=2, quorum=2))
     template = read_input_template(made.input_template or "")
     assert (template.avg_ncpus, template.flops) == (2, 1e9)
@@ -213,7 +210,7 @@ def test_processors_and_a_quorum_are_in_the_input_template(home: Path) -> None:
 
 
 @pytest.mark.parametrize("quorum", [1, 2, 20])
-def test_a_quorum_can_be_reached(home: Path, quorum: int) -> None:
+def test_a_quorum_can_be_reached(home, quorum):
     [made] = make(home, job(home, quorum=quorum))
     template = read_input_template(made.input_template or "")
     least = template.min_quorum or 1
@@ -225,7 +222,7 @@ def test_a_quorum_can_be_reached(home: Path, quorum: int) -> None:
     assert errors < total
 
 
-def test_a_directory_that_changed_since_the_submit_is_not_sent(home: Path) -> None:
+def test_a_directory_that_changed_since_the_submit_is_not_sent(home):
     stamp = tree_stamp(str(home / "model"))
     tree = Tree("model", str(home / "model"), stamp)
     make(home, job(home, trees=(tree,)))
@@ -236,13 +233,13 @@ def test_a_directory_that_changed_since_the_submit_is_not_sent(home: Path) -> No
         make(home, job(home, trees=(tree,)))
 
 
-def test_a_packed_file_that_changed_since_the_submit_is_not_sent(home: Path) -> None:
+def test_a_packed_file_that_changed_since_the_submit_is_not_sent(home):
     file = LocalFile(home / "data.csv", (1, 1))
     with pytest.raises(StagingError, match="changed after the job was submitted"):
         make(home, job(home, files=(("it's", file),)))
 
 
-def test_a_long_list_of_jobs_with_long_words_has_several_scripts(home: Path) -> None:
+def test_a_long_list_of_jobs_with_long_words_has_several_scripts(home):
     made = make(home, *(job(home, "x" * 1000, str(number)) for number in range(200)))
     scripts = {each.inputs["run.sh"] for each in made}
     assert 3 <= len(scripts) <= 5

@@ -1,9 +1,6 @@
 """Abort, retire, lease and pending aborts, against a project that answers from a script."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,25 +9,19 @@ from boinc_gahp.errors import NotFound, PermissionDenied, ProjectDown
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.submit import control
 from boinc_gahp.submit.query import query_batches
-from tests.submit.scripted import Arguments, Script, error
+from tests.submit.scripted import Script, error
 from tests.submit.test_abort import Batch, long_ago
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from boinc_gahp.ledger.ledger import Ledger
-    from boinc_gahp.submit.context import Context
 
 
 class Jobs:
     """abort_jobs of the real server: in turn, up to the first that it refuses."""
 
-    def __init__(self, *names: str, foreign: tuple[str, ...] = ()) -> None:
+    def __init__(self, *names, foreign=()):
         self.names = names
         self.foreign = foreign
-        self.aborted: set[str] = set()
+        self.aborted = set()
 
-    def __call__(self, arguments: Arguments) -> str:
+    def __call__(self, arguments):
         reply = ""
         for name in arguments["job_name"]:
             if name in self.foreign:
@@ -42,7 +33,7 @@ class Jobs:
         return reply + "<success/>"
 
 
-def test_jobs_are_aborted_in_one_request() -> None:
+def test_jobs_are_aborted_in_one_request():
     jobs = Jobs("a", "b", "c")
     script = Script({"abort_jobs": jobs})
     control.abort_jobs(script.context(), ["a", "b", "c", "a"])
@@ -50,14 +41,14 @@ def test_jobs_are_aborted_in_one_request() -> None:
     assert [asked["job_name"] for asked in script.arguments("abort_jobs")] == [["a", "b", "c"]]
 
 
-def test_no_jobs_are_no_request() -> None:
+def test_no_jobs_are_no_request():
     script = Script()
     control.abort_jobs(script.context(), [])
     assert script.asked == []
 
 
 @pytest.mark.parametrize("at", [0, 1, 3], ids=["first", "middle", "last"])
-def test_an_unknown_job_keeps_no_other_from_being_aborted(at: int) -> None:
+def test_an_unknown_job_keeps_no_other_from_being_aborted(at):
     jobs = Jobs("a", "b", "c")
     names = ["a", "b", "c"]
     names.insert(at, "gone")
@@ -68,7 +59,7 @@ def test_an_unknown_job_keeps_no_other_from_being_aborted(at: int) -> None:
     assert str(caught.value).endswith(": gone (no job gone)")
 
 
-def test_the_jobs_of_another_account_are_told_apart() -> None:
+def test_the_jobs_of_another_account_are_told_apart():
     names = [f"job{number}" for number in range(40)]
     jobs = Jobs(*names, foreign=("job7", "job8", "job39"))
     with pytest.raises(PermissionDenied) as caught:
@@ -78,8 +69,8 @@ def test_the_jobs_of_another_account_are_told_apart() -> None:
         assert f"{name} (not owner of batch)" in str(caught.value)
 
 
-def test_a_name_that_comes_back_mangled_is_found_all_the_same() -> None:
-    def reply(arguments: Arguments) -> str:
+def test_a_name_that_comes_back_mangled_is_found_all_the_same():
+    def reply(arguments):
         if "it's" in arguments["job_name"]:
             return error("no job it\\'s")
         return "<success/>"
@@ -91,7 +82,7 @@ def test_a_name_that_comes_back_mangled_is_found_all_the_same() -> None:
     assert {"a", "b", "c", "d"} <= set(aborted)
 
 
-def test_a_thousand_unknown_jobs_make_a_message_that_can_be_read() -> None:
+def test_a_thousand_unknown_jobs_make_a_message_that_can_be_read():
     names = [f"job{number}" for number in range(60)]
     with pytest.raises(NotFound, match=r"60 of 60 jobs .* and 50 more$") as caught:
         control.abort_jobs(Script({"abort_jobs": Jobs()}).context(), names)
@@ -99,21 +90,21 @@ def test_a_thousand_unknown_jobs_make_a_message_that_can_be_read() -> None:
 
 
 @pytest.mark.parametrize("words", ["bad authenticator", "no file access"])
-def test_an_account_that_may_do_nothing_is_reported_once(words: str) -> None:
+def test_an_account_that_may_do_nothing_is_reported_once(words):
     script = Script({"abort_jobs": error(words)})
     with pytest.raises(PermissionDenied, match=words):
         control.abort_jobs(script.context(), ["a", "b", "c", "d"])
     assert script.count("abort_jobs") == 1
 
 
-def test_a_project_that_is_down_is_reported_at_once() -> None:
+def test_a_project_that_is_down_is_reported_at_once():
     script = Script({"abort_jobs": error("project down for maintenance", -183)})
     with pytest.raises(ProjectDown):
         control.abort_jobs(script.context(), ["a", "b"])
     assert all(asked["job_name"] == ["a", "b"] for asked in script.arguments("abort_jobs"))
 
 
-def test_more_jobs_than_one_request_takes_go_in_several() -> None:
+def test_more_jobs_than_one_request_takes_go_in_several():
     names = [f"job{number}" for number in range(1200)]
     jobs = Jobs(*names)
     script = Script({"abort_jobs": jobs})
@@ -122,10 +113,10 @@ def test_more_jobs_than_one_request_takes_go_in_several() -> None:
     assert script.count("abort_jobs") == 3
 
 
-def test_what_is_to_be_aborted_is_in_the_ledger_before_anything_is_asked(ledger: Ledger) -> None:
-    seen: list[frozenset[str]] = []
+def test_what_is_to_be_aborted_is_in_the_ledger_before_anything_is_asked(ledger):
+    seen = []
 
-    def reply(arguments: Arguments) -> str:
+    def reply(arguments):
         seen.append(ledger.aborted_jobs(*context.owner))
         return "<success/>"
 
@@ -134,14 +125,14 @@ def test_what_is_to_be_aborted_is_in_the_ledger_before_anything_is_asked(ledger:
     assert seen == [{"b#1.0", "foreign"}]
 
 
-def test_an_abort_that_fails_stays_in_the_ledger(ledger: Ledger) -> None:
+def test_an_abort_that_fails_stays_in_the_ledger(ledger):
     context = Script({"abort_jobs": error("Can't connect to database", -138)}).context(ledger)
     with pytest.raises(ProjectDown):
         control.abort_jobs(context, ["b#1.0"])
     assert ledger.aborted_jobs(*context.owner) == {"b#1.0"}
 
 
-def test_a_retired_batch_is_forgotten(ledger: Ledger) -> None:
+def test_a_retired_batch_is_forgotten(ledger):
     script = Script({"abort_jobs": "<success/>", "retire_batch": "<success/>"})
     context = script.context(ledger)
     control.abort_jobs(context, ["b#1.0", "c#1.0"])
@@ -151,7 +142,7 @@ def test_a_retired_batch_is_forgotten(ledger: Ledger) -> None:
     assert ledger.pending_aborts(*context.owner, time.time()) == ()
 
 
-def test_a_batch_that_could_not_be_retired_is_not_forgotten(ledger: Ledger) -> None:
+def test_a_batch_that_could_not_be_retired_is_not_forgotten(ledger):
     script = Script({"abort_jobs": "<success/>", "retire_batch": error("no such batch")})
     context = script.context(ledger)
     control.abort_jobs(context, ["b#1.0"])
@@ -160,9 +151,7 @@ def test_a_batch_that_could_not_be_retired_is_not_forgotten(ledger: Ledger) -> N
     assert ledger.aborted_jobs(*context.owner) == {"b#1.0"}
 
 
-def test_without_a_ledger_the_work_goes_on_with_a_warning(
-    ledger: Ledger, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_a_ledger_the_work_goes_on_with_a_warning(ledger, caplog):
     script = Script({"abort_jobs": "<success/>", "retire_batch": "<success/>"})
     ledger.close()
     for context in (script.context(ledger), script.context(None)):
@@ -173,7 +162,7 @@ def test_without_a_ledger_the_work_goes_on_with_a_warning(
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["by id where it is known", "else by name"])
-def test_a_batch_is_named(known: bool) -> None:
+def test_a_batch_is_named(known):
     script = Script({"retire_batch": "<success/>", "set_expire_time": "<success/>"})
     context = script.context()
     if known:
@@ -187,14 +176,14 @@ def test_a_batch_is_named(known: bool) -> None:
     assert context.cache.batch_id("b") is None
 
 
-def owing(ledger: Ledger, found: Batch, due: float = -1.0) -> Context:
+def owing(ledger, found, due=-1.0):
     context = found.script.context(ledger)
     ledger.record_abort(*context.owner, "b", 7, time.time() + due)
     long_ago(ledger)
     return context
 
 
-def test_an_abort_that_is_not_due_waits(ledger: Ledger) -> None:
+def test_an_abort_that_is_not_due_waits(ledger):
     found = Batch(1)
     context = owing(ledger, found, due=30.0)
     control.reconcile(context)
@@ -202,7 +191,7 @@ def test_an_abort_that_is_not_due_waits(ledger: Ledger) -> None:
     assert len(ledger.pending_aborts(*context.owner, time.time())) == 1
 
 
-def test_a_project_that_is_down_is_asked_later(ledger: Ledger) -> None:
+def test_a_project_that_is_down_is_asked_later(ledger):
     found = Batch(1)
     found.script.replies["abort_batch"] = error("project down for maintenance", -183)
     context = owing(ledger, found)
@@ -211,7 +200,7 @@ def test_a_project_that_is_down_is_asked_later(ledger: Ledger) -> None:
     assert pending.not_before > time.time()
 
 
-def test_other_accounts_pending_aborts_are_left_alone(ledger: Ledger) -> None:
+def test_other_accounts_pending_aborts_are_left_alone(ledger):
     found = Batch(1)
     context = found.script.context(ledger)
     ledger.record_abort(context.project.url, "fedcba9876543210", "b", 7, 0.0)
@@ -219,7 +208,7 @@ def test_other_accounts_pending_aborts_are_left_alone(ledger: Ledger) -> None:
     assert found.script.asked == []
 
 
-def submitting(ledger: Ledger, found: Batch, *, ago: float, age: float) -> Context:
+def submitting(ledger, found, *, ago, age):
     context = found.script.context(ledger)
     context.cache._born -= age
     ledger.begin_submit(*context.owner, "b", 7, time.time() - ago)
@@ -227,7 +216,7 @@ def submitting(ledger: Ledger, found: Batch, *, ago: float, age: float) -> Conte
     return context
 
 
-def test_a_submission_that_nobody_asks_about_is_given_up(ledger: Ledger) -> None:
+def test_a_submission_that_nobody_asks_about_is_given_up(ledger):
     found = Batch(1)
     context = submitting(ledger, found, ago=121, age=121)
     control.reconcile(context)
@@ -243,9 +232,7 @@ def test_a_submission_that_nobody_asks_about_is_given_up(ledger: Ledger) -> None
         pytest.param(500, 500, True, id="a gridmanager has asked"),
     ],
 )
-def test_a_submission_that_somebody_may_wait_for_goes_on(
-    ago: float, age: float, mentioned: bool, ledger: Ledger
-) -> None:
+def test_a_submission_that_somebody_may_wait_for_goes_on(ago, age, mentioned, ledger):
     found = Batch(1)
     context = submitting(ledger, found, ago=ago, age=age)
     if mentioned:
@@ -258,16 +245,14 @@ def test_a_submission_that_somebody_may_wait_for_goes_on(
 
 
 @pytest.mark.parametrize(("ago", "left"), [(5000, 0), (3500, 1)])
-def test_where_nobody_can_ask_the_age_of_a_submission_decides(
-    ago: float, left: int, ledger: Ledger
-) -> None:
+def test_where_nobody_can_ask_the_age_of_a_submission_decides(ago, left, ledger):
     found = Batch(1)
     context = submitting(ledger, found, ago=ago, age=0)
     control.reconcile(context, alone=True)
     assert len(ledger.pending_aborts(*context.owner, time.time())) == left
 
 
-def test_a_query_notes_which_batches_are_asked_about(ledger: Ledger, tmp_path: Path) -> None:
+def test_a_query_notes_which_batches_are_asked_about(ledger, tmp_path):
     script = Script({"query_batch2": "<server_time>1</server_time><batch_size>0</batch_size>"})
     context = FetchContext.of(script.project(), Settings(), ledger, tmp_path / "cache")
     query_batches(context, ["b"], "5")
@@ -276,9 +261,7 @@ def test_a_query_notes_which_batches_are_asked_about(ledger: Ledger, tmp_path: P
     context.close()
 
 
-def test_reconciling_without_a_ledger_or_with_a_broken_one_is_no_error(
-    ledger: Ledger, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_reconciling_without_a_ledger_or_with_a_broken_one_is_no_error(ledger, caplog):
     ledger.close()
     control.reconcile(Script().context(None))
     control.reconcile(Script().context(ledger))

@@ -1,9 +1,6 @@
 """Control requests, end to end against a local project."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,30 +18,24 @@ from boinc_gahp.submit.query import query_batches
 from boinc_gahp.submit.types import Client, Job, LocalFile, SubmitRequest
 from tests.inside import batches
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from boinc_gahp.ledger.ledger import Ledger
-
 GRIDMANAGER = Client(gridmanager=True)
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def local(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=1, php=STOCK) as local:
         local.pause_volunteers()
         yield local
 
 
 @pytest.fixture
-def context(local: LocalProject, ledger: Ledger) -> Iterator[FetchContext]:
+def context(local, ledger):
     context = new_context(local, ledger)
     yield context
     context.close()
 
 
-def new_context(local: LocalProject, ledger: Ledger | None) -> FetchContext:
+def new_context(local, ledger):
     """Return a context as a new process would have it."""
     options = ClientOptions(retry_total=1, read_timeout=10)
     return FetchContext.of(
@@ -53,7 +44,7 @@ def new_context(local: LocalProject, ledger: Ledger | None) -> FetchContext:
 
 
 @pytest.fixture
-def batch(context: FetchContext, tmp_path: Path) -> str:
+def batch(context, tmp_path):
     """The name of a batch with three jobs."""
     name = f"condor#{tmp_path.name}#1"
     path = tmp_path / "in"
@@ -64,20 +55,20 @@ def batch(context: FetchContext, tmp_path: Path) -> str:
     return name
 
 
-def names(context: FetchContext, batch: str, client: Client) -> list[str]:
+def names(context, batch, client):
     [jobs] = query_batches(context, [batch], "0", client).batches
     return sorted(name.rpartition(".")[2] for name, _ in jobs)
 
 
-def state(local: LocalProject, batch: str) -> BatchState:
+def state(local, batch):
     [found] = [state for _, name, state in batches(local) if name == batch]
     return found
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["same process", "another process"])
 def test_an_aborted_job_is_left_out_until_its_batch_is_retired(
-    again: bool, local: LocalProject, ledger: Ledger, context: FetchContext, batch: str
-) -> None:
+    again, local, ledger, context, batch
+):
     abort_jobs(context, [f"{batch}#1.1"])
     if again:
         context.close()
@@ -90,8 +81,8 @@ def test_an_aborted_job_is_left_out_until_its_batch_is_retired(
 
 
 def test_a_lease_is_set_and_a_batch_retired_by_a_process_that_knows_only_names(
-    local: LocalProject, context: FetchContext, batch: str
-) -> None:
+    local, context, batch
+):
     other = new_context(local, None)
     set_lease(other, batch, time.time() + 21600)
     retire_batch(other, batch)
@@ -102,9 +93,7 @@ def test_a_lease_is_set_and_a_batch_retired_by_a_process_that_knows_only_names(
         set_lease(context, "nosuch", 0)
 
 
-def test_polls_with_the_answers_own_time_lose_no_event(
-    local: LocalProject, context: FetchContext, batch: str
-) -> None:
+def test_polls_with_the_answers_own_time_lose_no_event(local, context, batch):
     answer = query_batches(context, [batch], "0", GRIDMANAGER)
     abort_jobs(context, [f"{batch}#1.0"])
     changed = query_batches(context, [batch], answer.server_time).batches[0]
@@ -113,8 +102,8 @@ def test_polls_with_the_answers_own_time_lose_no_event(
 
 @pytest.mark.parametrize("late", [2, 60, 290])
 def test_an_event_that_the_database_dates_before_the_answer_is_not_lost(
-    local: LocalProject, context: FetchContext, batch: str, late: int
-) -> None:
+    local, context, batch, late
+):
     answer = query_batches(context, [batch], "0", GRIDMANAGER)
     before = int(float(answer.server_time)) - late
     # Its clock is behind PHP's, or the update waited for a lock.
@@ -132,9 +121,7 @@ def test_an_event_that_the_database_dates_before_the_answer_is_not_lost(
     assert (f"{batch}#1.0", "ERROR") in changed
 
 
-def test_a_pending_abort_is_sent_by_the_next_process(
-    local: LocalProject, ledger: Ledger, context: FetchContext, batch: str
-) -> None:
+def test_a_pending_abort_is_sent_by_the_next_process(local, ledger, context, batch):
     [batch_id] = [number for number, name, _ in batches(local) if name == batch]
     owner = context.owner
     ledger.record_abort(*owner, batch, batch_id, time.time() - 1)

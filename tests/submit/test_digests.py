@@ -1,14 +1,11 @@
 """MD5s of files, remembered between runs."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,19 +13,16 @@ from boinc_gahp.errors import StagingError
 from boinc_gahp.submit.digests import Digest, Digests, md5_of
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 LONG_AGO = 1_700_000_000
 
 
-def write(path: Path, contents: bytes, mtime: int = LONG_AGO) -> str:
+def write(path, contents, mtime=LONG_AGO):
     path.write_bytes(contents)
     os.utime(path, (mtime, mtime))
     return str(path)
 
 
-def test_size_and_md5_of_each_file_are_those_of_its_contents(tmp_path: Path) -> None:
+def test_size_and_md5_of_each_file_are_those_of_its_contents(tmp_path):
     contents = [b"", b"one", os.urandom(3_000_000)]
     paths = [write(tmp_path / f"f{i}", data) for i, data in enumerate(contents)]
     files = Digests(tmp_path / "cache").of(paths)
@@ -38,7 +32,7 @@ def test_size_and_md5_of_each_file_are_those_of_its_contents(tmp_path: Path) -> 
 
 
 @pytest.mark.processes
-def test_a_remembered_file_is_not_read_again_also_by_another_process(tmp_path: Path) -> None:
+def test_a_remembered_file_is_not_read_again_also_by_another_process(tmp_path):
     path = write(tmp_path / "f", b"contents")
     Digests(tmp_path / "cache").of([path])
     # What only a program that does not read the file can believe.
@@ -60,7 +54,7 @@ def test_a_remembered_file_is_not_read_again_also_by_another_process(tmp_path: P
 
 
 @pytest.mark.parametrize("change", ["size", "mtime", "inode", "ctime"])
-def test_a_file_that_looks_different_is_read_again(tmp_path: Path, change: str) -> None:
+def test_a_file_that_looks_different_is_read_again(tmp_path, change):
     path = tmp_path / "f"
     write(path, b"contents")
     digests = Digests(tmp_path / "cache")
@@ -82,7 +76,7 @@ def test_a_file_that_looks_different_is_read_again(tmp_path: Path, change: str) 
     assert digests.of([str(path)])[str(path)].md5 == hashlib.md5(path.read_bytes()).hexdigest()
 
 
-def test_a_file_that_has_only_just_changed_is_not_remembered(tmp_path: Path) -> None:
+def test_a_file_that_has_only_just_changed_is_not_remembered(tmp_path):
     path = tmp_path / "f"
     path.write_bytes(b"contents")
     digests = Digests(tmp_path / "cache")
@@ -94,7 +88,7 @@ def test_a_file_that_has_only_just_changed_is_not_remembered(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("trouble", ["none", "damaged", "no directory", "not writable"])
-def test_without_a_usable_cache_files_are_read_all_the_same(tmp_path: Path, trouble: str) -> None:
+def test_without_a_usable_cache_files_are_read_all_the_same(tmp_path, trouble):
     path = write(tmp_path / "f", b"contents")
     cache = tmp_path / "cache"
     if trouble == "damaged":
@@ -108,13 +102,13 @@ def test_without_a_usable_cache_files_are_read_all_the_same(tmp_path: Path, trou
     assert files[path].md5 == hashlib.md5(b"contents").hexdigest()
 
 
-def test_the_cache_can_be_read_by_its_owner_alone(tmp_path: Path) -> None:
+def test_the_cache_can_be_read_by_its_owner_alone(tmp_path):
     Digests(tmp_path / "cache").of([write(tmp_path / "f", b"x")])
     assert (tmp_path / "cache").stat().st_mode & 0o077 == 0
     assert (tmp_path / "cache" / "digests.sqlite").stat().st_mode & 0o077 == 0
 
 
-def test_an_absent_file_a_directory_and_a_pipe_are_refused_by_name(tmp_path: Path) -> None:
+def test_an_absent_file_a_directory_and_a_pipe_are_refused_by_name(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "directory").mkdir()
     for name, word in (
@@ -127,9 +121,7 @@ def test_an_absent_file_a_directory_and_a_pipe_are_refused_by_name(tmp_path: Pat
         assert name in str(caught.value)
 
 
-def test_a_name_with_a_nul_byte_is_refused_and_one_with_latin_1_bytes_is_read(
-    tmp_path: Path,
-) -> None:
+def test_a_name_with_a_nul_byte_is_refused_and_one_with_latin_1_bytes_is_read(tmp_path):
     with pytest.raises(StagingError):
         Digests(None).of(["/tmp/a\0b"])
     path = os.fsencode(tmp_path) + b"/caf\xe9"
@@ -139,12 +131,12 @@ def test_a_name_with_a_nul_byte_is_refused_and_one_with_latin_1_bytes_is_read(
     assert Digests(tmp_path / "cache").of([name])[name].nbytes == 1
 
 
-def test_a_file_that_grows_while_it_is_read_is_an_error(tmp_path: Path) -> None:
+def test_a_file_that_grows_while_it_is_read_is_an_error(tmp_path):
     path = tmp_path / "f"
     path.write_bytes(b"x" * 3_000_000)
-    grown: list[int] = []
+    grown = []
 
-    def grow(_: int) -> None:
+    def grow(_):
         if not grown:
             with path.open("ab") as file:
                 grown.append(file.write(b"more"))
@@ -153,10 +145,10 @@ def test_a_file_that_grows_while_it_is_read_is_an_error(tmp_path: Path) -> None:
         md5_of(str(path), grow)
 
 
-def test_hashing_stops_when_told_to(tmp_path: Path) -> None:
+def test_hashing_stops_when_told_to(tmp_path):
     paths = [write(tmp_path / f"f{i}", b"x" * 2_000_000) for i in range(4)]
 
-    def stop() -> None:
+    def stop():
         raise StagingError("enough")
 
     with pytest.raises(StagingError, match="enough"):

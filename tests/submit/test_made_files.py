@@ -1,7 +1,5 @@
 """Files that the program makes itself: written once, kept while they are used, removed."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat
@@ -10,7 +8,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,10 +18,6 @@ from boinc_gahp.submit.made_files import MadeFiles
 from tests.helpers import wait_for
 from tests.submit.input_directories import contents, count_calls, pack, tree
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-
 DAY = 86_400.0
 
 
@@ -34,16 +27,14 @@ DAY = 86_400.0
 @pytest.mark.parametrize(
     "name", ["Dockerfile", "job.toml", "run.sh", "a.tar.gz", ".sh", "x.ö", "a/b.c"]
 )
-def test_a_written_file_has_its_content_and_gives_its_name_the_extension(
-    made: MadeFiles, name: str
-) -> None:
+def test_a_written_file_has_its_content_and_gives_its_name_the_extension(made, name):
     file = made.write(name, b"content")
     assert Path(file.path).read_bytes() == b"content"
     assert extension(file.path) == extension(name)
     assert file.expected is None
 
 
-def test_equal_contents_are_one_file_that_is_not_written_again(made: MadeFiles) -> None:
+def test_equal_contents_are_one_file_that_is_not_written_again(made):
     path = made.write("run.sh", b"one").path
     before = Path(path).stat()
     assert made.write("other.sh", b"one").path == path
@@ -53,13 +44,13 @@ def test_equal_contents_are_one_file_that_is_not_written_again(made: MadeFiles) 
 
 
 @pytest.mark.parametrize("damage", [b"", b"on", b"xxx", b"longer"])
-def test_a_damaged_file_is_written_again(made: MadeFiles, damage: bytes) -> None:
+def test_a_damaged_file_is_written_again(made, damage):
     path = Path(made.write("run.sh", b"one").path)
     path.write_bytes(damage)
     assert Path(made.write("run.sh", b"one").path).read_bytes() == b"one"
 
 
-def test_nobody_else_can_read_made_files(made: MadeFiles, tmp_path: Path) -> None:
+def test_nobody_else_can_read_made_files(made, tmp_path):
     path = Path(made.write("run.sh", b"one").path)
     archive = pack(made, tree(tmp_path / "in", {"a": b"1"}))
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -69,20 +60,18 @@ def test_nobody_else_can_read_made_files(made: MadeFiles, tmp_path: Path) -> Non
 # Once for many.
 
 
-def settled(path: Path) -> None:
+def settled(path):
     """Wait until the clock has ticked after the last change."""
     newest = max(each.stat().st_ctime_ns for each in path.rglob("*"))
     wait_for(lambda: time.time_ns() > newest, "a tick")
 
 
-def test_threads_and_processes_that_share_a_tree_pack_it_once(
-    made: MadeFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_and_processes_that_share_a_tree_pack_it_once(made, tmp_path, monkeypatch):
     monkeypatch.setattr(trees, "SETTLED", 0)
     path = tree(tmp_path / "in", {"a": b"x" * 2_000_000})
     settled(path)
     packed = count_calls(monkeypatch, made_files, "_tar")
-    found: list[Path] = []
+    found = []
     threads = [threading.Thread(target=lambda: found.append(pack(made, path))) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -94,8 +83,8 @@ def test_threads_and_processes_that_share_a_tree_pack_it_once(
 
 
 def test_another_tree_of_the_same_names_sizes_and_times_is_another_archive(
-    made: MadeFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    made, tmp_path, monkeypatch
+):
     monkeypatch.setattr(trees, "SETTLED", 0)
     one, two = tree(tmp_path / "one", {"a": b"1"}), tree(tmp_path / "two", {"a": b"2"})
     settled(one)
@@ -106,9 +95,7 @@ def test_another_tree_of_the_same_names_sizes_and_times_is_another_archive(
     ]
 
 
-def test_a_file_that_changes_within_a_tick_of_the_clock_is_packed_again(
-    made: MadeFiles, tmp_path: Path
-) -> None:
+def test_a_file_that_changes_within_a_tick_of_the_clock_is_packed_again(made, tmp_path):
     path = tree(tmp_path / "in", {"a": b"1"})
     one = pack(made, path)
     tree(path, {"a": b"2"})
@@ -119,13 +106,11 @@ def test_a_file_that_changes_within_a_tick_of_the_clock_is_packed_again(
 # Cleaning.
 
 
-def age(path: Path, seconds: float) -> None:
+def age(path, seconds):
     os.utime(path, (time.time() - seconds,) * 2)
 
 
-def test_what_was_not_used_for_long_is_removed_and_temporary_files_too(
-    made: MadeFiles, tmp_path: Path
-) -> None:
+def test_what_was_not_used_for_long_is_removed_and_temporary_files_too(made, tmp_path):
     assert made.clean(DAY) == 0
     old = Path(made.write("old.sh", b"old").path)
     left = old.with_name("x.tar.0123.new")
@@ -140,8 +125,8 @@ def test_what_was_not_used_for_long_is_removed_and_temporary_files_too(
 
 
 def test_a_use_keeps_a_file_and_does_not_change_its_time_of_modification(
-    made: MadeFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    made, tmp_path, monkeypatch
+):
     monkeypatch.setattr(trees, "SETTLED", 0)
     path = tree(tmp_path / "in", {"a": b"1"})
     settled(path)
@@ -154,7 +139,7 @@ def test_a_use_keeps_a_file_and_does_not_change_its_time_of_modification(
     assert [file.stat().st_mtime_ns for file in files] == before
 
 
-def test_a_removed_file_is_made_again(made: MadeFiles, tmp_path: Path) -> None:
+def test_a_removed_file_is_made_again(made, tmp_path):
     path = tree(tmp_path / "in", {"a": b"1"})
     for _ in range(2):
         written, archive = Path(made.write("run.sh", b"x").path), pack(made, path)
@@ -187,7 +172,7 @@ for make in (
 
 
 @pytest.mark.processes
-def test_a_file_that_cannot_be_written_leaves_nothing_and_says_so(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_leaves_nothing_and_says_so(tmp_path):
     tree(tmp_path / "in", {"a": b"x" * 5000})
     run = subprocess.run(
         [sys.executable, "-c", _LIMITED, str(tmp_path)], capture_output=True, text=True, check=True
@@ -201,17 +186,15 @@ def test_a_file_that_cannot_be_written_leaves_nothing_and_says_so(tmp_path: Path
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
-def test_a_full_disk_is_told_with_the_directory_and_the_remedy(
-    made: MadeFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_a_full_disk_is_told_with_the_directory_and_the_remedy(made, tmp_path, monkeypatch, number):
     """No disk is full here: the system's call says so."""
     path = tree(tmp_path / "in", {"a": b"1"})
 
-    def full(*_: object, **__: object) -> object:
+    def full(*_, **__):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(made_files, "whole_file", full)
-    makes: Sequence[Callable[[], object]] = (
+    makes = (
         lambda: made.write("a", b"x"),
         lambda: pack(made, path),
     )
@@ -224,7 +207,7 @@ def test_a_full_disk_is_told_with_the_directory_and_the_remedy(
         assert ("free some space there" in str(caught.value)) == (number != errno.EIO)
 
 
-def test_a_directory_that_others_can_write_is_not_used(tmp_path: Path) -> None:
+def test_a_directory_that_others_can_write_is_not_used(tmp_path):
     (tmp_path / "made").mkdir()
     (tmp_path / "made").chmod(0o777)
     with pytest.raises(StagingError, match="can be written by everyone"):

@@ -1,11 +1,8 @@
 """Progress: in order, by one thread at a time, to its end; and what it raises ends the work."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -18,15 +15,10 @@ from boinc_gahp.threads import in_parallel
 from tests import faultproxy
 from tests.submit.test_submit_faults import local_project  # noqa: F401  (fixture)
 
-if TYPE_CHECKING:
-    from tests.submit.conftest import Site
-
 
 @given(st.lists(st.integers(-50, 100), max_size=30), st.integers(0, 1000))
-def test_what_is_done_never_falls_and_never_exceeds_the_total(
-    counts: list[int], total: int
-) -> None:
-    told: list[Progress] = []
+def test_what_is_done_never_falls_and_never_exceeds_the_total(counts, total):
+    told = []
     meter = Meter(told.append)
     meter.begin("staging", total, "bytes")
     for count in counts:
@@ -39,14 +31,12 @@ def test_what_is_done_never_falls_and_never_exceeds_the_total(
     assert len(done) == len(set(done))
 
 
-def test_one_thread_at_a_time_is_told_and_not_of_each_step(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_thread_at_a_time_is_told_and_not_of_each_step(monkeypatch):
     monkeypatch.setattr("boinc_gahp.submit._meter._PAUSE", 3600.0)
     inside = threading.Lock()
-    told: list[Progress] = []
+    told = []
 
-    def tell(progress: Progress) -> None:
+    def tell(progress):
         assert inside.acquire(blocking=False)
         told.append(progress)
         inside.release()
@@ -59,8 +49,8 @@ def test_one_thread_at_a_time_is_told_and_not_of_each_step(
     assert len(told) <= 3
 
 
-def test_after_one_thread_was_refused_every_other_ends_too() -> None:
-    def tell(progress: Progress) -> None:
+def test_after_one_thread_was_refused_every_other_ends_too():
+    def tell(progress):
         if progress.done:
             raise ValueError("enough")
 
@@ -73,8 +63,8 @@ def test_after_one_thread_was_refused_every_other_ends_too() -> None:
         meter.finish()
 
 
-def test_a_submit_reads_then_stages_then_submits(site: Site) -> None:
-    told: list[Progress] = []
+def test_a_submit_reads_then_stages_then_submits(site):
+    told = []
     request = replace(site.batch(jobs=6, files=4), progress=told.append)
     site.proxy.fail("upload_files", faultproxy.lose_request())
     with site.context(staging=StagingSettings(files_per_post=2)) as context:
@@ -98,10 +88,8 @@ def test_a_submit_reads_then_stages_then_submits(site: Site) -> None:
     "error", [BrokenPipeError("the terminal is gone"), KeyboardInterrupt(), ValueError("no")],
     ids=lambda error: type(error).__name__,
 )  # fmt: skip
-def test_what_progress_raises_ends_the_submit_and_another_one_completes_it(
-    site: Site, step: str, error: BaseException
-) -> None:
-    def tell(progress: Progress) -> None:
+def test_what_progress_raises_ends_the_submit_and_another_one_completes_it(site, step, error):
+    def tell(progress):
         if progress.step == step and (progress.done or step == "submitting"):
             raise error
 

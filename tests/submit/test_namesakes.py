@@ -1,10 +1,7 @@
 """Two users of HTCondor 9 whose gridmanagers give their batches one name."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,40 +18,31 @@ from tests.helpers import wait_for
 from tests.inside import batches, unfinished_jobs
 from tests.submit.test_submit import answer_by
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from boinc_gahp.fetch.context import FetchContext
-    from boinc_gahp.submit.types import SubmitRequest
-    from tests.submit.conftest import Site
-
 
 @pytest.fixture
-def second(site: Site) -> Site:
+def second(site):
     """The same submit node for a user of another account."""
     authenticator = site.local.add_user(f"second-{site.directory.name}")
     return dataclasses.replace(site, authenticator=authenticator)
 
 
-def namesakes(first: Site) -> tuple[SubmitRequest, SubmitRequest]:
+def namesakes(first):
     """Return the same batch for both; cluster ids of a schedd differ."""
     mine = first.batch(jobs=3)
     jobs = [(f"{mine.batch_name}#99.{number}", job) for number, (_, job) in enumerate(mine.jobs)]
     return mine, dataclasses.replace(mine, jobs=jobs)
 
 
-def names(context: FetchContext, batch: str, since: str = "0") -> list[str]:
+def names(context, batch, since="0"):
     (jobs,) = query_batches(context, [batch], since, Client(gridmanager=True)).batches
     return sorted(name for name, _ in jobs)
 
 
-def states(site: Site, name: str) -> list[BatchState]:
+def states(site, name):
     return [state for _, found, state in batches(site.local) if found == name]
 
 
-def test_each_has_a_batch_that_is_followed_and_retired_by_its_owner_alone(
-    site: Site, second: Site
-) -> None:
+def test_each_has_a_batch_that_is_followed_and_retired_by_its_owner_alone(site, second):
     mine, theirs = namesakes(site)
     batch = mine.batch_name
     with site.context() as context, second.context() as other:
@@ -72,7 +60,7 @@ def test_each_has_a_batch_that_is_followed_and_retired_by_its_owner_alone(
         assert names(context, batch) == site.names(mine)
 
 
-def test_a_process_that_knows_nothing_finds_its_own(site: Site, second: Site) -> None:
+def test_a_process_that_knows_nothing_finds_its_own(site, second):
     mine, theirs = namesakes(site)
     batch = mine.batch_name
     with site.context() as context, second.context() as other:
@@ -91,9 +79,7 @@ def test_a_process_that_knows_nothing_finds_its_own(site: Site, second: Site) ->
     assert states(site, batch) == [BatchState.IN_PROGRESS, BatchState.RETIRED]
 
 
-def test_several_batches_of_which_one_has_a_namesake_are_told_together(
-    site: Site, second: Site
-) -> None:
+def test_several_batches_of_which_one_has_a_namesake_are_told_together(site, second):
     mine, theirs = namesakes(site)
     others = [second.batch(jobs=1) for _ in range(3)]
     with site.context() as context:
@@ -112,7 +98,7 @@ def test_several_batches_of_which_one_has_a_namesake_are_told_together(
         ]
 
 
-def test_outputs_come_from_the_accounts_own_batch(site: Site, second: Site, tmp_path: Path) -> None:
+def test_outputs_come_from_the_accounts_own_batch(site, second, tmp_path):
     mine, theirs = namesakes(site)
     with site.context() as context, second.context() as other:
         boinc_submit(context, mine, answer_by())
@@ -131,7 +117,7 @@ def test_outputs_come_from_the_accounts_own_batch(site: Site, second: Site, tmp_
             assert (home / "out").exists()
 
 
-def test_an_error_takes_back_the_accounts_own_batch_alone(site: Site, second: Site) -> None:
+def test_an_error_takes_back_the_accounts_own_batch_alone(site, second):
     mine, theirs = namesakes(site)
     with site.context() as context, second.context() as other:
         boinc_submit(context, mine, answer_by())
@@ -144,7 +130,7 @@ def test_an_error_takes_back_the_accounts_own_batch_alone(site: Site, second: Si
     assert states(site, mine.batch_name) == [BatchState.IN_PROGRESS] * 2
 
 
-def test_a_person_is_told_to_choose_another_name(site: Site, second: Site) -> None:
+def test_a_person_is_told_to_choose_another_name(site, second):
     mine, theirs = namesakes(site)
     with site.context() as context, second.context() as other:
         submit(context, mine)

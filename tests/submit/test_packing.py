@@ -1,7 +1,5 @@
 """Archives of input directories."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os
@@ -10,7 +8,6 @@ import subprocess
 import tarfile
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -22,11 +19,8 @@ from boinc_gahp.submit.made_files import MadeFiles, Member
 from boinc_gahp.submit.trees import Entry
 from tests.submit.input_directories import LONG_AGO, contents, pack, tree
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
-
-def names(archive: Path) -> list[str]:
+def names(archive):
     with tarfile.open(archive) as opened:
         return opened.getnames()
 
@@ -61,7 +55,7 @@ hard_parts = st.one_of(
 paths = st.lists(hard_parts, min_size=1, max_size=5).map(b"/".join)
 
 
-def without_conflicts(files: dict[bytes, bytes]) -> dict[bytes, bytes]:
+def without_conflicts(files):
     """Leave out files whose name is a directory's, too."""
     above = {
         name[:end] for name in files for end in range(len(name)) if name[end : end + 1] == b"/"
@@ -69,7 +63,7 @@ def without_conflicts(files: dict[bytes, bytes]) -> dict[bytes, bytes]:
     return {name: content for name, content in files.items() if name not in above}
 
 
-def make(directory: Path, files: dict[bytes, bytes]) -> None:
+def make(directory, files):
     directory.mkdir()
     for name, content in files.items():
         path = Path(os.fsdecode(os.fsencode(directory) + b"/" + name))
@@ -77,7 +71,7 @@ def make(directory: Path, files: dict[bytes, bytes]) -> None:
         path.write_bytes(content)
 
 
-def found_below(directory: Path) -> dict[bytes, bytes]:
+def found_below(directory):
     root = os.fsencode(directory)
     return {
         os.fsencode(each)[len(root) + 1 :]: each.read_bytes()
@@ -86,9 +80,7 @@ def found_below(directory: Path) -> dict[bytes, bytes]:
     }
 
 
-def check_unpacking(
-    files: dict[bytes, bytes], directory: Path, unpack: Callable[[Path, Path], None]
-) -> None:
+def check_unpacking(files, directory, unpack):
     make(directory / "in", files)
     archive = pack(MadeFiles(directory / "made"), directory / "in", "")
     (directory / "out").mkdir()
@@ -96,16 +88,14 @@ def check_unpacking(
     assert found_below(directory / "out") == files
 
 
-def unpack_with_python(archive: Path, into: Path) -> None:
+def unpack_with_python(archive, into):
     with tarfile.open(archive, encoding="utf-8", errors="surrogateescape") as opened:
         opened.extractall(into)
 
 
 @given(st.dictionaries(paths, st.binary(max_size=2000), max_size=5).map(without_conflicts))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_names_and_contents_are_packed(
-    tmp_path_factory: pytest.TempPathFactory, files: dict[bytes, bytes]
-) -> None:
+def test_any_names_and_contents_are_packed(tmp_path_factory, files):
     check_unpacking(files, tmp_path_factory.mktemp("t"), unpack_with_python)
 
 
@@ -123,10 +113,8 @@ def test_any_names_and_contents_are_packed(
 )
 @given(st.dictionaries(paths, st.binary(max_size=2000), max_size=5).map(without_conflicts))
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_is_packed_is_unpacked_by_tar(
-    tmp_path_factory: pytest.TempPathFactory, command: list[str], files: dict[bytes, bytes]
-) -> None:
-    def unpack(archive: Path, into: Path) -> None:
+def test_what_is_packed_is_unpacked_by_tar(tmp_path_factory, command, files):
+    def unpack(archive, into):
         run = subprocess.run(
             [*command, "-xf", str(archive), "-C", str(into)], capture_output=True, check=True
         )
@@ -135,9 +123,7 @@ def test_what_is_packed_is_unpacked_by_tar(
     check_unpacking(files, tmp_path_factory.mktemp("t"), unpack)
 
 
-def test_equal_trees_give_equal_bytes_wherever_and_whenever_they_were_made(
-    made: MadeFiles, tmp_path: Path
-) -> None:
+def test_equal_trees_give_equal_bytes_wherever_and_whenever_they_were_made(made, tmp_path):
     files = {"b": b"1", "a/c": b"2", "a-b": b"3", "empty/": b""}
     one = tree(tmp_path / "one", files)
     other = tree(tmp_path / "elsewhere" / "two", dict(reversed(files.items())), LONG_AGO + 5)
@@ -150,9 +136,7 @@ def test_equal_trees_give_equal_bytes_wherever_and_whenever_they_were_made(
     assert pack(made, other).read_bytes() != packed[0]
 
 
-def test_members_are_sorted_of_1970_of_nobody_and_have_one_of_two_modes(
-    made: MadeFiles, tmp_path: Path
-) -> None:
+def test_members_are_sorted_of_1970_of_nobody_and_have_one_of_two_modes(made, tmp_path):
     path = tree(tmp_path / "in", {"b": b"1", "a/x": b"2", "a.b": b"3", "run": b"4", "e/": b""})
     (path / "run").chmod(0o710)
     with tarfile.open(pack(made, path)) as opened:
@@ -171,9 +155,7 @@ def test_members_are_sorted_of_1970_of_nobody_and_have_one_of_two_modes(
     ]
 
 
-def test_several_members_share_an_archive_and_the_last_of_a_name_is_taken(
-    made: MadeFiles, tmp_path: Path
-) -> None:
+def test_several_members_share_an_archive_and_the_last_of_a_name_is_taken(made, tmp_path):
     one = tree(tmp_path / "one", {"a": b"1", "b": b"1"})
     two = tree(tmp_path / "two", {"a": b"2", "c": b"2"})
     members = [Member(str(one), ""), Member(str(two), ""), Member(str(one / "b"), "deep/down/b")]
@@ -181,7 +163,7 @@ def test_several_members_share_an_archive_and_the_last_of_a_name_is_taken(
     assert contents(archive) == {"a": b"2", "b": b"1", "c": b"2", "deep/down/b": b"1"}
 
 
-def test_a_name_that_is_a_file_and_a_directory_is_refused(made: MadeFiles, tmp_path: Path) -> None:
+def test_a_name_that_is_a_file_and_a_directory_is_refused(made, tmp_path):
     one = tree(tmp_path / "one", {"a": b"1"})
     two = tree(tmp_path / "two", {"a/x": b"2"})
     file = Member(str(one / "a"), "a/x/y")
@@ -191,18 +173,18 @@ def test_a_name_that_is_a_file_and_a_directory_is_refused(made: MadeFiles, tmp_p
 
 
 @pytest.mark.parametrize("name", ["/a", "../a", "a/../b"])
-def test_a_member_cannot_leave_the_archive(made: MadeFiles, tmp_path: Path, name: str) -> None:
+def test_a_member_cannot_leave_the_archive(made, tmp_path, name):
     with pytest.raises(ValueError, match="not a name"):
         made.pack([Member(str(tree(tmp_path / "in", {})), name)])
 
 
-def test_the_size_of_a_file_of_any_length_is_in_its_header() -> None:
+def test_the_size_of_a_file_of_any_length_is_in_its_header():
     entry = Entry("x", "/nowhere", "file", Seen(9 << 30, 0, 0, 0))
     header = next(iter(made_files._packed("x", entry)))
     assert tarfile.TarInfo.frombuf(header, "utf-8", "strict").size == 9 << 30
 
 
-def test_an_archive_ends_as_tar_ends_it(made: MadeFiles, tmp_path: Path) -> None:
+def test_an_archive_ends_as_tar_ends_it(made, tmp_path):
     for size in (0, 1, 512, 8 * 1024, 9 * 1024, 10 * 1024):
         archive = pack(made, tree(tmp_path / str(size), {"a": b"x" * size}))
         packed = archive.read_bytes()
@@ -215,9 +197,7 @@ def test_an_archive_ends_as_tar_ends_it(made: MadeFiles, tmp_path: Path) -> None
 # Links.
 
 
-def test_a_relative_link_that_stays_inside_is_kept_others_are_followed(
-    made: MadeFiles, tmp_path: Path
-) -> None:
+def test_a_relative_link_that_stays_inside_is_kept_others_are_followed(made, tmp_path):
     outside = tree(tmp_path / "outside", {"o": b"out", "d/p": b"deep"})
     path = tree(tmp_path / "in", {"a": b"1", "sub/b": b"2"})
     (path / "kept").symlink_to("sub/b")
@@ -242,9 +222,7 @@ def test_a_relative_link_that_stays_inside_is_kept_others_are_followed(
     }
 
 
-def test_a_member_that_is_a_link_itself_is_what_it_leads_to(
-    made: MadeFiles, tmp_path: Path
-) -> None:
+def test_a_member_that_is_a_link_itself_is_what_it_leads_to(made, tmp_path):
     tree(tmp_path / "in", {"a": b"1"})
     (tmp_path / "link").symlink_to("in")
     (tmp_path / "file").symlink_to("in/a")
@@ -253,18 +231,14 @@ def test_a_member_that_is_a_link_itself_is_what_it_leads_to(
 
 
 @pytest.mark.parametrize("target", ["..", "../..", "../sub", "/{path}"])
-def test_a_link_back_to_its_own_directory_is_refused(
-    made: MadeFiles, tmp_path: Path, target: str
-) -> None:
+def test_a_link_back_to_its_own_directory_is_refused(made, tmp_path, target):
     path = tree(tmp_path / "in", {"sub/b": b"2"})
     (path / "sub" / "back").symlink_to(target.format(path=path))
     with pytest.raises(StagingError, match=r"sub/back.* it is in itself: remove the link"):
         pack(made, path)
 
 
-def test_a_link_that_leads_nowhere_and_out_is_reported_by_name(
-    made: MadeFiles, tmp_path: Path
-) -> None:
+def test_a_link_that_leads_nowhere_and_out_is_reported_by_name(made, tmp_path):
     path = tree(tmp_path / "in", {})
     (path / "lost").symlink_to("/nowhere/at/all")
     with pytest.raises(StagingError, match="in/lost' cannot be read: No such file") as caught:
@@ -272,9 +246,7 @@ def test_a_link_that_leads_nowhere_and_out_is_reported_by_name(
     assert caught.value.errno == errno.ENOENT
 
 
-def test_links_that_multiply_a_directory_end(
-    made: MadeFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_links_that_multiply_a_directory_end(made, tmp_path, monkeypatch):
     monkeypatch.setattr(trees, "MOST_ENTRIES", 1000)
     path = tree(tmp_path / "in", {"d20/file": b""})
     for level in range(20):
@@ -289,11 +261,11 @@ def test_links_that_multiply_a_directory_end(
 
 
 @pytest.fixture
-def special(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+def special(tmp_path):
     """Return a directory with a file of a kind."""
     opened = socket.socket(socket.AF_UNIX)
 
-    def make(kind: str) -> Path:
+    def make(kind):
         path = tree(tmp_path / "in", {"a": b"1"})
         if kind == "pipe":
             os.mkfifo(path / "special")
@@ -308,17 +280,13 @@ def special(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
-def test_what_is_no_file_is_refused_by_name(
-    made: MadeFiles, special: Callable[[str], Path], kind: str
-) -> None:
+def test_what_is_no_file_is_refused_by_name(made, special, kind):
     with pytest.raises(StagingError, match="in/special' is not a regular file"):
         pack(made, special(kind))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
-def test_what_cannot_be_read_is_reported_with_the_systems_reason(
-    made: MadeFiles, tmp_path: Path
-) -> None:
+def test_what_cannot_be_read_is_reported_with_the_systems_reason(made, tmp_path):
     for name in ("file", "directory/"):
         path = tree(tmp_path / f"in-{name}", {name: b""})
         (path / name).chmod(0)
@@ -327,19 +295,17 @@ def test_what_cannot_be_read_is_reported_with_the_systems_reason(
         assert caught.value.errno == errno.EACCES
 
 
-def test_a_missing_member_is_reported(made: MadeFiles, tmp_path: Path) -> None:
+def test_a_missing_member_is_reported(made, tmp_path):
     for path in (tmp_path / "none", Path("/a\0b")):
         with pytest.raises(StagingError, match="cannot be read"):
             pack(made, path)
 
 
 @pytest.mark.parametrize("how", ["grows", "shrinks", "is replaced", "vanishes", "gets a neighbour"])
-def test_a_tree_that_changes_while_it_is_packed_is_an_error_and_leaves_no_file(
-    made: MadeFiles, tmp_path: Path, how: str
-) -> None:
+def test_a_tree_that_changes_while_it_is_packed_is_an_error_and_leaves_no_file(made, tmp_path, how):
     path = tree(tmp_path / "in", {"a": b"x" * 3_000_000, "b": b"1"})
 
-    def change() -> None:
+    def change():
         if how == "grows":
             with (path / "a").open("ab") as file:
                 file.write(b"more")
@@ -359,8 +325,8 @@ def test_a_tree_that_changes_while_it_is_packed_is_an_error_and_leaves_no_file(
     assert list((tmp_path / "state" / "made").iterdir()) == []
 
 
-def test_packing_stops_when_it_is_told_to(made: MadeFiles, tmp_path: Path) -> None:
-    def stop() -> None:
+def test_packing_stops_when_it_is_told_to(made, tmp_path):
+    def stop():
         raise KeyboardInterrupt
 
     path = tree(tmp_path / "in", {"a": b"x" * 3_000_000})

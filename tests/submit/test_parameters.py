@@ -1,11 +1,8 @@
 """Sizes that jobs ask for count, whatever their templates say (``web-rpcs.rst``)."""
 
-from __future__ import annotations
-
 import re
 import tracemalloc
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,12 +11,6 @@ from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import InlineFile, Job, Parameters, SubmitRequest
 from boinc_gahp.submit.validate import BatchValidator
 from tests.submit.test_submit_jobs import OWN_INPUT, workunit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.faultproxy import Exchange
-    from tests.submit.conftest import Site
 
 COLUMNS = (
     "rsc_fpops_est",
@@ -33,21 +24,21 @@ SAID = (1e9, 1e15, 5e7, 1e8, 86400)
 FILE = InlineFile("x")
 
 
-def uppercase(name: str, *jobs: tuple[str, Job], **asked: float) -> SubmitRequest:
+def uppercase(name, *jobs, **asked):
     """Return a request for jobs that ask for sizes."""
     return SubmitRequest(name, "uppercase", jobs, Parameters(**asked))
 
 
-def stored(site: Site, *names: str) -> list[tuple[float, ...]]:
+def stored(site, *names):
     return [tuple(workunit(site, name)[column] for column in COLUMNS) for name in names]
 
 
 @pytest.fixture
-def bodies(site: Site) -> list[str]:
+def bodies(site):
     """The submit_batch requests that go to the project."""
-    seen: list[str] = []
+    seen = []
 
-    def look(exchange: Exchange) -> bool:
+    def look(exchange):
         reply = exchange.forward()
         seen.append(bytes(exchange.body).decode("utf-8", "replace"))
         exchange.send(reply)
@@ -58,7 +49,7 @@ def bodies(site: Site) -> list[str]:
 
 
 @pytest.fixture
-def lacking(site: Site) -> Iterator[None]:
+def lacking(site):
     """Uppercase's template leaves memory and operations to whoever submits."""
     path = site.local.core.templates / "uppercase_in"
     before = path.read_text()
@@ -67,9 +58,7 @@ def lacking(site: Site) -> Iterator[None]:
     path.write_text(before)
 
 
-def test_what_a_batch_asks_for_is_stored_whatever_the_template_says(
-    site: Site, bodies: list[str]
-) -> None:
+def test_what_a_batch_asks_for_is_stored_whatever_the_template_says(site, bodies):
     asked = asdict(Parameters(2e12, 3e15, 4e8, 5e9, 4242))
     with site.context() as context:
         submit(context, uppercase("all", ("all-0", Job(inputs={"in": FILE})), **asked))
@@ -77,9 +66,7 @@ def test_what_a_batch_asks_for_is_stored_whatever_the_template_says(
     assert bodies[0].count("<input_template>") == 1
 
 
-def test_a_template_goes_only_with_the_jobs_that_ask_for_something_else(
-    site: Site, bodies: list[str]
-) -> None:
+def test_a_template_goes_only_with_the_jobs_that_ask_for_something_else(site, bodies):
     names = [f"some-{n}" for n in range(4)]
     flops = (None, 1e9, 7e10, 8e10)
     jobs = [(n, Job(inputs={"in": FILE}, fpops=f)) for n, f in zip(names, flops, strict=True)]
@@ -93,9 +80,7 @@ def test_a_template_goes_only_with_the_jobs_that_ask_for_something_else(
 
 
 @pytest.mark.usefixtures("lacking")
-def test_where_the_template_lacks_the_element_job_params_serve(
-    site: Site, bodies: list[str]
-) -> None:
+def test_where_the_template_lacks_the_element_job_params_serve(site, bodies):
     names = [f"lacks-{n}" for n in range(3)]
     jobs = [(name, Job(inputs={"in": FILE})) for name in names]
     jobs[2] = (names[2], Job(inputs={"in": FILE}, fpops=9e9))
@@ -107,7 +92,7 @@ def test_where_the_template_lacks_the_element_job_params_serve(
     assert bodies[0].count("<input_template>") == 1
 
 
-def test_what_a_job_asks_for_is_filled_into_its_own_template(site: Site) -> None:
+def test_what_a_job_asks_for_is_filled_into_its_own_template(site):
     names = [f"own-{n}" for n in range(2)]
     jobs = [(name, Job(inputs={"mine": FILE}, input_template=OWN_INPUT)) for name in names]
     with site.context() as context:
@@ -119,7 +104,7 @@ def test_what_a_job_asks_for_is_filled_into_its_own_template(site: Site) -> None
     assert "<open_name>mine</open_name>" in workunit(site, "own-0")["xml_doc"]
 
 
-def test_an_estimate_is_of_what_would_be_stored(site: Site) -> None:
+def test_an_estimate_is_of_what_would_be_stored(site):
     job = Job(inputs={"in": FILE})
     with site.context() as context:
         plain = BatchValidator(context, uppercase("e", ("e-0", job))).estimate()
@@ -133,9 +118,7 @@ def test_an_estimate_is_of_what_would_be_stored(site: Site) -> None:
     assert [asked, by_template] == pytest.approx([5 * plain, 3 * plain])
 
 
-def test_sizes_beside_a_template_of_the_projects_are_refused_as_nobody_can_know(
-    site: Site,
-) -> None:
+def test_sizes_beside_a_template_of_the_projects_are_refused_as_nobody_can_know(site):
     job = Job(inputs={"in": FILE})
     named = replace(uppercase("named", ("named-0", job)), input_template_filename="uppercase_in")
     with site.context() as context:
@@ -159,7 +142,7 @@ def test_sizes_beside_a_template_of_the_projects_are_refused_as_nobody_can_know(
         ({"delay_bound": 2.0**31}, "delay_bound is 2147483648.0; expected a number from 0 to 214"),
     ],
 )
-def test_what_is_no_size_is_refused(site: Site, asked: dict[str, float], said: str) -> None:
+def test_what_is_no_size_is_refused(site, asked, said):
     request = uppercase("no-size", ("no-size-0", Job(inputs={"in": FILE})), **asked)
     with site.context() as context:
         assert said in str(BatchValidator(context, request).validation().refusal)
@@ -167,7 +150,7 @@ def test_what_is_no_size_is_refused(site: Site, asked: dict[str, float], said: s
             submit(context, request)
 
 
-def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site: Site) -> None:
+def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site):
     jobs = [(f"big-{n}", Job(inputs={"in": FILE})) for n in range(20)]
     plain, asking = uppercase("big", *jobs), uppercase("big", *jobs, delay_bound=60)
     with site.context(max_post_bytes=8000) as context:
@@ -185,7 +168,7 @@ def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site: Sit
     assert "whose delay_bound differs from that of app uppercase:" in str(raised.value)
 
 
-def test_an_own_template_that_is_no_text_is_refused_as_ever(site: Site) -> None:
+def test_an_own_template_that_is_no_text_is_refused_as_ever(site):
     own = OWN_INPUT.replace("mine", "in").replace("</workunit>", "<note>\udc80</note></workunit>")
     job = ("no-text-0", Job(inputs={"in": FILE}, input_template=own))
     with site.context() as context:
@@ -196,7 +179,7 @@ def test_an_own_template_that_is_no_text_is_refused_as_ever(site: Site) -> None:
     assert workunit(site, "no-text-0")["delay_bound"] == 60
 
 
-def test_a_request_whose_templates_are_too_many_is_not_written_to_be_measured(site: Site) -> None:
+def test_a_request_whose_templates_are_too_many_is_not_written_to_be_measured(site):
     own = OWN_INPUT.replace("mine", "in").replace(
         "</workunit>", f"<note>{'n' * 60_000}</note></workunit>"
     )
@@ -215,9 +198,7 @@ def test_a_request_whose_templates_are_too_many_is_not_written_to_be_measured(si
     assert most < 20_000_000
 
 
-def test_a_template_that_would_become_too_large_is_refused_before_anything_is_sent(
-    site: Site,
-) -> None:
+def test_a_template_that_would_become_too_large_is_refused_before_anything_is_sent(site):
     own = OWN_INPUT.replace("mine", "in").replace(
         "</workunit>", f"<note>{'n' * 65_400}</note></workunit>"
     )

@@ -1,7 +1,5 @@
 """Whatever a template says and a job asks for: what create_work would store is what was asked."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings, strategies as st
 
 from boinc_gahp.submit._parameters import ELEMENTS, RequestedSizes
@@ -14,7 +12,7 @@ _REAL = st.floats(1.0, 1e20) | st.sampled_from([1e9, 86400.0, DEFAULTS["rsc_fpop
 _WHOLE = st.integers(1, 2**31 - 1).map(float) | st.just(86400.0)
 
 
-def _values(*, zero: bool) -> st.SearchStrategy[dict[str, float]]:
+def _values(*, zero):
     real = _REAL | st.just(0.0) if zero else _REAL
     kinds = {name: _WHOLE if name == "delay_bound" else real for name in ELEMENTS}
     return st.fixed_dictionaries({}, optional=kinds)
@@ -27,10 +25,8 @@ def _values(*, zero: bool) -> st.SearchStrategy[dict[str, float]]:
     fpops=st.none() | _REAL,
     own=st.booleans(),
 )
-def test_what_create_work_would_store_is_what_was_asked_for(
-    said: dict[str, float], asked: dict[str, float], fpops: float | None, own: bool
-) -> None:
-    template = InputTemplate((InputFileInfo("in", no_delete=True),), **said)  # type: ignore[arg-type]
+def test_what_create_work_would_store_is_what_was_asked_for(said, asked, fpops, own):
+    template = InputTemplate((InputFileInfo("in", no_delete=True),), **said)
     text = write_input_template(template)
     parameters = Parameters(**{n.removeprefix("rsc_"): value for n, value in asked.items()})
     job = Job(fpops=fpops, input_template=text if own else None)

@@ -1,7 +1,5 @@
 """What a process remembers of a project."""
 
-from __future__ import annotations
-
 import pytest
 
 from boinc_gahp.errors import NotFound, TemplatesMissing
@@ -9,15 +7,15 @@ from boinc_gahp.submit import project_cache as module
 from boinc_gahp.submit.project_cache import ProjectCache, Recent
 from boinc_gahp.submit.types import JobIds
 from tests.fetch.test_fetch_scripted import templates
-from tests.submit.scripted import Arguments, Script, batch, error, job
+from tests.submit.scripted import Script, batch, error, job
 
 
-def cache_of(script: Script, templates_cached: float = 300.0) -> ProjectCache:
+def cache_of(script, templates_cached=300.0):
     return ProjectCache(script.project(), templates_cached)
 
 
-def test_recent_drops_what_was_set_longest_ago() -> None:
-    recent: Recent[str, int] = Recent(2)
+def test_recent_drops_what_was_set_longest_ago():
+    recent = Recent(2)
     for name, value in (("a", 1), ("b", 2), ("a", 3), ("c", 4)):
         recent.set(name, value)
     assert [recent.get(name) for name in "abc"] == [3, None, 4]
@@ -26,7 +24,7 @@ def test_recent_drops_what_was_set_longest_ago() -> None:
     assert recent.get("a") is None
 
 
-def test_a_batchs_id_is_learned_from_a_view_and_used_for_the_next() -> None:
+def test_a_batchs_id_is_learned_from_a_view_and_used_for_the_next():
     script = Script({"query_batch": batch(7, "b", 1, job(1, "b#1.0"))})
     cache = cache_of(script)
     for _ in range(2):
@@ -36,7 +34,7 @@ def test_a_batchs_id_is_learned_from_a_view_and_used_for_the_next() -> None:
     assert (first["batch_name"], second["batch_id"]) == (["b"], ["7"])
 
 
-def test_a_view_that_is_good_is_not_asked_for_again() -> None:
+def test_a_view_that_is_good_is_not_asked_for_again():
     script = Script({"query_batch": batch(7, "b", 1, job(1, "b#1.0", 5))})
     cache = cache_of(script)
     for _ in range(3):
@@ -48,7 +46,7 @@ def test_a_view_that_is_good_is_not_asked_for_again() -> None:
     assert cache.batch_of("c#1.0") is None
 
 
-def test_a_retired_batch_is_forgotten() -> None:
+def test_a_retired_batch_is_forgotten():
     script = Script({"query_batch": batch(7, "b", 1, job(1, "b#1.0", 5))})
     cache = cache_of(script)
     cache.view("b", lambda _: True)
@@ -60,10 +58,10 @@ def test_a_retired_batch_is_forgotten() -> None:
     assert not cache.is_submitted("b")
 
 
-def test_memory_is_bounded_in_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded_in_jobs(monkeypatch):
     monkeypatch.setattr(module, "MAX_JOBS", 10)
 
-    def query_batch(asked: Arguments) -> str:
+    def query_batch(asked):
         [name] = asked["batch_name"]
         return batch(7, name, 1, *(job(number, f"{name}#{number}") for number in range(4)))
 
@@ -77,7 +75,7 @@ def test_memory_is_bounded_in_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     ("cached", "asked"),
     [pytest.param(300.0, 1, id="for five minutes"), pytest.param(0.0, 3, id="not at all")],
 )
-def test_templates_are_remembered_for_a_while(cached: float, asked: int) -> None:
+def test_templates_are_remembered_for_a_while(cached, asked):
     script = Script({"get_templates": templates("out")})
     cache = cache_of(script, templates_cached=cached)
     for _ in range(3):
@@ -85,7 +83,7 @@ def test_templates_are_remembered_for_a_while(cached: float, asked: int) -> None
     assert script.count("get_templates") == asked
 
 
-def test_templates_that_cannot_be_had_are_asked_for_again() -> None:
+def test_templates_that_cannot_be_had_are_asked_for_again():
     script = Script({"get_templates": error("app not found: x")})
     cache = cache_of(script)
     for _ in range(2):
@@ -95,7 +93,7 @@ def test_templates_that_cannot_be_had_are_asked_for_again() -> None:
 
 
 @pytest.mark.parametrize(("cached", "asked"), [(300.0, 1), (0.0, 3)])
-def test_that_an_app_has_no_templates_is_remembered_for_a_while(cached: float, asked: int) -> None:
+def test_that_an_app_has_no_templates_is_remembered_for_a_while(cached, asked):
     script = Script({"get_templates": error("template file missing")})
     cache = cache_of(script, templates_cached=cached)
     for _ in range(3):
@@ -104,13 +102,13 @@ def test_that_an_app_has_no_templates_is_remembered_for_a_while(cached: float, a
     assert script.count("get_templates") == asked
 
 
-def test_templates_can_be_asked_for_through_a_view_with_a_deadline() -> None:
+def test_templates_can_be_asked_for_through_a_view_with_a_deadline():
     script, other = Script({}), Script({"get_templates": templates("out")})
     assert cache_of(script).templates("x", other.project()).output.files
     assert script.asked == []
 
 
-def test_an_instance_is_asked_for_once() -> None:
+def test_an_instance_is_asked_for_once():
     instances = "".join(
         f"<instance><name>j_{number}</name><id>{number}</id><state>Unsent</state></instance>"
         for number in range(3)
@@ -126,7 +124,7 @@ def test_an_instance_is_asked_for_once() -> None:
     assert cache.instance(JobIds(1, 0)) is None
 
 
-def test_a_failed_jobs_details_are_asked_for_once_a_job_that_runs_each_time() -> None:
+def test_a_failed_jobs_details_are_asked_for_once_a_job_that_runs_each_time():
     script = Script(
         {
             "query_batch": batch(
@@ -151,7 +149,7 @@ def test_a_failed_jobs_details_are_asked_for_once_a_job_that_runs_each_time() ->
     assert script.count("query_batch") == 4
 
 
-def test_a_warning_is_given_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_warning_is_given_once(caplog):
     cache = cache_of(Script())
     for name in ("a", "b", "a"):
         cache.warn_once(("topic", name), "About %s", name)

@@ -1,9 +1,6 @@
 """BOINC_QUERY_BATCHES against a project that answers from a script."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,16 +10,13 @@ from boinc_gahp.submit.query import query_batches
 from boinc_gahp.submit.types import Client
 from tests.submit.scripted import Script, batch, error, job, statuses
 
-if TYPE_CHECKING:
-    from boinc_gahp.ledger.ledger import Ledger
-
 GRIDMANAGER = Client(gridmanager=True)
 PERSON = Client()
 TIME = "1795261752.9478"
 JOBS = [("b#1.0", "DONE"), ("b#1.1", "UNSENT")]
 
 
-def of_state(state: int, *jobs: tuple[str, str]) -> Script:
+def of_state(state, *jobs):
     """Return a project with the batch "b", id 7, in this state."""
     listed = [job(number, name) for number, (name, _) in enumerate(jobs, 1)]
     return Script(
@@ -33,7 +27,7 @@ def of_state(state: int, *jobs: tuple[str, str]) -> Script:
     )
 
 
-def test_jobs_and_the_projects_clock_are_passed_on_as_they_are() -> None:
+def test_jobs_and_the_projects_clock_are_passed_on_as_they_are():
     answer = query_batches(of_state(1, *JOBS).context(), ["b"], "0", GRIDMANAGER)
     assert answer.server_time == TIME
     assert answer.batches == (tuple(JOBS),)
@@ -52,7 +46,7 @@ def test_jobs_and_the_projects_clock_are_passed_on_as_they_are() -> None:
         pytest.param("-5", "0", id="negative"),
     ],
 )
-def test_min_mod_time_goes_back_by_minutes(given: str | float, asked: str) -> None:
+def test_min_mod_time_goes_back_by_minutes(given, asked):
     script = of_state(1, *JOBS)
     query_batches(script.context(), ["b"], given, GRIDMANAGER)
     [arguments] = script.arguments("query_batch2")
@@ -60,7 +54,7 @@ def test_min_mod_time_goes_back_by_minutes(given: str | float, asked: str) -> No
 
 
 @pytest.mark.parametrize("given", ["", "now", "nan", "inf", "1e400"])
-def test_a_min_mod_time_that_is_no_number_is_a_bad_request(given: str) -> None:
+def test_a_min_mod_time_that_is_no_number_is_a_bad_request(given):
     script = of_state(1)
     with pytest.raises(BadRequest, match="min_mod_time"):
         query_batches(script.context(), ["b"], given, GRIDMANAGER)
@@ -69,15 +63,13 @@ def test_a_min_mod_time_that_is_no_number_is_a_bad_request(given: str) -> None:
 
 @pytest.mark.parametrize("jobs", [[], JOBS], ids=["empty", "half made"])
 @pytest.mark.parametrize("client", [GRIDMANAGER, PERSON], ids=["gridmanager", "person"])
-def test_a_batch_in_init_has_0_jobs_at_min_mod_time_0(
-    jobs: list[tuple[str, str]], client: Client
-) -> None:
+def test_a_batch_in_init_has_0_jobs_at_min_mod_time_0(jobs, client):
     script = of_state(0, *jobs)
     assert query_batches(script.context(), ["b"], "0", client).batches == ((),)
     assert [name for name, _ in script.asked] == ["query_batch", "query_batch2"]
 
 
-def test_a_batch_in_init_is_looked_at_again_each_time() -> None:
+def test_a_batch_in_init_is_looked_at_again_each_time():
     script = of_state(0, *JOBS)
     context = script.context()
     query_batches(context, ["b"], "0", GRIDMANAGER)
@@ -85,13 +77,13 @@ def test_a_batch_in_init_is_looked_at_again_each_time() -> None:
     assert query_batches(context, ["b"], "0", GRIDMANAGER).batches == (tuple(JOBS),)
 
 
-def test_a_half_made_batch_shows_what_changed_later() -> None:
+def test_a_half_made_batch_shows_what_changed_later():
     script = of_state(0, *JOBS)
     assert query_batches(script.context(), ["b"], TIME, GRIDMANAGER).batches == (tuple(JOBS),)
     assert script.count("query_batch") == 0
 
 
-def test_a_batch_that_was_seen_submitted_is_not_looked_at_again() -> None:
+def test_a_batch_that_was_seen_submitted_is_not_looked_at_again():
     script = of_state(1, *JOBS)
     context = script.context()
     for _ in range(3):
@@ -99,7 +91,7 @@ def test_a_batch_that_was_seen_submitted_is_not_looked_at_again() -> None:
     assert script.count("query_batch") == 1
 
 
-def test_a_batch_that_this_process_submitted_is_not_looked_at() -> None:
+def test_a_batch_that_this_process_submitted_is_not_looked_at():
     script = of_state(1, *JOBS)
     context = script.context()
     context.cache.remember_submitted("b")
@@ -107,7 +99,7 @@ def test_a_batch_that_this_process_submitted_is_not_looked_at() -> None:
     assert script.count("query_batch") == 0
 
 
-def many(states: dict[str, int], answers: list[list[tuple[str, str]]]) -> Script:
+def many(states, answers):
     listed = [batch(number, name, state) for number, (name, state) in enumerate(states.items(), 1)]
     by_name = dict(zip(states, listed, strict=True))
     return Script(
@@ -119,7 +111,7 @@ def many(states: dict[str, int], answers: list[list[tuple[str, str]]]) -> Script
     )
 
 
-def test_many_batches_are_looked_at_together() -> None:
+def test_many_batches_are_looked_at_together():
     script = many(
         {"a": 1, "b": 2, "c": 3}, [[("a#1.1", "DONE")], [("b#1.1", "DONE")], [("c#1.1", "ERROR")]]
     )
@@ -128,35 +120,35 @@ def test_many_batches_are_looked_at_together() -> None:
     assert [name for name, _ in script.asked] == ["query_batches", "query_batch2"]
 
 
-def test_of_many_batches_those_in_init_have_0_jobs() -> None:
+def test_of_many_batches_those_in_init_have_0_jobs():
     script = many({"a": 1, "b": 0, "c": 0}, [[("a#1.1", "DONE")], [("b#1.1", "UNSENT")], []])
     answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
     assert answer.batches == ((("a#1.1", "DONE"),), (), ())
     assert script.count("query_batch") == 2
 
 
-def test_a_retired_batch_that_is_not_listed_shows_its_jobs() -> None:
+def test_a_retired_batch_that_is_not_listed_shows_its_jobs():
     script = many({"a": 1, "b": 1}, [[], [], [("c#1.1", "ERROR")]])
     answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
     assert answer.batches[2] == (("c#1.1", "ERROR"),)
     assert script.count("query_batch") == 0
 
 
-def test_a_name_that_a_retired_batch_has_too_means_the_older_one() -> None:
+def test_a_name_that_a_retired_batch_has_too_means_the_older_one():
     script = many({"a": 1, "b": 1, "c": 0}, [[], [], [("c#1.1", "DONE")]])
     script.replies["query_batch"] = batch(1, "c", 4, job(1, "c#1.1", 5))
     answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
     assert answer.batches[2] == (("c#1.1", "DONE"),)
 
 
-def test_names_are_looked_up_without_regard_to_case() -> None:
+def test_names_are_looked_up_without_regard_to_case():
     script = many({"Café": 0, "b": 1, "c": 1}, [[("x", "UNSENT")], [], []])
     script.replies["query_batch"] = batch(1, "Café", 0)
     answer = query_batches(script.context(), ["CAFÉ ", "b", "c"], "0", GRIDMANAGER)
     assert answer.batches[0] == ()
 
 
-def test_a_name_that_comes_twice_is_answered_twice() -> None:
+def test_a_name_that_comes_twice_is_answered_twice():
     script = of_state(1)
     script.replies["query_batch2"] = statuses(TIME, JOBS, JOBS)
     answer = query_batches(script.context(), ["b", "b"], "0", GRIDMANAGER)
@@ -164,7 +156,7 @@ def test_a_name_that_comes_twice_is_answered_twice() -> None:
     assert script.count("query_batch") == 1
 
 
-def test_no_batches_give_the_projects_clock() -> None:
+def test_no_batches_give_the_projects_clock():
     script = Script({"query_batch2": statuses(TIME)})
     answer = query_batches(script.context(), [], "0", PERSON)
     assert (answer.server_time, answer.batches) == (TIME, ())
@@ -189,9 +181,7 @@ def test_no_batches_give_the_projects_clock() -> None:
     ],
 )
 @pytest.mark.parametrize("since", ["0", TIME])
-def test_an_unknown_batch_is_named_last_as_it_was_asked_for(
-    names: list[str], words: str, name: str, since: str
-) -> None:
+def test_an_unknown_batch_is_named_last_as_it_was_asked_for(names, words, name, since):
     script = Script({"query_batch": error("no such batch"), "query_batch2": error(words)})
     with pytest.raises(NotFound) as caught:
         query_batches(script.context(), names, since, GRIDMANAGER)
@@ -199,7 +189,7 @@ def test_an_unknown_batch_is_named_last_as_it_was_asked_for(
     assert str(caught.value).count("no batch named ") == 1
 
 
-def test_a_batch_of_another_account_is_an_error_that_says_so() -> None:
+def test_a_batch_of_another_account_is_an_error_that_says_so():
     script = Script(
         {
             "query_batch": error("not owner of batch"),
@@ -214,21 +204,21 @@ def test_a_batch_of_another_account_is_an_error_that_says_so() -> None:
         query_batches(script.context(), ["b"], "0", GRIDMANAGER)
 
 
-def test_a_project_that_is_down_is_an_error_that_says_so() -> None:
+def test_a_project_that_is_down_is_an_error_that_says_so():
     down = error("project down for maintenance", -183)
     script = Script({"query_batch": down, "query_batch2": down})
     with pytest.raises(ProjectDown):
         query_batches(script.context(), ["b"], "0", GRIDMANAGER)
 
 
-def test_aborted_jobs_are_left_out_for_a_gridmanager_only(ledger: Ledger) -> None:
+def test_aborted_jobs_are_left_out_for_a_gridmanager_only(ledger):
     context = of_state(1, *JOBS).context(ledger)
     ledger.record_aborted(*context.owner, ["b#1.1", "other"])
     assert query_batches(context, ["b"], "0", GRIDMANAGER).batches == ((JOBS[0],),)
     assert query_batches(context, ["b"], "0", PERSON).batches == (tuple(JOBS),)
 
 
-def test_a_query_teaches_the_ledger_which_batch_an_aborted_job_is_in(ledger: Ledger) -> None:
+def test_a_query_teaches_the_ledger_which_batch_an_aborted_job_is_in(ledger):
     context = of_state(1, *JOBS).context(ledger)
     ledger.record_aborted(*context.owner, ["b#1.1", "other"])
     query_batches(context, ["b"], TIME, GRIDMANAGER)
@@ -237,9 +227,7 @@ def test_a_query_teaches_the_ledger_which_batch_an_aborted_job_is_in(ledger: Led
 
 
 @pytest.mark.parametrize("broken", [None, "closed"], ids=["none", "broken"])
-def test_without_a_ledger_nothing_is_left_out(
-    broken: str | None, ledger: Ledger, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_a_ledger_nothing_is_left_out(broken, ledger, caplog):
     ledger.close()
     with pytest.raises(LedgerError):
         ledger.aborted_jobs("", "")
@@ -261,8 +249,8 @@ def test_without_a_ledger_nothing_is_left_out(
     ],
 )
 def test_a_submission_that_is_asked_about_and_went_well_is_not_pending_any_more(
-    state: int, jobs: list[tuple[str, str]], since: str, left: int, ledger: Ledger
-) -> None:
+    state, jobs, since, left, ledger
+):
     context = of_state(state, *jobs).context(ledger)
     ledger.begin_submit(*context.owner, "b", 7, time.time())
     ledger.record_abort(*context.owner, "other", 8, time.time())
@@ -281,8 +269,8 @@ def test_a_submission_that_is_asked_about_and_went_well_is_not_pending_any_more(
     ],
 )
 def test_a_batch_that_was_given_up_looks_unsubmitted_to_a_gridmanager_that_recovers(
-    client: Client, since: str, shown: list[tuple[str, str]], ledger: Ledger
-) -> None:
+    client, since, shown, ledger
+):
     context = of_state(3, *JOBS).context(ledger)
     ledger.record_abort(*context.owner, "b", 7, time.time() + 60)
     assert query_batches(context, ["b"], since, client).batches == (tuple(shown),)
@@ -290,8 +278,8 @@ def test_a_batch_that_was_given_up_looks_unsubmitted_to_a_gridmanager_that_recov
 
 @pytest.mark.parametrize(("client", "wanted"), [(GRIDMANAGER, True), (PERSON, False)])
 def test_a_submission_that_a_gridmanager_asks_about_is_not_given_up_by_other_processes(
-    ledger: Ledger, client: Client, wanted: bool
-) -> None:
+    ledger, client, wanted
+):
     down = error("project down for maintenance", -183)
     script = Script({"query_batch": down, "query_batch2": down, "abort_batch": "<success/>"})
     context = script.context(ledger)

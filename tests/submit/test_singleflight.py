@@ -1,47 +1,41 @@
 """One question at a time."""
 
-from __future__ import annotations
-
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.submit.singleflight import SingleFlight
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 class RequestedSizes:
     """Counts questions; each waits until it is let go."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.count = 0
         self.go = threading.Event()
 
-    def __call__(self) -> int:
+    def __call__(self):
         self.count += 1
         number = self.count
         assert self.go.wait(60)
         return number
 
 
-def always(_: int) -> bool:
+def always(_):
     return True
 
 
-def never(_: int) -> bool:
+def never(_):
     return False
 
 
-def in_threads(count: int, work: Callable[[], int]) -> tuple[list[threading.Thread], list[object]]:
-    answers: list[object] = []
+def in_threads(count, work):
+    answers = []
 
-    def run() -> None:
+    def run():
         try:
             answers.append(work())
         except ZeroDivisionError as error:
@@ -53,13 +47,13 @@ def in_threads(count: int, work: Callable[[], int]) -> tuple[list[threading.Thre
     return threads, answers
 
 
-def join(threads: list[threading.Thread]) -> None:
+def join(threads):
     for thread in threads:
         thread.join(60)
 
 
-def test_threads_that_want_the_same_ask_once() -> None:
-    flight: SingleFlight[str, int] = SingleFlight(10)
+def test_threads_that_want_the_same_ask_once():
+    flight = SingleFlight(10)
     asked = RequestedSizes()
     threads, answers = in_threads(20, lambda: flight.get("key", asked, always))
     wait_for(lambda: asked.count, "a question")
@@ -68,16 +62,16 @@ def test_threads_that_want_the_same_ask_once() -> None:
     assert answers == [1] * 20
 
 
-def test_an_answer_that_was_asked_for_before_is_not_good_enough_for_a_later_call() -> None:
-    flight: SingleFlight[str, int] = SingleFlight(10)
+def test_an_answer_that_was_asked_for_before_is_not_good_enough_for_a_later_call():
+    flight = SingleFlight(10)
     asked = RequestedSizes()
     asked.go.set()
     assert [flight.get("key", asked, never) for _ in range(3)] == [1, 2, 3]
     assert flight.get("key", asked, always) == 3
 
 
-def test_those_who_come_while_it_is_asked_share_the_next_question() -> None:
-    flight: SingleFlight[str, int] = SingleFlight(10)
+def test_those_who_come_while_it_is_asked_share_the_next_question():
+    flight = SingleFlight(10)
     asked = RequestedSizes()
     first, one = in_threads(1, lambda: flight.get("key", asked, never))
     wait_for(lambda: asked.count == 1, "the first question")
@@ -89,11 +83,11 @@ def test_those_who_come_while_it_is_asked_share_the_next_question() -> None:
     assert rest == [2] * 10
 
 
-def test_an_error_is_everybodys_who_waited_and_nobodys_after() -> None:
-    flight: SingleFlight[str, int] = SingleFlight(10)
+def test_an_error_is_everybodys_who_waited_and_nobodys_after():
+    flight = SingleFlight(10)
     asked = RequestedSizes()
 
-    def fail() -> int:
+    def fail():
         asked()
         raise ZeroDivisionError
 
@@ -108,12 +102,12 @@ def test_an_error_is_everybodys_who_waited_and_nobodys_after() -> None:
     assert flight.get("key", lambda: 7, never) == 7
 
 
-def test_nobody_fails_because_another_had_less_time() -> None:
-    flight: SingleFlight[str, int] = SingleFlight(10)
+def test_nobody_fails_because_another_had_less_time():
+    flight = SingleFlight(10)
     now = time.monotonic()
     short, others = RequestedSizes(), [RequestedSizes() for _ in range(10)]
 
-    def fail() -> int:
+    def fail():
         short()
         raise ZeroDivisionError
 
@@ -135,12 +129,12 @@ def test_nobody_fails_because_another_had_less_time() -> None:
     assert [asked.count for asked in others] == [0] * 9 + [1]
 
 
-def test_an_error_is_shared_with_those_who_had_no_more_time() -> None:
-    flight: SingleFlight[str, int] = SingleFlight(10)
+def test_an_error_is_shared_with_those_who_had_no_more_time():
+    flight = SingleFlight(10)
     now = time.monotonic()
     asked = RequestedSizes()
 
-    def fail() -> int:
+    def fail():
         asked()
         raise ZeroDivisionError
 
@@ -153,13 +147,13 @@ def test_an_error_is_shared_with_those_who_had_no_more_time() -> None:
     assert [type(answer) for answer in answers + others] == [ZeroDivisionError] * 6
 
 
-def test_who_has_less_time_does_not_wait_for_another() -> None:
-    flight: SingleFlight[str, int] = SingleFlight(10)
+def test_who_has_less_time_does_not_wait_for_another():
+    flight = SingleFlight(10)
     asked = RequestedSizes()
     threads, answers = in_threads(1, lambda: flight.get("key", asked, never))
     wait_for(lambda: asked.count, "the first question")
 
-    def fail() -> int:
+    def fail():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -169,10 +163,10 @@ def test_who_has_less_time_does_not_wait_for_another() -> None:
     assert answers == [1]
 
 
-def test_what_was_least_recently_used_is_dropped() -> None:
-    flight: SingleFlight[int, int] = SingleFlight(10, lambda weight: weight)
+def test_what_was_least_recently_used_is_dropped():
+    flight = SingleFlight(10, lambda weight: weight)
     for key, weight in ((1, 4), (2, 4)):
-        flight.get(key, lambda weight=weight: weight, always)  # type: ignore[misc]
+        flight.get(key, lambda weight=weight: weight, always)
     flight.get(1, lambda: 0, always)
     flight.get(3, lambda: 5, always)
     assert flight.find(lambda weight: weight == 4) == 1
@@ -180,16 +174,16 @@ def test_what_was_least_recently_used_is_dropped() -> None:
     assert flight.find(lambda weight: weight == 4) is None
 
 
-def test_an_answer_larger_than_the_room_is_kept_alone() -> None:
-    flight: SingleFlight[int, int] = SingleFlight(10, lambda weight: weight)
+def test_an_answer_larger_than_the_room_is_kept_alone():
+    flight = SingleFlight(10, lambda weight: weight)
     flight.get(1, lambda: 5, always)
     flight.get(2, lambda: 50, always)
     assert flight.find(always) == 2
     assert flight.get(2, lambda: 0, always) == 50
 
 
-def test_what_is_forgotten_is_asked_again() -> None:
-    flight: SingleFlight[int, int] = SingleFlight(10)
+def test_what_is_forgotten_is_asked_again():
+    flight = SingleFlight(10)
     flight.get(1, lambda: 1, always)
     flight.forget(1)
     flight.forget(2)

@@ -23,10 +23,9 @@ from tests.submit.scripted import SECRET, URL, Reply, error
 from tests.submit.test_association import FATAL, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable
 
-    from boinc_gahp.rpc._transport import Body, HttpRequest
+    from boinc_gahp.rpc._transport import Body
     from tests.submit.scripted import Arguments
 
 
@@ -55,12 +54,12 @@ class FileServer(Server):
     asked: Callable[[Arguments], None] = lambda _: None
     form: Callable[[bytes], None] = lambda _: None
 
-    def query_files(self, arguments: Arguments) -> str:
+    def query_files(self, arguments):
         reply = super().query_files(arguments)
         self.asked(arguments)
         return reply
 
-    def send(self, request: HttpRequest) -> Reply:
+    def send(self, request):
         assert request.body is not None
         body = request.body()
         try:
@@ -77,7 +76,7 @@ class FileServer(Server):
         document = f"<?xml version='1.0'?>\n<upload_files>{text}</upload_files>"
         return Reply(document.encode(), {"Content-Type": "text/xml"})
 
-    def upload(self, post: Post, body: Body) -> str:
+    def upload(self, post, body):
         while body.read(65536):
             pass
         if post.size > self.limit:
@@ -93,12 +92,12 @@ class FileServer(Server):
 
     def staging(
         self,
-        files: Mapping[str, Digest],
-        settings: Settings = Settings(),  # noqa: B008  (frozen)
+        files,
+        settings=Settings(),  # noqa: B008  (frozen)
         *,
-        uploads: Uploads | None = None,
-        seconds: float | None = None,
-    ) -> Staging:
+        uploads=None,
+        seconds=None,
+    ):
         options = ClientOptions(retry_total=0)
         project = WebRpcs(URL, SECRET, options=options, transport=self)
         deadline = None if seconds is None else time.monotonic() + seconds
@@ -113,11 +112,11 @@ class FileServer(Server):
 
 
 @pytest.fixture
-def server() -> FileServer:
+def server():
     return FileServer(set())
 
 
-def make(directory: Path, *sizes: int) -> dict[str, Digest]:
+def make(directory, *sizes):
     """Return files with these sizes and distinct contents, by physical name."""
     files = {}
     for number, size in enumerate(sizes):
@@ -129,12 +128,10 @@ def make(directory: Path, *sizes: int) -> dict[str, Digest]:
     return files
 
 
-def test_uploads_are_kept_for_a_week_and_questions_change_no_delete_time(
-    server: FileServer, tmp_path: Path
-) -> None:
-    questions: list[Arguments] = []
+def test_uploads_are_kept_for_a_week_and_questions_change_no_delete_time(server, tmp_path):
+    questions = []
     files = make(tmp_path, 1, 2)
-    forms: list[bytes] = []
+    forms = []
     server.asked = questions.append
     server.form = forms.append
     server.staging(files).run()
@@ -145,16 +142,14 @@ def test_uploads_are_kept_for_a_week_and_questions_change_no_delete_time(
     assert not any(question["delete_time"] for question in questions)
 
 
-def test_a_limit_that_is_far_below_the_setting_is_found(server: FileServer, tmp_path: Path) -> None:
+def test_a_limit_that_is_far_below_the_setting_is_found(server, tmp_path):
     files = make(tmp_path, *[10_000] * 60)
     server.limit = 13_000
     server.staging(files, Settings(files_per_post=60)).run()
     assert server.present == server.associated == set(files)
 
 
-def test_posts_that_are_refused_together_teach_one_limit(
-    server: FileServer, tmp_path: Path
-) -> None:
+def test_posts_that_are_refused_together_teach_one_limit(server, tmp_path):
     files = make(tmp_path, *[250_000] * 24)
     server.limit = 1_000_000
     server.staging(files, Settings(bytes_per_post=1_510_000)).run()
@@ -162,12 +157,10 @@ def test_posts_that_are_refused_together_teach_one_limit(
     assert sum(post.taken for post in server.posts) == 8
 
 
-def test_after_one_refusal_no_more_posts_of_its_size_are_begun(
-    server: FileServer, tmp_path: Path
-) -> None:
+def test_after_one_refusal_no_more_posts_of_its_size_are_begun(server, tmp_path):
     files = make(tmp_path, *[1_000] * 90)
 
-    def php(names: list[str], _: Body) -> str | None:
+    def php(names, _):
         return (
             error(f"# of uploaded files (5) doesn't agree with request ({len(names)})")
             if len(names) > 5
@@ -180,9 +173,7 @@ def test_after_one_refusal_no_more_posts_of_its_size_are_begun(
 
 
 @pytest.mark.long
-def test_a_server_that_takes_no_uploads_at_all_is_an_error(
-    server: FileServer, tmp_path: Path
-) -> None:
+def test_a_server_that_takes_no_uploads_at_all_is_an_error(server, tmp_path):
     server.hook = lambda names, _: error(
         f"# of uploaded files (0) doesn't agree with request ({len(names)})"
     )
@@ -190,22 +181,20 @@ def test_a_server_that_takes_no_uploads_at_all_is_an_error(
         server.staging(make(tmp_path, 10)).run()
 
 
-def test_a_file_that_is_too_large_alone_names_the_limit(server: FileServer, tmp_path: Path) -> None:
+def test_a_file_that_is_too_large_alone_names_the_limit(server, tmp_path):
     server.limit = 5_000
     with pytest.raises(StagingError, match=r"in1\.dat.*20000 bytes.*raise post_max_size, and"):
         server.staging(make(tmp_path, 10, 20_000)).run()
 
 
-def test_an_error_that_no_repetition_helps_breaks_the_other_uploads_off(
-    server: FileServer, tmp_path: Path
-) -> None:
+def test_an_error_that_no_repetition_helps_breaks_the_other_uploads_off(server, tmp_path):
     files = make(tmp_path, 6_000_000, 100)
     large, small = files
     staging = server.staging(files, Settings(files_per_post=1))
     begun = threading.Event()
-    ended: list[bool] = []
+    ended = []
 
-    def hook(names: list[str], rest: Body) -> str | None:
+    def hook(names, rest):
         if small in names:
             assert begun.wait(60)
             return error(f"{small} upload failed: exceeds upload_max_filesize of php.ini.")
@@ -223,9 +212,7 @@ def test_an_error_that_no_repetition_helps_breaks_the_other_uploads_off(
     assert large not in server.present
 
 
-def test_a_file_that_changed_is_an_error_and_nothing_stands_under_its_name(
-    server: FileServer, tmp_path: Path
-) -> None:
+def test_a_file_that_changed_is_an_error_and_nothing_stands_under_its_name(server, tmp_path):
     files = make(tmp_path, 100_000)
     (tmp_path / "in0.dat").write_bytes(b"x" * 100_000)
     with pytest.raises(StagingError, match="changed while it was sent"):
@@ -233,14 +220,12 @@ def test_a_file_that_changed_is_an_error_and_nothing_stands_under_its_name(
     assert server.present == set()
 
 
-def test_files_that_rivals_brought_during_an_upload_are_associated_too(
-    server: FileServer, tmp_path: Path
-) -> None:
+def test_files_that_rivals_brought_during_an_upload_are_associated_too(server, tmp_path):
     files = make(tmp_path, *[100] * 80)
     names = list(files)
     rivals = {names[7], names[25], names[26], names[50], names[79]}
 
-    def hook(_names: list[str], _rest: Body) -> None:
+    def hook(_names, _rest):
         with server.lock:
             server.present.update(rivals)
             rivals.clear()
@@ -251,19 +236,19 @@ def test_files_that_rivals_brought_during_an_upload_are_associated_too(
 
 
 def test_a_shared_file_is_sent_once_and_whoever_waits_for_it_goes_on_when_it_is_there(
-    server: FileServer, tmp_path: Path
-) -> None:
+    server, tmp_path
+):
     files = make(tmp_path, 100, 200)
     shared, other = files
     uploads, waits, other_may_end = Uploads(), threading.Event(), threading.Event()
 
-    def hook(names: list[str], _: Body) -> None:
+    def hook(names, _):
         if shared in names:
             assert waits.wait(60)
         else:
             assert other_may_end.wait(60)
 
-    def asked(arguments: Arguments) -> None:
+    def asked(arguments):
         if arguments["phys_name"] == [shared]:
             waits.set()
 
@@ -281,12 +266,12 @@ def test_a_shared_file_is_sent_once_and_whoever_waits_for_it_goes_on_when_it_is_
 
 
 def test_a_file_that_arrived_since_it_was_asked_for_is_asked_for_again_and_not_sent(
-    server: FileServer, tmp_path: Path
-) -> None:
+    server, tmp_path
+):
     files = make(tmp_path, 100)
     uploads = Uploads()
 
-    def meanwhile(_: Arguments) -> None:
+    def meanwhile(_):
         server.asked = lambda _: None
         server.staging(files, uploads=uploads).run()
 
@@ -296,15 +281,13 @@ def test_a_file_that_arrived_since_it_was_asked_for_is_asked_for_again_and_not_s
     assert len(server.posts) == 1
 
 
-def test_a_deadline_in_the_midst_of_an_upload_tells_how_far_it_came(
-    server: FileServer, tmp_path: Path
-) -> None:
+def test_a_deadline_in_the_midst_of_an_upload_tells_how_far_it_came(server, tmp_path):
     files = make(tmp_path, 100, 500_000)
     small, _ = files
     one_by_one = Settings(files_per_post=1, concurrent_posts=1)
     staging = server.staging(files, one_by_one, seconds=3600.0)
 
-    def hook(names: list[str], rest: Body) -> None:
+    def hook(names, rest):
         if small not in names:
             rest.read(1)
             staging._deadline = time.monotonic()
@@ -315,8 +298,6 @@ def test_a_deadline_in_the_midst_of_an_upload_tells_how_far_it_came(
         staging.run()
 
 
-def test_before_the_project_was_asked_no_file_counts_as_sent(
-    server: FileServer, tmp_path: Path
-) -> None:
+def test_before_the_project_was_asked_no_file_counts_as_sent(server, tmp_path):
     with pytest.raises(StagingError, match="0 of 3 files sent"):
         server.staging(make(tmp_path, 1, 2, 3), seconds=-1.0).run()

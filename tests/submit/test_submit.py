@@ -1,12 +1,9 @@
 """A submit makes each job once, whatever goes wrong and whoever repeats it."""
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -26,30 +23,24 @@ from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
 
-if TYPE_CHECKING:
-    from tests.faultproxy import Fault
-    from tests.submit.conftest import Site
 
-
-def answer_by(seconds: float = 270.0) -> float:
+def answer_by(seconds=270.0):
     """Return when a gridmanager has to have the answer, of which it asked just now."""
     return time.monotonic() + seconds
 
 
-def set_state(site: Site, name: str, state: BatchState) -> None:
+def set_state(site, name, state):
     """Put the batch into a state that it has after a submit that ended half way, or later."""
     with site.local.core.db.write() as connection:
         connection.execute("UPDATE batch SET state = ? WHERE name = ?", (state, name))
 
 
-def state_of(site: Site, name: str) -> BatchState:
+def state_of(site, name):
     with site.project() as project:
         return project.query_batch(batch_name=name).batch.state
 
 
-def test_all_jobs_of_a_batch_exist_after_a_submit_with_their_files_and_arguments(
-    site: Site,
-) -> None:
+def test_all_jobs_of_a_batch_exist_after_a_submit_with_their_files_and_arguments(site):
     request = site.batch(jobs=5, files=2)
     with site.context() as context:
         submit(context, request)
@@ -58,7 +49,7 @@ def test_all_jobs_of_a_batch_exist_after_a_submit_with_their_files_and_arguments
     assert site.proxy.count("upload_files") == 1
 
 
-def test_a_repeated_submit_changes_nothing_and_needs_no_files(site: Site) -> None:
+def test_a_repeated_submit_changes_nothing_and_needs_no_files(site):
     request = site.batch()
     with site.context() as context:
         submit(context, request)
@@ -70,7 +61,7 @@ def test_a_repeated_submit_changes_nothing_and_needs_no_files(site: Site) -> Non
     assert site.proxy.count("submit_batch") == 1
 
 
-def test_files_that_the_project_has_are_not_sent_again(site: Site) -> None:
+def test_files_that_the_project_has_are_not_sent_again(site):
     request = site.batch(jobs=4, files=4)
     again = dataclasses.replace(
         request,
@@ -83,9 +74,7 @@ def test_files_that_the_project_has_are_not_sent_again(site: Site) -> None:
     assert site.proxy.count("upload_files") == 1
 
 
-def test_equal_contents_under_two_names_travel_once_and_under_two_extensions_twice(
-    site: Site,
-) -> None:
+def test_equal_contents_under_two_names_travel_once_and_under_two_extensions_twice(site):
     same = [site.file(b"same contents") for _ in range(3)]
     other = site.directory / "same.dat"
     other.write_bytes(b"same contents")
@@ -98,7 +87,7 @@ def test_equal_contents_under_two_names_travel_once_and_under_two_extensions_twi
     assert site.workunits(request) == ["equal#0", "equal#1", "equal#2", "equal#3"]
 
 
-def test_a_submit_does_not_fail_because_another_has_no_more_time(site: Site) -> None:
+def test_a_submit_does_not_fail_because_another_has_no_more_time(site):
     request = site.batch()
     hung = faultproxy.hang()
     site.proxy.fail("get_templates", hung)
@@ -121,9 +110,7 @@ def test_a_submit_does_not_fail_because_another_has_no_more_time(site: Site) -> 
         pytest.param(faultproxy.body(b"", carried_out=True), id="empty body, done"),
     ],
 )
-def test_a_submit_batch_whose_answer_is_lost_is_looked_up_and_not_sent_again(
-    site: Site, fault: Fault
-) -> None:
+def test_a_submit_batch_whose_answer_is_lost_is_looked_up_and_not_sent_again(site, fault):
     request = site.batch()
     site.proxy.fail("submit_batch", fault)
     with site.context() as context:
@@ -132,10 +119,10 @@ def test_a_submit_batch_whose_answer_is_lost_is_looked_up_and_not_sent_again(
     assert site.workunits(request) == site.names(request)
 
 
-def test_submits_of_the_same_batch_at_the_same_time_make_each_job_once(site: Site) -> None:
+def test_submits_of_the_same_batch_at_the_same_time_make_each_job_once(site):
     request = site.batch(jobs=50, files=10)
 
-    def send(_: int) -> None:
+    def send(_):
         with site.context() as context:
             submit(context, request)
 
@@ -144,7 +131,7 @@ def test_submits_of_the_same_batch_at_the_same_time_make_each_job_once(site: Sit
     assert site.workunits(request) == site.names(request)
 
 
-def test_jobs_that_a_half_made_batch_lacks_are_sent_into_it(site: Site) -> None:
+def test_jobs_that_a_half_made_batch_lacks_are_sent_into_it(site):
     request = site.batch(jobs=6)
     with site.context() as context:
         half = dataclasses.replace(request, jobs=request.jobs[:3])
@@ -156,7 +143,7 @@ def test_jobs_that_a_half_made_batch_lacks_are_sent_into_it(site: Site) -> None:
 
 
 @pytest.mark.parametrize("state", [BatchState.ABORTED, BatchState.RETIRED], ids=str)
-def test_a_batch_that_was_ended_is_not_filled_again(site: Site, state: BatchState) -> None:
+def test_a_batch_that_was_ended_is_not_filled_again(site, state):
     request = site.batch()
     with site.context() as context:
         submit(context, request)
@@ -165,7 +152,7 @@ def test_a_batch_that_was_ended_is_not_filled_again(site: Site, state: BatchStat
             submit(context, request)
 
 
-def test_a_batch_that_holds_other_jobs_is_an_error_that_names_one(site: Site) -> None:
+def test_a_batch_that_holds_other_jobs_is_an_error_that_names_one(site):
     request = site.batch()
     other = dataclasses.replace(site.batch(), batch_name=request.batch_name)
     with site.context() as context:
@@ -178,7 +165,7 @@ def test_a_batch_that_holds_other_jobs_is_an_error_that_names_one(site: Site) ->
     assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
 
 
-def test_a_name_that_differs_only_in_case_is_not_taken_for_this_batch(site: Site) -> None:
+def test_a_name_that_differs_only_in_case_is_not_taken_for_this_batch(site):
     request = site.batch(name="CaseBatch")
     with site.context() as context:
         submit(context, request)
@@ -186,7 +173,7 @@ def test_a_name_that_differs_only_in_case_is_not_taken_for_this_batch(site: Site
             submit(context, dataclasses.replace(site.batch(), batch_name="casebatch"))
 
 
-def test_another_accounts_batch_name_is_an_error_that_says_so(site: Site) -> None:
+def test_another_accounts_batch_name_is_an_error_that_says_so(site):
     request = site.batch()
     with site.context() as context:
         submit(context, request)
@@ -195,7 +182,7 @@ def test_another_accounts_batch_name_is_an_error_that_says_so(site: Site) -> Non
         submit(context, request)
 
 
-def test_a_job_name_that_another_batch_uses_is_refused_by_name(site: Site) -> None:
+def test_a_job_name_that_another_batch_uses_is_refused_by_name(site):
     first, second = site.batch(), site.batch()
     taken = first.jobs[0][0]
     second = dataclasses.replace(second, jobs=[second.jobs[0], (taken, second.jobs[1][1])])
@@ -206,9 +193,7 @@ def test_a_job_name_that_another_batch_uses_is_refused_by_name(site: Site) -> No
     assert taken in str(caught.value)
 
 
-def test_a_request_over_the_projects_post_limit_is_refused_before_anything_is_created(
-    site: Site,
-) -> None:
+def test_a_request_over_the_projects_post_limit_is_refused_before_anything_is_created(site):
     with site.context(max_post_bytes=2000) as context, pytest.raises(JobRefused) as caught:
         submit(context, site.batch(jobs=100))
     assert "post_max_size" in str(caught.value)
@@ -216,9 +201,7 @@ def test_a_request_over_the_projects_post_limit_is_refused_before_anything_is_cr
     assert "create_batch" not in site.proxy.seen
 
 
-def test_a_file_that_is_larger_than_php_takes_is_an_error_that_says_which_limit(
-    site: Site,
-) -> None:
+def test_a_file_that_is_larger_than_php_takes_is_an_error_that_says_which_limit(site):
     big = site.file(b"x" * 3_000_000)
     request = SubmitRequest("big", "uppercase", [("big#1", Job(inputs={"in": big}))])
     with site.context() as context, pytest.raises(StagingError, match=big.path) as caught:
@@ -226,7 +209,7 @@ def test_a_file_that_is_larger_than_php_takes_is_an_error_that_says_which_limit(
     assert "upload_max_filesize" in str(caught.value)
 
 
-def test_more_files_than_a_post_takes_go_in_several_posts(site: Site) -> None:
+def test_more_files_than_a_post_takes_go_in_several_posts(site):
     request = site.batch(jobs=45, files=45)
     with site.context() as context:
         submit(context, request)
@@ -234,14 +217,14 @@ def test_more_files_than_a_post_takes_go_in_several_posts(site: Site) -> None:
     assert site.workunits(request) == site.names(request)
 
 
-def test_fewer_files_a_post_are_learned_from_the_servers_refusal(site: Site) -> None:
+def test_fewer_files_a_post_are_learned_from_the_servers_refusal(site):
     request = site.batch(jobs=45, files=45)
     with site.context(staging=StagingSettings(files_per_post=45)) as context:
         submit(context, request)
     assert site.workunits(request) == site.names(request)
 
 
-def test_a_file_that_the_project_deleted_meanwhile_is_staged_again(site: Site) -> None:
+def test_a_file_that_the_project_deleted_meanwhile_is_staged_again(site):
     request = site.batch()
     physical_gone = faultproxy.body(
         b"<submit_batch>\n<error><error_num>-1</error_num><error_msg>create_work failed: md5_file:"
@@ -254,7 +237,7 @@ def test_a_file_that_the_project_deleted_meanwhile_is_staged_again(site: Site) -
     assert site.workunits(request) == site.names(request)
 
 
-def test_unknown_app_bad_authenticator_and_missing_rights_are_told_apart(site: Site) -> None:
+def test_unknown_app_bad_authenticator_and_missing_rights_are_told_apart(site):
     request = site.batch()
     with site.context() as context, pytest.raises(NotFound, match="nosuchapp"):
         submit(context, dataclasses.replace(request, app_name="nosuchapp"))
@@ -266,7 +249,7 @@ def test_unknown_app_bad_authenticator_and_missing_rights_are_told_apart(site: S
         submit(context, request)
 
 
-def test_a_project_that_is_down_for_a_moment_is_waited_for(site: Site) -> None:
+def test_a_project_that_is_down_for_a_moment_is_waited_for(site):
     request = site.batch()
     site.local.core.web_stopped = True
     timer = threading.Timer(0.7, setattr, (site.local.core, "web_stopped", False))
@@ -281,9 +264,7 @@ def test_a_project_that_is_down_for_a_moment_is_waited_for(site: Site) -> None:
 
 
 @pytest.mark.long
-def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_a_pending_abort(
-    site: Site,
-) -> None:
+def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_a_pending_abort(site):
     before = time.time()
     request = site.batch()
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
@@ -299,7 +280,7 @@ def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_a_pend
 
 
 @pytest.mark.long
-def test_the_next_process_sends_an_abort_that_this_one_could_not(site: Site) -> None:
+def test_the_next_process_sends_an_abort_that_this_one_could_not(site):
     request = site.batch()
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
@@ -322,7 +303,7 @@ def test_the_next_process_sends_an_abort_that_this_one_could_not(site: Site) -> 
     assert site.ledger.pending_aborts(*owner, time.time()) == ()
 
 
-def test_a_good_submit_leaves_nothing_pending(site: Site) -> None:
+def test_a_good_submit_leaves_nothing_pending(site):
     request = site.batch()
     with site.context() as context:
         boinc_submit(context, request, answer_by())
@@ -330,13 +311,13 @@ def test_a_good_submit_leaves_nothing_pending(site: Site) -> None:
         assert site.ledger.pending_aborts(project.url, project.account, time.time()) == ()
 
 
-def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site: Site) -> None:
+def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site):
     request = site.batch()
     hang = faultproxy.hang()
     site.proxy.fail("submit_batch", hang)
     site.options = dataclasses.replace(site.options, read_timeout=30)
 
-    def submit() -> None:
+    def submit():
         with site.context() as context:
             boinc_submit(context, request, answer_by())
 
@@ -350,7 +331,7 @@ def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site: S
         done.result(60)
 
 
-def test_a_batch_that_was_given_up_is_not_submitted_again_under_its_name(site: Site) -> None:
+def test_a_batch_that_was_given_up_is_not_submitted_again_under_its_name(site):
     request = site.batch()
     with site.project() as project:
         site.ledger.record_abort(

@@ -1,9 +1,6 @@
 """A fault at any step of a submit, then the same submit again: each job exists once."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,12 +10,6 @@ from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.engine import submit
 from tests import faultproxy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.faultproxy import Fault
-    from tests.submit.conftest import Site
 
 pytestmark = pytest.mark.long
 
@@ -30,7 +21,7 @@ STEPS = [
     "upload_files",
     "submit_batch",
 ]
-FAULTS: dict[str, Fault] = {
+FAULTS = {
     "lost reply": faultproxy.lose_reply(),
     "lost request": faultproxy.lose_request(),
     "500, not done": faultproxy.status(500),
@@ -57,7 +48,7 @@ FAULTS_AT_STEPS = [
 
 
 @pytest.fixture(scope="module")
-def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def local_project(tmp_path_factory):
     """A project with PHP's messages in its replies."""
     directory = tmp_path_factory.mktemp("project")
     with LocalProject(directory, hosts=2, php=STOCK) as project:
@@ -65,15 +56,13 @@ def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPro
         yield project
 
 
-def state_of(site: Site, name: str) -> BatchState:
+def state_of(site, name):
     with site.project() as project:
         return project.query_batch(batch_name=name).batch.state
 
 
 @pytest.mark.parametrize(("step", "fault"), FAULTS_AT_STEPS)
-def test_after_a_fault_at_any_step_a_second_submit_ends_with_each_job_once(
-    site: Site, step: str, fault: Fault
-) -> None:
+def test_after_a_fault_at_any_step_a_second_submit_ends_with_each_job_once(site, step, fault):
     request = site.batch()
     site.proxy.fail(step, fault)
     with site.context() as context:
@@ -91,9 +80,7 @@ def test_after_a_fault_at_any_step_a_second_submit_ends_with_each_job_once(
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_hang_at_any_step_ends_with_the_read_time_out_and_a_second_submit_completes(
-    site: Site, step: str
-) -> None:
+def test_a_hang_at_any_step_ends_with_the_read_time_out_and_a_second_submit_completes(site, step):
     request = site.batch()
     patient = site.options
     site.options = dataclasses.replace(patient, read_timeout=0.5, retry_total=1)

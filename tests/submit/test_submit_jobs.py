@@ -1,11 +1,8 @@
 """What single jobs of a batch can have of their own, what each is refused for, and taking back."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,11 +15,6 @@ from boinc_gahp.submit.types import Job, LocalFile, RemoteFile, SubmitRequest
 from boinc_gahp.submit.validate import BatchValidator
 from tests import faultproxy
 from tests.submit.test_submit_faults import local_project, state_of  # noqa: F401  (fixture)
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.submit.conftest import Site
 
 MD5 = "0123456789abcdef0123456789abcdef"
 OWN_INPUT = """<input_template>
@@ -49,14 +41,14 @@ OWN_OUTPUT = """<output_template>
 class Told(Journal):
     """Has a function called right before each submit_batch."""
 
-    def __init__(self, tell: Callable[[int], object]) -> None:
+    def __init__(self, tell):
         self._tell = tell
 
-    def about_to_send(self, batch_id: int) -> None:
+    def about_to_send(self, batch_id):
         self._tell(batch_id)
 
 
-def workunit(site: Site, name: str) -> Any:
+def workunit(site, name):
     row = (
         site.local.core.db.connection()
         .execute("SELECT * FROM workunit WHERE name = ?", (name,))
@@ -66,7 +58,7 @@ def workunit(site: Site, name: str) -> Any:
     return row
 
 
-def test_jobs_can_have_a_priority_templates_and_a_remote_file_of_their_own(site: Site) -> None:
+def test_jobs_can_have_a_priority_templates_and_a_remote_file_of_their_own(site):
     plain = site.file(b"plain")
     remote = RemoteFile("https://data.example.org/a%20b.dat?x=1", 4711, MD5)
     request = SubmitRequest(
@@ -79,7 +71,7 @@ def test_jobs_can_have_a_priority_templates_and_a_remote_file_of_their_own(site:
         ],
         lease=5000.0,
     )
-    sent: list[int] = []
+    sent = []
     with site.context() as context:
         batch_id = submit(context, request, Told(sent.append))
         assert submit(context, request) == batch_id
@@ -96,12 +88,12 @@ def test_jobs_can_have_a_priority_templates_and_a_remote_file_of_their_own(site:
     assert abs(expires - time.time() - 5000) < 60
 
 
-def test_each_job_is_refused_for_what_is_wrong_with_itself(site: Site) -> None:
+def test_each_job_is_refused_for_what_is_wrong_with_itself(site):
     good = site.file(b"good")
     gone = LocalFile(str(site.directory / "gone"))
     status = Path(good.path).stat()
     as_it_was = replace(good, expected=(status.st_size, status.st_mtime_ns))
-    wanted: dict[str, tuple[tuple[str, Job], str]] = {
+    wanted = {
         "quote": (("quote", Job(('a"b',), {"in": good})), 'contains a "'),
         "none": (("none", Job()), "wants 1 input file"),
         "gone": (("gone", Job(inputs={"in": gone})), "No such file"),
@@ -147,12 +139,10 @@ def test_each_job_is_refused_for_what_is_wrong_with_itself(site: Site) -> None:
     assert site.proxy.seen == ["get_templates"]
 
 
-def test_whoever_is_asked_before_a_submit_batch_can_stop_it_and_the_empty_batch_goes(
-    site: Site,
-) -> None:
+def test_whoever_is_asked_before_a_submit_batch_can_stop_it_and_the_empty_batch_goes(site):
     request = site.batch()
 
-    def stop(batch_id: int) -> None:
+    def stop(batch_id):
         raise GahpError(f"not {batch_id}")
 
     with site.context() as context:
@@ -170,7 +160,7 @@ def test_whoever_is_asked_before_a_submit_batch_can_stop_it_and_the_empty_batch_
         assert state_of(site, other.batch_name) is BatchState.IN_PROGRESS
 
 
-def test_a_request_that_the_web_server_finds_too_large_is_not_repeated(site: Site) -> None:
+def test_a_request_that_the_web_server_finds_too_large_is_not_repeated(site):
     request = site.batch()
     site.proxy.fail("submit_batch", faultproxy.status(413), times=None)
     with site.context() as context, pytest.raises(BatchTooLarge, match="HTTP 413") as caught:

@@ -1,12 +1,9 @@
 """A submitting process is killed; the next one does what a gridmanager then asks for."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,15 +13,11 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.control import reconcile
 from boinc_gahp.submit.query import query_batches
-from boinc_gahp.submit.types import Client, SubmitRequest
+from boinc_gahp.submit.types import Client
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.inside import staged_files
 from tests.submit.test_submit_faults import local_project, state_of  # noqa: F401  (fixture)
-
-if TYPE_CHECKING:
-    from boinc_gahp.fetch.context import FetchContext
-    from tests.submit.conftest import Site
 
 pytestmark = pytest.mark.long
 
@@ -48,7 +41,7 @@ boinc_submit(
 """
 
 
-def submitter(site: Site, request: SubmitRequest) -> subprocess.Popen[bytes]:
+def submitter(site, request):
     names = [name for name, _ in request.jobs]
     jobs = [(name, str(path)) for name, path in zip(names, site.paths(request), strict=True)]
     return subprocess.Popen(
@@ -65,7 +58,7 @@ def submitter(site: Site, request: SubmitRequest) -> subprocess.Popen[bytes]:
     )
 
 
-def recover(context: FetchContext, request: SubmitRequest) -> bool:
+def recover(context, request):
     """Do what a gridmanager does for a batch of unknown state; return whether it submitted."""
     client = Client(gridmanager=True)
     try:
@@ -81,8 +74,8 @@ def recover(context: FetchContext, request: SubmitRequest) -> bool:
 @pytest.mark.parametrize("carried_out", [True, False], ids=["done", "arrives later"])
 @pytest.mark.parametrize("step", ["create_batch", "query_files", "upload_files", "submit_batch"])
 def test_after_a_kill_at_any_step_each_job_exists_once_and_nothing_is_pending(
-    site: Site, step: str, carried_out: bool
-) -> None:
+    site, step, carried_out
+):
     request = site.batch(jobs=6, files=6)
     hang = faultproxy.hang(carried_out=carried_out)
     site.proxy.fail(step, hang)
@@ -101,7 +94,7 @@ def test_after_a_kill_at_any_step_each_job_exists_once_and_nothing_is_pending(
         assert site.ledger.pending_aborts(project.url, project.account, time.time()) == ()
 
 
-def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(site: Site) -> None:
+def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(site):
     request = site.batch()
     hang = faultproxy.hang(carried_out=True)
     site.proxy.fail("submit_batch", hang)
@@ -127,7 +120,7 @@ def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(s
     assert state_of(site, request.batch_name) is BatchState.ABORTED
 
 
-def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(site: Site) -> None:
+def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(site):
     request = site.batch()
     hang = faultproxy.hang(carried_out=True)
     site.proxy.fail("submit_batch", hang)
@@ -139,14 +132,14 @@ def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(sit
         owner = (project.url, project.account)
     (pending,) = site.ledger.pending_aborts(*owner, time.time())
 
-    def settle_when_due(context: FetchContext) -> None:
+    def settle_when_due(context):
         # What is looked at once a minute.
         site.ledger.record_abort(
             *owner, pending.name, pending.project_batch_id or 0, time.time() - 1
         )
         reconcile(context)
 
-    def alive() -> int:
+    def alive():
         with site.local.core.db.read() as connection:
             (count,) = connection.execute(
                 "SELECT count(*) FROM workunit WHERE batch = ? AND error_mask = 0",

@@ -1,17 +1,14 @@
 """Inputs that are on the project or in the request, and what a batch has of its own."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.errors import JobRefused, JobsNotListed, ProjectError, StagingError
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.engine import submit
-from boinc_gahp.submit.types import InlineFile, Job, Parameters, Progress, StagedFile, SubmitRequest
+from boinc_gahp.submit.types import InlineFile, Job, Parameters, StagedFile, SubmitRequest
 from boinc_gahp.submit.validate import BatchValidator
 from tests import faultproxy
 from tests.inside import batches
@@ -19,11 +16,8 @@ from tests.submit.scripted import error
 from tests.submit.test_submit_faults import local_project  # noqa: F401  (fixture)
 from tests.submit.test_submit_jobs import OWN_INPUT, OWN_OUTPUT, workunit
 
-if TYPE_CHECKING:
-    from tests.submit.conftest import Site
 
-
-def staged(site: Site, contents: bytes, name: str) -> str:
+def staged(site, contents, name):
     """Stage a file by a batch of its own; return its physical name."""
     request = SubmitRequest(name, "uppercase", [(name, Job(inputs={"in": site.file(contents)}))])
     with site.context() as context:
@@ -31,7 +25,7 @@ def staged(site: Site, contents: bytes, name: str) -> str:
     return hashlib.md5(contents).hexdigest() + ".txt"
 
 
-def test_a_file_on_the_project_and_text_in_the_request_are_inputs_like_others(site: Site) -> None:
+def test_a_file_on_the_project_and_text_in_the_request_are_inputs_like_others(site):
     there = staged(site, b"on the project", "kinds-first")
     text = "in the\r\nrequest <&> ü\n"
     request = SubmitRequest(
@@ -58,7 +52,7 @@ def test_a_file_on_the_project_and_text_in_the_request_are_inputs_like_others(si
     assert {row["name"] for row in associated} == {there}
 
 
-def test_a_file_that_is_not_on_the_project_is_named_before_anything_is_created(site: Site) -> None:
+def test_a_file_that_is_not_on_the_project_is_named_before_anything_is_created(site):
     job = ("absent-0", Job(inputs={"in": StagedFile("nosuchfile.txt")}))
     before = [name for _, name, _ in batches(site.local)].count("absent")
     with (
@@ -72,7 +66,7 @@ def test_a_file_that_is_not_on_the_project_is_named_before_anything_is_created(s
     assert site.proxy.count("create_batch") == 0
 
 
-def test_a_file_that_the_project_deletes_meanwhile_is_named_at_once(site: Site) -> None:
+def test_a_file_that_the_project_deletes_meanwhile_is_named_at_once(site):
     there = staged(site, b"soon gone", "deleted-first")
     words = f"create_work failed: md5_file: can't open /srv/x/download/1b5/{there}\nmd5_file: No"
     reply = f"<submit_batch>{error(words)}</submit_batch>".encode()
@@ -84,7 +78,7 @@ def test_a_file_that_the_project_deletes_meanwhile_is_named_at_once(site: Site) 
     assert site.proxy.count("submit_batch") == sent + 1
 
 
-def test_a_file_that_no_local_one_can_mend_is_not_staged_again_and_again(site: Site) -> None:
+def test_a_file_that_no_local_one_can_mend_is_not_staged_again_and_again(site):
     words = "create_work failed: md5_file: can't open /srv/x/download/1b5/another.txt\n"
     reply = f"<submit_batch>{error(words)}</submit_batch>".encode()
     site.proxy.fail("submit_batch", faultproxy.body(reply), times=None)
@@ -94,7 +88,7 @@ def test_a_file_that_no_local_one_can_mend_is_not_staged_again_and_again(site: S
     assert site.proxy.count("submit_batch") == 1
 
 
-def test_a_batch_of_staged_files_survives_a_fault_at_any_step(site: Site) -> None:
+def test_a_batch_of_staged_files_survives_a_fault_at_any_step(site):
     there = staged(site, b"lasting", "lasting-first")
     steps = ["query_files", "create_batch", "submit_batch"]
     for number, step in enumerate(steps):
@@ -107,10 +101,10 @@ def test_a_batch_of_staged_files_survives_a_fault_at_any_step(site: Site) -> Non
         assert site.workunits(request) == site.names(request)
 
 
-def test_a_submit_that_ended_after_its_files_were_associated_is_completed(site: Site) -> None:
+def test_a_submit_that_ended_after_its_files_were_associated_is_completed(site):
     there = staged(site, b"associated", "again-first")
 
-    def stop(progress: Progress) -> None:
+    def stop(progress):
         if progress.step == "submitting":
             raise ValueError("enough")
 
@@ -124,7 +118,7 @@ def test_a_submit_that_ended_after_its_files_were_associated_is_completed(site: 
     assert site.workunits(request) == ["again#0"]
 
 
-def test_a_batch_and_its_jobs_have_their_own_priority_and_estimate(site: Site) -> None:
+def test_a_batch_and_its_jobs_have_their_own_priority_and_estimate(site):
     file = InlineFile("x")
     request = SubmitRequest(
         "own-numbers",
@@ -146,7 +140,7 @@ def test_a_batch_and_its_jobs_have_their_own_priority_and_estimate(site: Site) -
     assert [row["rsc_fpops_est"] for row in found] == [1e12, 2.5e12]
 
 
-def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site: Site) -> None:
+def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site):
     (site.local.core.templates / "sweep_in").write_text(
         OWN_INPUT.replace(
             "</file_info>", "</file_info><file_info><no_delete/></file_info>"
@@ -173,7 +167,7 @@ def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site: 
     assert "second" in document
 
 
-def test_an_output_template_that_is_not_there_is_named(site: Site) -> None:
+def test_an_output_template_that_is_not_there_is_named(site):
     request = replace(site.batch(2, 1), output_template_filename="gone_out")
     with site.context() as context, pytest.raises(JobsNotListed) as caught:
         submit(context, request)
@@ -187,7 +181,7 @@ def test_an_output_template_that_is_not_there_is_named(site: Site) -> None:
 
 
 @pytest.mark.parametrize("filename", ["", "a b", "../x", "a/b", "-x", "x'", "é"])
-def test_a_template_file_name_that_is_none_is_refused(site: Site, filename: str) -> None:
+def test_a_template_file_name_that_is_none_is_refused(site, filename):
     request = SubmitRequest("t", "uppercase", [("t-0", Job(inputs={"in": InlineFile("x")}))])
     with site.context() as context:
         for changed in (

@@ -18,8 +18,6 @@ from tests.submit.scripted import Script, batch, error, job
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.rpc._transport import HttpRequest
-    from tests.submit.scripted import Reply
 
 NAMES = [f"b#1.{number}" for number in range(4)]
 REQUEST = SubmitRequest("b", "app", [(name, Job()) for name in NAMES])
@@ -27,11 +25,11 @@ NOT_INIT = error("batch not in init state")
 SUCCESS = "<batch_id>7</batch_id>"
 
 
-def duplicate(name: str) -> str:
+def duplicate(name):
     return error(f"create_work failed: Duplicate entry '{name}' for key 'name'")
 
 
-def templates(file_info: str, file_ref: str) -> str:
+def templates(file_info, file_ref):
     return (
         f"<templates><input_template>{file_info}<workunit>{file_ref}</workunit></input_template>"
         "<output_template><result></result></output_template></templates>"
@@ -53,13 +51,13 @@ class Server(Script):
     sent: list[list[str]] = field(default_factory=list)
     state: int = 0
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.replies["get_templates"] = templates("", "")
         self.replies["query_batch"] = lambda _: batch(
             7, "b", self.state, *(job(1 + i, name) for i, name in enumerate(self.made))
         )
 
-    def send(self, request: HttpRequest) -> Reply:
+    def send(self, request):
         assert request.body is not None
         body = request.body().read()
         if b"<submit_batch>" in body:
@@ -69,16 +67,16 @@ class Server(Script):
             self.replies["submit_batch"] = answer(names)
         return super().send(request)
 
-    def make(self, names: list[str], *, whole: bool = True) -> None:
+    def make(self, names, *, whole=True):
         self.made += names
         self.state = 1 if whole else 0
 
-    def submit(self) -> None:
+    def submit(self):
         submit(self.context(), REQUEST, Journal())
 
 
-def test_not_in_init_state_is_success_where_all_jobs_are_there() -> None:
-    def rival(names: list[str]) -> str:
+def test_not_in_init_state_is_success_where_all_jobs_are_there():
+    def rival(names):
         server.make(names)
         return NOT_INIT
 
@@ -87,8 +85,8 @@ def test_not_in_init_state_is_success_where_all_jobs_are_there() -> None:
     assert server.sent == [NAMES]
 
 
-def test_a_duplicate_entry_of_a_submit_that_is_still_running_is_waited_for() -> None:
-    def running(names: list[str]) -> str:
+def test_a_duplicate_entry_of_a_submit_that_is_still_running_is_waited_for():
+    def running(names):
         threading.Timer(0.2, server.make, [names]).start()
         return duplicate(names[0])
 
@@ -98,12 +96,12 @@ def test_a_duplicate_entry_of_a_submit_that_is_still_running_is_waited_for() -> 
     assert len(server.sent) <= 2
 
 
-def test_only_the_jobs_that_a_submit_did_not_get_to_are_sent_again() -> None:
-    def half(names: list[str]) -> str:
+def test_only_the_jobs_that_a_submit_did_not_get_to_are_sent_again():
+    def half(names):
         server.make(names[:2], whole=False)
         return error("create_work failed: Lost connection to server")
 
-    def rest(names: list[str]) -> str:
+    def rest(names):
         server.make(names)
         return SUCCESS
 
@@ -114,7 +112,7 @@ def test_only_the_jobs_that_a_submit_did_not_get_to_are_sent_again() -> None:
     assert server.sent == [NAMES, NAMES[2:]]
 
 
-def test_a_name_in_another_batch_is_reported_when_a_second_look_has_not_found_it() -> None:
+def test_a_name_in_another_batch_is_reported_when_a_second_look_has_not_found_it():
     server = Server(answers=[lambda names: duplicate(names[1].upper())])
     with pytest.raises(JobRefused, match=re.escape(NAMES[1])):
         server.submit()
@@ -122,14 +120,14 @@ def test_a_name_in_another_batch_is_reported_when_a_second_look_has_not_found_it
 
 
 @pytest.mark.long
-def test_a_project_that_never_takes_the_jobs_is_asked_five_times() -> None:
+def test_a_project_that_never_takes_the_jobs_is_asked_five_times():
     server = Server(answers=[lambda _: NOT_INIT])
     with pytest.raises(ProjectError, match="not in init state"):
         server.submit()
     assert server.sent == [NAMES] * 5
 
 
-def test_templates_without_no_delete_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_templates_without_no_delete_are_warned_of(caplog):
     server = Server(answers=[lambda _: SUCCESS])
     reference = "<file_ref><open_name>in</open_name></file_ref>"
     server.replies["get_templates"] = templates("<file_info></file_info>", reference)

@@ -1,31 +1,24 @@
 """Input directories: whether they are still as they were."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.errors import StagingError
 from boinc_gahp.submit import trees
-from boinc_gahp.submit.made_files import MadeFiles, Member
+from boinc_gahp.submit.made_files import Member
 from boinc_gahp.submit.trees import tree_stamp
 from tests.submit.input_directories import LONG_AGO, count_calls, tree
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
-
-def linked(path: Path, target: str) -> None:
+def linked(path, target):
     path.unlink()
     path.symlink_to(target)
 
 
-CHANGES: dict[str, Callable[[Path], object]] = {
+CHANGES = {
     "a new file": lambda path: (path / "new").write_bytes(b""),
     "a new directory": lambda path: (path / "new").mkdir(),
     "a removed file": lambda path: (path / "a").unlink(),
@@ -39,7 +32,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_stamp_changes_with_the_tree(made: MadeFiles, tmp_path: Path, change: str) -> None:
+def test_a_stamp_changes_with_the_tree(made, tmp_path, change):
     path = tree(tmp_path / "in", {"a": b"1", "sub/b": b"2"})
     (path / "l").symlink_to("a")
     stamp = tree_stamp(str(path))
@@ -51,14 +44,14 @@ def test_a_stamp_changes_with_the_tree(made: MadeFiles, tmp_path: Path, change: 
         made.pack([Member(str(path), "model", stamp)])
 
 
-def test_a_restored_tree_has_the_same_stamp(tmp_path: Path) -> None:
+def test_a_restored_tree_has_the_same_stamp(tmp_path):
     files = {"a": b"1", "sub/b": b"2"}
     one, two = tree(tmp_path / "one", files), tree(tmp_path / "two", files)
     assert tree_stamp(str(one)) == tree_stamp(str(two))
 
 
 @pytest.mark.processes
-def test_a_stamp_is_the_same_in_another_process(tmp_path: Path) -> None:
+def test_a_stamp_is_the_same_in_another_process(tmp_path):
     path = tree(tmp_path / "in", {"a": b"1", "ü\udcff\n": b"2"})
     program = (
         "import sys; from boinc_gahp.submit.trees import tree_stamp; print(tree_stamp(sys.argv[1]))"
@@ -69,9 +62,7 @@ def test_a_stamp_is_the_same_in_another_process(tmp_path: Path) -> None:
     assert other.stdout.strip() == tree_stamp(str(path))
 
 
-def test_a_tree_that_many_jobs_share_is_not_looked_through_for_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tree_that_many_jobs_share_is_not_looked_through_for_each(tmp_path, monkeypatch):
     monkeypatch.setattr(trees, "_REST", 1e9)
     monkeypatch.setattr(trees, "_LONGEST_REST", 1e9)
     looked = count_calls(monkeypatch, trees, "walk")

@@ -1,10 +1,7 @@
 """What is said of a submit beforehand is what the submit itself would say, and nothing is made."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,19 +22,14 @@ from boinc_gahp.submit.types import (
 from boinc_gahp.submit.validate import BatchValidator
 from tests.submit.test_submit_faults import local_project  # noqa: F401  (fixture)
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.submit.conftest import Site
-
 TEXT = InlineFile("x")
 
 
-def uppercase(*jobs: tuple[str, Job], name: str = "judged") -> SubmitRequest:
+def uppercase(*jobs, name="judged"):
     return SubmitRequest(name, "uppercase", jobs)
 
 
-def test_a_good_batch_is_reported_as_it_would_go_and_leaves_nothing(site: Site) -> None:
+def test_a_good_batch_is_reported_as_it_would_go_and_leaves_nothing(site):
     local = site.file(b"1234567")
     there = StagedFile("there.txt")
     job = Job(("-v",), {"in1": local, "in0": there})
@@ -54,14 +46,14 @@ def test_a_good_batch_is_reported_as_it_would_go_and_leaves_nothing(site: Site) 
     assert {rpc for rpc in ("create_batch", "query_files") if site.proxy.count(rpc)} == set()
 
 
-def own(open_name: str, command: str = "") -> str:
+def own(open_name, command=""):
     """Return an input template of a job's own."""
     line = f"<command_line>{command}</command_line>" if command else ""
     ref = f"<file_ref><open_name>{open_name}</open_name></file_ref>"
     return f"<input_template><file_info/><workunit>{ref}{line}</workunit></input_template>"
 
 
-def own_output(open_name: str) -> str:
+def own_output(open_name):
     """Return an output template of a job's own."""
     return (
         "<output_template><file_info><name><OUTFILE_0/></name></file_info><result><file_ref>"
@@ -70,7 +62,7 @@ def own_output(open_name: str) -> str:
     )
 
 
-def bad_jobs(site: Site, room: Path) -> dict[str, tuple[str, Job]]:
+def bad_jobs(site, room):
     return {
         "absent": ("absent", Job(inputs={"in": LocalFile(str(room / "nowhere"))})),
         "quote": ("quote", Job(('"',), {"in": TEXT})),
@@ -93,9 +85,7 @@ def bad_jobs(site: Site, room: Path) -> dict[str, tuple[str, Job]]:
     }
 
 
-def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(
-    site: Site, tmp_path: Path
-) -> None:
+def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(site, tmp_path):
     good = [(f"good_{n}", Job(inputs={"in": TEXT})) for n in range(2)]
     bad = bad_jobs(site, tmp_path)
     request = uppercase(good[0], *bad.values(), good[1])
@@ -113,7 +103,7 @@ def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(
     assert site.proxy.count("create_batch") == 0
 
 
-def test_jobs_that_share_their_files_are_still_checked_one_by_one(site: Site) -> None:
+def test_jobs_that_share_their_files_are_still_checked_one_by_one(site):
     shared = {"in": TEXT}
     good = [("good", Job(("-x",), shared)), ("own", Job(inputs=shared, input_template=own("in")))]
     bad = [
@@ -146,17 +136,15 @@ def test_jobs_that_share_their_files_are_still_checked_one_by_one(site: Site) ->
     ],
     ids=["name", "no jobs", "template file", "number"],
 )
-def test_what_stands_against_the_batch_stands_beside_the_jobs(
-    site: Site, change: dict[str, object], words: str
-) -> None:
+def test_what_stands_against_the_batch_stands_beside_the_jobs(site, change, words):
     request = uppercase(("ok", Job(inputs={"in": TEXT})), ("not ok", Job(inputs={"in": TEXT})))
     with site.context() as context:
-        validation = BatchValidator(context, replace(request, **change)).validation()  # type: ignore[arg-type]
+        validation = BatchValidator(context, replace(request, **change)).validation()
     assert words in str(validation.refusal)
     assert set(validation.refusals) == (set() if "jobs" in change else {"not ok"})
 
 
-def test_a_batch_that_is_too_large_is_reported_with_its_size(site: Site) -> None:
+def test_a_batch_that_is_too_large_is_reported_with_its_size(site):
     jobs = [(f"large-{n}", Job(inputs={"in": InlineFile("x" * 400)})) for n in range(20)]
     with site.context(max_post_bytes=8000) as context:
         validation = BatchValidator(context, uppercase(*jobs)).validation()
@@ -167,9 +155,7 @@ def test_a_batch_that_is_too_large_is_reported_with_its_size(site: Site) -> None
     assert str(raised.value) == str(validation.refusal)
 
 
-def test_which_files_are_absent_is_asked_without_a_trace(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_which_files_are_absent_is_asked_without_a_trace(site, monkeypatch):
     here = site.file(b"known by its contents")
     other = site.file(b"never sent")
     with site.context() as context:
@@ -188,7 +174,7 @@ def test_which_files_are_absent_is_asked_without_a_trace(
         assert site.proxy.count("query_files") == before + 2
 
 
-def test_an_estimate_checks_as_a_submit_does(site: Site) -> None:
+def test_an_estimate_checks_as_a_submit_does(site):
     with site.context() as context:
         with pytest.raises(JobRefused, match="wants 1 input file"):
             BatchValidator(context, uppercase(("e-0", Job()))).estimate()

@@ -35,12 +35,12 @@ class Case:
     words: str = ""
 
     @property
-    def broken(self) -> str:
+    def broken(self):
         assert self.old in self.good
         return self.good.replace(self.old, self.new, 1)
 
     @property
-    def repaired(self) -> str:
+    def repaired(self):
         return self.good.replace(self.old, self.old if self.mended is None else self.mended, 1)
 
 

@@ -1,7 +1,5 @@
 """Templates without anything to complain of, and pieces of them."""
 
-from __future__ import annotations
-
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
 
 INPUT = """<input_template>
@@ -68,7 +66,7 @@ TWO_OUTPUTS = (
 )
 
 
-def many_inputs(count: int) -> InputTemplate:
+def many_inputs(count):
     files = (InputFileInfo(f"in{number}", no_delete=True) for number in range(count))
     return InputTemplate(
         tuple(files),
@@ -80,7 +78,7 @@ def many_inputs(count: int) -> InputTemplate:
     )
 
 
-def many_outputs(count: int) -> OutputTemplate:
+def many_outputs(count):
     return OutputTemplate(
         tuple(
             OutputFileInfo(f"out{n}", f"<OUTFILE_{n}/>", max_nbytes=1e6, no_delete=True)

@@ -1,20 +1,18 @@
 """Each finding of the checker: a template that has it, and the same one repaired."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 import pytest
 
-from boinc_gahp.localproject.supplied import SUPPLIED, SuppliedApp
+from boinc_gahp.localproject.supplied import SUPPLIED
 from boinc_gahp.templates import rules
 from boinc_gahp.templates.checking import check_template
 from boinc_gahp.templates.filling import fill_output
 from boinc_gahp.templates.reading import read_output_template
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate, Severity
 from boinc_gahp.templates.writing import write_input_template, write_output_template
-from tests.templates.faulty import CASES, NO_DELETE, QUORUM, Case
+from tests.templates.faulty import CASES, NO_DELETE, QUORUM
 from tests.templates.good import INPUT, OUTPUT
 from tests.templates.test_reading import recorded
 
@@ -27,7 +25,7 @@ FOLLOWS = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_each_finding_is_reported_and_gone_when_repaired(case: Case) -> None:
+def test_each_finding_is_reported_and_gone_when_repaired(case):
     found = check_template(case.broken)
     [problem] = [problem for problem in found if problem.code == case.code]
     assert (problem.severity, problem.line) == (case.severity, case.line)
@@ -38,19 +36,19 @@ def test_each_finding_is_reported_and_gone_when_repaired(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_nothing_else_is_reported_than_what_follows_from_it(case: Case) -> None:
+def test_nothing_else_is_reported_than_what_follows_from_it(case):
     codes = {problem.code for problem in check_template(case.broken)}
     assert codes - {case.code} <= FOLLOWS.get(case.code, set())
 
 
-def test_a_sticky_output_is_kept_by_clients_and_nothing_is_reported_of_it() -> None:
+def test_a_sticky_output_is_kept_by_clients_and_nothing_is_reported_of_it():
     text = OUTPUT.replace("        <no_delete/>\n", "        <sticky/>\n        <no_delete/>\n", 1)
     assert check_template(text) == []
     assert read_output_template(text).files[0].sticky
     assert "<sticky/>" in fill_output(read_output_template(text), "job_0", "http://h/", "r")
 
 
-def test_every_code_has_an_example() -> None:
+def test_every_code_has_an_example():
     sources = "".join(
         path.read_text("utf-8") for path in sorted(Path(rules.__file__).parent.glob("*.py"))
     )
@@ -59,7 +57,7 @@ def test_every_code_has_an_example() -> None:
     assert codes <= {case.code for case in CASES.values()}
 
 
-def test_a_kind_that_is_not_the_expected_one_is_an_error() -> None:
+def test_a_kind_that_is_not_the_expected_one_is_an_error():
     assert check_template(INPUT, kind="input") == check_template(OUTPUT, kind="output") == []
     [problem] = check_template(OUTPUT, kind="input")
     assert problem.code == "no-template"
@@ -92,30 +90,30 @@ def test_a_kind_that_is_not_the_expected_one_is_an_error() -> None:
         pytest.param(INPUT.replace(NO_DELETE, "<generate_locally/>\n"), id="generated file"),
     ],
 )
-def test_what_is_right_is_not_complained_of(text: str) -> None:
+def test_what_is_right_is_not_complained_of(text):
     assert check_template(text) == []
 
 
-def test_the_same_of_many_files_is_reported_once() -> None:
+def test_the_same_of_many_files_is_reported_once():
     template = InputTemplate(tuple(InputFileInfo(f"in{number}") for number in range(20)))
     [problem] = [p for p in check_template(write_input_template(template)) if "no-del" in p.code]
     assert problem.line == 2
     assert "for in0, in1, in2, in3, in4 and 15 more: add it" in problem.text
 
 
-def test_one_error_does_not_hide_the_others() -> None:
+def test_one_error_does_not_hide_the_others():
     text = INPUT.replace("1e12", "much").replace(QUORUM, "<min_quorum>9</min_quorum>")
     assert [(p.line, p.code) for p in check_template(text)] == [(5, "counts"), (10, "bad-number")]
 
 
 @pytest.mark.parametrize("app", SUPPLIED, ids=lambda app: app.name)
-def test_the_supplied_templates_are_clean(app: SuppliedApp) -> None:
+def test_the_supplied_templates_are_clean(app):
     assert check_template(write_input_template(app.input_template), kind="input") == []
     assert check_template(write_output_template(app.output_template), kind="output") == []
 
 
 @pytest.mark.parametrize("case", ["app_uppercase", "app_multi", "template_with_xml_prolog"])
-def test_recorded_templates_have_no_errors_but_traps(case: str) -> None:
+def test_recorded_templates_have_no_errors_but_traps(case):
     found = check_template(recorded(case))
     assert {p.code for p in found} == {"no-delete-input", "no-delete-output"}
     assert {p.severity for p in found} == {Severity.WARNING}

@@ -1,7 +1,5 @@
 """The documents that BOINC keeps with workunits and results."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from xml.sax.saxutils import escape
 
@@ -34,7 +32,7 @@ positive = st.none() | st.integers(1, 10**6)
 
 
 @st.composite
-def input_templates(draw: st.DrawFn) -> InputTemplate:
+def input_templates(draw):
     names = draw(st.lists(lines, unique=True, max_size=4))
     files = []
     for name in names:
@@ -77,7 +75,7 @@ def input_templates(draw: st.DrawFn) -> InputTemplate:
 
 
 @st.composite
-def output_templates(draw: st.DrawFn) -> OutputTemplate:
+def output_templates(draw):
     names = draw(st.lists(lines, unique=True, max_size=4))
     files = []
     for number, name in enumerate(names):
@@ -103,36 +101,36 @@ def output_templates(draw: st.DrawFn) -> OutputTemplate:
 
 
 @given(input_templates())
-def test_an_input_template_that_is_written_is_read_again(template: InputTemplate) -> None:
+def test_an_input_template_that_is_written_is_read_again(template):
     assert read_input_template(write_input_template(template)) == template
 
 
 @given(output_templates())
-def test_an_output_template_that_is_written_is_read_again(template: OutputTemplate) -> None:
+def test_an_output_template_that_is_written_is_read_again(template):
     assert read_output_template(write_output_template(template)) == template
 
 
 @given(input_templates())
-def test_every_element_is_on_a_line_of_its_own(template: InputTemplate) -> None:
+def test_every_element_is_on_a_line_of_its_own(template):
     for line in write_input_template(template).splitlines():
         assert line.strip().count("<") in (1, 2)
 
 
 @pytest.mark.parametrize("name", ["", " in", "in\n", "a\nb", "\x01", "a\x7fb", "\ud800"])
-def test_a_name_that_would_not_be_read_again_is_not_written(name: str) -> None:
+def test_a_name_that_would_not_be_read_again_is_not_written(name):
     with pytest.raises(TemplateError):
         write_input_template(InputTemplate((InputFileInfo(name),)))
     with pytest.raises(TemplateError):
         write_output_template(OutputTemplate((OutputFileInfo(name, "<OUTFILE_0/>"),)))
 
 
-def test_output_files_out_of_order_are_not_written() -> None:
+def test_output_files_out_of_order_are_not_written():
     files = (OutputFileInfo("a", "<OUTFILE_1/>"), OutputFileInfo("b", "<OUTFILE_0/>"))
     with pytest.raises(TemplateError, match="in the order of their numbers"):
         write_output_template(OutputTemplate(files))
 
 
-def test_the_workunit_document_is_the_real_servers() -> None:
+def test_the_workunit_document_is_the_real_servers():
     """Compared with the query in wire/submit_batch__dup_job_name_existing_in_middle.rep.xml."""
     template = InputTemplate((InputFileInfo("in", copy_file=True),))
     assert fill_input(template, [FILE]) == (
@@ -156,7 +154,7 @@ def test_the_workunit_document_is_the_real_servers() -> None:
 
 
 @given(st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Z")), max_size=200))
-def test_a_command_line_stands_as_it_is_told_and_is_unescaped_once(command_line: str) -> None:
+def test_a_command_line_stands_as_it_is_told_and_is_unescaped_once(command_line):
     template = InputTemplate((InputFileInfo("in"),))
     document = fill_input(template, [FILE], command_line=command_line)
     assert read_workunit(document).stored_command_line == command_line
@@ -167,14 +165,14 @@ def test_a_command_line_stands_as_it_is_told_and_is_unescaped_once(command_line:
 @pytest.mark.parametrize(
     "stored", ["a<b", "<?pi", "<!--", "</command_line> <x", "<![CDATA[q]]>", "</workunit>", "&"]
 )
-def test_whatever_stands_as_a_command_line_the_files_are_read(stored: str) -> None:
+def test_whatever_stands_as_a_command_line_the_files_are_read(stored):
     document = fill_input(InputTemplate((InputFileInfo("in"),)), [FILE], command_line=stored)
     read = read_workunit(document)
     assert [file.name for file in read.files] == ["ea6a.txt"]
     assert read.stored_command_line == stored
 
 
-def test_a_remote_file_has_a_name_from_the_template_or_from_the_job() -> None:
+def test_a_remote_file_has_a_name_from_the_template_or_from_the_job():
     named = InputFileInfo("e", urls=("http://m/",), md5_cksum="ee", nbytes=1, physical_name="e1")
     template = InputTemplate((named, replace(named, physical_name=None)), command_line="-x")
     read = read_workunit(fill_input(template, [JobFile("named", 0, "", ())]))
@@ -185,12 +183,12 @@ def test_a_remote_file_has_a_name_from_the_template_or_from_the_job() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_the_number_of_files_must_fit(count: int) -> None:
+def test_the_number_of_files_must_fit(count):
     with pytest.raises(TemplateError, match=f"{count} files are given for the job: expected 1"):
         fill_input(InputTemplate((InputFileInfo("in"),)), [FILE] * count)
 
 
-def test_a_document_over_the_limit_is_refused_with_its_size() -> None:
+def test_a_document_over_the_limit_is_refused_with_its_size():
     many = InputTemplate(tuple(InputFileInfo(f"in{number}") for number in range(400)))
     with pytest.raises(TemplateError) as caught:
         fill_input(many, [FILE] * 400)
@@ -205,7 +203,7 @@ def test_a_document_over_the_limit_is_refused_with_its_size() -> None:
         fill_output(template, "w_0", "http://h/", "r1")
 
 
-def test_the_limit_counts_bytes_and_is_exact() -> None:
+def test_the_limit_counts_bytes_and_is_exact():
     template = InputTemplate()
     empty = len(fill_input(template).encode())
     largest = "é" * ((DOCUMENT_LIMIT - 1 - empty) // 2)
@@ -215,7 +213,7 @@ def test_the_limit_counts_bytes_and_is_exact() -> None:
 
 
 @pytest.mark.parametrize("document", ["<result></result>", "<workunit/>x<", "<a/>"])
-def test_a_document_of_another_kind_is_refused(document: str) -> None:
+def test_a_document_of_another_kind_is_refused(document):
     with pytest.raises(TemplateError):
         read_workunit("<result></result>")
     with pytest.raises(TemplateError):

@@ -1,7 +1,5 @@
 """What holds for every template: of the checker, and of documents that are filled in."""
 
-from __future__ import annotations
-
 import re
 
 from hypothesis import example, given, strategies as st
@@ -10,7 +8,7 @@ from boinc_gahp.templates.checking import check_template
 from boinc_gahp.templates.documents import read_result_document, read_workunit
 from boinc_gahp.templates.filling import JobFile, fill_input, fill_output
 from boinc_gahp.templates.reading import read_input_template, read_output_template
-from boinc_gahp.templates.types import InputTemplate, OutputTemplate, Severity, TemplateError
+from boinc_gahp.templates.types import Severity, TemplateError
 from boinc_gahp.templates.writing import write_input_template, write_output_template
 from tests.templates.good import INPUT, OUTPUT
 from tests.templates.test_filling import input_templates, lines, output_templates
@@ -37,7 +35,7 @@ soups = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=40).map
 
 
 @st.composite
-def damaged(draw: st.DrawFn) -> str:
+def damaged(draw):
     """A good template in which a stretch is replaced by something else."""
     text = draw(st.sampled_from([INPUT, OUTPUT, INPUT + OUTPUT]))
     begin = draw(st.integers(0, len(text)))
@@ -45,7 +43,7 @@ def damaged(draw: st.DrawFn) -> str:
     return text[:begin] + draw(soups) + text[end:]
 
 
-def refused(text: str) -> tuple[str, ...]:
+def refused(text):
     """Why none of the readers takes a text; () if one does."""
     codes = []
     for read in (read_input_template, read_output_template):
@@ -63,7 +61,7 @@ def refused(text: str) -> tuple[str, ...]:
 @example("<?xml")
 @example("<a>\ud800</a>")
 @example("<input_template><workunit>&lt;</workunit></input_template>")
-def test_any_text_can_be_checked(text: str) -> None:
+def test_any_text_can_be_checked(text):
     problems = check_template(text)
     assert [p.line for p in problems] == sorted(p.line for p in problems)
     assert all(1 <= p.line <= text.count("\n") + 1 and p.code and p.text for p in problems)
@@ -72,7 +70,7 @@ def test_any_text_can_be_checked(text: str) -> None:
 
 
 @given(soups | damaged())
-def test_a_template_without_errors_is_read_as_its_kind(text: str) -> None:
+def test_a_template_without_errors_is_read_as_its_kind(text):
     for kind, read in (("input", read_input_template), ("output", read_output_template)):
         if not any(p.severity is Severity.ERROR for p in check_template(text, kind=kind)):
             read(text)
@@ -83,24 +81,22 @@ LAYOUT = {"malformed", "no-template", "bad-flag", "bad-number", "file-order", "n
 
 
 @given(input_templates())
-def test_an_input_template_that_is_written_is_laid_out_right(template: InputTemplate) -> None:
+def test_an_input_template_that_is_written_is_laid_out_right(template):
     assert not LAYOUT & {p.code for p in check_template(write_input_template(template))}
 
 
 @given(output_templates())
-def test_an_output_template_that_is_written_is_laid_out_right(template: OutputTemplate) -> None:
+def test_an_output_template_that_is_written_is_laid_out_right(template):
     assert not LAYOUT & {p.code for p in check_template(write_output_template(template))}
 
 
-def staged(name: str, gzipped_nbytes: int | None = None) -> JobFile:
+def staged(name, gzipped_nbytes=None):
     nbytes = len(name)
     return JobFile(name, nbytes, f"{nbytes:032x}", (f"http://h/d/{name}",), gzipped_nbytes)
 
 
 @given(input_templates(), st.data())
-def test_what_is_filled_into_a_workunit_comes_back(
-    template: InputTemplate, data: st.DataObject
-) -> None:
+def test_what_is_filled_into_a_workunit_comes_back(template, data):
     unnamed = [f for f in template.files if f.physical_name is None and not f.generate_locally]
     given_files = [
         staged(data.draw(lines), data.draw(st.none() | st.integers(1, 10**12))) for _ in unnamed
@@ -131,7 +127,7 @@ def test_what_is_filled_into_a_workunit_comes_back(
 
 
 @given(output_templates(), lines)
-def test_what_is_filled_into_a_result_comes_back(template: OutputTemplate, name: str) -> None:
+def test_what_is_filled_into_a_result_comes_back(template, name):
     document = read_result_document(fill_output(template, name, "http://h/up?a&b", "r1"))
     assert document.report_immediately == template.report_immediately
     for number, (info, file) in enumerate(zip(template.files, document.files, strict=True)):

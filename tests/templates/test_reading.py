@@ -1,7 +1,5 @@
 """Templates as admins write them and as get_templates hands them back."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from boinc_gahp.templates.checking import check_template
 from boinc_gahp.templates.reading import read_input_template, read_output_template, read_templates
 from boinc_gahp.templates.types import Severity, TemplateError
 from tests.templates import good
-from tests.templates.faulty import CASES, Case
+from tests.templates.faulty import CASES
 
 WIRE = Path(__file__).parent.parent / "contract" / "wire"
 
@@ -49,7 +47,7 @@ OUTPUT = """<output_template>
 """
 
 
-def recorded(case: str) -> str:
+def recorded(case):
     reply = (WIRE / f"get_templates__{case}.rep.xml").read_text("utf-8")
     match = re.search("<templates>(.*)</templates>", reply, re.DOTALL)
     assert match
@@ -67,9 +65,7 @@ def recorded(case: str) -> str:
         ("template_with_xml_prolog", ["in"], [("out0", False), ("out1", True), ("out2", False)]),
     ],
 )
-def test_recorded_templates_are_read(
-    case: str, inputs: list[str], outputs: list[tuple[str, bool]]
-) -> None:
+def test_recorded_templates_are_read(case, inputs, outputs):
     input_template, output_template = read_templates(recorded(case))
     assert [file.open_name for file in input_template.files] == inputs
     assert [(file.open_name, file.optional) for file in output_template.files] == outputs
@@ -106,7 +102,7 @@ def test_recorded_templates_are_read(
         pytest.param((INPUT + OUTPUT).replace("<number>0</number>", ""), id="without old numbers"),
     ],
 )
-def test_what_admins_write_is_read_alike(text: str) -> None:
+def test_what_admins_write_is_read_alike(text):
     assert read_templates(text) == read_templates(INPUT + OUTPUT)
 
 
@@ -121,12 +117,12 @@ def test_what_admins_write_is_read_alike(text: str) -> None:
         ("", False),
     ],
 )
-def test_flags_have_two_forms(flag: str, expected: bool) -> None:
+def test_flags_have_two_forms(flag, expected):
     template = read_input_template(INPUT.replace("<copy_file/>", flag))
     assert template.files[0].copy_file is expected
 
 
-def test_output_files_are_in_the_order_of_their_numbers() -> None:
+def test_output_files_are_in_the_order_of_their_numbers():
     text = """<file_info><name><OUTFILE_1/></name></file_info>
         <file_info><name><OUTFILE_0/></name><no_delete/></file_info>
         <result><file_ref><file_name><OUTFILE_1/></file_name><open_name>b</open_name></file_ref>
@@ -155,7 +151,7 @@ READ_ALL_THE_SAME = {
     ],
     ids=lambda case: case.code,
 )
-def test_what_the_checker_calls_an_error_is_not_read(case: Case) -> None:
+def test_what_the_checker_calls_an_error_is_not_read(case):
     kind = "input" if case.good == good.INPUT else "output"
     read = read_input_template if kind == "input" else read_output_template
     with pytest.raises(TemplateError, match=f"^{kind} template: ") as caught:
@@ -164,7 +160,7 @@ def test_what_the_checker_calls_an_error_is_not_read(case: Case) -> None:
     assert problem.text in str(caught.value) or case.code in ("no-template", "second-template")
 
 
-def test_everything_that_is_wrong_is_listed_by_line() -> None:
+def test_everything_that_is_wrong_is_listed_by_line():
     with pytest.raises(TemplateError) as caught:
         read_input_template(
             INPUT.replace("1e9", "-1").replace("<copy_file/>", "<copy_file>x</copy_file>")
@@ -172,7 +168,7 @@ def test_everything_that_is_wrong_is_listed_by_line() -> None:
     assert [problem.line for problem in caught.value.problems] == [9, 11]
 
 
-def test_entities_are_neither_expanded_nor_fetched() -> None:
+def test_entities_are_neither_expanded_nor_fetched():
     bomb = '<!DOCTYPE x [<!ENTITY a "in"><!ENTITY s SYSTEM "file:///etc/passwd">]>'
     with pytest.raises(TemplateError, match="without <open_name>"):
         read_input_template(bomb + INPUT.replace(">in<", ">&a;&s;<"))

@@ -1,7 +1,5 @@
 """The templates of BOINC's JobTemplates and JobIn, with values in place of its letters."""
 
-from __future__ import annotations
-
 import pytest
 
 from boinc_gahp.templates.checking import check_template
@@ -114,11 +112,11 @@ FILES = (
 )
 
 
-def staged(name: str) -> JobFile:
+def staged(name):
     return JobFile(name, 5, "c" * 32, (f"http://project/download/1a/{name}",))
 
 
-def test_an_input_template_with_every_element_is_read() -> None:
+def test_an_input_template_with_every_element_is_read():
     assert read_input_template(INPUT) == InputTemplate(
         files=FILES,
         command_line="-flags xyz",
@@ -142,7 +140,7 @@ def test_an_input_template_with_every_element_is_read() -> None:
     assert [file.open_name for file in FILES if file.remote] == ["atmosphere"]
 
 
-def test_an_output_template_with_every_element_is_read() -> None:
+def test_an_output_template_with_every_element_is_read():
     file = OutputFileInfo(
         "result.sah",
         "<OUTFILE_0/>",
@@ -154,7 +152,7 @@ def test_an_output_template_with_every_element_is_read() -> None:
     assert read_output_template(OUTPUT) == OutputTemplate((file,), report_immediately=True)
 
 
-def test_the_examples_have_no_errors() -> None:
+def test_the_examples_have_no_errors():
     assert check_template(INPUT, kind="input") == []
     # The document has the flag in one place, and today's file deleter looks in another.
     [problem] = check_template(OUTPUT, kind="output")
@@ -162,14 +160,14 @@ def test_the_examples_have_no_errors() -> None:
     assert check_template(write_input_template(read_input_template(INPUT))) == []
 
 
-def test_what_is_written_has_the_documented_order() -> None:
+def test_what_is_written_has_the_documented_order():
     written = write_input_template(read_input_template(INPUT))
     assert written == INPUT.replace("> 1200 <", ">1200<").replace("1e12", "1000000000000").replace(
         "1e14", "100000000000000"
     ).replace("1e8", "100000000").replace("1e9", "1000000000").replace("1e5", "100000")
 
 
-def test_the_document_of_a_compressed_file_is_the_real_servers() -> None:
+def test_the_document_of_a_compressed_file_is_the_real_servers():
     """As create_work lays it out: what it only copies comes before what it finds out."""
     own = JobFile("in.txt", 9, "a" * 32, ("http://project/download/2b/in.txt",), 4)
     document = fill_input(InputTemplate(FILES[:1]), [own])
@@ -188,7 +186,7 @@ def test_the_document_of_a_compressed_file_is_the_real_servers() -> None:
     )
 
 
-def test_a_remote_file_of_the_job_is_called_after_its_md5() -> None:
+def test_a_remote_file_of_the_job_is_called_after_its_md5():
     remote = JobFile.remote("http://elsewhere.example.edu/x?y=1", 77, MD5)
     [file] = read_workunit(fill_input(InputTemplate((InputFileInfo("in"),)), [remote])).files
     assert (file.name, file.open_name) == (f"js_{MD5}", "in")
@@ -199,8 +197,8 @@ def test_a_remote_file_of_the_job_is_called_after_its_md5() -> None:
     )
 
 
-def test_a_constant_file_that_is_not_staged_is_the_callers_error() -> None:
-    def missing(name: str) -> JobFile:
+def test_a_constant_file_that_is_not_staged_is_the_callers_error():
+    def missing(name):
         raise LookupError(f"{name} is not staged")
 
     with pytest.raises(LookupError, match=r"image\.vdi is not staged"):

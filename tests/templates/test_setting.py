@@ -1,7 +1,5 @@
 """Parameters are set in templates as admins write them, and nothing else is changed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -42,7 +40,7 @@ VALUES = st.fixed_dictionaries(
 )
 
 
-def test_an_old_template_is_written_strictly_with_all_that_it_has() -> None:
+def test_an_old_template_is_written_strictly_with_all_that_it_has():
     text = set_parameters(OLD + OUTPUT, {"delay_bound": 4242.0, "rsc_memory_bound": 5e8})
     before = read_input_template(OLD)
     assert read_input_template(text) == replace(before, delay_bound=4242.0, rsc_memory_bound=5e8)
@@ -62,7 +60,7 @@ def test_an_old_template_is_written_strictly_with_all_that_it_has() -> None:
 @settings(max_examples=60)
 @given(input_templates(), VALUES)
 @example(read_input_template(OLD), {})
-def test_what_is_set_is_read_and_the_rest_is_as_it_was(template, values) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_set_is_read_and_the_rest_is_as_it_was(template, values):
     text = set_parameters(write_input_template(template), values)
     assert read_input_template(text) == replace(template, **values)
     # PHP reads it as one document, and create_work an element to a line.
@@ -75,11 +73,11 @@ def test_what_is_set_is_read_and_the_rest_is_as_it_was(template, values) -> None
 
 @pytest.mark.parametrize("nbytes", [DOCUMENT_LIMIT - 1, DOCUMENT_LIMIT])
 @pytest.mark.parametrize("letter", ["n", "ä"])
-def test_a_template_has_to_fit_as_php_hands_it_on(nbytes: int, letter: str) -> None:
+def test_a_template_has_to_fit_as_php_hands_it_on(nbytes, letter):
     """Not ASCII becomes a number of six bytes."""
     values = {"delay_bound": 60.0}
 
-    def with_note(count: int) -> str:
+    def with_note(count):
         return OLD.replace("</workunit>", f"<note>{letter * count}</note></workunit>")
 
     each = 1 if letter == "n" else len("&#228;")
@@ -100,6 +98,6 @@ def test_a_template_has_to_fit_as_php_hands_it_on(nbytes: int, letter: str) -> N
         (OLD.replace("<nbytes>3</nbytes>", ""), "expected all three"),
     ],
 )
-def test_what_is_no_input_template_is_refused(text: str, said: str) -> None:
+def test_what_is_no_input_template_is_refused(text, said):
     with pytest.raises(TemplateError, match=said):
         set_parameters(text, {"delay_bound": 60.0})

@@ -1,13 +1,10 @@
 """Live progress: drawn on a terminal, lines now and then elsewhere."""
 
-from __future__ import annotations
-
 import io
 import os
 import pty
 import re
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,24 +12,20 @@ from boinc_gahp.terminal import live
 from boinc_gahp.terminal.live import Live, Work
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import TextIO
-
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class Terminal:
     """A terminal and what was written to it."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._master, slave = pty.openpty()
-        self.stream: TextIO = os.fdopen(slave, "w", encoding="utf-8")
-        self._written: list[bytes] = []
+        self.stream = os.fdopen(slave, "w", encoding="utf-8")
+        self._written = []
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
-    def _read(self) -> None:
+    def _read(self):
         while True:
             try:
                 self._written.append(os.read(self._master, 65536))
@@ -40,17 +33,17 @@ class Terminal:
                 return
 
     @property
-    def text(self) -> str:
+    def text(self):
         return b"".join(self._written).decode("utf-8", "ignore")
 
-    def close(self) -> None:
+    def close(self):
         self.stream.close()
         self._reader.join(60)
         os.close(self._master)
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+def terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     made = Terminal()
@@ -58,7 +51,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
     made.close()
 
 
-def test_elsewhere_there_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_there_is_a_line_now_and_then(monkeypatch):
     monkeypatch.setattr(live, "PAUSE", 0.0)
     out = io.StringIO()
     with Work(stream=out) as work:
@@ -74,7 +67,7 @@ def test_elsewhere_there_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch)
     assert out.getvalue() == ""
 
 
-def test_a_terminal_shows_a_bar_and_what_is_reported_stays_above_it(terminal: Terminal) -> None:
+def test_a_terminal_shows_a_bar_and_what_is_reported_stays_above_it(terminal):
     with Work(stream=terminal.stream) as work:
         work.show("staging", 1, 4)
         wait_for(lambda: "25%  1 of 4" in _ESCAPES.sub("", terminal.text), "the bar")
@@ -87,14 +80,14 @@ def test_a_terminal_shows_a_bar_and_what_is_reported_stays_above_it(terminal: Te
     assert "\x1b[2K" in terminal.text.rpartition("100%")[2]
 
 
-def test_quiet_work_shows_nothing(terminal: Terminal) -> None:
+def test_quiet_work_shows_nothing(terminal):
     with Work(stream=terminal.stream, quiet=True) as work:
         work.show("staging", 1, 4)
     terminal.stream.flush()
     assert terminal.text == ""
 
 
-def test_lines_stay_if_they_are_to_be_kept(terminal: Terminal) -> None:
+def test_lines_stay_if_they_are_to_be_kept(terminal):
     with Live(lambda width: [f"so wide: {width}", "批" * 100], stream=terminal.stream, keep=True):
         pass
     wait_for(lambda: terminal.text.endswith("\x1b[?25h"), "the cursor")
@@ -102,7 +95,7 @@ def test_lines_stay_if_they_are_to_be_kept(terminal: Terminal) -> None:
     assert last[-2:] == ["so wide: 80", "批" * 40]
 
 
-def test_a_dumb_terminal_gets_lines(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dumb_terminal_gets_lines(terminal, monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(live, "PAUSE", 0.0)
     with Work(stream=terminal.stream) as work:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 import shlex
 
@@ -10,7 +8,7 @@ from boinc_gahp.terminal.parsing import Group, Parser, command_lines, ended, kin
 from boinc_gahp.text import did_you_mean
 
 
-def make() -> Parser:
+def make():
     parser = Parser("batch frob", "Frobs.", examples=("boinc_gahp batch frob x",))
     parser.completes(parser.add_argument("files", nargs="*"), "file")
     parser.add_argument("--colour", choices=("red", "green"))
@@ -20,7 +18,7 @@ def make() -> Parser:
     return parser
 
 
-def complaint(parser: Parser, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def complaint(parser, capsys, *arguments):
     with pytest.raises(SystemExit) as left:
         parser.read(arguments)
     assert left.value.code == 2
@@ -31,18 +29,14 @@ def complaint(parser: Parser, capsys: pytest.CaptureFixture[str], *arguments: st
     ("said", "meant"),
     [("--jsno", "--json"), ("--proyect=astro", "--project"), ("--Config", "--config")],
 )
-def test_a_wrong_option_gets_the_nearest(
-    said: str, meant: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_option_gets_the_nearest(said, meant, capsys):
     assert complaint(make(), capsys, said) == (
         f"boinc_gahp batch frob: unrecognized arguments: {said}; did you mean {meant}? "
         "boinc_gahp batch frob --help tells more\n"
     )
 
 
-def test_an_option_that_is_like_none_gets_no_suggestion(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_option_that_is_like_none_gets_no_suggestion(capsys):
     said = complaint(make(), capsys, "--qqq")
     assert said == (
         "boinc_gahp batch frob: unrecognized arguments: --qqq; "
@@ -50,35 +44,35 @@ def test_an_option_that_is_like_none_gets_no_suggestion(
     )
 
 
-def test_a_wrong_choice_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_choice_gets_the_nearest(capsys):
     assert "; did you mean green? " in complaint(make(), capsys, "--colour", "greeen")
 
 
-def test_an_option_is_not_guessed_from_its_beginning(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_option_is_not_guessed_from_its_beginning(capsys):
     assert "unrecognized arguments: --js" in complaint(make(), capsys, "--js")
 
 
-def test_options_may_stand_among_the_other_arguments() -> None:
+def test_options_may_stand_among_the_other_arguments():
     options = make().read(["a", "--json", "b", "--project", "astro", "c"])
     assert (options.files, options.json, options.project) == (["a", "b", "c"], True, "astro")
     assert options.config == "mine.toml"
 
 
-def test_what_an_argument_is_can_be_asked() -> None:
+def test_what_an_argument_is_can_be_asked():
     kinds = {action.dest: kind_of(action) for action in make()._actions}
     assert kinds["files"] == "file"
     assert kinds["project"] == "project"
     assert kinds["json"] is None
 
 
-def test_help_shows_examples_and_all_exit_statuses() -> None:
+def test_help_shows_examples_and_all_exit_statuses():
     text = Parser("x", "D.", examples=("boinc_gahp x",), statuses={3: "some failed"}).format_help()
     assert "\nexamples:\n  boinc_gahp x\n" in text
     assert "\nexit status:\n  0    success\n" in text
     assert "\n  3    some failed\n  130  interrupted" in text
 
 
-def test_a_long_example_is_broken_where_a_shell_reads_it_as_one_line() -> None:
+def test_a_long_example_is_broken_where_a_shell_reads_it_as_one_line():
     long = f"boinc_gahp x --colour 'dark red' --file {'f' * 50} --other 'some more words' end"
     shown = Parser("x", "D.", examples=(long,)).format_help()
     broken = shown.partition("examples:\n")[2].partition("\n\n")[0]
@@ -89,7 +83,7 @@ def test_a_long_example_is_broken_where_a_shell_reads_it_as_one_line() -> None:
     assert command_lines(broken) == command_lines(long)
 
 
-def test_paragraphs_are_filled_and_what_is_laid_out_is_left() -> None:
+def test_paragraphs_are_filled_and_what_is_laid_out_is_left():
     text = "A long\nparagraph.\n\nkinds:\n  one   1\n  two   2"
     assert Parser("x", text).description == "A long paragraph.\n\nkinds:\n  one   1\n  two   2"
 
@@ -104,9 +98,7 @@ def test_paragraphs_are_filled_and_what_is_laid_out_is_left() -> None:
     ],
     ids=["none", "nearest", "unlike", "option"],
 )
-def test_a_group_says_what_there_is(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_group_says_what_there_is(arguments, said, capsys):
     group = Group("g", "D.", {"list": "list them", "show": "show one"})
     with pytest.raises(SystemExit) as left:
         group.chosen(arguments)
@@ -114,19 +106,19 @@ def test_a_group_says_what_there_is(
     assert said in capsys.readouterr().err
 
 
-def test_a_group_knows_its_actions() -> None:
+def test_a_group_knows_its_actions():
     group = Group("g", "D.", {"list": "list them", "show": "show one"})
     assert group.chosen(["show", "--json"]) == "show"
     assert "  list  list them\n  show  show one\n" in group.format_help()
 
 
-def test_the_nearest_name_is_found_whatever_its_case() -> None:
+def test_the_nearest_name_is_found_whatever_its_case():
     assert did_you_mean("UPPERCAES", ["uppercase", "multi"]) == "; did you mean uppercase?"
     assert did_you_mean("x", ["uppercase"]) == ""
     assert did_you_mean("x", []) == ""
 
 
-def test_another_sentence_follows_a_question_without_a_semicolon() -> None:
+def test_another_sentence_follows_a_question_without_a_semicolon():
     assert (ended("what"), ended("what?")) == ("what;", "what?")
 
 
@@ -144,9 +136,7 @@ def test_another_sentence_follows_a_question_without_a_semicolon() -> None:
         ("seq 5 | wc", []),
     ],
 )
-def test_the_words_of_an_example_are_those_that_a_shell_gives(
-    example: str, words: list[list[str]]
-) -> None:
+def test_the_words_of_an_example_are_those_that_a_shell_gives(example, words):
     assert command_lines(example) == words
 
 
@@ -157,7 +147,7 @@ _WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0\n"), max_si
 
 
 @given(st.lists(_WORDS))
-def test_quoted_words_of_an_example_are_read_as_they_were(words: list[str]) -> None:
+def test_quoted_words_of_an_example_are_read_as_they_were(words):
     line = shlex.join(["boinc_gahp", *words])
     if "  # " not in line:
         assert command_lines(line) == [words]

@@ -1,7 +1,5 @@
 """A project with volunteers, and ``boinc_gahp batch`` in this process, on pipes, on a terminal."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os
@@ -10,7 +8,6 @@ import struct
 import subprocess
 import termios
 import threading
-from typing import TYPE_CHECKING
 
 import pexpect
 import pytest
@@ -24,10 +21,6 @@ from tests.cli.conftest import COMMAND, write_settings
 from tests.helpers import hang_up, wait_for
 from tests.inside import unfinished_jobs
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 class Site:
     """A project whose volunteers rest, and its submitter.
@@ -38,13 +31,13 @@ class Site:
         rpc: the submitter's RPCs.
     """
 
-    def __init__(self, project: LocalProject, config: Path) -> None:
+    def __init__(self, project, config):
         self.project = project
         self.config = config
         self.rpc = Rpc(project.url, project.authenticator)
         self._number = 0
 
-    def batch(self, *lines: str, name: str | None = None, lease: float = 0) -> tuple[int, str]:
+    def batch(self, *lines, name=None, lease=0):
         """Submit a batch of uppercase with a job for each command line; return id and name.
 
         Without a name it gets one of its own, and its jobs are called ``<name>_0``, ``<name>_1``.
@@ -61,13 +54,13 @@ class Site:
             self.rpc.submit_batch(BatchSubmission("uppercase", jobs, batch_id=batch_id))
         return batch_id, name
 
-    def work(self) -> None:
+    def work(self):
         """Let the volunteers work until no job is left."""
         self.project.resume_volunteers()
         wait_for(lambda: not unfinished_jobs(self.project), "the end of all jobs")
         self.project.pause_volunteers()
 
-    def finished(self, *lines: str) -> tuple[int, str]:
+    def finished(self, *lines):
         """Submit a batch and let it be worked on; return id and name.
 
         What is left of other batches is aborted before, so that nobody has to wait for it.
@@ -81,7 +74,7 @@ class Site:
 
 
 @pytest.fixture(scope="session")
-def _site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def _site(tmp_path_factory):
     directory = tmp_path_factory.mktemp("batches")
     config = directory / "boinc_gahp.toml"
     with LocalProject(directory / "project", hosts=2) as project:
@@ -93,7 +86,7 @@ def _site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.fixture
-def site(_site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(_site, monkeypatch):
     """The project of all tests of batches, whose settings the command finds by itself."""
     monkeypatch.setenv("BOINC_GAHP_CONFIG", str(_site.config))
     return _site
@@ -109,12 +102,12 @@ class Command:
 
     installed = (COMMAND, "batch")
 
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, capsys):
         self._capsys = capsys
-        self._children: list[pexpect.spawn[str]] = []
-        self.terminal: dict[str, str] = {}
+        self._children = []
+        self.terminal = {}
 
-    def __call__(self, *words: object) -> tuple[int, str, str]:
+    def __call__(self, *words):
         """Run it in this process; return exit status, stdout and stderr."""
         self._capsys.readouterr()
         try:
@@ -124,9 +117,7 @@ class Command:
         captured = self._capsys.readouterr()
         return status, captured.out, captured.err
 
-    def piped(
-        self, *words: object, stdin: str = "", **environment: str
-    ) -> subprocess.CompletedProcess[str]:
+    def piped(self, *words, stdin="", **environment):
         """Run the installed command on pipes."""
         return subprocess.run(
             [*self.installed, *map(str, words)],
@@ -138,9 +129,7 @@ class Command:
             check=False,
         )
 
-    def on_terminal(
-        self, *words: object, columns: int = 80, **environment: str
-    ) -> pexpect.spawn[str]:
+    def on_terminal(self, *words, columns=80, **environment):
         """Run the installed command on a terminal; it has ended at the end of the test."""
         kept = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
         child = pexpect.spawn(
@@ -154,29 +143,29 @@ class Command:
         self._children.append(child)
         return child
 
-    def screen(self, *words: object, columns: int = 80) -> str:
+    def screen(self, *words, columns=80):
         """Run it in this process, on a terminal of its own; return what it has written there."""
         return screen(["batch", *map(str, words)], columns=columns, **self.terminal)
 
-    def close(self) -> None:
+    def close(self):
         """End what runs on terminals."""
         for child in self._children:
             hang_up(child)
 
 
 @pytest.fixture
-def batch(site: Site, capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
+def batch(site, capsys):
     """``boinc_gahp batch`` for the submitter of ``site``."""
     command = Command(capsys)
     yield command
     command.close()
 
 
-def screen(words: list[str], *, columns: int = 80, **environment: str) -> str:
+def screen(words, *, columns=80, **environment):
     """Run a command in this process, on a terminal; return what it has written there."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    written: list[bytes] = []
+    written = []
     reader = threading.Thread(target=_read, args=(master, written))
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -196,7 +185,7 @@ def screen(words: list[str], *, columns: int = 80, **environment: str) -> str:
     return b"".join(written).decode().replace("\r\n", "\n")
 
 
-def _read(master: int, written: list[bytes]) -> None:
+def _read(master, written):
     """Read what is written to a terminal, until nobody has it open any more."""
     while True:
         try:

@@ -1,10 +1,7 @@
 """Colours, of all commands: on terminals alone, and not if NO_COLOR or TERM=dumb ask for none."""
 
-from __future__ import annotations
-
 import contextlib
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,11 +9,6 @@ from boinc_gahp.cli.commands import all_parsers
 from boinc_gahp.cli.main import main
 from boinc_gahp.terminal.parsing import Group
 from tests.cli.batch.conftest import screen
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.batch.conftest import Site
 
 #: A command line for each command; {batch} has a finished job, {p} is a project's directory.
 LINES = {
@@ -60,7 +52,7 @@ _COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3|4|9|10)\d(?:;[\d;]*)?m")
 
 
 @pytest.fixture(scope="module")
-def made(_site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def made(_site, tmp_path_factory):
     """What the command lines are about."""
     directory = tmp_path_factory.mktemp("colours")
     data = directory / "data.txt"
@@ -82,7 +74,7 @@ def made(_site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str
 
 
 @pytest.fixture
-def words_of(made: dict[str, str], tmp_path: Path, site: Site) -> dict[str, list[str]]:
+def words_of(made, tmp_path, site):
     """The words of each command line, for one use of it."""
     places = {**made, "new": tmp_path / "new", "out": tmp_path / "out", "name": tmp_path.name[-20:]}
     return {
@@ -91,24 +83,19 @@ def words_of(made: dict[str, str], tmp_path: Path, site: Site) -> dict[str, list
     }
 
 
-def run(words: list[str]) -> None:
+def run(words):
     with contextlib.suppress(SystemExit):
         main(words)
 
 
-def test_every_command_is_looked_at() -> None:
+def test_every_command_is_looked_at():
     parsers = all_parsers().items()
     actions = {" ".join(path) for path, parser in parsers if not isinstance(parser, Group)}
     assert actions == set(LINES) | PERSISTENT_AFTER
 
 
 @pytest.mark.parametrize("command", LINES)
-def test_no_command_writes_escapes_to_a_pipe(
-    command: str,
-    words_of: dict[str, list[str]],
-    capsys: pytest.CaptureFixture[str],
-    log_stopped: None,
-) -> None:
+def test_no_command_writes_escapes_to_a_pipe(command, words_of, capsys, log_stopped):
     run(words_of[command])
     out, err = capsys.readouterr()
     assert out + err
@@ -116,11 +103,7 @@ def test_no_command_writes_escapes_to_a_pipe(
 
 
 @pytest.mark.parametrize("command", COLOURED)
-def test_terminals_get_colours(
-    command: str,
-    words_of: dict[str, list[str]],
-    log_stopped: None,
-) -> None:
+def test_terminals_get_colours(command, words_of, log_stopped):
     assert _COLOUR.search(screen(words_of[command]))
 
 
@@ -131,12 +114,8 @@ def test_terminals_get_colours(
     ids=["no colours with NO_COLOR", "no escapes on a dumb terminal"],
 )
 def test_what_the_environment_asks_for_is_heeded(
-    command: str,
-    words_of: dict[str, list[str]],
-    environment: dict[str, str],
-    unwanted: re.Pattern[str],
-    log_stopped: None,
-) -> None:
+    command, words_of, environment, unwanted, log_stopped
+):
     shown = screen(words_of[command], columns=80, **environment)
     assert shown
     assert not unwanted.search(shown)

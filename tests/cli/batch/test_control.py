@@ -1,31 +1,25 @@
 """``boinc_gahp batch abort``, ``retire`` and ``extend``."""
 
-from __future__ import annotations
-
 import io
 import json
 import time
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import pexpect
 import pytest
 
 from boinc_gahp.states import BatchState
 
-if TYPE_CHECKING:
-    from tests.cli.batch.conftest import Command, Site
 
-
-def state(site: Site, number: int) -> BatchState:
+def state(site, number):
     return site.rpc.query_batch(batch_id=number).batch.state
 
 
-def lease(site: Site, number: int) -> float:
+def lease(site, number):
     return site.rpc.query_batch(batch_id=number).batch.expire_time
 
 
-def test_several_batches_are_aborted_and_each_error_is_reported(site: Site, batch: Command) -> None:
+def test_several_batches_are_aborted_and_each_error_is_reported(site, batch):
     one, one_name = site.batch("", "")
     two, two_name = site.batch("")
     status, out, err = batch("abort", one, "no-such-batch", two_name, two)
@@ -37,9 +31,7 @@ def test_several_batches_are_aborted_and_each_error_is_reported(site: Site, batc
     assert "aborted already: there is nothing to abort" in batch("abort", one)[1]
 
 
-def test_single_jobs_are_aborted_by_name_and_id_and_the_others_go_on(
-    site: Site, batch: Command
-) -> None:
+def test_single_jobs_are_aborted_by_name_and_id_and_the_others_go_on(site, batch):
     number, name = site.batch("", "", "")
     jobs = [job.id for job in site.rpc.iter_jobs(number)]
     status, out, _ = batch("abort", name, "--job", f"{name}_0", "--job", jobs[2])
@@ -57,14 +49,12 @@ def test_single_jobs_are_aborted_by_name_and_id_and_the_others_go_on(
 class _Terminal(io.StringIO):
     """What somebody types."""
 
-    def isatty(self) -> bool:
+    def isatty(self):
         return True
 
 
 @pytest.mark.processes
-def test_abort_asks_on_a_terminal_and_no_is_no(
-    site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_abort_asks_on_a_terminal_and_no_is_no(site, batch, monkeypatch):
     number, name = site.batch("", "")
     child = batch.on_terminal("abort", name)
     child.expect_exact(f"batch {number}  {name}: in progress, 0 of 2 jobs over")
@@ -81,18 +71,16 @@ def test_abort_asks_on_a_terminal_and_no_is_no(
 
 
 class _Interrupted(_Terminal):
-    def readline(self, _size: int | None = -1) -> str:  # type: ignore[override]
+    def readline(self, _size=-1):
         raise KeyboardInterrupt
 
 
 class _Binary(_Terminal):
-    def readline(self, _size: int | None = -1) -> str:  # type: ignore[override]
+    def readline(self, _size=-1):
         return b"y\xff".decode()
 
 
-def test_ctrl_c_and_bytes_that_are_no_text_answer_nothing(
-    site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ctrl_c_and_bytes_that_are_no_text_answer_nothing(site, batch, monkeypatch, capsys):
     number, name = site.batch("")
     monkeypatch.setattr("sys.stdin", _Interrupted())
     assert "Abort 1 batch with 1 unfinished job? [y/N] \n" in batch.screen("abort", name)
@@ -102,9 +90,7 @@ def test_ctrl_c_and_bytes_that_are_no_text_answer_nothing(
     assert state(site, number) is BatchState.IN_PROGRESS
 
 
-def test_retire_tells_on_a_terminal_what_would_be_lost(
-    site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_retire_tells_on_a_terminal_what_would_be_lost(site, batch, monkeypatch):
     number, name = site.finished("")
     monkeypatch.setattr("sys.stdin", _Terminal())
     question = "Retiring 1 batch loses the outputs of 1 job, unless you have fetched them. Retire?"
@@ -113,14 +99,14 @@ def test_retire_tells_on_a_terminal_what_would_be_lost(
     assert "is retired." in batch.screen("retire", name, "--yes")
 
 
-def test_retire_does_not_ask_on_a_pipe_and_may_be_repeated(site: Site, batch: Command) -> None:
+def test_retire_does_not_ask_on_a_pipe_and_may_be_repeated(site, batch):
     number, name = site.finished("")
     assert batch("retire", number) == (0, f"Batch {number} {name} is retired.\n", "")
     assert state(site, number) is BatchState.RETIRED
     assert batch("retire", number)[:2] == (0, f"Batch {number} {name} is retired already.\n")
 
 
-def test_extend_sets_the_end_and_says_it(site: Site, batch: Command) -> None:
+def test_extend_sets_the_end_and_says_it(site, batch):
     number, name = site.batch("")
     status, out, _ = batch("extend", name, "--for", "7d")
     assert status == 0
@@ -150,15 +136,13 @@ def test_extend_sets_the_end_and_says_it(site: Site, batch: Command) -> None:
         ([], "--for --until is required"),
     ],
 )
-def test_an_end_that_makes_no_sense_is_refused_before_anything_is_asked(
-    batch: Command, words: list[str], reason: str
-) -> None:
+def test_an_end_that_makes_no_sense_is_refused_before_anything_is_asked(batch, words, reason):
     status, out, err = batch("extend", "some-batch", *words)
     assert (status, out) == (2, "")
     assert reason in err
 
 
-def test_a_retired_batch_cannot_be_kept(site: Site, batch: Command) -> None:
+def test_a_retired_batch_cannot_be_kept(site, batch):
     number, _ = site.batch("")
     site.rpc.retire_batch(batch_id=number)
     status, out, err = batch("extend", number, "--for", "7d")
@@ -167,7 +151,7 @@ def test_a_retired_batch_cannot_be_kept(site: Site, batch: Command) -> None:
 
 
 @pytest.mark.parametrize("words", [["abort"], ["retire"], ["extend", "--for", "1h"]])
-def test_json_tells_what_became_of_each_batch(site: Site, batch: Command, words: list[str]) -> None:
+def test_json_tells_what_became_of_each_batch(site, batch, words):
     number, name = site.batch("")
     status, out, err = batch(*words, number, "no-such-batch", "--json")
     assert status == 1

@@ -1,13 +1,10 @@
 """``boinc_gahp batch fetch``: folders, archives, failures; broken off and gone on."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import signal
 import subprocess
 import zipfile
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,17 +12,12 @@ from tests import faultproxy
 from tests.cli.conftest import COMMAND
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.batch.conftest import Command, Site
-
 #: The batches are made by the web RPCs themselves.
 NOT_KNOWN = "jobs.csv lacks arguments and parameters: they are not known on this machine.\n"
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """The working directory, with a cache of its own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     here = tmp_path / "here"
@@ -35,21 +27,21 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def done(site: Site) -> tuple[int, str]:
+def done(site):
     """A batch of two jobs that are done: its id and name."""
     return _made(site, "done", "", "")
 
 
 @pytest.fixture
-def mixed(site: Site) -> tuple[int, str]:
+def mixed(site):
     """A batch of a job that is done, and one that failed."""
     return _made(site, "mixed", "", "--fail 7")
 
 
-_batches: dict[tuple[int, str], tuple[int, str]] = {}
+_batches = {}
 
 
-def _made(site: Site, kind: str, *lines: str) -> tuple[int, str]:
+def _made(site, kind, *lines):
     """Return a batch that is made once for all tests: they only read it."""
     key = (id(site), kind)
     if key not in _batches:
@@ -57,9 +49,7 @@ def _made(site: Site, kind: str, *lines: str) -> tuple[int, str]:
     return _batches[key]
 
 
-def test_into_a_directory_of_the_batchs_name(
-    batch: Command, here: Path, done: tuple[int, str]
-) -> None:
+def test_into_a_directory_of_the_batchs_name(batch, here, done):
     _, name = done
     status, out, _ = batch("fetch", name)
     assert (status, out) == (0, f"2 jobs fetched (110 bytes); in {name}\n{NOT_KNOWN}")
@@ -73,7 +63,7 @@ def test_into_a_directory_of_the_batchs_name(
     assert (status, out) == (0, f"1 job fetched (6 bytes); in {name}\n{NOT_KNOWN}")
 
 
-def test_some_failed(batch: Command, here: Path, mixed: tuple[int, str]) -> None:
+def test_some_failed(batch, here, mixed):
     number, name = mixed
     status, out, _ = batch("fetch", number, "results")
     assert status == 3
@@ -93,7 +83,7 @@ def test_some_failed(batch: Command, here: Path, mixed: tuple[int, str]) -> None
     assert not (here / f"results/{name}_0/failure.txt").exists()
 
 
-def test_json(batch: Command, here: Path, mixed: tuple[int, str]) -> None:
+def test_json(batch, here, mixed):
     number, name = mixed
     status, out, err = batch("fetch", number, "--json")
     assert (status, err) == (3, "")
@@ -132,7 +122,7 @@ def test_json(batch: Command, here: Path, mixed: tuple[int, str]) -> None:
     assert (status, found["files"], found["zip"]) == (3, 2, str(here / "all.zip"))
 
 
-def test_unfinished_jobs_are_waited_for_by_nobody(batch: Command, here: Path, site: Site) -> None:
+def test_unfinished_jobs_are_waited_for_by_nobody(batch, here, site):
     number, name = site.batch("")
     status, out, _ = batch("fetch", number)
     assert status == 5
@@ -145,7 +135,7 @@ def test_unfinished_jobs_are_waited_for_by_nobody(batch: Command, here: Path, si
     assert not list(here.rglob("out"))
 
 
-def test_an_archive(batch: Command, here: Path, done: tuple[int, str], site: Site) -> None:
+def test_an_archive(batch, here, done, site):
     _, name = done
     assert batch("fetch", name, "--zip", "all.zip") == (
         0,
@@ -171,15 +161,13 @@ def test_an_archive(batch: Command, here: Path, done: tuple[int, str], site: Sit
         (("--threads", "0"), "'0' is not a whole number above 0"),
     ],
 )
-def test_what_does_not_go_together(words: tuple[str, ...], text: str, batch: Command) -> None:
+def test_what_does_not_go_together(words, text, batch):
     status, _, err = batch("fetch", "1", *words)
     assert status == 2
     assert text in err
 
 
-def test_what_cannot_be_written_is_that_jobs_error(
-    batch: Command, here: Path, done: tuple[int, str]
-) -> None:
+def test_what_cannot_be_written_is_that_jobs_error(batch, here, done):
     _, name = done
     (here / name).mkdir()
     (here / name / f"{name}_0").write_text("a file\nof mine")
@@ -192,9 +180,7 @@ def test_what_cannot_be_written_is_that_jobs_error(
 
 
 @pytest.mark.processes
-def test_interrupted_it_says_how_to_go_on_and_goes_on(
-    batch: Command, here: Path, done: tuple[int, str], site: Site
-) -> None:
+def test_interrupted_it_says_how_to_go_on_and_goes_on(batch, here, done, site):
     _, name = done
     with faultproxy.FaultProxy(site.project.url) as proxy:
         config = here.with_name("slow.toml")
@@ -223,7 +209,7 @@ def test_interrupted_it_says_how_to_go_on_and_goes_on(
 
 
 @pytest.mark.processes
-def test_progress_on_a_terminal(batch: Command, here: Path, done: tuple[int, str]) -> None:
+def test_progress_on_a_terminal(batch, here, done):
     _, name = done
     child = batch.on_terminal("fetch", name)
     child.expect_exact("of 2 jobs")

@@ -1,11 +1,8 @@
 """``submit --wait``, ``submit --fetch``, ``wait`` for all batches, ``list --watch``, ``--then``."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
-from typing import TYPE_CHECKING
 
 import pexpect
 import pytest
@@ -15,23 +12,16 @@ from boinc_gahp.states import BatchState
 from tests.cli.conftest import write_settings
 from tests.faultproxy import FaultProxy, status as answer_status
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.cli.batch.conftest import Command, Site
-    from tests.faultproxy import Exchange
-
 
 @pytest.fixture(autouse=True)
-def often(monkeypatch: pytest.MonkeyPatch) -> None:
+def often(monkeypatch):
     """Has the project asked more often than anybody should."""
     monkeypatch.setattr(waiting_module, "SHORTEST", 0.05)
     monkeypatch.setattr(waiting_module, "LONGEST", 0.2)
 
 
 @pytest.fixture
-def volunteers(site: Site) -> Iterator[None]:
+def volunteers(site):
     """Lets the volunteers work while the test runs, on nothing from before."""
     abort_all(site)
     site.project.resume_volunteers()
@@ -40,14 +30,14 @@ def volunteers(site: Site) -> Iterator[None]:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """A working directory with an input file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.txt").write_text("hello\n")
     return tmp_path
 
 
-def abort_all(site: Site) -> None:
+def abort_all(site):
     """Abort every batch that is not over."""
     for info in site.rpc.query_batches():
         if info.state in (BatchState.INIT, BatchState.IN_PROGRESS):
@@ -57,9 +47,7 @@ def abort_all(site: Site) -> None:
 # -- submit
 
 
-def test_a_submit_can_wait_and_fetch(
-    site: Site, batch: Command, here: Path, volunteers: None
-) -> None:
+def test_a_submit_can_wait_and_fetch(site, batch, here, volunteers):
     words = ("submit", "uppercase", "--input", "in=in.txt", "--count", 2)
     status, out, err = batch(*words, "--fetch", "results")
     assert (status, err) == (0, "")
@@ -69,9 +57,7 @@ def test_a_submit_can_wait_and_fetch(
     assert [path.read_text() for path in sorted(here.glob("results/*/out"))] == ["HELLO\n"] * 2
 
 
-def test_a_submit_that_waits_has_the_exit_status_of_a_wait(
-    site: Site, batch: Command, here: Path, volunteers: None
-) -> None:
+def test_a_submit_that_waits_has_the_exit_status_of_a_wait(site, batch, here, volunteers):
     words = ("submit", "uppercase", "--input", "in=in.txt", "--args", "--fail {index}")
     status, out, _ = batch(*words, "--count", 2, "--wait")
     assert status == 3
@@ -84,8 +70,8 @@ def test_a_submit_that_waits_has_the_exit_status_of_a_wait(
 
 
 def test_several_batches_are_fetched_into_directories_with_their_names(
-    site: Site, batch: Command, here: Path, volunteers: None
-) -> None:
+    site, batch, here, volunteers
+):
     config = site.config.with_name("small.toml")
     small = site.config.read_text().replace(
         "[project]\n", "[project]\nmax_post_bytes = 10_000\n", 1
@@ -103,18 +89,14 @@ def test_several_batches_are_fetched_into_directories_with_their_names(
 
 @pytest.mark.parametrize("other", ["--json", "--dry-run"])
 @pytest.mark.parametrize("following", [("--wait",), ("--fetch", "x")], ids=["wait", "fetch"])
-def test_what_prints_one_answer_does_not_wait(
-    site: Site, batch: Command, here: Path, other: str, following: tuple[str, ...]
-) -> None:
+def test_what_prints_one_answer_does_not_wait(site, batch, here, other, following):
     status, out, err = batch("submit", "uppercase", "--input", "in=in.txt", other, *following)
     assert (status, out) == (2, "")
     assert f"{other} and {following[0]} do not go together" in err
 
 
 @pytest.mark.processes
-def test_ctrl_c_in_the_wait_of_a_submit_tells_both_commands_that_go_on(
-    site: Site, batch: Command, here: Path
-) -> None:
+def test_ctrl_c_in_the_wait_of_a_submit_tells_both_commands_that_go_on(site, batch, here):
     child = batch.on_terminal("submit", "uppercase", "--input", "in=in.txt", "--fetch", "results")
     child.expect(r"Batch (\d+) ")
     assert isinstance(child.match, re.Match)
@@ -132,9 +114,7 @@ def test_ctrl_c_in_the_wait_of_a_submit_tells_both_commands_that_go_on(
 # -- all batches
 
 
-def test_without_a_name_all_batches_in_progress_are_waited_for(
-    site: Site, batch: Command, volunteers: None
-) -> None:
+def test_without_a_name_all_batches_in_progress_are_waited_for(site, batch, volunteers):
     over, _ = site.batch("")
     site.rpc.abort_batch(batch_id=over)
     made = site.rpc.create_batch(f"half-made-{over}", "uppercase")
@@ -150,9 +130,7 @@ def test_without_a_name_all_batches_in_progress_are_waited_for(
 
 
 @pytest.mark.parametrize("words", [("wait",), ("list", "--watch")], ids=["wait", "list --watch"])
-def test_if_no_batch_is_in_progress_there_is_nothing_to_wait_for(
-    site: Site, batch: Command, words: tuple[str, ...]
-) -> None:
+def test_if_no_batch_is_in_progress_there_is_nothing_to_wait_for(site, batch, words):
     abort_all(site)
     status, out, err = batch(*words)
     assert (status, err) == (0, "")
@@ -160,7 +138,7 @@ def test_if_no_batch_is_in_progress_there_is_nothing_to_wait_for(
     assert batch(*words, "--json") == (0, "", "")
 
 
-def test_a_list_can_be_watched(site: Site, batch: Command, volunteers: None) -> None:
+def test_a_list_can_be_watched(site, batch, volunteers):
     number, name = site.batch("--sleep 0.3")
     status, out, err = batch("list", "--watch", "--limit", 1)
     assert (status, err) == (0, "")
@@ -171,9 +149,7 @@ def test_a_list_can_be_watched(site: Site, batch: Command, volunteers: None) -> 
 
 
 @pytest.mark.processes
-def test_a_command_is_run_for_each_batch_when_all_are_over(
-    site: Site, batch: Command, here: Path
-) -> None:
+def test_a_command_is_run_for_each_batch_when_all_are_over(site, batch, here):
     one, name = site.finished("", "--fail 1")
     other, _ = site.batch("")
     site.rpc.abort_batch(batch_id=other)
@@ -191,9 +167,7 @@ def test_a_command_is_run_for_each_batch_when_all_are_over(
 
 
 @pytest.mark.processes
-def test_a_command_that_fails_is_reported_and_makes_the_wait_fail(
-    site: Site, batch: Command
-) -> None:
+def test_a_command_that_fails_is_reported_and_makes_the_wait_fail(site, batch):
     number, name = site.finished("")
     status, _, err = batch("wait", number, "--then", "exit 7")
     assert status == 1
@@ -204,14 +178,14 @@ def test_a_command_that_fails_is_reported_and_makes_the_wait_fail(
 
 
 @pytest.mark.processes
-def test_what_the_command_prints_is_not_among_json(site: Site, batch: Command) -> None:
+def test_what_the_command_prints_is_not_among_json(site, batch):
     number, _ = site.finished("")
     done = batch.piped("wait", number, "--json", "--then", "echo done")
     assert (done.returncode, done.stderr) == (0, "done\n")
     assert json.loads(done.stdout)["id"] == number
 
 
-def test_the_command_is_not_run_after_a_timeout(site: Site, batch: Command, here: Path) -> None:
+def test_the_command_is_not_run_after_a_timeout(site, batch, here):
     number, _ = site.batch("")
     assert batch("wait", number, "--timeout", "0.1", "--then", "touch ran")[0] == 5
     assert not (here / "ran").exists()
@@ -220,10 +194,8 @@ def test_the_command_is_not_run_after_a_timeout(site: Site, batch: Command, here
 # -- leases
 
 
-def test_a_lease_that_cannot_be_renewed_is_told_at_a_quarter(
-    site: Site, batch: Command, tmp_path: Path
-) -> None:
-    def refuse(exchange: Exchange) -> bool:
+def test_a_lease_that_cannot_be_renewed_is_told_at_a_quarter(site, batch, tmp_path):
+    def refuse(exchange):
         abort_all(site)  # so the wait ends
         return answer_status(500)(exchange)
 

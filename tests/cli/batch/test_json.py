@@ -1,19 +1,13 @@
 """What ``--json`` prints: one document, in UTF-8, with keys that stay."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.cli.batch.jsons import moment, print_json
-
-if TYPE_CHECKING:
-    from tests.cli.batch.conftest import Command, Site
 
 BATCH_KEYS = [
     "id",
@@ -42,7 +36,7 @@ VALUES = st.recursive(
 )
 
 
-def test_a_list_has_the_project_and_its_batches(site: Site, batch: Command) -> None:
+def test_a_list_has_the_project_and_its_batches(site, batch):
     number, _ = site.batch("", name="批次 <&>")
     document = json.loads(batch("list", "--json", "--limit", 1)[1])
     assert list(document) == ["project", "batches"]
@@ -55,7 +49,7 @@ def test_a_list_has_the_project_and_its_batches(site: Site, batch: Command) -> N
     assert one["ended"] is one["kept_until"] is None
 
 
-def test_a_batch_is_shown_with_jobs_and_instances(site: Site, batch: Command) -> None:
+def test_a_batch_is_shown_with_jobs_and_instances(site, batch):
     number, name = site.finished("", "--fail 4")
     document = json.loads(batch("show", name, "--json", "--instances")[1])
     assert list(document) == ["batch", "jobs", "reasons", "retries"]
@@ -75,7 +69,7 @@ def test_a_batch_is_shown_with_jobs_and_instances(site: Site, batch: Command) ->
     assert [list(job) for job in document["jobs"]] == [JOB_KEYS]
 
 
-def test_each_element_of_a_long_list_has_a_line(site: Site, batch: Command) -> None:
+def test_each_element_of_a_long_list_has_a_line(site, batch):
     number, name = site.batch("", "", "")
     lines = batch("show", number, "--json")[1].splitlines()
     assert lines[:2] == ["{", '  "batch": {']
@@ -87,7 +81,7 @@ def test_each_element_of_a_long_list_has_a_line(site: Site, batch: Command) -> N
     ]
 
 
-def test_wait_prints_an_object_a_line(site: Site, batch: Command) -> None:
+def test_wait_prints_an_object_a_line(site, batch):
     number, _ = site.finished("")
     _, out, _ = batch("wait", number, "--json")
     (line,) = out.splitlines()
@@ -101,7 +95,7 @@ def test_wait_prints_an_object_a_line(site: Site, batch: Command) -> None:
 
 
 @pytest.mark.processes
-def test_it_is_utf_8_whatever_the_locale_is(site: Site, batch: Command) -> None:
+def test_it_is_utf_8_whatever_the_locale_is(site, batch):
     site.batch("", name="größe")
     done = batch.piped(
         "list", "--json", "--limit", 1, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"
@@ -119,14 +113,12 @@ def test_it_is_utf_8_whatever_the_locale_is(site: Site, batch: Command) -> None:
         (1795300980.9, "2026-11-21T22:43:00Z"),
     ],
 )
-def test_times_are_rfc_3339_in_utc(seconds: float | None, text: str | None) -> None:
+def test_times_are_rfc_3339_in_utc(seconds, text):
     assert moment(seconds) == text
 
 
 @given(st.dictionaries(st.text(min_size=1), VALUES, max_size=3), st.lists(VALUES, max_size=3))
-def test_whatever_is_printed_is_one_document_that_json_reads(
-    members: dict[str, Any], items: list[Any]
-) -> None:
+def test_whatever_is_printed_is_one_document_that_json_reads(members, items):
     members.pop("items", None)
     out = io.StringIO()
     print_json(members, out, items=iter(items))
@@ -139,5 +131,5 @@ def test_whatever_is_printed_is_one_document_that_json_reads(
     assert json.loads(listed.getvalue(), parse_constant=_refuse) == read["items"]
 
 
-def _refuse(word: str) -> None:
+def _refuse(word):
     raise AssertionError(f"{word} is no JSON")

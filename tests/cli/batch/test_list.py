@@ -1,29 +1,19 @@
 """``boinc_gahp batch list``."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.terminal.table import cells
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.batch.conftest import Command, Site
-
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def test_batches_are_listed_newest_first_with_state_progress_failures_and_lease(
-    site: Site, batch: Command
-) -> None:
+def test_batches_are_listed_newest_first_with_state_progress_failures_and_lease(site, batch):
     done, done_name = site.finished("", "--fail 3")
     waiting, waiting_name = site.batch("", "", "", lease=time.time() + 10.5 * 86400)
     empty, empty_name = site.batch()
@@ -43,7 +33,7 @@ def test_batches_are_listed_newest_first_with_state_progress_failures_and_lease(
     )
 
 
-def test_states_and_apps_choose_batches(site: Site, batch: Command) -> None:
+def test_states_and_apps_choose_batches(site, batch):
     number, _ = site.batch("")
     empty, _ = site.batch()
     _, out, _ = batch("list", "--state", "init")
@@ -58,15 +48,13 @@ def test_states_and_apps_choose_batches(site: Site, batch: Command) -> None:
     assert batch("list", "--app", "upercase")[1].endswith("matches; did you mean uppercase?\n")
 
 
-def test_a_wrong_state_is_reported_with_the_nearest_one(batch: Command) -> None:
+def test_a_wrong_state_is_reported_with_the_nearest_one(batch):
     status, out, err = batch("list", "--state", "in-progress")
     assert (status, out) == (2, "")
     assert "did you mean in_progress?" in err
 
 
-def test_an_account_without_batches_is_told_how_to_make_one(
-    site: Site, batch: Command, tmp_path: Path
-) -> None:
+def test_an_account_without_batches_is_told_how_to_make_one(site, batch, tmp_path):
     config = tmp_path / "new.toml"
     authenticator = site.project.add_user("newcomer")
     config.write_text(
@@ -79,14 +67,14 @@ def test_an_account_without_batches_is_told_how_to_make_one(
     assert "boinc_gahp batch submit" in out
 
 
-def test_a_project_that_the_settings_do_not_have_is_reported_in_a_line(batch: Command) -> None:
+def test_a_project_that_the_settings_do_not_have_is_reported_in_a_line(batch):
     status, out, err = batch("list", "--project", "nowhere")
     assert (status, out) == (1, "")
     assert err.count("\n") == 1
     assert 'no project "nowhere"' in err
 
 
-def test_a_table_fits_any_terminal_and_names_are_cut_last(site: Site, batch: Command) -> None:
+def test_a_table_fits_any_terminal_and_names_are_cut_last(site, batch):
     site.batch("", name="批次" * 25)
     for columns in (40, 80, 200):
         screen = batch.screen("list", "--limit", 3, columns=columns)
@@ -98,7 +86,7 @@ def test_a_table_fits_any_terminal_and_names_are_cut_last(site: Site, batch: Com
     assert "批次" * 25 in batch("list")[1]
 
 
-def test_at_80_columns_names_are_whole_or_have_half_of_the_line(site: Site, batch: Command) -> None:
+def test_at_80_columns_names_are_whole_or_have_half_of_the_line(site, batch):
     for length in (30, 60):
         site.batch("", name=f"sweep{'_' * (length - 10)}{length}end")
     screen = _ESCAPES.sub("", batch.screen("list", "--limit", 2))
@@ -110,7 +98,7 @@ def test_at_80_columns_names_are_whole_or_have_half_of_the_line(site: Site, batc
 
 
 @pytest.mark.processes
-def test_nothing_is_imported_that_a_list_does_not_need(site: Site) -> None:
+def test_nothing_is_imported_that_a_list_does_not_need(site):
     done = subprocess.run(
         [
             sys.executable,
@@ -139,7 +127,7 @@ def test_nothing_is_imported_that_a_list_does_not_need(site: Site) -> None:
 
 
 @pytest.mark.processes
-def test_names_are_shown_whatever_letters_the_locale_has(site: Site, batch: Command) -> None:
+def test_names_are_shown_whatever_letters_the_locale_has(site, batch):
     number, _ = site.batch("", name="a\tb Größe <i> 批")
     shown = batch.piped(
         "list", "--limit", 1, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"
@@ -148,9 +136,7 @@ def test_names_are_shown_whatever_letters_the_locale_has(site: Site, batch: Comm
     assert f"{number}  a b Gr" in shown
 
 
-def test_a_project_that_does_not_answer_is_reported_while_it_is_asked_again(
-    batch: Command, tmp_path: Path
-) -> None:
+def test_a_project_that_does_not_answer_is_reported_while_it_is_asked_again(batch, tmp_path):
     config = tmp_path / "closed.toml"
     key = "0" * 32
     config.write_text(

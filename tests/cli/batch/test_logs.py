@@ -1,9 +1,6 @@
 """``boinc_gahp batch logs``: what jobs wrote to stderr, and how those that failed ended."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,21 +9,18 @@ from boinc_gahp.cli.batch import logs as logs_module
 from boinc_gahp.states import JobState
 from tests.inside import tell_of_failed_jobs
 
-if TYPE_CHECKING:
-    from tests.cli.batch.conftest import Command, Site
-
-_made: dict[int, tuple[int, str]] = {}
+_made = {}
 
 
 @pytest.fixture
-def mixed(site: Site) -> tuple[int, str]:
+def mixed(site):
     """A batch of a job that is done, and one that failed: its id and name."""
     if id(site) not in _made:
         _made[id(site)] = site.finished("", "--fail 7")
     return _made[id(site)]
 
 
-def test_one_job_has_its_stderr_alone(batch: Command, mixed: tuple[int, str]) -> None:
+def test_one_job_has_its_stderr_alone(batch, mixed):
     number, name = mixed
     status, out, err = batch("logs", number, f"{name}_0")
     assert (status, err) == (0, "")
@@ -34,9 +28,7 @@ def test_one_job_has_its_stderr_alone(batch: Command, mixed: tuple[int, str]) ->
     assert batch("logs", name, f"{name}_0", "--lines", "1")[1] == "called boinc_finish(0)\n"
 
 
-def test_several_jobs_have_a_head_each(
-    batch: Command, mixed: tuple[int, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_jobs_have_a_head_each(batch, mixed, monkeypatch):
     tell_of_failed_jobs(monkeypatch)
     number, name = mixed
     status, out, err = batch("logs", number)
@@ -56,9 +48,7 @@ def test_several_jobs_have_a_head_each(
     )
 
 
-def test_a_project_that_does_not_tell_has_pages_for_people(
-    batch: Command, site: Site, mixed: tuple[int, str]
-) -> None:
+def test_a_project_that_does_not_tell_has_pages_for_people(batch, site, mixed):
     number, name = mixed
     status, out, err = batch("logs", number, f"{name}_1")
     assert status == 0
@@ -69,7 +59,7 @@ def test_a_project_that_does_not_tell_has_pages_for_people(
     assert (job["why"], job["stderr"], len(job["instances"])) == ("exit status 7", None, 3)
 
 
-def test_json_has_the_text_as_it_is(batch: Command, mixed: tuple[int, str]) -> None:
+def test_json_has_the_text_as_it_is(batch, mixed):
     number, name = mixed
     document = json.loads(batch("logs", number, "--json", "--lines", "1")[1])
     assert list(document) == ["batch", "name", "jobs"]
@@ -82,7 +72,7 @@ def test_json_has_the_text_as_it_is(batch: Command, mixed: tuple[int, str]) -> N
     assert failed["exit_statuses"] == [7, 7, 7]
 
 
-def test_jobs_that_are_not_over_say_so(batch: Command, site: Site) -> None:
+def test_jobs_that_are_not_over_say_so(batch, site):
     number, name = site.batch("", "")
     status, out, err = batch("logs", number)
     assert (status, out, err) == (0, "", "No job is over yet: 2 waiting.\n")
@@ -94,21 +84,14 @@ def test_jobs_that_are_not_over_say_so(batch: Command, site: Site) -> None:
     assert "has no job 'nosuch'" in err
 
 
-def test_a_terminal_gets_the_first_jobs_and_all_on_demand(
-    batch: Command, mixed: tuple[int, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_gets_the_first_jobs_and_all_on_demand(batch, mixed, monkeypatch):
     number, name = mixed
     monkeypatch.setattr(logs_module, "_SHOWN", 1)
     assert f"{name}_1" not in batch.screen("logs", number)
     assert f"{name}_1" in batch.screen("logs", number, "--all")
 
 
-def test_nothing_in_a_stderr_controls_the_terminal(
-    batch: Command,
-    capsys: pytest.CaptureFixture[str],
-    mixed: tuple[int, str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_nothing_in_a_stderr_controls_the_terminal(batch, capsys, mixed, monkeypatch):
     number, _ = mixed
     text = "a\tb\x1b[2J\x1b]0;x\x07\n\u202eright\r50%\r\n\x9b1m\x00"
     log = JobLog("j\x1b[2J", 1, JobState.DONE, exit_statuses=(0,), stderr=text)
@@ -119,9 +102,7 @@ def test_nothing_in_a_stderr_controls_the_terminal(
     assert lines[:4] == ["a\tb\\x1b[2J\\x1b]0;x\\x07", "\\u202eright", "50%", "\\x9b1m\\x00"]
 
 
-def test_jobs_that_wrote_nothing_are_counted_unless_they_are_named(
-    batch: Command, site: Site
-) -> None:
+def test_jobs_that_wrote_nothing_are_counted_unless_they_are_named(batch, site):
     site.project.add_app("silent", "touch made", outputs="made")
     batch("submit", "silent", "--count", "2", "--name", "silent", "--json")
     site.work()

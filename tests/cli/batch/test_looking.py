@@ -1,10 +1,7 @@
 """Looks at a project that is down: somebody at a terminal is told soon, a script waits."""
 
-from __future__ import annotations
-
 import re
 import threading
-from typing import TYPE_CHECKING
 
 import pexpect
 import pytest
@@ -16,18 +13,12 @@ from tests.cli.conftest import write_settings
 from tests.faultproxy import FaultProxy, hang
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.cli.batch.conftest import Command, Site
-
 LOOKS = [("list",), ("show", "1"), ("logs", "1")]
 GAVE_UP = "; gave up after "
 
 
 @pytest.fixture
-def down(site: Site) -> Iterator[None]:
+def down(site):
     """Stops the project's web server."""
     site.project.core.web_stopped = True
     yield
@@ -36,8 +27,8 @@ def down(site: Site) -> Iterator[None]:
 
 @pytest.mark.parametrize("words", LOOKS, ids=[words[0] for words in LOOKS])
 def test_a_look_that_takes_too_long_is_given_up_and_says_what_did_not_answer(
-    batch: Command, down: None, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    batch, down, words, monkeypatch
+):
     # The pause after the first attempt would be longer than the time there is.
     monkeypatch.setattr("boinc_gahp.rpc.retry.BACKOFF", Backoff(3600.0))
     status, out, err = batch(*words, "--timeout", "60")
@@ -52,7 +43,7 @@ def test_a_look_that_takes_too_long_is_given_up_and_says_what_did_not_answer(
 
 
 @pytest.mark.processes
-def test_a_terminal_is_told_without_being_asked(site: Site, batch: Command, down: None) -> None:
+def test_a_terminal_is_told_without_being_asked(site, batch, down):
     child = batch.on_terminal("list", columns=400)
     child.expect_exact("trying again for up to 10 s")
     child.expect_exact(GAVE_UP)
@@ -61,23 +52,18 @@ def test_a_terminal_is_told_without_being_asked(site: Site, batch: Command, down
     assert child.exitstatus == 1
 
 
-def test_a_pipe_waits_longer(
-    site: Site,
-    batch: Command,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_pipe_waits_longer(site, batch, monkeypatch, capsys):
     monkeypatch.setattr(opening, "_PATIENCE", 0.0)
     monkeypatch.setattr(opening, "_PAUSE", 0.0)
     site.batch("")
-    statuses: list[int] = []
+    statuses = []
     site.project.core.web_stopped = True
     try:
         looking = threading.Thread(target=lambda: statuses.append(main(["batch", "list"])))
         looking.start()
         told = ""
 
-        def is_told() -> bool:
+        def is_told():
             nonlocal told
             told += capsys.readouterr().err
             return "trying again for up to 120 s" in told
@@ -90,9 +76,7 @@ def test_a_pipe_waits_longer(
     assert GAVE_UP not in told + capsys.readouterr().err
 
 
-def test_a_project_that_takes_a_request_and_says_nothing_is_given_up(
-    site: Site, batch: Command, tmp_path: Path
-) -> None:
+def test_a_project_that_takes_a_request_and_says_nothing_is_given_up(site, batch, tmp_path):
     with FaultProxy(site.project.url) as proxy:
         config = write_settings(tmp_path / "c.toml", proxy.url, site.project.authenticator)
         silent = hang()

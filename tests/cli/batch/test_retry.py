@@ -1,10 +1,7 @@
 """``boinc_gahp batch retry``, and what the other commands say of retries."""
 
-from __future__ import annotations
-
 import itertools
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,17 +9,11 @@ from tests.cli.batch.test_submit_interrupted import proxy  # noqa: F401  (fixtur
 from tests.faultproxy import status as answering
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.batch.conftest import Command, Site
-    from tests.faultproxy import FaultProxy
-
 _numbers = itertools.count(1)
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """The working directory, with a state directory of its own."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -34,7 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def failed(batch: Command, here: Path) -> tuple[int, str]:
+def failed(batch, here):
     """A batch of two jobs, of which the second was aborted: its id and name."""
     name = f"r{here.parent.name[-12:]}n{next(_numbers)}"
     words = ("--input", "in=in.txt", "--count", 2, "--name", name, "--json")
@@ -45,9 +36,7 @@ def failed(batch: Command, here: Path) -> tuple[int, str]:
     return number, name
 
 
-def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(
-    batch: Command, failed: tuple[int, str]
-) -> None:
+def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(batch, failed):
     number, name = failed
     assert batch("retry", number, "--dry-run")[:2] == (
         0,
@@ -63,9 +52,7 @@ def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(
     assert batch("show", f"name:{name}-retry1")[0] == 1
 
 
-def test_outputs_of_a_retry_come_with_those_of_the_batch(
-    batch: Command, site: Site, here: Path, failed: tuple[int, str]
-) -> None:
+def test_outputs_of_a_retry_come_with_those_of_the_batch(batch, site, here, failed):
     number, name = failed
     status, out, err = batch("fetch", number, "--failed")
     assert (here / name / f"{name}_1" / "failure.txt").is_file()
@@ -107,7 +94,7 @@ def test_outputs_of_a_retry_come_with_those_of_the_batch(
     )
 
 
-def test_a_job_can_be_named_and_must_have_failed(batch: Command, failed: tuple[int, str]) -> None:
+def test_a_job_can_be_named_and_must_have_failed(batch, failed):
     number, name = failed
     status, _, err = batch("retry", number, "--job", f"{name}_0")
     assert (status, "only jobs that failed are sent again" in err) == (1, True)
@@ -116,9 +103,7 @@ def test_a_job_can_be_named_and_must_have_failed(batch: Command, failed: tuple[i
     assert json.loads(batch("retry", number, "--json")[1])["batch"] is None
 
 
-def test_another_machine_says_what_to_do(
-    batch: Command, failed: tuple[int, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_another_machine_says_what_to_do(batch, failed, monkeypatch, tmp_path):
     number, _ = failed
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
     status, out, err = batch("retry", number)
@@ -127,9 +112,7 @@ def test_another_machine_says_what_to_do(
     assert "Send them again" not in batch("show", number)[1]
 
 
-def test_a_lost_lease_is_a_reason_to_send_jobs_again(
-    batch: Command, site: Site, failed: tuple[int, str]
-) -> None:
+def test_a_lost_lease_is_a_reason_to_send_jobs_again(batch, site, failed):
     number, _ = failed
     site.rpc.set_expire_time(1.0, batch_id=number)
     wait_for(lambda: site.rpc.batch(number).state.name != "IN_PROGRESS", "the end of the lease")
@@ -140,10 +123,10 @@ def test_a_lost_lease_is_a_reason_to_send_jobs_again(
 
 
 def test_a_retry_that_fails_says_how_to_go_on_and_that_sends_each_job_once(
-    batch: Command,
-    proxy: FaultProxy,  # noqa: F811  (the fixture)
-    failed: tuple[int, str],
-) -> None:
+    batch,
+    proxy,  # noqa: F811  (the fixture)
+    failed,
+):
     number, name = failed
     proxy.fail("submit_batch", answering(500), times=None)
     status, out, err = batch("retry", number)

@@ -1,9 +1,6 @@
 """``boinc_gahp batch run``: what is sent for a command. Real containers: ``test_containers_*``."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,17 +8,11 @@ from boinc_gahp.localproject.project import LocalProject
 from tests.cli.batch.conftest import Site
 from tests.cli.conftest import write_settings
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.cli.batch.conftest import Command
-
 RUN = ("run", "--image", "debian:12-slim", "--app", "docker")
 
 
 @pytest.fixture(scope="module")
-def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def containers(tmp_path_factory):
     """A project with an app for containers; nobody computes its jobs."""
     directory = tmp_path_factory.mktemp("run")
     with LocalProject(directory / "project", hosts=0) as project:
@@ -34,14 +25,14 @@ def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.fixture
-def site(containers: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(containers, monkeypatch):
     """The project, whose settings the command finds by itself."""
     monkeypatch.setenv("BOINC_GAHP_CONFIG", str(containers.config))
     return containers
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """The working directory, with a program and data."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
@@ -52,7 +43,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def shown(batch: Command, *words: str) -> tuple[Any, str]:
+def shown(batch, *words):
     """Send a batch; return what ``batch show`` tells of it, and its name."""
     status, out, err = batch(*RUN, "--json", *words)
     assert (status, err) == (0, "")
@@ -62,11 +53,11 @@ def shown(batch: Command, *words: str) -> tuple[Any, str]:
     return json.loads(out), name
 
 
-def commands(found: Any) -> list[list[str]]:
+def commands(found):
     return [job["args"] for job in found["jobs"]]
 
 
-def test_each_file_is_in_the_command_and_goes_along(site: Site, batch: Command) -> None:
+def test_each_file_is_in_the_command_and_goes_along(site, batch):
     found, name = shown(batch, "--each", "data/*.csv", "--", "./fit.sh", "--to={stem}", "{file}")
     assert commands(found) == [
         ["./fit.sh", "--to=a", "data/a.csv"],
@@ -79,9 +70,7 @@ def test_each_file_is_in_the_command_and_goes_along(site: Site, batch: Command) 
     ]
 
 
-def test_a_script_in_the_command_line_can_have_the_name_of_its_file(
-    site: Site, batch: Command
-) -> None:
+def test_a_script_in_the_command_line_can_have_the_name_of_its_file(site, batch):
     script = ("--each", "data/a.csv", "--", "sh", "-c", "wc {file} > {stem}.out")
     found, _ = shown(batch, "--input", "{file}", *script)
     assert commands(found) == [["sh", "-c", "wc data/a.csv > a.out"]]
@@ -90,7 +79,7 @@ def test_a_script_in_the_command_line_can_have_the_name_of_its_file(
     assert found["jobs"][0]["inputs"] == []
 
 
-def test_rows_and_counts_fill_in_words(site: Site, batch: Command) -> None:
+def test_rows_and_counts_fill_in_words(site, batch):
     found, _ = shown(batch, "--rows", "rows.csv", "--", "python3", "-c", "{{}}", "{n}", "{label}")
     assert commands(found) == [
         ["python3", "-c", "{}", "1", "one"],
@@ -101,9 +90,7 @@ def test_rows_and_counts_fill_in_words(site: Site, batch: Command) -> None:
     assert commands(found) == [["echo", "000", "--name", "x"], ["echo", "001", "--name", "x"]]
 
 
-def test_the_same_command_again_sends_nothing_and_another_one_is_told(
-    site: Site, batch: Command
-) -> None:
+def test_the_same_command_again_sends_nothing_and_another_one_is_told(site, batch):
     words = ("--name", "run-twice", "--", "./fit.sh", "--n")
     assert batch(*RUN, *words, "5")[0] == 0
     status, out, err = batch(*RUN, *words, "5")
@@ -120,7 +107,7 @@ def test_the_same_command_again_sends_nothing_and_another_one_is_told(
     assert "outputs of job run-twice_0;" in err
 
 
-def test_another_image_in_the_same_file_is_told(site: Site, batch: Command, here: Path) -> None:
+def test_another_image_in_the_same_file_is_told(site, batch, here):
     words = ("run", "--image", "rootfs:image.tar", "--app", "docker", "--name", "same-file")
     for content, expected in (("one", 0), ("two", 1)):
         (here / "image.tar").write_text(content)
@@ -129,7 +116,7 @@ def test_another_image_in_the_same_file_is_told(site: Site, batch: Command, here
     assert "than these: image of job same-file_0; to submit these as a new batch" in err
 
 
-def test_a_dry_run_shows_what_the_program_would_find(site: Site, batch: Command) -> None:
+def test_a_dry_run_shows_what_the_program_would_find(site, batch):
     words = ("--dry-run", "--input", "in.csv=data/a.csv", "--", "./fit.sh", "two words", "data")
     status, out, err = batch(*RUN, *words)
     assert (status, err) == (0, "")
@@ -153,9 +140,7 @@ def test_a_dry_run_shows_what_the_program_would_find(site: Site, batch: Command)
         (["--cpus", "5000", "--", "id"], "cpus is 5000: expected a whole number from 1"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_sent(
-    site: Site, batch: Command, words: list[str], told: str
-) -> None:
+def test_what_cannot_be_is_told_before_anything_is_sent(site, batch, words, told):
     status, out, err = batch(*RUN, *words)
     assert (status, out) == (1, "")
     assert told in err
@@ -178,15 +163,13 @@ def test_what_cannot_be_is_told_before_anything_is_sent(
         (["--", "echo", "{file}"], "there is no --each"),
     ],
 )
-def test_a_wrong_command_line_has_status_2(
-    site: Site, batch: Command, words: list[str], told: str
-) -> None:
+def test_a_wrong_command_line_has_status_2(site, batch, words, told):
     status, out, err = batch(*RUN, *words)
     assert (status, out) == (2, "")
     assert told in err
 
 
-def test_a_secret_can_be_allowed_and_an_image_can_be_wrong(site: Site, batch: Command) -> None:
+def test_a_secret_can_be_allowed_and_an_image_can_be_wrong(site, batch):
     words = ("--env", "KEYBOARD=de", "--allow-env", "KEYBOARD", "--", "env")
     found, _ = shown(batch, *words)
     assert commands(found) == [["env"]]
@@ -195,7 +178,7 @@ def test_a_secret_can_be_allowed_and_an_image_can_be_wrong(site: Site, batch: Co
     assert "is not the name of an image" in err
 
 
-def test_without_an_app_the_setting_is_named(site: Site, batch: Command) -> None:
+def test_without_an_app_the_setting_is_named(site, batch):
     status, _, err = batch("run", "--image", "debian", "--", "id")
     assert status == 1
     assert 'container_app = "docker"' in err

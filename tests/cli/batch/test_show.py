@@ -1,29 +1,17 @@
 """``boinc_gahp batch show``."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
-from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import showing
 from boinc_gahp.localproject.backend import expiry
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
-    from tests.cli.batch.conftest import Command, Site
-
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def test_a_batch_is_shown_with_its_jobs_why_they_failed_and_their_instances(
-    site: Site, batch: Command
-) -> None:
+def test_a_batch_is_shown_with_its_jobs_why_they_failed_and_their_instances(site, batch):
     number, name = site.finished("", "--fail 7")
     status, out, err = batch("show", name, "--details", "--instances")
     assert (status, err) == (0, "")
@@ -46,7 +34,7 @@ def test_a_batch_is_shown_with_its_jobs_why_they_failed_and_their_instances(
     )
 
 
-def test_instances_fit_the_terminal_and_keep_their_ends(site: Site, batch: Command) -> None:
+def test_instances_fit_the_terminal_and_keep_their_ends(site, batch):
     number, _ = site.batch()
     jobs = [JobSubmission("long" * 18, "", (InputFile.inline("hello\n"),))]
     site.rpc.submit_batch(BatchSubmission("uppercase", jobs, batch_id=number))
@@ -57,7 +45,7 @@ def test_instances_fit_the_terminal_and_keep_their_ends(site: Site, batch: Comma
     assert f"  {'long' * 18}_0  " in batch("show", number, "--instances")[1]
 
 
-def test_jobs_are_chosen_by_their_state_their_name_and_their_id(site: Site, batch: Command) -> None:
+def test_jobs_are_chosen_by_their_state_their_name_and_their_id(site, batch):
     number, name = site.finished("", "--fail 1", "")
     jobs = [job.id for job in site.rpc.iter_jobs(number)]
     assert _jobs(batch("show", number, "--state", "failed")[1]) == [f"{name}_1"]
@@ -69,7 +57,7 @@ def test_jobs_are_chosen_by_their_state_their_name_and_their_id(site: Site, batc
     assert f"has no job '{name}_3'; did you mean '{name}_" in err
 
 
-def test_a_terminal_shows_the_first_jobs_and_a_pipe_all(site: Site, batch: Command) -> None:
+def test_a_terminal_shows_the_first_jobs_and_a_pipe_all(site, batch):
     number, name = site.batch(*[""] * 60)
     screen = _ESCAPES.sub("", batch.screen("show", number))
     assert _jobs(screen) == [f"{name}_{index}" for index in range(50)]
@@ -80,16 +68,14 @@ def test_a_terminal_shows_the_first_jobs_and_a_pipe_all(site: Site, batch: Comma
     assert "… and 58 more.\n" in batch("show", number, "--limit", 2)[1]
 
 
-def test_an_empty_batch_says_that_its_jobs_are_still_to_come(site: Site, batch: Command) -> None:
+def test_an_empty_batch_says_that_its_jobs_are_still_to_come(site, batch):
     number, _ = site.batch()
     _, out, _ = batch("show", number)
     assert "being made: its jobs are still being submitted" in out
     assert out.endswith("It has no jobs.\n")
 
 
-def test_a_retired_batch_is_found_by_its_id_and_a_name_that_is_an_id_by_either(
-    site: Site, batch: Command
-) -> None:
+def test_a_retired_batch_is_found_by_its_id_and_a_name_that_is_an_id_by_either(site, batch):
     number, name = site.batch("")
     other, _ = site.batch("", name=str(number))
     status, _, err = batch("show", number)
@@ -103,9 +89,7 @@ def test_a_retired_batch_is_found_by_its_id_and_a_name_that_is_an_id_by_either(
     assert "retired: the project deletes its files and jobs" in out
 
 
-def test_many_instances_are_asked_for_at_a_time_and_that_is_said(
-    site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_instances_are_asked_for_at_a_time_and_that_is_said(site, batch, monkeypatch):
     monkeypatch.setattr(showing, "_MANY", 20)
     number, name = site.batch(*[""] * 20)
     _, out, err = batch("show", number, "--instances", "--state", "queued")
@@ -116,15 +100,13 @@ def test_many_instances_are_asked_for_at_a_time_and_that_is_said(
     assert _jobs(out) == [f"{name}_{index}" for index in range(20)]
 
 
-def _jobs(text: str) -> list[str]:
+def _jobs(text):
     """Return the names of the jobs in a table."""
     table = text.partition("id  job ")[2]
     return re.findall(r"^ *\d+  (\S+) +(?:waiting|running|done|failed)", table, re.MULTILINE)
 
 
-def test_a_lease_that_ends_soon_is_told_with_what_makes_it_longer(
-    site: Site, batch: Command
-) -> None:
+def test_a_lease_that_ends_soon_is_told_with_what_makes_it_longer(site, batch):
     number, _ = site.batch("", lease=time.time() + 5 * 3600 + 60)
     told = f"The lease of batch {number} ends in 5 h: then the project may abort and retire it"
     for action in (["list"], ["show", number]):
@@ -135,7 +117,7 @@ def test_a_lease_that_ends_soon_is_told_with_what_makes_it_longer(
     assert "The lease of batch" not in batch("list")[1] + batch("show", number)[1]
 
 
-def test_a_batch_that_its_lease_has_ended_says_so(site: Site, batch: Command) -> None:
+def test_a_batch_that_its_lease_has_ended_says_so(site, batch):
     number, _ = site.batch("", "", lease=time.time() - 60)
     expiry.expire_batches(site.project.core, time.time())
     told = f"The lease of batch {number} ended at "
@@ -145,20 +127,17 @@ def test_a_batch_that_its_lease_has_ended_says_so(site: Site, batch: Command) ->
     assert told in batch("fetch", number, site.config.parent / "ended", "--failed")[1]
 
 
-def swept(batch: Command, directory: Path, name: str) -> list[dict[str, Any]]:
+def swept(batch, directory, name):
     """Submit a batch from rows of parameters; return its jobs as JSON has them."""
     (directory / "in.txt").write_text("one")
     (directory / "rows.csv").write_text("seed,label\n1,a b\n2,\n")
     words = ["--rows", directory / "rows.csv", "--input", f"in={directory / 'in.txt'}"]
     status, _, err = batch("submit", "uppercase", *words, "--args", "-s {seed}", "--name", name)
     assert (status, err) == (0, "")
-    jobs: list[dict[str, Any]] = json.loads(batch("show", name, "--json")[1])["jobs"]
-    return jobs
+    return json.loads(batch("show", name, "--json")[1])["jobs"]
 
 
-def test_jobs_are_shown_with_what_was_submitted(
-    site: Site, batch: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_are_shown_with_what_was_submitted(site, batch, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     name = f"swept-{site.project.add_user('swept')[:6]}"
     first, second = swept(batch, tmp_path, name)
@@ -184,7 +163,7 @@ def test_jobs_are_shown_with_what_was_submitted(
     assert job["args"] is job["parameters"] is job["inputs"] is None
 
 
-def test_the_end_of_a_batch_is_when_the_project_was_asked(site: Site, batch: Command) -> None:
+def test_the_end_of_a_batch_is_when_the_project_was_asked(site, batch):
     number, _ = site.finished("")
     assert re.search(
         r"^  ended    by 2\d{3}-.* \(.*\), when the project was asked$",

@@ -1,7 +1,5 @@
 """Words for states, spans and times."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import subprocess
@@ -26,13 +24,13 @@ print([name for name in ("requests", "lxml", "rich", "boinc_gahp.rpc") if name i
 """
 
 
-def test_every_state_has_a_colour() -> None:
+def test_every_state_has_a_colour():
     assert [states.job_words(state)[0] for state in JobState] == [s.value for s in JobState]
     assert list(states.BATCH_COLOURS) == list(BatchState)
 
 
 @pytest.mark.processes
-def test_help_and_completion_import_nothing_that_takes_long() -> None:
+def test_help_and_completion_import_nothing_that_takes_long():
     done = subprocess.run(
         [sys.executable, "-c", _LIGHT], capture_output=True, text=True, check=True
     )
@@ -43,23 +41,23 @@ def test_help_and_completion_import_nothing_that_takes_long() -> None:
     ("text", "seconds"),
     [("90", 90), ("1.5h", 5400), ("30min", 1800), ("30m", 1800), ("7d", 604800), ("2W", 1209600)],
 )
-def test_a_span_is_a_number_with_a_unit(text: str, seconds: float) -> None:
+def test_a_span_is_a_number_with_a_unit(text, seconds):
     assert arguments.span(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "h", "-1h", "1e99", "5 years", "1h30", "inf", "٣h"])
-def test_what_is_no_span_is_refused(text: str) -> None:
+def test_what_is_no_span_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError):
         arguments.span(text)
 
 
 @pytest.mark.parametrize("text", ["0", "-3", "1.5", "", "٣", "9" * 30])
-def test_what_is_no_number_of_things_is_refused(text: str) -> None:
+def test_what_is_no_number_of_things_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError):
         arguments.whole_number(text)
 
 
-def test_a_time_may_be_never_or_in_another_zone() -> None:
+def test_a_time_may_be_never_or_in_another_zone():
     assert arguments.moment("never") == math.inf
     assert arguments.moment("2037-12-24T19:00+01:00") == arguments.moment("2037-12-24T18:00Z")
     with pytest.raises(argparse.ArgumentTypeError):
@@ -70,7 +68,7 @@ def test_a_time_may_be_never_or_in_another_zone() -> None:
     ("fraction", "text"),
     [(0, "0%"), (1e-9, "1%"), (0.5, "50%"), (0.9999, "99%"), (1, "100%"), (1.2, "100%")],
 )
-def test_only_what_is_whole_is_100_percent(fraction: float, text: str) -> None:
+def test_only_what_is_whole_is_100_percent(fraction, text):
     assert words.percent(fraction) == text
 
 
@@ -87,11 +85,11 @@ def test_only_what_is_whole_is_100_percent(fraction: float, text: str) -> None:
         (5e18, "5,000 PB"),
     ],
 )
-def test_sizes_have_the_unit_that_people_read(nbytes: float, text: str) -> None:
+def test_sizes_have_the_unit_that_people_read(nbytes, text):
     assert words.size(nbytes) == text
 
 
-def test_times_ago_and_ahead_are_in_words() -> None:
+def test_times_ago_and_ahead_are_in_words():
     assert words.ago(1000, 1003) == "just now"
     assert words.ago(1000, 990) == "just now"
     assert words.ago(0, 3 * 3600) == "3 h ago"

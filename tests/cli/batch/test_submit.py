@@ -1,7 +1,5 @@
 """``boinc_gahp batch submit``: jobs from options, rows and files."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import TYPE_CHECKING
@@ -12,16 +10,13 @@ from tests.cli.conftest import write_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.cli.batch.conftest import Command, Site
 
     #: Sends a batch; returns its jobs as the project has them: name and command line.
     Sent = Callable[..., list[tuple[str, str]]]
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """The working directory, with two input files."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
@@ -31,8 +26,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def sent(site: Site, batch: Command, here: Path) -> Sent:
-    def sent(*words: str) -> list[tuple[str, str]]:
+def sent(site, batch, here):
+    def sent(*words):
         status, out, err = batch("submit", *words, "--json")
         assert (status, err) == (0, "")
         name = json.loads(out)["name"]
@@ -44,7 +39,7 @@ def sent(site: Site, batch: Command, here: Path) -> Sent:
     return sent
 
 
-def jobs_of(site: Site, batch_id: int) -> list[dict[str, str]]:
+def jobs_of(site, batch_id):
     """Return a batch's workunits, with the command line out of their documents."""
     rows = site.project.core.db.connection().execute(
         "SELECT name, xml_doc, priority FROM workunit WHERE batch = ? ORDER BY id", (batch_id,)
@@ -56,9 +51,7 @@ def jobs_of(site: Site, batch_id: int) -> list[dict[str, str]]:
     return found
 
 
-def test_one_job_is_submitted_and_what_comes_next_is_reported(
-    site: Site, batch: Command, here: Path
-) -> None:
+def test_one_job_is_submitted_and_what_comes_next_is_reported(site, batch, here):
     status, out, err = batch("submit", "uppercase", "--input", "in=data/a.1.txt")
     assert (status, err) == (0, "")
     found = re.fullmatch(
@@ -73,9 +66,7 @@ def test_one_job_is_submitted_and_what_comes_next_is_reported(
     assert len(jobs_of(site, int(found[1]))) == 1
 
 
-def test_a_project_that_was_named_is_named_in_what_comes_next(
-    site: Site, batch: Command, here: Path
-) -> None:
+def test_a_project_that_was_named_is_named_in_what_comes_next(site, batch, here):
     config = here / "more.toml"
     write_settings(config, site.project.url, site.project.authenticator, section="projects.other")
     words = ["--config", str(config), "--project", "other"]
@@ -83,14 +74,14 @@ def test_a_project_that_was_named_is_named_in_what_comes_next(
     assert re.search(rf"batch wait \d+ --project other --config {config}\n", out)
 
 
-def test_jobs_that_differ_in_their_number(sent: Sent) -> None:
+def test_jobs_that_differ_in_their_number(sent):
     inputs = ["--input", "in=data/a.1.txt"]
     assert sent("uppercase", *inputs, "--args", "-s {index} {{}}", "--count", "3") == [
         (f"BATCH_{n}", f"-s {n} {{}}") for n in range(3)
     ]
 
 
-def test_a_job_for_each_file(sent: Sent) -> None:
+def test_a_job_for_each_file(sent):
     args = "-v --n={index:3} {stem}"
     assert sent("uppercase", "--each", "data/a*", "--args", args) == [("BATCH_0", "-v --n=000 a.1")]
     assert sent("uppercase", "--args", "-v", "--each", "data/*", "data/b 2.txt") == [
@@ -99,13 +90,13 @@ def test_a_job_for_each_file(sent: Sent) -> None:
     ]
 
 
-def test_jobs_get_names_that_were_asked_for(sent: Sent, here: Path) -> None:
+def test_jobs_get_names_that_were_asked_for(sent, here):
     tag = here.name
     names = sent("uppercase", "--each", "data/*", "--name-jobs", f"{tag}_{{index:2}}")
     assert [name for name, _ in names] == [f"{tag}_00", f"{tag}_01"]
 
 
-def test_rows_of_csv_with_files_beside_them(sent: Sent, here: Path) -> None:
+def test_rows_of_csv_with_files_beside_them(sent, here):
     tag = here.name
     (here / "data" / "rows.csv").write_text(
         f"\ufeffname;args;input:in\r\n{tag}x;-a 1;b 2.txt\r\n;-b;inline:text\r\n", "utf-8"
@@ -113,7 +104,7 @@ def test_rows_of_csv_with_files_beside_them(sent: Sent, here: Path) -> None:
     assert sent("uppercase", "--rows", "data/rows.csv") == [(f"{tag}x", "-a 1"), ("BATCH_1", "-b")]
 
 
-def test_rows_are_a_table_of_parameters(sent: Sent, here: Path) -> None:
+def test_rows_are_a_table_of_parameters(sent, here):
     (here / "data" / "params.csv").write_text(
         "seed,n,path,memory\n1,0.10,a.1.txt,2GB\n20,1e3,b 2.txt,\n"
     )
@@ -126,14 +117,14 @@ def test_rows_are_a_table_of_parameters(sent: Sent, here: Path) -> None:
     ]
 
 
-def test_inputs_may_have_placeholders(batch: Command, here: Path) -> None:
+def test_inputs_may_have_placeholders(batch, here):
     shared = ["--input", "in=inline:{{{index}}}"]
     for words in (["--count", "2"], ["--each", "data/*", "--as", "more"]):
         _, out, _ = batch("submit", "uppercase", *shared, *words, "--dry-run")
         assert re.findall(r"in=inline:(\S+)", out) == ["{0}", "{1}"]
 
 
-def test_a_table_that_no_placeholder_uses_is_remarked_upon(batch: Command, here: Path) -> None:
+def test_a_table_that_no_placeholder_uses_is_remarked_upon(batch, here):
     (here / "params.csv").write_text("seed,n\n1,2\n")
     words = ["submit", "uppercase", "--rows", "params.csv", "--input", "in=data/a.1.txt"]
     status, _, err = batch(*words, "--dry-run")
@@ -146,9 +137,7 @@ def test_a_table_that_no_placeholder_uses_is_remarked_upon(batch: Command, here:
 
 
 @pytest.mark.processes
-def test_rows_from_standard_input_with_an_input_for_all(
-    site: Site, batch: Command, here: Path
-) -> None:
+def test_rows_from_standard_input_with_an_input_for_all(site, batch, here):
     done = batch.piped(
         "submit",
         "uppercase",
@@ -164,7 +153,7 @@ def test_rows_from_standard_input_with_an_input_for_all(
     assert [job["command_line"] for job in listed] == ["-n 1", "-n 2"]
 
 
-def test_the_same_name_again_finds_it_done(batch: Command, here: Path) -> None:
+def test_the_same_name_again_finds_it_done(batch, here):
     words = ["submit", "uppercase", "--each", "data/*", "--name", f"again {here.name}"]
     status, first, _ = batch(*words)
     assert (status, "already" in first) == (0, False)
@@ -178,9 +167,7 @@ def test_the_same_name_again_finds_it_done(batch: Command, here: Path) -> None:
 
 
 @pytest.mark.processes
-def test_the_same_name_with_other_arguments_is_refused_here_and_told_elsewhere(
-    batch: Command, here: Path
-) -> None:
+def test_the_same_name_with_other_arguments_is_refused_here_and_told_elsewhere(batch, here):
     words = ["submit", "uppercase", "--each", "data/*", "--name", f"other {here.name}"]
     assert batch(*words)[0] == 0
     for dry in ([], ["--dry-run"]):
@@ -195,7 +182,7 @@ def test_the_same_name_with_other_arguments_is_refused_here_and_told_elsewhere(
     assert "Their arguments and files were not compared: " in done.stdout
 
 
-def test_templates_of_ones_own_and_on_the_project(sent: Sent, here: Path, site: Site) -> None:
+def test_templates_of_ones_own_and_on_the_project(sent, here, site):
     templates = site.project.core.directory / "templates"
     for kind, suffix in (("input", "in"), ("output", "out")):
         text = (templates / f"uppercase_{suffix}").read_text()
@@ -238,7 +225,7 @@ def test_templates_of_ones_own_and_on_the_project(sent: Sent, here: Path, site: 
         (["--args", "a 'b"], "a quote is not closed"),
     ],
 )
-def test_what_does_not_go_together_is_reported(batch: Command, words: list[str], said: str) -> None:
+def test_what_does_not_go_together_is_reported(batch, words, said):
     status, out, err = batch("submit", "uppercase", *words)
     assert (status, out) == (2, "")
     assert any(each in err for each in said.split("|")), err
@@ -268,9 +255,7 @@ def test_what_does_not_go_together_is_reported(batch: Command, words: list[str],
         (["--input", "inn=data/a.1.txt"], '"inn" is none of these, did you mean "in"?'),
     ],
 )
-def test_what_is_wrong_is_reported_in_a_line(
-    batch: Command, here: Path, words: list[str], said: str
-) -> None:
+def test_what_is_wrong_is_reported_in_a_line(batch, here, words, said):
     (here / "empty.csv").write_text("name,args\n\n")
     (here / "rows.csv").write_text("name,args,n\n,-x,\n")
     status, out, err = batch("submit", "uppercase", *words)
@@ -281,7 +266,7 @@ def test_what_is_wrong_is_reported_in_a_line(
     assert all(line.startswith("boinc_gahp: to continue, once that is fixed: ") for line in rest)
 
 
-def test_a_submit_that_failed_tells_how_to_go_on(batch: Command, here: Path) -> None:
+def test_a_submit_that_failed_tells_how_to_go_on(batch, here):
     words = ["submit", "uppercase", "--input", "in=data/new file.txt"]
     status, _, err = batch(*words)
     found = re.fullmatch(
@@ -298,9 +283,7 @@ def test_a_submit_that_failed_tells_how_to_go_on(batch: Command, here: Path) -> 
     assert f"'{found[2]}': 1 job" in out
 
 
-def test_jobs_for_a_version_that_nobody_has_are_told_to_stay_queued(
-    batch: Command, here: Path
-) -> None:
+def test_jobs_for_a_version_that_nobody_has_are_told_to_stay_queued(batch, here):
     words = ["submit", "uppercase", "--input", "in=data/a.1.txt", "--app-version", "999"]
     told = "only with version 999 of uppercase. A project does not tell which versions it has: "
     assert told in batch(*words, "--dry-run")[1]
@@ -312,9 +295,7 @@ def test_jobs_for_a_version_that_nobody_has_are_told_to_stay_queued(
     assert told in err
 
 
-def test_what_cannot_be_kept_or_read_on_this_machine_is_told(
-    site: Site, batch: Command, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_kept_or_read_on_this_machine_is_told(site, batch, here, monkeypatch):
     (here / "no directory").write_text("")
     for number, directory in enumerate(("no directory", "state")):
         config = write_settings(

@@ -1,21 +1,13 @@
 """``boinc_gahp batch submit --dry-run`` and ``batch estimate``."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.batch.conftest import Command, Site
-
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """The working directory, with 15 input files of 100 bytes."""
     monkeypatch.chdir(tmp_path)
     for number in range(15):
@@ -23,9 +15,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_it_tells_jobs_files_and_the_request_and_sends_nothing(
-    site: Site, batch: Command, here: Path
-) -> None:
+def test_it_tells_jobs_files_and_the_request_and_sends_nothing(site, batch, here):
     words = ["submit", "uppercase", "--each", "*.txt", "--name", here.name, "--dry-run"]
     status, out, err = batch(*words)
     assert (status, err) == (0, "")
@@ -38,9 +28,7 @@ def test_it_tells_jobs_files_and_the_request_and_sends_nothing(
     assert here.name not in {each.name for each in site.rpc.query_batches()}
 
 
-def test_it_says_that_templates_of_the_project_are_not_looked_at(
-    batch: Command, here: Path
-) -> None:
+def test_it_says_that_templates_of_the_project_are_not_looked_at(batch, here):
     words = ["submit", "uppercase", "--each", "*.txt", "--as", "in"]
     words += ["--input-template", "project:other"]
     status, out, err = batch(*words, "--dry-run")
@@ -48,9 +36,7 @@ def test_it_says_that_templates_of_the_project_are_not_looked_at(
     assert "Template files on the project cannot be checked from here" in out
 
 
-def test_it_tells_what_the_project_would_keep_of_each_job(
-    site: Site, batch: Command, here: Path
-) -> None:
+def test_it_tells_what_the_project_would_keep_of_each_job(site, batch, here):
     words = ["submit", "uppercase", "--input", "in=in00.txt", "--name", here.name]
     dry = [*words, "--dry-run"]
     _, out, _ = batch(*dry)
@@ -80,9 +66,7 @@ def test_it_tells_what_the_project_would_keep_of_each_job(
     assert tuple(row.fetchone()) == (3e8, 1e8, 4242, 1e9)
 
 
-def test_sizes_that_nobody_can_promise_are_refused_with_what_to_do(
-    batch: Command, here: Path
-) -> None:
+def test_sizes_that_nobody_can_promise_are_refused_with_what_to_do(batch, here):
     words = ["submit", "uppercase", "--input", "in=in00.txt", "--input-template", "project:other"]
     for more in ([], ["--dry-run"]):
         status, _, err = batch(*words, "--delay", "1h", *more)
@@ -90,7 +74,7 @@ def test_sizes_that_nobody_can_promise_are_refused_with_what_to_do(
         assert "use the project's template other, whose own values win" in err
 
 
-def test_every_kind_of_input_is_shown_as_it_would_be_sent(batch: Command, here: Path) -> None:
+def test_every_kind_of_input_is_shown_as_it_would_be_sent(batch, here):
     rows = [
         '{"inputs": {"in": "remote:http://127.0.0.1:1/x,5,%s"}}' % ("0" * 32),
         '{"inputs": {"in": "inline:%s"}}' % ("0123456789" * 4),
@@ -110,14 +94,14 @@ def test_every_kind_of_input_is_shown_as_it_would_be_sent(batch: Command, here: 
     assert "has no file 'nothing.dat'" in err
 
 
-def test_a_file_that_many_projects_do_not_take_is_reported(batch: Command, here: Path) -> None:
+def test_a_file_that_many_projects_do_not_take_is_reported(batch, here):
     (here / "large.bin").write_bytes(bytes(3 << 20))
     status, out, _ = batch("submit", "uppercase", "--input", "in=large.bin", "--dry-run")
     assert status == 0
     assert "The largest has 3.1 MB: with PHP's defaults a project takes no file over" in out
 
 
-def test_it_tells_what_is_there_already(batch: Command, here: Path) -> None:
+def test_it_tells_what_is_there_already(batch, here):
     words = ["submit", "uppercase", "--each", "*.txt", "--name", here.name]
     assert batch(*words)[0] == 0
     status, out, err = batch(*words, "--dry-run")
@@ -131,7 +115,7 @@ def test_it_tells_what_is_there_already(batch: Command, here: Path) -> None:
     assert "The batch would be refused: nothing would be sent." in out
 
 
-def test_every_wrong_job_is_reported_up_to_ten(batch: Command, here: Path) -> None:
+def test_every_wrong_job_is_reported_up_to_ten(batch, here):
     rows = "".join(f"j{n},in{n:02}.txt\n" if n < 3 else f"j {n},x\n" for n in range(15))
     (here / "rows.csv").write_text("name,input:in\n" + rows)
     status, out, err = batch("submit", "uppercase", "--rows", "rows.csv", "--dry-run")
@@ -142,7 +126,7 @@ def test_every_wrong_job_is_reported_up_to_ten(batch: Command, here: Path) -> No
     assert lines[10:] == ["boinc_gahp: ... and 2 more jobs would be refused"]
 
 
-def test_as_json_it_is_one_document_with_all_of_it(batch: Command, here: Path) -> None:
+def test_as_json_it_is_one_document_with_all_of_it(batch, here):
     (here / "rows.jsonl").write_text(
         '{"inputs": {"in": "in00.txt"}}\n{"inputs": {"in": "inline:x"}}\n'
         '{"name": "a b", "inputs": {"in": "staged:nothing.dat"}}\n'
@@ -168,7 +152,7 @@ def test_as_json_it_is_one_document_with_all_of_it(batch: Command, here: Path) -
     ]
 
 
-def test_an_estimate_is_a_time_that_people_read(batch: Command, here: Path) -> None:
+def test_an_estimate_is_a_time_that_people_read(batch, here):
     words = ["estimate", "uppercase", "--each", "*.txt", "--fpops-est", "3e13"]
     status, out, err = batch(*words)
     assert (status, err) == (0, "")

@@ -1,9 +1,6 @@
 """``boinc_gahp batch submit`` that fails: what is left, and the command that continues."""
 
-from __future__ import annotations
-
 import shlex
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,15 +8,9 @@ from boinc_gahp.localproject.php import STOCK
 from tests.cli.conftest import write_settings
 from tests.faultproxy import FaultProxy, status
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.cli.batch.conftest import Command, Site
-
 
 @pytest.fixture
-def tag(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def tag(site, tmp_path, monkeypatch):
     """A text for names; the working directory has an input file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.txt").write_text(str(tmp_path))
@@ -27,7 +18,7 @@ def tag(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def proxy(site: Site, tag: str, tmp_path: Path) -> Iterator[FaultProxy]:
+def proxy(site, tag, tmp_path):
     with FaultProxy(site.project.url) as proxy:
         write_settings(
             tmp_path / "proxy.toml",
@@ -38,29 +29,23 @@ def proxy(site: Site, tag: str, tmp_path: Path) -> Iterator[FaultProxy]:
         yield proxy
 
 
-def told(line: str) -> list[str]:
+def told(line):
     """Return the words after ``boinc_gahp batch`` of the command at the end of a message."""
     return shlex.split(line.partition(": boinc_gahp batch ")[2])
 
 
-def rows(path: Path, *names: str) -> None:
+def rows(path, *names):
     (path / "rows.csv").write_text("name,input:in\n" + "".join(f"{n},in.txt\n" for n in names))
 
 
-def batches(site: Site) -> dict[str, str]:
+def batches(site):
     return {each.name: each.state.name for each in site.rpc.query_batches()}
 
 
 @pytest.mark.parametrize("named", [False, True])
 def test_a_file_that_the_project_does_not_take_leaves_no_batch_and_its_name_free(
-    site: Site,
-    batch: Command,
-    tag: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    named: bool,
-) -> None:
+    site, batch, tag, tmp_path, monkeypatch, *, named
+):
     monkeypatch.setattr(site.project.core, "php", STOCK)
     (tmp_path / "large.txt").write_bytes(b"x" * ((2 << 20) + 1))
     words = ("submit", "uppercase", "--input", "in=large.txt", *(("--name", tag) if named else ()))
@@ -78,9 +63,7 @@ def test_a_file_that_the_project_does_not_take_leaves_no_batch_and_its_name_free
 
 
 @pytest.mark.parametrize("place", ["first", "last"])
-def test_a_name_in_use_is_noticed_before_a_batch_is_made(
-    site: Site, batch: Command, tag: str, tmp_path: Path, place: str
-) -> None:
+def test_a_name_in_use_is_noticed_before_a_batch_is_made(site, batch, tag, tmp_path, place):
     rows(tmp_path, f"{tag}-a", f"{tag}-b")
     words = ("submit", "uppercase", "--rows", "rows.csv", "--name")
     assert batch(*words, f"{tag}-1")[0] == 0
@@ -101,9 +84,7 @@ def test_a_name_in_use_is_noticed_before_a_batch_is_made(
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_a_batch_whose_jobs_are_refused_for_good_is_retired(
-    site: Site, batch: Command, tag: str, tmp_path: Path, named: bool
-) -> None:
+def test_a_batch_whose_jobs_are_refused_for_good_is_retired(site, batch, tag, tmp_path, named):
     rows(tmp_path, f"{tag}-a")
     words = ("submit", "uppercase", "--rows", "rows.csv")
     assert batch(*words, "--name", f"{tag}-1")[0] == 0
@@ -125,9 +106,7 @@ def test_a_batch_whose_jobs_are_refused_for_good_is_retired(
 
 
 @pytest.mark.long
-def test_jobs_that_were_made_before_one_is_refused_are_aborted(
-    site: Site, batch: Command, tag: str, tmp_path: Path
-) -> None:
+def test_jobs_that_were_made_before_one_is_refused_are_aborted(site, batch, tag, tmp_path):
     rows(tmp_path, f"{tag}-a")
     words = ("submit", "uppercase", "--rows", "rows.csv", "--name")
     assert batch(*words, f"{tag}-1")[0] == 0
@@ -143,9 +122,7 @@ def test_jobs_that_were_made_before_one_is_refused_are_aborted(
 
 
 @pytest.mark.long
-def test_a_refusal_that_may_be_mended_keeps_the_batch_for_the_same_command(
-    site: Site, batch: Command, tag: str
-) -> None:
+def test_a_refusal_that_may_be_mended_keeps_the_batch_for_the_same_command(site, batch, tag):
     words = ("submit", "uppercase", "--input", "in=in.txt", "--name", tag)
     exit_status, out, err = batch(*words, "--input-template", "project:nosuch")
     refusal, again = err.splitlines()
@@ -157,8 +134,8 @@ def test_a_refusal_that_may_be_mended_keeps_the_batch_for_the_same_command(
 
 
 def test_a_batch_that_an_earlier_submit_made_stays_for_a_corrected_table(
-    site: Site, batch: Command, tag: str, tmp_path: Path
-) -> None:
+    site, batch, tag, tmp_path
+):
     rows(tmp_path, f"{tag}-a")
     words = ("submit", "uppercase", "--rows", "rows.csv", "--name")
     assert batch(*words, f"{tag}-1")[0] == 0
@@ -170,9 +147,7 @@ def test_a_batch_that_an_earlier_submit_made_stays_for_a_corrected_table(
     assert batch(*told(again))[0] == 0
 
 
-def test_an_output_template_that_is_not_there_leaves_nothing(
-    site: Site, batch: Command, tag: str
-) -> None:
+def test_an_output_template_that_is_not_there_leaves_nothing(site, batch, tag):
     words = ("submit", "uppercase", "--input", "in=in.txt")
     wrong = ("--output-template", "project:nosuch")
     before = batches(site)
@@ -185,9 +160,7 @@ def test_an_output_template_that_is_not_there_leaves_nothing(
 
 
 @pytest.mark.long
-def test_a_project_that_is_in_trouble_is_asked_again_with_the_same_command(
-    site: Site, batch: Command, tag: str, proxy: FaultProxy
-) -> None:
+def test_a_project_that_is_in_trouble_is_asked_again_with_the_same_command(site, batch, tag, proxy):
     config = ("--config", "proxy.toml")
     proxy.fail("submit_batch", status(500), times=None)
     _, _, err = batch("submit", "uppercase", "--input", "in=in.txt", "--name", tag, *config)
@@ -198,8 +171,8 @@ def test_a_project_that_is_in_trouble_is_asked_again_with_the_same_command(
 
 
 def test_a_batch_of_several_that_is_refused_is_told_with_the_list_of_those_that_there_are(
-    site: Site, batch: Command, tag: str, tmp_path: Path
-) -> None:
+    site, batch, tag, tmp_path
+):
     rows(tmp_path, f"{tag}-a")
     assert batch("submit", "uppercase", "--rows", "rows.csv", "--name", f"{tag}-1")[0] == 0
     rows(tmp_path, f"{tag}-b", f"{tag}-a", f"{tag}-c")
@@ -210,9 +183,7 @@ def test_a_batch_of_several_that_is_refused_is_told_with_the_list_of_those_that_
 
 @pytest.mark.usefixtures("site", "tag")
 @pytest.mark.parametrize("name", ["a\nb", "a\x1b[2Jb", "a'b"])
-def test_a_name_that_no_batch_can_have_leaves_nothing_to_be_aborted(
-    batch: Command, name: str
-) -> None:
+def test_a_name_that_no_batch_can_have_leaves_nothing_to_be_aborted(batch, name):
     status, _, err = batch("submit", "uppercase", "--input", "in=in.txt", "--name", name)
     assert (status, err.count("\n")) == (1, 1)
     assert "\x1b" not in err

@@ -1,11 +1,8 @@
 """``boinc_gahp batch submit`` when it is interrupted, and when it fails."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pexpect
 import pytest
@@ -14,14 +11,9 @@ from tests.cli.conftest import write_settings
 from tests.faultproxy import FaultProxy, hang, status
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.cli.batch.conftest import Command, Site
-
 
 @pytest.fixture
-def proxy(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultProxy]:
+def proxy(site, tmp_path, monkeypatch):
     """A proxy that the settings name; the working directory has an input file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.txt").write_text(str(tmp_path))
@@ -37,9 +29,7 @@ def proxy(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 @pytest.mark.processes
-def test_an_interrupted_submit_tells_how_to_go_on_and_that_makes_each_job_once(
-    site: Site, batch: Command, proxy: FaultProxy
-) -> None:
+def test_an_interrupted_submit_tells_how_to_go_on_and_that_makes_each_job_once(site, batch, proxy):
     held = hang()
     proxy.fail("submit_batch", held)
     child = batch.on_terminal("submit", "uppercase", "--input", "in=in.txt", "--count", "5")
@@ -58,9 +48,7 @@ def test_an_interrupted_submit_tells_how_to_go_on_and_that_makes_each_job_once(
     assert [each.name for each in site.rpc.query_batches()].count(again[-1]) == 1
 
 
-def test_a_project_in_trouble_is_reported_with_how_to_go_on(
-    batch: Command, proxy: FaultProxy
-) -> None:
+def test_a_project_in_trouble_is_reported_with_how_to_go_on(batch, proxy):
     proxy.fail("query_files", status(500), times=None)
     exit_status, out, err = batch(
         "submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url
@@ -86,9 +74,7 @@ def test_a_project_in_trouble_is_reported_with_how_to_go_on(
     ],
     ids=["argument", "name"],
 )
-def test_a_row_that_is_refused_is_reported_with_its_line(
-    batch: Command, proxy: FaultProxy, tmp_path: Path, rows: str, said: str
-) -> None:
+def test_a_row_that_is_refused_is_reported_with_its_line(batch, proxy, tmp_path, rows, said):
     (tmp_path / "rows.csv").write_text(rows)
     status, out, err = batch("submit", "uppercase", "--rows", "rows.csv")
     refusal, again = err.splitlines()
@@ -103,8 +89,8 @@ def test_a_row_that_is_refused_is_reported_with_its_line(
 
 @pytest.mark.processes
 def test_what_goes_on_is_reported_as_a_shell_reads_it_and_harmless_to_the_terminal(
-    batch: Command, proxy: FaultProxy, tmp_path: Path
-) -> None:
+    batch, proxy, tmp_path
+):
     proxy.fail("query_files", status(500), times=None)
     (tmp_path / "it's  \x1b[31m\udcff").write_text("hello")
     _, _, err = batch("submit", "uppercase", "--input", "in=it's  \x1b[31m\udcff")
@@ -117,9 +103,7 @@ def test_what_goes_on_is_reported_as_a_shell_reads_it_and_harmless_to_the_termin
 
 
 @pytest.mark.processes
-def test_a_batch_that_cannot_be_told_on_stdout_is_reported_on_stderr(
-    site: Site, batch: Command, proxy: FaultProxy
-) -> None:
+def test_a_batch_that_cannot_be_told_on_stdout_is_reported_on_stderr(site, batch, proxy):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [*batch.installed, "submit", "uppercase", "--input", "in=in.txt", "--name", "unsaid"],
@@ -135,9 +119,7 @@ def test_a_batch_that_cannot_be_told_on_stdout_is_reported_on_stderr(
     assert "unsaid" in [each.name for each in site.rpc.query_batches()]
 
 
-def test_an_account_without_rights_is_reported_once(
-    batch: Command, proxy: FaultProxy, tmp_path: Path
-) -> None:
+def test_an_account_without_rights_is_reported_once(batch, proxy, tmp_path):
     (tmp_path / "key").write_text("0" * 32)
     exit_status, _, err = batch("submit", "uppercase", "--input", "in=in.txt")
     assert (exit_status, err.count("\n")) == (1, 1)

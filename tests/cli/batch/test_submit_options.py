@@ -1,7 +1,5 @@
 """Slips on command lines."""
 
-from __future__ import annotations
-
 import pytest
 
 from boinc_gahp.cli.main import main
@@ -23,9 +21,7 @@ from boinc_gahp.cli.main import main
         (["--config", "", "batch", "list"], "the path after --config is empty"),
     ],
 )
-def test_an_empty_variable_or_a_slip_is_reported_before_anything_is_begun(
-    words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_empty_variable_or_a_slip_is_reported_before_anything_is_begun(words, reason, capsys):
     try:
         status = main(words)
     except SystemExit as leave:

@@ -1,20 +1,12 @@
 """``boinc_gahp batch submit --split``."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.batch.conftest import Command, Site
-
 
 @pytest.fixture
-def words(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def words(site, tmp_path, monkeypatch):
     """A submit of 30 jobs with a template each, of which 10,000 bytes hold about ten."""
     monkeypatch.chdir(tmp_path)
     # Beside the other: the authenticator's file is named from there.
@@ -26,9 +18,7 @@ def words(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[s
     return ["submit", "uppercase", *asked, "--config", str(config), "--name", tmp_path.name]
 
 
-def test_what_does_not_fit_is_refused_or_split(
-    site: Site, batch: Command, words: list[str], tmp_path: Path
-) -> None:
+def test_what_does_not_fit_is_refused_or_split(site, batch, words, tmp_path):
     status, out, err = batch(*words)
     assert (status, out) == (1, "")
     assert "these bytes are input templates" in err
@@ -52,9 +42,7 @@ def test_what_does_not_fit_is_refused_or_split(
     assert [tuple(row) for row in rows] == expected
 
 
-def test_the_row_of_a_job_that_is_refused_is_named_in_a_later_batch(
-    batch: Command, words: list[str], tmp_path: Path
-) -> None:
+def test_the_row_of_a_job_that_is_refused_is_named_in_a_later_batch(batch, words, tmp_path):
     lines = [f'{{"name": "{tmp_path.name}r{n}"}}' for n in range(30)]
     lines[24] = f'{{"name": "{tmp_path.name}r24", "args": ["two words"]}}'
     (tmp_path / "rows.jsonl").write_text("\n".join(lines))

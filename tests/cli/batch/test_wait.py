@@ -1,7 +1,5 @@
 """``boinc_gahp batch wait``."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -9,7 +7,6 @@ import signal
 import threading
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
 
 import pexpect
 import pytest
@@ -20,25 +17,16 @@ from boinc_gahp.cli.main import main
 from tests.cli.conftest import write_settings
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from boinc_gahp.api.batch import Batch
-    from tests.cli.batch.conftest import Command, Site
-
 
 @pytest.fixture
-def often(monkeypatch: pytest.MonkeyPatch) -> None:
+def often(monkeypatch):
     """Has the project asked more often than anybody should."""
     monkeypatch.setattr(waiting_module, "SHORTEST", 0.05)
     monkeypatch.setattr(waiting_module, "LONGEST", 0.2)
 
 
 @contextmanager
-def started(
-    monkeypatch: pytest.MonkeyPatch, *words: str
-) -> Iterator[tuple[io.StringIO, list[int]]]:
+def started(monkeypatch, *words):
     """Run a command beside the test to its end; yield what it prints, and its exit status."""
     out, statuses = io.StringIO(), list[int]()
     with monkeypatch.context() as patch:
@@ -49,9 +37,7 @@ def started(
         running.join(60)
 
 
-def test_a_batch_that_is_still_being_made_is_said_to_be_never_over_by_itself(
-    site: Site, batch: Command
-) -> None:
+def test_a_batch_that_is_still_being_made_is_said_to_be_never_over_by_itself(site, batch):
     number = site.rpc.create_batch("half-made", "uppercase")
     status, _, err = batch("wait", number, "--timeout", "0.1")
     first, *_ = err.splitlines()
@@ -59,9 +45,7 @@ def test_a_batch_that_is_still_being_made_is_said_to_be_never_over_by_itself(
     assert first.startswith(f"boinc_gahp: batch {number} (half-made) is still being submitted; if ")
 
 
-def test_the_exit_status_tells_success_and_partial_failure_and_failure(
-    site: Site, batch: Command
-) -> None:
+def test_the_exit_status_tells_success_and_partial_failure_and_failure(site, batch):
     good, good_name = site.finished("", "")
     mixed, mixed_name = site.batch("", "--fail 2")
     bad, _ = site.batch("--fail 3")
@@ -85,9 +69,7 @@ def test_the_exit_status_tells_success_and_partial_failure_and_failure(
     assert batch("wait", good, bad, aborted)[0] == 3
 
 
-def test_a_pipe_gets_a_line_for_each_change_and_json_an_object(
-    site: Site, batch: Command, often: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_gets_a_line_for_each_change_and_json_an_object(site, batch, often, monkeypatch):
     one, one_name = site.batch("", "")
     with started(monkeypatch, "wait", str(one), "--config", str(site.config)) as (said, statuses):
         wait_for(lambda: "0 of 2 jobs over" in said.getvalue(), "the first line")
@@ -104,7 +86,7 @@ def test_a_pipe_gets_a_line_for_each_change_and_json_an_object(
     assert last["is_over"] is True
 
 
-def test_a_time_that_is_over_is_reported_and_the_jobs_go_on(site: Site, batch: Command) -> None:
+def test_a_time_that_is_over_is_reported_and_the_jobs_go_on(site, batch):
     number, name = site.batch("", "")
     status, _, err = batch("wait", name, "--timeout", "0.1")
     assert status == 5
@@ -114,9 +96,7 @@ def test_a_time_that_is_over_is_reported_and_the_jobs_go_on(site: Site, batch: C
     )
 
 
-def test_a_project_that_is_down_is_not_asked_for_longer_than_the_timeout(
-    site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_project_that_is_down_is_not_asked_for_longer_than_the_timeout(site, batch, monkeypatch):
     # The pause after the first attempt would be longer than the time there is.
     monkeypatch.setattr("boinc_gahp.rpc.retry.BACKOFF", Backoff(3600.0))
     number, _ = site.batch("")
@@ -131,9 +111,7 @@ def test_a_project_that_is_down_is_not_asked_for_longer_than_the_timeout(
     assert err.endswith(f": {told}\n")
 
 
-def test_a_project_that_is_down_is_reported_and_waited_out(
-    site: Site, often: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_project_that_is_down_is_reported_and_waited_out(site, often, monkeypatch, tmp_path):
     config = tmp_path / "impatient.toml"
     more = "[timeouts]\nretry = 0.1\n"
     write_settings(config, site.project.url, site.project.authenticator, more)
@@ -151,9 +129,7 @@ def test_a_project_that_is_down_is_reported_and_waited_out(
 
 
 @pytest.mark.processes
-def test_a_terminal_shows_it_live_and_ctrl_c_ends_the_waiting_only(
-    site: Site, batch: Command
-) -> None:
+def test_a_terminal_shows_it_live_and_ctrl_c_ends_the_waiting_only(site, batch):
     number, name = site.batch("", "")
     child = batch.on_terminal("wait", name, "--timeout", "1h")
     child.expect_exact("Ctrl-C ends the waiting, not the jobs.")
@@ -167,9 +143,7 @@ def test_a_terminal_shows_it_live_and_ctrl_c_ends_the_waiting_only(
 
 @pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_that_ends_it_leaves_the_terminal_as_it_was(
-    site: Site, batch: Command, number: signal.Signals
-) -> None:
+def test_a_signal_that_ends_it_leaves_the_terminal_as_it_was(site, batch, number):
     _, name = site.batch("")
     child = batch.on_terminal("wait", name, "--timeout", "1h")
     child.expect_exact("\x1b[?25l")
@@ -181,7 +155,7 @@ def test_a_signal_that_ends_it_leaves_the_terminal_as_it_was(
     assert child.exitstatus == 128 + number
 
 
-def test_the_last_state_stays_on_the_screen(site: Site, batch: Command) -> None:
+def test_the_last_state_stays_on_the_screen(site, batch):
     number, name = site.finished("", "--fail 1")
     screen = batch.screen("wait", number)
     last = screen.rpartition("over")[2]
@@ -190,9 +164,7 @@ def test_the_last_state_stays_on_the_screen(site: Site, batch: Command) -> None:
     assert f"Batch {number} {name} is " in last
 
 
-def test_of_more_batches_than_a_terminal_has_lines_some_are_counted(
-    site: Site, batch: Command
-) -> None:
+def test_of_more_batches_than_a_terminal_has_lines_some_are_counted(site, batch):
     numbers = [site.batch("")[0] for _ in range(3)]
     for number in numbers:
         site.rpc.abort_batch(batch_id=number)
@@ -201,14 +173,12 @@ def test_of_more_batches_than_a_terminal_has_lines_some_are_counted(
     assert "… and 1 more batch\n" in screen
 
 
-def test_a_batch_that_vanishes_ends_the_waiting_and_is_reported(
-    site: Site, often: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_vanishes_ends_the_waiting_and_is_reported(site, often, monkeypatch):
     number, name = site.batch("")
     out, err = io.StringIO(), io.StringIO()
     monkeypatch.setattr("sys.stdout", out)
     monkeypatch.setattr("sys.stderr", err)
-    statuses: list[int] = []
+    statuses = []
     waiting = threading.Thread(target=lambda: statuses.append(main(["batch", "wait", name])))
     waiting.start()
     wait_for(lambda: "0 of 1 job over" in out.getvalue(), "the first line")
@@ -233,16 +203,12 @@ def test_a_batch_that_vanishes_ends_the_waiting_and_is_reported(
         (1, 7e5, "0.1/day"),
     ],
 )
-def test_a_speed_is_reported_in_jobs_that_can_be_counted(
-    over: int, left: float, speed: str
-) -> None:
+def test_a_speed_is_reported_in_jobs_that_can_be_counted(over, left, speed):
     at = SimpleNamespace(njobs=100, nover=100 - over)
-    assert watch_view._speed(cast("Batch", at), left) == speed
+    assert watch_view._speed(at, left) == speed
 
 
-def test_a_batch_that_cannot_be_found_is_reported_before_any_waiting(
-    site: Site, batch: Command
-) -> None:
+def test_a_batch_that_cannot_be_found_is_reported_before_any_waiting(site, batch):
     number, _ = site.batch("")
     status, out, err = batch("wait", number, "no-such-batch")
     assert (status, out) == (1, "")
