@@ -15,7 +15,9 @@ import base64
 import csv
 import dataclasses
 import datetime
+import functools
 import importlib
+import inspect
 import json
 import linecache
 import math
@@ -24,6 +26,7 @@ import shutil
 import sys
 import traceback
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -372,7 +375,25 @@ def read_call(python: str, function: str, arguments: str) -> tuple[Any, Any, Any
     call, source = function_and_source
     for name, lines in source.items():
         linecache.cache[name] = (sum(map(len, lines)), None, lines, name)
+        _name_file(call, name)
     return call, args, kwargs
+
+
+def _name_file(function: Any, name: str) -> None:
+    """Give a function's code the name of its file again, which cloudpickle 3.1.3 leaves out."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    function = getattr(function, "__func__", function)
+    function.__code__ = _in_file(function.__code__, name)
+
+
+def _in_file(code: CodeType, name: str) -> CodeType:
+    """Return code, and the code of functions in it, with the name of its file."""
+    parts = (
+        _in_file(each, name) if isinstance(each, CodeType) else each for each in code.co_consts
+    )
+    return code.replace(co_filename=name, co_consts=tuple(parts))
 
 
 def _told(error: BaseException) -> dict[str, str]:
