@@ -5,9 +5,8 @@ that they insert is there already, so a failure says little about the files them
 files past its limits; several clients may send the same file at once. So the rule is: after any
 failure ask which files are absent, and go on with those.
 
-A file that is there after its POST failed is not believed: a disk that is full cuts it off under its
-final name. It is sent again, alone. The project compares before it does anything else, so that
-everything but "file immutability violation" means that the same contents are there.
+A file that is there after its POST failed is not believed: a full disk cuts it off under its final
+name. It is sent again, alone. The project compares contents before anything that PHP can die of.
 """
 
 from __future__ import annotations

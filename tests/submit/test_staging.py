@@ -269,7 +269,7 @@ def test_a_file_whose_post_failed_is_sent_again_and_believed_when_the_project_co
 
     def hook(names, _):
         if len(server.posts) > 1:
-            return None
+            return
         with server.lock:
             server.present.update(names)
         raise ConnectionResetError
