@@ -21,8 +21,10 @@ from boinc_gahp.errors import (
     JobRefused,
     StagingError,
 )
+from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from boinc_gahp.submit.abort import abort_empty
 from boinc_gahp.submit.association import absent_names
+from boinc_gahp.submit.buda_names import project_app
 from boinc_gahp.submit.names_in_use import check_names
 from boinc_gahp.submit.query import jobs_there
 from boinc_gahp.submit.types import Progress, StagedFile
@@ -209,6 +211,9 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         validation = validator(session, request).validation()
     except AppNotFound as error:
         raise unknown_app(session, app_name, error) from error
+    # Only here and in a submit does a project read the app's template file itself.
+    probe = BatchSubmission(project_app(app_name), [JobSubmission(rsc_fpops_est=1.0)])
+    session.rpc.estimate_batch(probe)
     files = _files(session, validation, progress)
     refusal = validation.refusal
     if isinstance(refusal, BatchTooLarge):

@@ -195,6 +195,8 @@ class ErrorTranslator:
 
     def _why(self, links: list[BaseException]) -> str:
         """Return the innermost reason, in the operating system's words if it has some."""
+        if any(isinstance(link, urllib3.exceptions.InvalidChunkLength) for link in links):
+            return "its end is missing"
         for link in reversed(links):
             words = (
                 getattr(link, "verify_message", None)

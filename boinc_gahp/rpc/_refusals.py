@@ -97,6 +97,13 @@ _BEGINNINGS = (
         TemplatesMissing,
         "the app has no template files on the project, so each of its jobs has to bring its own",
     ),
+    _begins(
+        "couldn't parse input template file",
+        ProjectError,
+        "its file templates/APP_in is not XML, or its PHP 8 reads no template files: then the "
+        'admin changes html/inc/util_basic.inc as "PHP 8 and templates" in the guide for project '
+        "admins says",
+    ),
     _begins("no such file:? ?(?P<named>.*)", OutputGone),
     _begins("bad file num", OutputNotFound),
     _begins(

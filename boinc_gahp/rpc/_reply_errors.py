@@ -128,8 +128,13 @@ class ReplyErrors:
                 return self._protocol(
                     f"the answer {shown!r} is not from a BOINC project: {_CHECK_URL}"
                 )
-            what = "the answer is empty" if reply.empty else "the answer is cut off"
-            return self._protocol(f"{what}; try again", cut=True)
+            if reply.empty:
+                return self._protocol("the answer is empty; try again", cut=True)
+            # HTTP's framing is right: so PHP ended, as it does without display_errors and
+            # output_buffering when it dies.
+            return self._protocol(
+                "the answer is cut off; try again", php_fatal=self.rpc.dies, cut=True
+            )
         if reply.mismatch:
             return self._protocol(f"the answer's tags do not match ({reply.mismatch})")
         return self.incomplete(reply.incomplete) if reply.incomplete else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from boinc_gahp.rpc.types import BatchInfo
 
@@ -43,7 +43,7 @@ class Rpc:
             be unknown whether the request arrived.
         partial: the beginning of error messages that may come after part of it was done.
         dies: PHP crashes on some correct requests, and will again (``web-rpcs.rst``, "Files" and
-            "query_completed_job").
+            "query_completed_job"). A reply without an end is taken for that, and final.
         reply: the root element of the reply; "": it is called like the RPC.
     """
 
@@ -78,7 +78,9 @@ ABORT_BATCH = Rpc("abort_batch", _SUCCESS)
 RETIRE_BATCH = Rpc("retire_batch", _SUCCESS)
 SET_EXPIRE_TIME = Rpc("set_expire_time", _SUCCESS)
 GET_TEMPLATES = Rpc("get_templates", ("templates",))
-QUERY_FILES = Rpc("query_files", ("absent_files",), FILE_HANDLER, dies=True)
+QUERY_FILES = Rpc("query_files", ("absent_files",), FILE_HANDLER)
+#: With a batch, whose associations may exist already.
+ASSOCIATE_FILES = replace(QUERY_FILES, dies=True)
 UPLOAD_FILES = Rpc("upload_files", _SUCCESS, FILE_HANDLER, repeatable=False, partial=("",))
 RESULT_FILE = Rpc("result_file", handler=OUTPUT_HANDLER)
 WORKUNIT_FILE = Rpc("workunit_file", handler=OUTPUT_HANDLER)

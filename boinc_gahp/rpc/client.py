@@ -350,7 +350,7 @@ class WebRpcs:
         """
         absent = RepeatedElements(("file",), _results.index, _table.MOST_FILES)
         return self._simple(
-            _table.QUERY_FILES,
+            _table.QUERY_FILES if batch_id is None else _table.ASSOCIATE_FILES,
             lambda root: _results.absent(root, absent.items, len(physical_names)),
             *_build.files(physical_names, batch_id),
             records=absent,

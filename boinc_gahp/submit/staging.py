@@ -4,6 +4,9 @@
 that they insert is there already, so a failure says little about the files themselves; PHP drops
 files past its limits; several clients may send the same file at once. So the rule is: after any
 failure ask which files are absent, and go on with those.
+
+A file that is there after its POST failed is not believed: a full disk cuts it off under its final
+name. It is sent again, alone. The project compares contents before anything that PHP can die of.
 """
 
 from __future__ import annotations
@@ -19,10 +22,12 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
+    DuplicateJob,
     FileDiffers,
     FileTooLarge,
     NotFound,
     PermissionDenied,
+    ProtocolError,
     RequestTooLarge,
     RpcError,
     StagingError,
@@ -197,6 +202,9 @@ class Staging:
         self._absent = list(files)
         self._asked_at = -math.inf
         self._arrived: set[str] = set()
+        #: Files whose POST failed; and those of them that are there, perhaps only in part.
+        self._doubtful: set[str] = set()
+        self._unproven: set[str] = set()
         self._broken_off = threading.Event()
         self._late_rounds = 0
 
@@ -253,6 +261,9 @@ class Staging:
         self._await_late(sending)
         missing = set(self._absent)
         turned_up = [name for name in absent if name not in missing and name not in self._arrived]
+        self._unproven = self._doubtful.intersection(turned_up)
+        self._absent += self._unproven
+        turned_up = [name for name in turned_up if name not in self._unproven]
         # Other threads have sent their files for their own batches. Of our POST that failed, only
         # the files before the one that another client had sent are associated.
         self._association.associate([name for name in turned_up if name not in mine])
@@ -324,13 +335,19 @@ class Staging:
             is_late = share.is_sent and _is_late(error)
             share.take_back()
             with self._limits:
-                sending.limit_learned |= self._learn(error, group)
+                learned = self._learn(error, group)
+                sending.limit_learned |= learned
+                if self._unproven.issuperset(group) and _already_there(error):
+                    self._doubtful.difference_update(group)
+                elif error.may_have_happened and not learned:
+                    self._doubtful.update(group)
                 if is_late:
                     sending.late.update(group)
                     sending.awaited = max(sending.awaited, time.monotonic() - last)
             sending.trouble = error
         else:
             self._arrived.update(group)
+            self._doubtful.difference_update(group)
             self._uploads.release(sending.mine, group)
 
     def _keep_going(self) -> None:
@@ -344,9 +361,10 @@ class Staging:
         room = files = 0
         for name in names:
             size = self._files[name].nbytes + _PART_OVERHEAD
-            if not groups or size > room or files == 0:
+            alone = name in self._unproven
+            if not groups or size > room or files == 0 or alone:
                 groups.append([])
-                room, files = self._bytes_per_post, self._files_per_post
+                room, files = self._bytes_per_post, 1 if alone else self._files_per_post
             groups[-1].append(name)
             room -= size
             files -= 1
@@ -381,7 +399,8 @@ class Staging:
             raise StagingError(
                 f"{error.host} holds a file {name} with other contents than "
                 f"{self._files[name].path!r}, although that name is the MD5 of the contents: the "
-                "project's admin has to remove the damaged file from its download directory",
+                f"project's admin has to remove the damaged file and {name}.md5 from its download "
+                "directory, and to see whether its disk is full",
                 path=self._files[name].path,
                 errno=errno.EEXIST,
             ) from error
@@ -417,6 +436,13 @@ class Staging:
         total = len(self._files)
         missing = len(set(self._absent) - self._arrived)
         return out_of_time(f"{total - missing} of {total} files sent to {self._project.host}")
+
+
+def _already_there(error: RpcError) -> bool:
+    """Tell whether a POST of one file failed only because the project has its contents already."""
+    return isinstance(error, DuplicateJob) or (
+        isinstance(error, ProtocolError) and (error.php_fatal or error.cut)
+    )
 
 
 def _is_late(error: RpcError) -> bool:

@@ -12,6 +12,10 @@ from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.rows import NewJob
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
+from tests import faultproxy
+from tests.cli.conftest import write_settings
+from tests.contract.replay import WIRE
+from tests.faultproxy import FaultProxy
 from tests.helpers import certified
 from tests.rpc import scripted
 from tests.rpc.scripted import Scripted
@@ -332,6 +336,20 @@ class TestApps:
         [(level, text)] = check("--app", "broken").of("app broken")
         assert level == "FAILED"
         assert "input template" in text
+
+    def test_a_project_whose_php_reads_no_template_files_fails_with_what_to_change(
+        self, check, settings, project
+    ):
+        recording = WIRE / "estimate_batch__UNPATCHED_HEAD_template_entity_loader_bug.rep.xml"
+        with FaultProxy(project.url) as proxy:
+            write_settings(settings, proxy.url, project.authenticator)
+            proxy.fail("estimate_batch", faultproxy.body(recording.read_bytes()), times=None)
+            report = check("--app", "uppercase")
+        assert report.status == 1
+        [(level, text)] = report.of("app uppercase")
+        assert level == "FAILED"
+        assert "no submit can work" in text
+        assert "util_basic.inc" in text
 
     def test_templates_that_lack_no_delete_are_a_warning(self, check, project):
         project.add_app(

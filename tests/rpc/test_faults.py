@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -126,14 +127,25 @@ def test_quiet_php_fatal_error_is_tried_three_times(server):
     assert len(server.requests) == 3
 
 
-def test_php_fatal_error_that_is_a_matter_of_course_is_reported_at_once(server):
-    server.answers.append(scripted.status(500, b'<?xml version="1.0"?>\n<query_files>\n'))
+@pytest.mark.parametrize("play", [partial(scripted.status, 500), ok], ids=["500", "200, cut off"])
+def test_php_fatal_error_that_is_a_matter_of_course_is_reported_at_once(server, play):
+    server.answers.append(play(b'<?xml version="1.0"?>\n<query_files>\n'))
     with WebRpcs(server.url, AUTHENTICATOR, options=AGAIN) as project:
-        with pytest.raises(ProtocolError, match="PHP died"):
+        with pytest.raises(ProtocolError) as associating:
             project.query_files(["a.dat"], batch_id=7)
-        with pytest.raises(ProtocolError, match="PHP died"):
+        with pytest.raises(ProtocolError) as completed:
             project.query_completed_job("j")
+    assert associating.value.php_fatal
+    assert completed.value.php_fatal
     assert len(server.requests) == 2
+
+
+def test_a_question_for_files_that_no_batch_is_to_have_is_repeated_after_a_cut(server):
+    begun = b'<?xml version="1.0"?>\n<query_files>\n'
+    end = b"<absent_files></absent_files></query_files>"
+    server.answers += [ok(begun), ok(begun + end)]
+    with WebRpcs(server.url, AUTHENTICATOR, options=AGAIN) as project:
+        assert project.query_files(["a.dat"]) == ()
 
 
 def test_php_fatal_errors_that_are_a_matter_of_course_do_not_fill_the_log(server, caplog):

@@ -235,6 +235,66 @@ def test_files_that_rivals_brought_during_an_upload_are_associated_too(server, t
     assert server.present == server.associated == set(files)
 
 
+CUT = "could not move /tmp/phpX to /p/download/3/x"
+
+
+@pytest.mark.parametrize("after", [CUT, None], ids=["no", "no answer"])
+def test_a_file_that_a_full_disk_cut_off_is_an_error_that_names_it(server, tmp_path, after):
+    files = make(tmp_path, 100, 300_000)
+    small, large = files
+    damaged = set()
+
+    def hook(names, _):
+        if large in damaged.intersection(names):
+            return error(f"file immutability violation for {large}")
+        if large not in names:
+            return None
+        with server.lock:
+            server.present.update(names)
+            server.associated.add(small)
+            damaged.add(large)
+        if after is None:
+            raise ConnectionResetError
+        return error(after)
+
+    server.hook = hook
+    with pytest.raises(StagingError, match=rf"{large} with other contents.*{large}\.md5.*disk"):
+        server.staging(files).run()
+
+
+def test_a_file_whose_post_failed_is_sent_again_and_believed_when_the_project_compared(
+    server, tmp_path
+):
+    files = make(tmp_path, 100, 200)
+
+    def hook(names, _):
+        if len(server.posts) > 1:
+            return
+        with server.lock:
+            server.present.update(names)
+        raise ConnectionResetError
+
+    server.hook = hook
+    server.staging(files).run()
+    assert [len(post.names) for post in server.posts] == [2, 1, 1]
+    assert server.associated == set(files)
+
+
+def test_a_file_that_the_project_cannot_compare_because_its_disk_is_full_is_not_believed(
+    server, tmp_path
+):
+    files = make(tmp_path, 100)
+
+    def hook(names, _):
+        with server.lock:
+            server.present.update(names)
+        return error("x upload failed because: Failed to write file to disk.")
+
+    server.hook = hook
+    with pytest.raises(ProjectError, match="Failed to write file to disk"):
+        server.staging(files).run()
+
+
 def test_a_shared_file_is_sent_once_and_whoever_waits_for_it_goes_on_when_it_is_there(
     server, tmp_path
 ):

@@ -51,8 +51,8 @@ On a terminal, it asks first if that would lose outputs or unfinished jobs. Else
 
 _EXTEND = """\
 Sets the time until which the project keeps batches. After it, the project may abort and retire
-them. The time is given from now on, or as a time in this machine's time zone. It replaces the
-present time, even if that is later.
+them. The time is given from now on, or as a time in this machine's time zone. --for leaves a later
+end as it is; --until replaces any.
 """
 
 _SEVERAL = """
@@ -191,6 +191,9 @@ def extend(arguments: list[str], config: str | None) -> int:
                 f"batch {batch.id} ({printable(batch.name)}) of {batch.project.host} is retired: "
                 "there is nothing left to keep"
             )
+        if options.span is not None and (batch.expire_time or math.inf) > until:
+            end = words.at(batch.expire_time) if batch.expire_time else "it is retired"
+            return f"is unchanged: it is kept until {end} already; --until sets an earlier end"
         batch.extend(until)
         if math.isinf(until):
             return "is kept until it is retired"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -39,6 +40,10 @@ _STATES = [
     for state in BatchState
     if state not in (BatchState.RETIRED, BatchState.UNKNOWN)
 ]
+
+#: Names of HTCondor's batches: 9's (``gridmanager-boinc.rst``), and boinc_gahp's own for 10 and
+#: later.
+_OF_HTCONDOR = re.compile(r"condor#|bg-[0-9a-f]{32}\b")
 
 #: From this width on, a bar is long.
 _WIDE = 120
@@ -123,8 +128,9 @@ def list_batches(arguments: list[str], config: str | None) -> int:
             if len(batches) < len(chosen):
                 print(f"… and {len(chosen) - len(batches):,} older ones.")
             for batch in batches:
-                # For a batch past its lease, this says little.
-                for line in () if batch.lease_is_over else lease_lines(options, batch):
+                # For a batch past its lease, this says little; HTCondor renews its own.
+                silent = batch.lease_is_over or _OF_HTCONDOR.match(batch.name)
+                for line in () if silent else lease_lines(options, batch):
                     print(line)
     return 0
 

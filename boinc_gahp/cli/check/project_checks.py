@@ -23,6 +23,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from boinc_gahp.submit.buda_names import buda_name, project_app
 from boinc_gahp.templates.reading import read_templates
 from boinc_gahp.templates.rules import faults
@@ -191,6 +192,13 @@ def _check_app(project: WebRpcs, app: str, chosen: ProjectSettings) -> Iterator[
         inputs, outputs = read_templates(text)
     except TemplateError as error:
         yield failed(f"app {app}: its templates cannot be used: {error.told()}")
+        return
+    # Here a project reads the template file itself; nothing is created.
+    trouble = _trouble(
+        lambda: project.estimate_batch(BatchSubmission(app, [JobSubmission(rsc_fpops_est=1.0)]))
+    )
+    if trouble is not None:
+        yield failed(f"app {app}: no submit can work: {trouble}")
         return
     yield ok(
         f"app {app}: jobs may be submitted; inputs {_names(inputs.per_job_files)}, "

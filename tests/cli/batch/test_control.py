@@ -107,7 +107,7 @@ def test_retire_does_not_ask_on_a_pipe_and_may_be_repeated(site, batch):
 
 
 def test_extend_sets_the_end_and_says_it(site, batch):
-    number, name = site.batch("")
+    number, name = site.batch("", lease=time.time() + 86400)
     status, out, _ = batch("extend", name, "--for", "7d")
     assert status == 0
     assert abs(lease(site, number) - time.time() - 7 * 86400) < 60
@@ -120,6 +120,15 @@ def test_extend_sets_the_end_and_says_it(site, batch):
     assert lease(site, number) == 2145290400.0
     assert batch("extend", number, "--until", "never")[1].endswith("is kept until it is retired.\n")
     assert lease(site, number) == 0
+
+
+@pytest.mark.parametrize("end", [2145290400.0, 0.0])
+def test_extend_for_a_span_does_not_shorten_a_lease(site, batch, end):
+    number, _ = site.batch("", lease=end)
+    status, out, _ = batch("extend", number, "--for", "7d")
+    assert status == 0
+    assert "is unchanged: it is kept until" in out
+    assert lease(site, number) == end
 
 
 @pytest.mark.parametrize(
