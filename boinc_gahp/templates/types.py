@@ -24,8 +24,8 @@ DOCUMENT_LIMIT = 65_535
 UPLOAD_URL = "<UPLOAD_URL/>"
 
 #: The values that ``create_work`` uses where a template has none: floating-point operations, bytes,
-#: seconds (its options' defaults), and the counts of ``back-end.rst``, "Transitioner".
-#: target_nresults is min_quorum's value.
+#: seconds (its options' defaults), and the counts of ``back-end.rst``, "Transitioner": one attempt.
+#: target_nresults is min_quorum's value, and the last two are at least that.
 DEFAULTS = {
     "rsc_fpops_est": 3600e9,
     "rsc_fpops_bound": 86400e9,
@@ -34,9 +34,9 @@ DEFAULTS = {
     "rsc_bandwidth_bound": 0.0,
     "delay_bound": 7 * 86400.0,
     "min_quorum": 1,
-    "max_error_results": 3,
-    "max_total_results": 10,
-    "max_success_results": 6,
+    "max_error_results": 1,
+    "max_total_results": 1,
+    "max_success_results": 1,
 }
 
 _OUTFILE = re.compile(r"<OUTFILE_([0-9]{1,4})/>")
@@ -155,6 +155,19 @@ class InputTemplate:
     def per_job_files(self) -> tuple[InputFileInfo, ...]:
         """The files that each job has to name, in this order."""
         return tuple(file for file in self.files if file.per_job)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many results a job may have, as create_work fills in what is missing."""
+        quorum = int(self.min_quorum or DEFAULTS["min_quorum"])
+        target = self.target_nresults or quorum
+        return {
+            "min_quorum": quorum,
+            "target_nresults": target,
+            "max_error_results": int(self.max_error_results or DEFAULTS["max_error_results"]),
+            "max_success_results": max(self.max_success_results or 0, target),
+            "max_total_results": max(self.max_total_results or 0, target),
+        }
 
 
 #: The elements of a workunit that are numbers.
