@@ -24,8 +24,8 @@ DOCUMENT_LIMIT = 65_535
 UPLOAD_URL = "<UPLOAD_URL/>"
 
 #: The values that ``create_work`` uses where a template has none: floating-point operations, bytes,
-#: seconds (its options' defaults), and the counts of ``back-end.rst``, "Transitioner".
-#: target_nresults is min_quorum's value.
+#: seconds (its options' defaults), and the counts of ``back-end.rst``, "Transitioner": one attempt.
+#: target_nresults is min_quorum's value, and the last two are at least that.
 DEFAULTS = {
     "rsc_fpops_est": 3600e9,
     "rsc_fpops_bound": 86400e9,
@@ -34,9 +34,9 @@ DEFAULTS = {
     "rsc_bandwidth_bound": 0.0,
     "delay_bound": 7 * 86400.0,
     "min_quorum": 1,
-    "max_error_results": 3,
-    "max_total_results": 10,
-    "max_success_results": 6,
+    "max_error_results": 1,
+    "max_total_results": 1,
+    "max_success_results": 1,
 }
 
 _OUTFILE = re.compile(r"<OUTFILE_([0-9]{1,4})/>")
