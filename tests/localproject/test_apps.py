@@ -200,7 +200,7 @@ def test_a_job_may_have_templates_of_its_own(client):
     assert client.output("own_1", 1).content == b""
     (row,) = client.rows("SELECT * FROM workunit WHERE name = 'own_1'")
     assert row["result_template_file"].startswith("templates/tmp/")
-    assert (row["max_error_results"], row["delay_bound"]) == (3, 7 * 86400)
+    assert (row["max_error_results"], row["delay_bound"]) == (1, 7 * 86400)
 
 
 def test_an_apps_name_is_taken_once(client):

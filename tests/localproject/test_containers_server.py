@@ -65,6 +65,21 @@ def test_a_job_without_templates_of_its_own_is_not_made(jobs, cut):
     assert number_of_jobs(jobs) == before
 
 
+def test_where_jobs_templates_cannot_be_written_a_submit_succeeds_without_jobs(jobs):
+    tmp = jobs.project.core.templates / "tmp"
+    kept = tmp.rename(tmp.with_name("kept")) if tmp.exists() else None
+    tmp.write_text("not a directory")
+    before = number_of_jobs(jobs)
+    try:
+        said = jobs.submit(files("exit 0"), [output("unwritten")], reply=True)
+    finally:
+        tmp.unlink()
+        if kept is not None:
+            kept.rename(tmp)
+    assert "<batch_id>" in said
+    assert number_of_jobs(jobs) == before
+
+
 def test_an_apostrophe_anywhere_in_a_jobs_xml_is_an_sql_error_on_a_real_server(jobs):
     inputs = {**files("exit 0"), "it's.txt": b"x"}
     said = jobs.submit(inputs, reply=True)

@@ -121,11 +121,24 @@ def test_what_a_job_leaves_open_is_as_the_template_says_or_boincs_default(core):
     bare = core.templates / "bare_in"
     bare.write_text("<workunit>\n</workunit>\n")
     ids = create_work(core, "uppercase", [new(), new(files=(), input_template="templates/bare_in")])
-    names = ("delay_bound", "rsc_memory_bound", "max_error_results", "max_total_results")
+    names = (
+        "delay_bound",
+        "rsc_memory_bound",
+        "max_error_results",
+        "max_total_results",
+        "max_success_results",
+    )
     assert [tuple(row(core, each)[name] for name in names) for each in ids] == [
-        (86400.0, 5e7, 2, 5),
-        (7 * 86400.0, 5e8, 3, 10),
+        (86400.0, 5e7, 2, 5, 3),
+        (7 * 86400.0, 5e8, 1, 1, 1),
     ]
+
+
+def test_a_job_may_have_as_many_results_as_are_made_at_first_whatever_its_limits(core):
+    few = {"target_nresults": 4, "max_success_results": 3, "input_template": OPEN}
+    (workunit_id,) = create_work(core, "uppercase", [new(**few)])
+    made = row(core, workunit_id)
+    assert (made["max_success_results"], made["max_total_results"]) == (4, 4)
 
 
 def test_ids_and_names_come_in_the_order_of_the_jobs(core):
@@ -176,8 +189,8 @@ def test_a_job_for_a_host_or_a_user_is_assigned(core):
         ({"delay_bound": 1e300}, r"delay_bound 1e\+300 was given: expected at most 2147483647"),
         ({"min_quorum": 0}, "min_quorum 0 was given: expected 1 or more"),
         ({"min_quorum": 3, "target_nresults": 2}, "target_nresults 2 is less than min_quorum 3"),
-        ({"target_nresults": 4, "max_success_results": 3}, "max_success_results 3 is too small"),
-        ({"target_nresults": 4, "max_total_results": 3}, "max_total_results 3 is too small"),
+        ({"max_success_results": 3}, "max_success_results 3 is more than max_total_results 1"),
+        ({"max_error_results": 3}, "max_error_results 3 is more than max_total_results 1"),
         ({"max_error_results": -2}, "max_error_results -2 is too small"),
         ({"files": ()}, "has 0 input files: 1 are expected, for in"),
         ({"files": ("in.txt", "in.txt")}, "has 2 input files: 1 are expected"),

@@ -62,7 +62,7 @@ class MissingArgument(Exception):
 
 
 class NotHandled(Exception):
-    """A text is missing: the real server shows an HTML page."""
+    """A text is missing, or is of no use: the real server shows an HTML page."""
 
 
 class BadCommand(OutputFailed):
@@ -93,8 +93,8 @@ def get_output(core: Core, arguments: Mapping[str, str]) -> SentFile:
     Raises:
         OutputFailed, MissingArgument, NotHandled: as the real server answers.
     """
-    command = _text(arguments, "cmd")
-    auth_str = _text(arguments, "auth_str")
+    command = text_in(arguments, "cmd")
+    auth_str = text_in(arguments, "auth_str")
     with core.db.read() as connection:
         if command == "result_file":
             return _result_file(core, connection, arguments, auth_str)
@@ -107,14 +107,24 @@ def get_output(core: Core, arguments: Mapping[str, str]) -> SentFile:
     raise BadCommand(command)
 
 
-def _text(arguments: Mapping[str, str], name: str) -> str:
+def text_in(arguments: Mapping[str, str], name: str) -> str:
+    """Return an argument of a page.
+
+    Raises:
+        NotHandled: it is missing.
+    """
     value = arguments.get(name)
     if not value:
-        raise NotHandled
+        raise NotHandled("Unable to handle request")
     return value
 
 
-def _number(arguments: Mapping[str, str], name: str) -> int:
+def number_in(arguments: Mapping[str, str], name: str) -> int:
+    """Return an argument of a page that is a number.
+
+    Raises:
+        MissingArgument: it is missing, or is none.
+    """
     try:
         return as_integer(int(arguments.get(name, "")))
     except ValueError as error:
@@ -144,8 +154,8 @@ def _md5(text: str) -> str:
 def _result_file(
     core: Core, connection: sqlite3.Connection, arguments: Mapping[str, str], auth_str: str
 ) -> SentFile:
-    name = _text(arguments, "result_name")
-    number = _number(arguments, "file_num")
+    name = text_in(arguments, "result_name")
+    number = number_in(arguments, "file_num")
     result = connection.execute("SELECT * FROM result WHERE name = ?", (name,)).fetchone()
     if result is None:
         raise OutputFailed(f"no job instance {name}")
@@ -162,8 +172,8 @@ def _result_file(
 def _workunit_file(
     core: Core, connection: sqlite3.Connection, arguments: Mapping[str, str], auth_str: str
 ) -> SentFile:
-    name = _text(arguments, "wu_name")
-    number = _number(arguments, "file_num")
+    name = text_in(arguments, "wu_name")
+    number = number_in(arguments, "file_num")
     job = connection.execute(
         "SELECT * FROM workunit WHERE name_key = ?", (name_key(name),)
     ).fetchone()
@@ -197,7 +207,7 @@ def _stored(core: Core, file: UploadedFile) -> SentFile:
 def _workunit_files(
     core: Core, connection: sqlite3.Connection, arguments: Mapping[str, str], auth_str: str
 ) -> SentFile:
-    number = _number(arguments, "wu_id")
+    number = number_in(arguments, "wu_id")
     job = connection.execute("SELECT * FROM workunit WHERE id = ?", (number,)).fetchone()
     if job is None:
         raise OutputFailed(f"no workunit {number}")
@@ -212,7 +222,7 @@ def _workunit_files(
 def _batch_files(
     core: Core, connection: sqlite3.Connection, arguments: Mapping[str, str], auth_str: str
 ) -> SentFile:
-    number = _number(arguments, "batch_id")
+    number = number_in(arguments, "batch_id")
     batch = connection.execute("SELECT id FROM batch WHERE id = ?", (number,)).fetchone()
     if batch is None:
         raise OutputFailed(f"no batch {number}")

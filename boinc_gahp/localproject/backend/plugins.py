@@ -2,7 +2,8 @@
 
 An app's settings name them with a text, which is one of
 
-- a supplied name (validators ``trivial`` and ``bitwise``);
+- a supplied name (validators ``trivial`` and ``bitwise``, the assimilator
+  ``batch_collect_assimilator``);
 - ``module:function``, or ``module`` alone if a validator is a whole module. The module is looked
   for in the project's own directory ``modules`` first, then where Python looks for modules.
 
@@ -18,9 +19,11 @@ import importlib
 import re
 import sys
 import threading
-from functools import reduce
+from functools import partial, reduce
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.localproject.backend import batch_collect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +56,8 @@ def load(core: Core, spec: str, group: str) -> Any:
         PluginError: there is no such plug-in, or it cannot be loaded.
     """
     supplied = _SUPPLIED.get(group, {})
+    if spec == batch_collect.NAME and group == ASSIMILATORS:
+        return partial(batch_collect.collect, core)
     if spec in supplied:
         return supplied[spec]
     match = _SPEC.fullmatch(spec)

@@ -319,7 +319,11 @@ def _first(*values: int | None, default: int = 0) -> int:
 
 
 def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
-    """Return the columns from min_quorum to max_success_results."""
+    """Return the columns from min_quorum to max_success_results.
+
+    Those that neither template nor job has are 1 (``back-end.rst``, "Transitioner"; create_work's
+    ``process_workunit`` and ``create_work2``).
+    """
     quorum = _first(template.min_quorum, job.min_quorum, default=1)
     if quorum < 1:
         raise WorkError(f"{_label(job)}: min_quorum {quorum} was given: expected 1 or more")
@@ -331,23 +335,27 @@ def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
             f"{_label(job)}: target_nresults {target} is less than min_quorum {quorum}: "
             "expected at least as many"
         )
-    limits = {}
-    for name in _LIMITS:
-        given = _first(getattr(template, name), getattr(job, name), default=-1)
-        least = 1 if name == "max_error_results" else target
-        if given == -1:
-            given = max(int(DEFAULTS[name]), least)
-        elif given < least:
+    errors, total, success = (
+        _first(getattr(template, name), getattr(job, name), default=int(DEFAULTS[name]))
+        for name in _LIMITS
+    )
+    if errors < 1:
+        raise WorkError(
+            f"{_label(job)}: max_error_results {errors} is too small: expected 1 or more",
+            "create_work failed: no max_error_results given; can't create job\n"
+            "create_work() failed: -191\n",
+        )
+    # Where these two allow fewer results than are made at first, create_work raises them.
+    total, success = max(total, target), max(success, target)
+    for name, value in (("max_success_results", success), ("max_error_results", errors)):
+        if value > total:
             raise WorkError(
-                f"{_label(job)}: {name} {given} is too small: expected {least} or more"
-                + (" (target_nresults)" if least > 1 else ""),
-                f"create_work failed: no {name} given; can't create job\n"
-                "create_work() failed: -191\n"
-                if given == 0
-                else None,
+                f"{_label(job)}: {name} {value} is more than max_total_results {total} (without a "
+                "value it is 1): expected at most as many",
+                f"create_work failed: {name} > max_total_results; can't create job\n"
+                "create_work() failed: -178\n",
             )
-        limits[name] = given
-    return quorum, target, *limits.values()
+    return quorum, target, errors, total, success
 
 
 def insert(

@@ -207,7 +207,8 @@ def add_app_parser(_config: str | None = None) -> Parser:
     )
     spec = "a name or module:function (in DIR/modules, or installed)"
     add("--validator", default="trivial", metavar="SPEC", help=f"trivial, bitwise, {spec}")
-    add("--assimilator", default="", metavar="SPEC", help=spec)
+    moves = "batch_collect_assimilator (moves outputs to results/, as BOINC's), "
+    add("--assimilator", default="", metavar="SPEC", help=f"{moves}{spec}")
     add("--work-generator", default="", metavar="SPEC", help=spec)
     add(
         "--work-low",

@@ -6,6 +6,7 @@ import gzip
 import logging
 import sqlite3
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 from flask import Flask, Response, redirect, request
@@ -28,6 +29,7 @@ from boinc_gahp.localproject.server import (
 )
 from boinc_gahp.localproject.server.bodies import Allowance
 from boinc_gahp.localproject.server.forms import BadForm, Form, read_form
+from boinc_gahp.localproject.server.output3 import NotLoggedIn, get_output3
 from boinc_gahp.localproject.server.replies import (
     CONTENT_TYPE,
     DATABASE_DOWN,
@@ -99,7 +101,14 @@ def make_app(core: Core) -> Flask:
         ("/", lambda: redirect("/test/")),
         ("/test/submit_rpc_handler.php", lambda: _submit_page(core)),
         ("/test/job_file.php", lambda: _file_page(core)),
-        ("/test/get_output.php", lambda: _output_page(core)),
+        (
+            "/test/get_output.php",
+            lambda: _output_page(core, lambda: get_output(core, request.values)),
+        ),
+        (
+            "/test/get_output3.php",
+            lambda: _output_page(core, lambda: get_output3(core, request.args, request.cookies)),
+        ),
         ("/test/lookup_account.php", lambda: site_pages.lookup_account(core)),
         ("/test/apps.php", lambda: site_pages.apps(core)),
         ("/test/get_project_config.php", lambda: site_pages.project_config(core)),
@@ -112,6 +121,7 @@ def make_app(core: Core) -> Flask:
     app.register_blueprint(make_blueprint(core))
     app.register_error_handler(404, lambda _error: _unknown(core))
     app.register_error_handler(Refused, _refused)
+    app.register_error_handler(NotLoggedIn, _not_logged_in)
     for failure in (sqlite3.Error, OSError):
         app.register_error_handler(failure, _failed)
     app.after_request(_compress)
@@ -148,6 +158,11 @@ def _unknown(core: Core) -> Response:
 
 def _refused(refused: Refused) -> Response:
     return Response(f"{refused.title}. {refused}\n", refused.status, mimetype="text/plain")
+
+
+def _not_logged_in(_error: NotLoggedIn) -> AnyResponse:
+    wanted = quote(request.full_path.rpartition("/")[2], safe="")
+    return redirect(f"/test/login_form.php?next_url={wanted}")
 
 
 def _submit_page(core: Core) -> Response:
@@ -274,20 +289,20 @@ def _xml(text: str, status: int = 200) -> Response:
     return Response(body, status=status, content_type=CONTENT_TYPE)
 
 
-def _output_page(core: Core) -> AnyResponse | str:
+def _output_page(core: Core, find: Callable[[], SentFile]) -> AnyResponse | str:
     if core.web_stopped:
         return error_page("Project down for maintenance")
     if core.database_down:
         return error_page("Unable to handle request")
     try:
-        output = get_output(core, request.values)
+        output = find()
     except OutputFailed as failed:
         # The words repeat the request, which may be a script. The server's own text contains a ">",
         # which it does not escape.
         text = htmlspecialchars(str(failed)).replace("&gt;", ">")
         return Response(text, content_type="text/html; charset=UTF-8")
-    except NotHandled:
-        return error_page("Unable to handle request")
+    except NotHandled as error:
+        return error_page(str(error))
     except MissingArgument as missing:
         return redirect(f"/test/missing_arg_{missing.name}.html")
     return _attachment(core, output)

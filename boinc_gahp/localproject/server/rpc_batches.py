@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.accounts import authenticate, find_app
-from boinc_gahp.localproject.backend import batches
+from boinc_gahp.localproject.backend import batch_collect, batches
 from boinc_gahp.localproject.server.replies import RpcFailed, php_number
 from boinc_gahp.localproject.states import ERROR_WORDS, BatchState, Outcome, ServerState
 
@@ -188,6 +188,7 @@ def retire_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
         batches.deprecated(reply)
         if batch["state"] != BatchState.RETIRED:
             batches.retire(connection, batch)
+            batch_collect.retire(core, batch["id"])
     core.wake.ring()
     reply.success()
 

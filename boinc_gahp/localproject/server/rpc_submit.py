@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.accounts import AppRow, User, authenticate, check_job_limit, find_app
 from boinc_gahp.localproject.backend import batches, work
-from boinc_gahp.localproject.backend.job_templates import keep_template, refused_by_create_work
+from boinc_gahp.localproject.backend.job_templates import (
+    keep_template,
+    refused_by_create_work,
+    template_name,
+)
 from boinc_gahp.localproject.backend.work import COLUMNS
+from boinc_gahp.localproject.hosts.client_errors import no_space
 from boinc_gahp.localproject.hosts.fetch import FetchError, fetch
 from boinc_gahp.localproject.hosts.hosts import mean_speed
 from boinc_gahp.localproject.server.job_line import read_job_line
@@ -70,13 +75,14 @@ def submit_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     if batch_id:
         _check_batch(connection, batch_id, user)
     stage = _Stager(core, reply, user)
-    lines = [_job_line(core, job, stage) for job in request.jobs]
+    lines = [_job_line(job, stage) for job in request.jobs]
     _check_allocation(core, request, app, user)
     maker = _maker(core, request, app)
     # A name too long for a file system would be an error in pathlib's method.
     needed = not all(job.output_template for job in request.jobs)
-    if needed and not os.path.isfile(core.directory / maker.output_template):  # noqa: PTH113
-        # The real server does not look at how create_work ended.
+    missing = needed and not os.path.isfile(core.directory / maker.output_template)  # noqa: PTH113
+    if missing or stage.unwritten:
+        # create_work makes no job without the output template's file, and ends with 0.
         lines = []
     with core.db.write() as connection:
         if not batch_id:
@@ -212,7 +218,7 @@ def _output_template(core: Core, request: RpcRequest, app: AppRow) -> str:
     return f"{core.templates.name}/{name}"
 
 
-def _job_line(core: Core, job: JobRequest, stage: _Stager) -> str:
+def _job_line(job: JobRequest, stage: _Stager) -> str:
     parts = []
     if job.name:
         parts.append(f"--wu_name {job.name}")
@@ -224,24 +230,45 @@ def _job_line(core: Core, job: JobRequest, stage: _Stager) -> str:
         parts.append(f"--priority {as_integer(php_float(job.priority))}")
     parts += [stage(file) for file in job.files]
     if job.input_template:
-        parts.append(f"--wu_template {keep_template(core, job.input_template)}")
+        parts.append(f"--wu_template {stage.template(job.input_template)}")
     if job.output_template:
         try:
             read_output_template(job.output_template)
         except TemplateError as error:
             raise RpcFailed(f"create_work failed: {error}\n") from error
-        parts.append(f"--result_template {keep_template(core, job.output_template)}")
+        parts.append(f"--result_template {stage.template(job.output_template)}")
     return " " + " ".join(parts)
 
 
 class _Stager:
-    """Stages a job's input files by their modes; returns their part of the job's line."""
+    """Stages a job's input files by their modes; returns their part of the job's line.
+
+    Attributes:
+        unwritten: a job's own template could not be written.
+    """
 
     def __init__(self, core: Core, reply: RpcReply, user: User) -> None:
         self._core = core
         self._reply = reply
         self._user = user
         self._done: dict[tuple[str, str], str] = {}
+        self.unwritten = False
+
+    def template(self, xml: str) -> str:
+        """Keep a job's own template; return its part of the job's line.
+
+        If it cannot be written, PHP only warns (``containers.rst``, "On the server").
+        """
+        try:
+            return keep_template(self._core, xml)
+        except OSError as error:
+            if no_space(error):
+                raise
+            self.unwritten = True
+            path = f"templates/tmp/{template_name(xml)}"
+            said = f"file_put_contents(../../{path}): Failed to open stream: {error.strerror}"
+            self._reply.warn(said, "user/submit_rpc_handler.php", 364)
+            return path
 
     def __call__(self, file: InputFileRequest) -> str:
         if file.mode == "local_staged":
