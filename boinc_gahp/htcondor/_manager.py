@@ -431,8 +431,13 @@ class AccountManager:
 
     def _count_pending(self) -> tuple[int, int, int]:
         """Return how many aborts, retirements and unclear batches are pending."""
+        ledger = self._context.project.ledger
+        aborts, retirements = (
+            0 if ledger is None else len(ledger.owed(*self._owner, command))
+            for command in ("abort", "retire")
+        )
         return (
-            len(self._jobs.pending_aborts(*self._owner)),
-            len(self._jobs.batches(*self._owner, "ended")),
+            len(self._jobs.pending_aborts(*self._owner)) + aborts,
+            len(self._jobs.batches(*self._owner, "ended")) + retirements,
             len(self._unclear_batches()),
         )

@@ -55,8 +55,12 @@ def reconcile(settings: Settings, opener: Opener, deadline: float) -> tuple[Reco
     known = known_owners(settings)
     names = {owner_key(url, account): (url, name) for url, account, name in jobs.owners()}
     for owner, its in known.items():
-        # Interrupted BOINC_SUBMIT requests have pending aborts, too.
-        if owner not in names and ledger.pending_aborts(*owner, time.time()):
+        # BOINC_* requests that were cut short or failed leave something, too.
+        if owner not in names and (
+            ledger.pending_aborts(*owner, time.time())
+            or ledger.owed(*owner, "abort")
+            or ledger.owed(*owner, "retire")
+        ):
             names[owner] = (its.url, "")
     reconciliations = []
     for (identity, account), (url, name) in names.items():

@@ -155,6 +155,21 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE INDEX aborted_job_of_batch ON aborted_job (identity, account, batch_name)",
         "CREATE INDEX aborted_job_recorded ON aborted_job (recorded)",
     ),
+    (
+        # BOINC_ABORT_JOBS and BOINC_RETIRE_BATCH that failed: a gridmanager does not repeat them
+        # (gridmanager-boinc.rst, "Errors"). name: of the job or the batch.
+        f"""
+        CREATE TABLE owed_request (
+            project_url TEXT NOT NULL,
+            account     TEXT NOT NULL,
+            command     TEXT NOT NULL CHECK (command IN ('abort', 'retire')),
+            name        TEXT NOT NULL,
+            recorded    REAL NOT NULL,
+            {_IDENTITY},
+            PRIMARY KEY (project_url, account, command, name)
+        ) WITHOUT ROWID
+        """,
+    ),
 )
 
 #: Ledgers from before the first release have versions up to 5.

@@ -98,6 +98,43 @@ class Ledger:
             (url_identity(project_url), account, text(batch_name)),
         )
 
+    # Aborts and retirements that failed, and that nobody will ask for again.
+
+    def record_owed(
+        self, project_url: str, account: str, command: str, names: Iterable[str]
+    ) -> None:
+        """Remember that jobs are to be aborted, or batches retired.
+
+        Args:
+            project_url: the project.
+            account: the account.
+            command: ``abort`` or ``retire``.
+            names: of the jobs or batches.
+        """
+        now = time.time()
+        self._change(
+            "INSERT OR IGNORE INTO owed_request (project_url, account, command, name, recorded) "
+            "VALUES (?, ?, ?, ?, ?)",
+            *((project_url, account, command, text(name), now) for name in names),
+        )
+
+    def owed(self, project_url: str, account: str, command: str) -> tuple[str, ...]:
+        """Return the names of the jobs or batches of :meth:`record_owed`."""
+        with self.store.read() as connection:
+            rows = connection.execute(
+                "SELECT name FROM owed_request WHERE identity = ? AND account = ? AND command = ?",
+                (url_identity(project_url), account, command),
+            )
+            return tuple(name for (name,) in rows)
+
+    def owed_done(self, project_url: str, account: str, command: str, names: Iterable[str]) -> None:
+        """Drop what is not owed any more."""
+        self._change(
+            "DELETE FROM owed_request "
+            "WHERE identity = ? AND account = ? AND command = ? AND name = ?",
+            *((url_identity(project_url), account, command, text(name)) for name in names),
+        )
+
     # BOINC_SUBMIT's batches: submissions under way, and pending aborts.
 
     def begin_submit(

@@ -225,8 +225,9 @@ class Moving(Requests):
             rows = connection.execute(
                 f"SELECT account FROM project WHERE {PROJECT_IDENTITY} = ? "  # noqa: S608
                 "UNION SELECT project_account FROM batch WHERE project_id IS NULL AND identity = ? "
-                "UNION SELECT account FROM aborted_job WHERE identity = ? ORDER BY account",
-                (url_identity(url),) * 3,
+                "UNION SELECT account FROM aborted_job WHERE identity = ? "
+                "UNION SELECT account FROM owed_request WHERE identity = ? ORDER BY account",
+                (url_identity(url),) * 4,
             )
             return [account for (account,) in rows]
 
@@ -265,11 +266,12 @@ class Moving(Requests):
                 f"WHERE {OF_SUBMIT}",
                 (*new, *was),
             ).rowcount
-            connection.execute(
-                "UPDATE OR REPLACE aborted_job SET project_url = ?, account = ? "
-                "WHERE identity = ? AND account = ?",
-                (*new, *was),
-            )
+            for table in ("aborted_job", "owed_request"):
+                connection.execute(
+                    f"UPDATE OR REPLACE {table} SET project_url = ?, account = ? "  # noqa: S608
+                    "WHERE identity = ? AND account = ?",
+                    (*new, *was),
+                )
             return Moved(jobs, batches, submit_aborts)
 
         return self._store.write(change)

@@ -48,6 +48,14 @@ def overviews(store: Store, now: float, orphaned: float) -> list[dict[str, Any]]
             if owner not in owners:
                 owners[owner] = _overview(batch.project_url, batch.account)
             owners[owner]["owed"]["submit_aborts"] += 1
+    with store.read() as connection:
+        owed = connection.execute(
+            "SELECT project_url, account, iif(command = 'abort', 'aborts', 'retirements'), "
+            "count(*) FROM owed_request GROUP BY project_url, account, command"
+        ).fetchall()
+    for url, account, kind, number in owed:
+        owner = (url_identity(url), account)
+        owners.setdefault(owner, _overview(url, account))["owed"][kind] += number
     return list(owners.values())
 
 

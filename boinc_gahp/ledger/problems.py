@@ -51,7 +51,7 @@ class Problems(Requests):
         Those with the reasons ``project`` and ``batch`` stop jobs, those with the reason ``owed``
         do not.
         """
-        statements = (_OF_PROJECTS, _OF_BATCHES, _OF_ABORTS, _OF_SUBMITS)
+        statements = (_OF_PROJECTS, _OF_BATCHES, _OF_ABORTS, _OF_REQUESTS, _OF_SUBMITS)
         found = self._problems(statements, {"before": now - after})
         return sorted(found, key=lambda each: each.since)
 
@@ -195,6 +195,12 @@ _OF_ABORTS = (
     "CROSS JOIN batch ON batch.id = job.batch_id "
     "WHERE batch.state IN ('submitted', 'ended', 'retired') "
     "AND job.changed <= :before GROUP BY project.id"
+)
+_OF_REQUESTS = (
+    "SELECT 'owed', project_url, account, min(recorded), "
+    "'HTCondor could not have ' || count(*) || iif(command = 'abort', ' aborted: jobs', "
+    "' retired: batches') || ' of which boinc_gahp still tells the project' "
+    "FROM owed_request WHERE recorded <= :before GROUP BY project_url, account, command"
 )
 _OF_SUBMITS = (
     "SELECT 'owed', project_url, project_account, max(not_before, sent), "

@@ -88,6 +88,7 @@ def forget(store: Store, now: float, before: float, *, untold: bool) -> int:
                     (before,),
                 ),
                 ("DELETE FROM aborted_job WHERE recorded < ?", (before,)),
+                ("DELETE FROM owed_request WHERE recorded < ?", (before,)),
                 (
                     "DELETE FROM batch WHERE project_id IS NULL AND max(not_before, sent) < ?",
                     (before,),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.containers.rules import MAX_ERRORS
 from boinc_gahp.templates.types import InputFileInfo, OutputFileInfo
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _MORE_RESULTS = 5
 
 
-def counts(quorum: int = 1, max_errors: int = MAX_ERRORS) -> dict[str, int]:
+def counts(quorum: int = 1, max_errors: int = MAX_ERRORS) -> dict[str, Any]:
     """Return how many results a job may have; without these, create_work makes one.
 
     Args:

@@ -32,6 +32,8 @@ log = logging.getLogger("boinc_gahp.submit")
 
 #: Jobs in one abort_jobs; 1,000 take 0.5 s (``web-rpcs.rst``, "Timings").
 _JOBS_PER_ABORT = 500
+#: Refusals that are about the account or the project, not about a job or a batch.
+_OF_ALL = (ProjectDown, BadAuthenticator, NoSubmitAccess, NoFileAccess)
 #: How many jobs an error names one by one.
 _NAMED = 10
 
@@ -48,8 +50,9 @@ def abort_jobs(context: Context, names: Sequence[str], *, remember: bool = True)
 
     The project aborts a list's jobs in turn, and stops at the first that it refuses
     (``web-rpcs.rst``, "Aborting and retiring"). The jobs are written into the ledger before
-    anything is asked: in any case a gridmanager does not want to hear of them any more. Callers
-    with their own record do without (``remember``).
+    anything is asked: in any case a gridmanager does not want to hear of them any more. What it
+    cannot have now is owed to the project, for it does not ask again. Callers with their own record
+    do without (``remember``).
 
     Raises:
         ProjectError: (or a subclass) jobs were not aborted; the message names them and says why.
@@ -59,7 +62,12 @@ def abort_jobs(context: Context, names: Sequence[str], *, remember: bool = True)
     names = list(dict.fromkeys(names))
     if remember:
         _record_aborted(context, names)
-    refused = abort_each(context, names)
+    try:
+        refused = abort_each(context, names)
+    except RpcError:
+        if remember:
+            _owe(context, "abort", names)
+        raise
     if refused:
         raise _not_aborted(refused, len(names))
 
@@ -86,8 +94,8 @@ def _abort(context: Context, names: Sequence[str], refused: dict[str, ProjectErr
             continue
         try:
             context.project.abort_jobs(jobs)
-        except (ProjectDown, BadAuthenticator, NoSubmitAccess, NoFileAccess):
-            raise  # they concern every job
+        except _OF_ALL:
+            raise
         except ProjectError as error:
             unknown = _unknown_job(error, jobs)
             if unknown is not None:
@@ -142,12 +150,17 @@ def _record_aborted(context: Context, names: Sequence[str]) -> None:
 
 
 def retire_batch(context: Context, name: str) -> None:
-    """Retire a batch: its files and records may be deleted.
+    """Retire a batch: its files and records may be deleted; if that fails now, it is owed.
 
     Raises:
         RpcError: see :meth:`WebRpcs.retire_batch`.
     """
-    _on_batch(context, name, context.project.retire_batch)
+    try:
+        _on_batch(context, name, context.project.retire_batch)
+    except RpcError as error:
+        if not isinstance(error, ProjectError) or isinstance(error, _OF_ALL):
+            _owe(context, "retire", [name])
+        raise
     context.cache.forget_batch(name)
 
     def forget(ledger: Ledger) -> None:
@@ -182,8 +195,17 @@ def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
         change(batch_id=own.id)
 
 
+def _owe(context: Context, command: str, names: Sequence[str]) -> None:
+    def record(ledger: Ledger) -> None:
+        ledger.record_owed(*context.owner, command, names)
+
+    _note(context, record, f"nobody will {command} {listed(names, _NAMED)}")
+
+
 def reconcile(context: Context, *, alone: bool = False) -> None:
-    """Abort BOINC_SUBMIT's batches that are due; an abort that fails now stays pending.
+    """Do what is owed to the project, and abort BOINC_SUBMIT's batches that are due.
+
+    What fails now stays pending.
 
     Raises nothing: errors are logged. One thread does this at a time; for others it does nothing.
 
@@ -197,7 +219,7 @@ def reconcile(context: Context, *, alone: bool = False) -> None:
         _reconcile(context, context.ledger, alone=alone)
     except LedgerError as error:
         log.warning(
-            "Cannot check now which batches on %s have to be aborted: %s",
+            "Cannot check now what is owed to %s: %s",
             context.project.host,
             error,
         )
@@ -206,6 +228,7 @@ def reconcile(context: Context, *, alone: bool = False) -> None:
 
 
 def _reconcile(context: Context, ledger: Ledger, *, alone: bool) -> None:
+    _send_owed(context, ledger)
     now = time.time()
     for batch in ledger.pending_aborts(*context.owner, now):
         if batch.state == "giving_up":
@@ -222,6 +245,26 @@ def _reconcile(context: Context, ledger: Ledger, *, alone: bool) -> None:
                 )
         if is_due:
             _abort_batch(context, ledger, batch)
+
+
+def _send_owed(context: Context, ledger: Ledger) -> None:
+    """Send the aborts and retirements that failed; what the project refuses is not owed."""
+    host = context.project.host
+    try:
+        jobs = ledger.owed(*context.owner, "abort")
+        for name, error in abort_each(context, jobs).items():
+            log.warning("Job %s is not aborted on %s: %s", name, host, error)
+        ledger.owed_done(*context.owner, "abort", jobs)
+        for name in ledger.owed(*context.owner, "retire"):
+            try:
+                retire_batch(context, name)
+            except ProjectError as refusal:
+                if isinstance(refusal, _OF_ALL):
+                    raise
+                log.warning("Batch %s is not retired: %s", name, refusal)
+            ledger.owed_done(*context.owner, "retire", [name])
+    except RpcError as error:
+        log.warning("Aborts and retirements are still owed to %s: %s", host, error)
 
 
 def _is_abandoned(context: Context, batch: BatchRow, now: float, *, alone: bool) -> bool:

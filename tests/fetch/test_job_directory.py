@@ -142,7 +142,9 @@ def test_some_gives_what_the_pairs_name(specs, stderr, expected):
         pytest.param((("typo", "typo"), *GRIDMANAGER), id="before stdout"),
         pytest.param((("job.out", "other"), ("job.err", "job.err")), id="not under its own name"),
         pytest.param((("typo", "typo"), ("out1.txt", "out1.txt")), id="not the last"),
-        pytest.param((("out1.txt", "out1.txt"), ("typo", "typo")), id="the last, without an output"),
+        pytest.param(
+            (("out1.txt", "out1.txt"), ("typo", "typo")), id="the last, without an output"
+        ),
         pytest.param((("typo", "typo"),), id="the only one"),
     ],
 )

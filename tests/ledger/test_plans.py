@@ -11,7 +11,7 @@ from boinc_gahp.ledger.overview import overviews
 from tests.ledger.jobs import HOLD, LEASE, MINE, URL, finish, new_job, submitted
 
 #: Tables of few rows, and lists that are given, may be gone through.
-SMALL = {"project", "meta", "json_each"}
+SMALL = {"owed_request", "project", "meta", "json_each"}
 
 
 @contextmanager

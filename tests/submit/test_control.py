@@ -5,8 +5,9 @@ import time
 import pytest
 
 from boinc_gahp.config.settings import Settings
-from boinc_gahp.errors import NotFound, PermissionDenied, ProjectDown
+from boinc_gahp.errors import NotFound, PermissionDenied, ProjectDown, RpcError
 from boinc_gahp.fetch.context import FetchContext
+from boinc_gahp.ledger.overview import overviews
 from boinc_gahp.submit import control
 from boinc_gahp.submit.query import query_batches
 from tests.submit.scripted import Script, error
@@ -265,4 +266,47 @@ def test_reconciling_without_a_ledger_or_with_a_broken_one_is_no_error(ledger, c
     ledger.close()
     control.reconcile(Script().context(None))
     control.reconcile(Script().context(ledger))
-    assert "Cannot check now which batches" in caplog.text
+    assert "Cannot check now what is owed" in caplog.text
+
+
+DOWN = error("project down for maintenance", -183)
+
+
+def test_what_a_project_that_is_down_does_not_hear_is_told_it_later(ledger):
+    """HTCondor does not repeat these, and its jobs leave the queue."""
+    script = Script({"abort_jobs": DOWN, "retire_batch": DOWN})
+    context = script.context(ledger)
+    with pytest.raises(ProjectDown):
+        control.abort_jobs(context, ["b#1.0", "b#1.1"])
+    with pytest.raises(ProjectDown):
+        control.retire_batch(context, "c")
+    control.reconcile(context)
+    [owner] = overviews(ledger.store, time.time(), 0.0)
+    assert (owner["owed"]["aborts"], owner["owed"]["retirements"]) == (2, 1)
+    jobs = Jobs("b#1.0")
+    script.replies = {"abort_jobs": jobs, "retire_batch": "<success/>"}
+    script.asked.clear()
+    control.reconcile(context)
+    assert jobs.aborted == {"b#1.0"}
+    assert [asked["batch_name"] for asked in script.arguments("retire_batch")] == [["c"]]
+    assert overviews(ledger.store, time.time(), 0.0) == []
+    script.asked.clear()
+    control.reconcile(context)
+    assert script.asked == []
+
+
+def test_what_the_project_refuses_is_not_owed(ledger):
+    script = Script({"abort_jobs": Jobs(), "retire_batch": error("no batch c")})
+    context = script.context(ledger)
+    with pytest.raises(NotFound):
+        control.abort_jobs(context, ["b#1.0"])
+    with pytest.raises(RpcError):
+        control.retire_batch(context, "c")
+    assert overviews(ledger.store, time.time(), 0.0) == []
+
+
+def test_an_abort_that_a_person_asks_for_is_owed_by_nobody(ledger):
+    context = Script({"abort_jobs": DOWN}).context(ledger)
+    with pytest.raises(ProjectDown):
+        control.abort_jobs(context, ["b#1.0"], remember=False)
+    assert overviews(ledger.store, time.time(), 0.0) == []
