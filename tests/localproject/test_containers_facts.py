@@ -213,6 +213,7 @@ def test_a_command_is_cut_at_1024_bytes(jobs):
     assert done.ended == (SUCCESS, 0)
     done = jobs.run(files("echo $ARGS >out"), [output("out")], command_line="w" * 1000)
     assert done.ended == (FAILED, 1)
+    assert "create command failed: -1\ncreate_container() failed: -1\n" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -225,7 +226,8 @@ def test_an_image_that_cannot_be_built_is_a_client_error(jobs, dockerfile):
     assert done.ended == (FAILED, 1)
     # What the engine has said is lost.
     assert done.stderr.endswith(
-        "command failed: Error -1\nbuild command failed: -1\n\n</stderr_txt>\n]]>\n"
+        "command failed: Error -1\nbuild command failed: -1\nbuild_image() failed: -1\n"
+        "\n</stderr_txt>\n]]>\n"
     )
 
 
