@@ -11,6 +11,7 @@ from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate
 from boinc_gahp.templates.writing import write_input_template
 from tests.containers_engine import IMAGE
+from tests.helpers import wait_for
 from tests.localproject.in_containers import (
     DOCKERFILE,
     JOB_TOML,
@@ -312,6 +313,13 @@ def test_an_output_can_be_compressed(jobs):
     done = jobs.run(files("echo x >out"), [output("out", gzip_when_done=True)])
     assert done.outputs[0] is not None
     assert gzip.decompress(done.outputs[0]) == b"x\n"
+
+
+def test_a_directory_at_an_outputs_name_keeps_the_job_in_progress(jobs):
+    name = jobs.submit(files("mkdir out"), [output("out")])
+    slots = jobs.project.directory / "slots"
+    wait_for(lambda: [*slots.glob("*.uploads/*")], "an upload that hangs")
+    assert jobs.in_progress(name)
 
 
 def test_a_container_cannot_hand_out_a_link_as_its_output(jobs):
