@@ -6,7 +6,7 @@ from boinc_gahp.config import layers
 from boinc_gahp.localproject.commands.behaving import set_host
 from boinc_gahp.localproject.commands.watching import status
 from boinc_gahp.localproject.directory import make
-from boinc_gahp.localproject.hosts.engine import Containers, how_to_install
+from boinc_gahp.localproject.hosts.engine import Containers
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import ServerState
 from tests.helpers import wait_for
@@ -71,23 +71,6 @@ def test_other_apps_go_on_while_such_a_job_waits(waiting):
     task = waiting.scheduler.request_work(1, waiting.now)
     assert task is not None
     assert (task.result_name, task.in_container) == ("other_0", False)
-
-
-@pytest.mark.parametrize(
-    ("os_release", "command"),
-    [
-        ('ID=debian\nVERSION_ID="12"\n', "apt install podman"),
-        ("ID=linuxmint\nID_LIKE=ubuntu\n", "apt install podman"),
-        ('ID="rocky"\nID_LIKE="rhel centos fedora"\n', "dnf install podman"),
-        ("ID=arch\n", "apt install podman or dnf install podman"),
-        (None, "apt install podman or dnf install podman"),
-    ],
-)
-def test_the_command_that_installs_an_engine_is_the_systems(tmp_path, os_release, command):
-    path = tmp_path / "os-release"
-    if os_release is not None:
-        path.write_text(os_release)
-    assert how_to_install(path) == command
 
 
 @pytest.fixture

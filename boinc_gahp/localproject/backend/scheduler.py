@@ -83,10 +83,6 @@ class Scheduler:
         self._core = core
         self._given: Counter[int] = Counter()
 
-    def unfinished(self, host_id: int) -> Task | None:
-        """Return a result that the host had when the project was stopped."""
-        return next(iter(self.all_unfinished(host_id)), None)
-
     def all_unfinished(self, host_id: int) -> list[Task]:
         """Return the results that a host had when the project was stopped, except vanished ones."""
         connection = self._core.db.connection()

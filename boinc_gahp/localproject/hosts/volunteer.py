@@ -293,7 +293,6 @@ class Volunteer:
                 self._containers.project,
                 task.result_name.rpartition("_")[0],
                 task.result_name,
-                mine,
                 workunit.avg_ncpus or 1.0,
             ),
             self._slot,
