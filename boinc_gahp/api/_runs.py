@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from boinc_gahp.api.watching import Poll
+from boinc_gahp.containers.rules import MAX_ERRORS
 from boinc_gahp.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class ProjectRuns:
         environment: Mapping[str, str] | None = None,
         network: bool = False,
         cpus: int = 1,
+        max_errors: int = MAX_ERRORS,
         app: str | None = None,
         find_files: bool = True,
         allow_environment: Iterable[str] = (),
@@ -139,6 +141,7 @@ class ProjectRuns:
             environment: variables in addition to the image's.
             network: whether the program may use the network.
             cpus: processors for each job.
+            max_errors: how many errors of a job are followed by another attempt; 0: one attempt.
             app: the project's app for such jobs; None: the setting ``container_app``.
             find_files: whether files are looked for in the command. The program itself always is.
             allow_environment: names of variables that are no secrets, though they look so.
@@ -163,6 +166,7 @@ class ProjectRuns:
             environment=environment,
             network=network,
             cpus=cpus,
+            max_errors=max_errors,
             app=app,
             find_files=find_files,
             allow_environment=allow_environment,
@@ -181,6 +185,7 @@ class ProjectRuns:
         environment: Mapping[str, str] | None = None,
         network: bool = False,
         cpus: int = 1,
+        max_errors: int = MAX_ERRORS,
         app: str | None = None,
         allow_environment: Iterable[str] = (),
         python: str = "python3",
@@ -216,6 +221,7 @@ class ProjectRuns:
             environment: variables in addition to the image's.
             network: whether the function may use the network.
             cpus: processors for each call; libraries are told by ``OMP_NUM_THREADS``.
+            max_errors: as for :meth:`run`.
             app: the project's app for containers; None: the setting ``container_app``.
             allow_environment: as for :meth:`run`.
             python: the image's Python.
@@ -233,6 +239,7 @@ class ProjectRuns:
             "environment": environment,
             "network": network,
             "cpus": cpus,
+            "max_errors": max_errors,
             "app": app,
             "allow_environment": allow_environment,
             **options,

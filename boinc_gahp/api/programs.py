@@ -21,6 +21,8 @@ from boinc_gahp.api.types import Job, LocalFile, Parameters, ProgramWords
 from boinc_gahp.containers.image import read_image
 from boinc_gahp.containers.rules import (
     FPOPS_BOUND,
+    MAX_ERRORS,
+    MOST_ERRORS,
     check_word,
     default_disk,
     is_variable,
@@ -63,6 +65,7 @@ class Programs:
     environment: Mapping[str, str] = field(default_factory=dict)
     network: bool = False
     cpus: int = 1
+    max_errors: int = MAX_ERRORS
     app: str | None = None
     find_files: bool = True
     allow_environment: tuple[str, ...] = ()
@@ -93,6 +96,7 @@ def program_batch(
     environment: Mapping[str, str] | None = None,
     network: bool = False,
     cpus: int = 1,
+    max_errors: int = MAX_ERRORS,
     app: str | None = None,
     find_files: bool = True,
     allow_environment: Iterable[str] = (),
@@ -120,6 +124,7 @@ def program_batch(
         environment: variables in addition to the image's.
         network: whether the program may use the network.
         cpus: processors for each job.
+        max_errors: how many errors of a job are followed by another attempt; 0: one attempt.
         app: the project's app for such jobs; None: the setting ``container_app``.
         find_files: whether files are looked for in the command. The program itself always is.
         allow_environment: names of variables that are no secrets, though they look so.
@@ -139,6 +144,7 @@ def program_batch(
         environment=environment or {},
         network=network,
         cpus=cpus,
+        max_errors=max_errors,
         app=app,
         find_files=find_files,
         allow_environment=tuple(allow_environment),
@@ -183,7 +189,8 @@ def made_programs(
         program=Program(environment=_environment(common.environment, common.allow_environment)),
         outputs=None if common.outputs is None else _outputs(common.outputs),
         network=_network(network=common.network),
-        cpus=_cpus(common.cpus),
+        cpus=_whole("cpus", common.cpus, 1, _MOST_CPUS),
+        max_errors=_whole("max_errors", common.max_errors, 0, MOST_ERRORS),
         is_persons=True,
     )
     finder = FileFinder()
@@ -294,9 +301,9 @@ def _image(text: str) -> Image:
         raise BadRequest(f"the image: {error}") from None
 
 
-def _cpus(number: int) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _MOST_CPUS:
-        raise BadRequest(f"cpus is {number!r}: expected a whole number from 1")
+def _whole(name: str, number: int, least: int, most: int) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
+        raise BadRequest(f"{name} is {number!r}: expected a whole number from {least} to {most:,}")
     return number
 
 
@@ -440,5 +447,6 @@ def _told(shared: ContainerJob) -> str:
             "environment": dict(shared.program.environment),
             "network": shared.network,
             "cpus": shared.cpus,
+            "max_errors": shared.max_errors,
         }
     )

@@ -21,6 +21,11 @@ _DISK = 1e9
 #: The bytes of one word for a program, and of a variable with its value; one more is the zero byte
 #: at its end (``MAX_ARG_STRLEN`` in Linux's ``include/uapi/linux/binfmts.h``).
 _LONGEST_WORD = 131_071
+#: Errors of a job that are followed by another attempt: volunteers abort jobs, and their engines
+#: fail now and then.
+MAX_ERRORS = 3
+#: The largest number for it: each error is another volunteer's time.
+MOST_ERRORS = 100
 #: Parts of the names of variables that often hold secrets.
 _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSWORD", re.IGNORECASE)
 

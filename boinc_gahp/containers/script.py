@@ -4,7 +4,9 @@ A job's command line is its number in the script. The wrapper passes it on as ``
 host's shell; so nothing else may travel there (``containers.rst``, "What the wrapper does").
 
 The script itself always ends with 0: after another status a client's outputs are not reliable. So
-the program's status is an output. The program is started with ``exec``, so that no builtin command
+the program's status is an output. When the script ends, nothing but regular files stands at the
+open names of outputs: a client renames whatever does, and the upload of a directory never ends
+(``containers.rst``, "The client"). The program is started with ``exec``, so that no builtin command
 of the shell is taken for it, and its environment is set with ``env``, so that no name is special.
 """
 
@@ -25,7 +27,7 @@ T = TypeVar("T")
 
 #: When this exists, the input directories are unpacked; older files are inputs.
 _STARTED = f"{APP}/_started"
-#: What a link leads to, until it takes the link's place.
+#: What links lead to, until it takes their places.
 _COPY = f"{APP}/_copy"
 #: New and changed files are linked into this directory.
 _NEW = f"{APP}/_new"
@@ -33,14 +35,58 @@ _NEW = f"{APP}/_new"
 #: The most bytes of the jobs in a script. Every host that runs one of them fetches all of it.
 LARGEST = 60_000
 
-_BEGIN = f"""\
+#: ``tell`` ends the script. ``only_files`` gets the outputs that may be files of the result by
+#: themselves; what links lead to is copied first, for one output may lead to another.
+_FUNCTIONS = f"""\
 #!/bin/sh
 # Made by boinc_gahp: runs the program of one job, whose number is in $ARGS.
-tell() {{ printf '%s\\n' "$*" >{APP}/{ENDING}; exit 0; }}
+is_plain() {{
+    rest=$1/ at=.
+    while [ -n "$rest" ]; do
+        at=$at/${{rest%%/*}} rest=${{rest#*/}}
+        [ -L "$at" ] && return 1
+    done
+    [ -f "$at" ]
+}}
+only_files() {{
+    cd {APP}/{WORK} 2>/dev/null || return
+    rm -rf {_COPY}
+    for name; do
+        is_plain "$name" || [ ! -f "./$name" ] && continue
+        at={_COPY}/$name
+        mkdir -p "${{at%/*}}" && cp "./$name" "$at"
+    done
+    for name; do
+        is_plain "$name" && continue
+        rest=$name/ at=.
+        while [ -n "$rest" ]; do
+            at=$at/${{rest%%/*}} rest=${{rest#*/}}
+            [ -L "$at" ] || [ -z "$rest" ] && rm -rf "$at" 2>/dev/null
+        done
+        [ -f "{_COPY}/$name" ] && mkdir -p "${{at%/*}}" && mv -f "{_COPY}/$name" "$at"
+    done
+    rm -rf {_COPY}
+}}
+tell() {{
+    told=$*
+    outputs
+    cd {APP} || exit 0
+    for name in {STDOUT} {STDERR} {PACKED}; do
+        [ -f $name ] && [ ! -L $name ] || rm -rf $name
+    done
+    rm -rf {ENDING}
+    printf '%s\\n' "$told" >{ENDING}
+    # The engine may run as another user than the client, which has to read and remove the files.
+    chmod -R a+rwX {WORK} {STDOUT} {STDERR} {PACKED} {ENDING} 2>/dev/null
+    exit 0
+}}
+"""
+
+_BEGIN = f"""\
 set -- $ARGS
 job=$1
 unset ARGS
-rm -f {APP}/{ENDING}
+rm -rf {APP}/{ENDING} {APP}/{STDOUT} {APP}/{STDERR} {APP}/{PACKED}
 mkdir -p {APP}/{WORK} && cd {APP}/{WORK} || tell no-directory
 """
 
@@ -124,16 +170,13 @@ def write_script(layout: Layout, programs: Sequence[Program]) -> bytes:
     A job's number is its place in ``programs``, from 1: PHP drops a command line ``0``
     (``web-rpcs.rst``, "Command lines").
     """
-    lines = [_BEGIN]
+    names = " ".join(map(quote, layout.alone))
+    lines = [_FUNCTIONS, f"outputs() {{ only_files {names}; }}\n", _BEGIN]
     lines += _unpacking(layout)
     lines += _running(layout, programs)
     lines += _packing(layout)
-    # The engine may run as another user than the client, which has to read and remove the files.
-    lines.append(f"chmod -R a+rwX {APP}/{WORK} 2>/dev/null\n")
-    told = ['"$status"']
-    if layout.tells:
-        told += map(quote, (OUTPUTS, *layout.alone))
-    lines.append(f"printf '%s\\n' {' '.join(told)} >{APP}/{ENDING}\nexit 0\n")
+    told = ["", OUTPUTS, *layout.alone] if layout.tells else []
+    lines.append(f'tell "$status"{quote(chr(10).join(told)) if told else ""}\n')
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 
@@ -232,10 +275,6 @@ def _packing(layout: Layout) -> Iterator[str]:
             test = "-e" if name in layout.packed else "-d"
             word = quote(f"./{name}")
             yield f'[ {test} {word} ] && set -- "$@" {word}\n'
-            if name not in layout.packed:
-                # A host cannot follow a link to what only the container has.
-                yield f"[ -L {word} ] && [ -f {word} ] &&\n"
-                yield f"    cp {word} {_COPY} && mv -f {_COPY} {word}\n"
         source, names = f"{APP}/{WORK}", '"$@"'
     yield f"""\
 if [ $# -gt 0 ]; then

@@ -149,17 +149,19 @@ class JobDirectory(Sink):
     def _stdout_at(self, outputs: Mapping[str, str]) -> int | None:
         """Return the index of the pair that is for the job's stdout; None if there is none.
 
-        A gridmanager appends ``basename(Out) Out`` and, unless Err is the same,
-        ``basename(Err) Err``: so it is the pair before that of stderr, or the last one. Volunteers
-        do not send stdout back: if the app has no output of that name, it is an empty file.
+        For a job with ``output``, a gridmanager appends ``basename(Out) Out`` and, unless Err is
+        the same, ``basename(Err) Err``. So it is the pair before that of stderr, which is the last;
+        if another pair is the last, all names are the user's own (``gahp.rst``,
+        "BOINC_FETCH_OUTPUT"). Volunteers do not send stdout back: if the app has no output of that
+        name, it is an empty file.
         """
         specs = self._request.specs
         if self.takes_all:
             return None
         stderr = self._stderr_paths()
         paths = [self._absolute(destination) for _, destination in specs]
-        last = max((at for at, path in enumerate(paths) if path in stderr), default=len(paths))
-        if last == 0:
+        last = len(paths) - 1
+        if last < 1 or paths[last] not in stderr:
             return None
         source, destination = specs[last - 1]
         if destination == DEV_NULL or source != base_name(destination) or paths[last - 1] in stderr:

@@ -37,6 +37,7 @@ NAMES = (
     "Image",
     "Network",
     "Quorum",
+    "MaxErrors",
     "AllowEnvironment",
 )
 

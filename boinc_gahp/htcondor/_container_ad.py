@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.containers.image import read_image
 from boinc_gahp.containers.job_files import is_open_name
-from boinc_gahp.containers.rules import default_disk, is_variable, output_path, secret_names
+from boinc_gahp.containers.rules import (
+    MAX_ERRORS,
+    MOST_ERRORS,
+    default_disk,
+    is_variable,
+    output_path,
+    secret_names,
+)
 from boinc_gahp.errors import StagingError
 from boinc_gahp.htcondor._boinc_attributes import positive
 from boinc_gahp.htcondor._files import look_at_file, names_in, read_remote, refuse_url
@@ -110,6 +117,7 @@ def read_container(
         network=boinc.flag("Network"),
         cpus=1 if cpus is None else _whole("RequestCpus", cpus),
         quorum=_quorum(boinc),
+        max_errors=_max_errors(boinc),
         image_state=state,
     )
     return inside, (*files.items(), *others)
@@ -321,6 +329,15 @@ def _quorum(boinc: BoincAttributes) -> int:
             f"BoincQuorum is {quorum}; a number of results from 1 to {_MOST_RESULTS} is expected"
         )
     return quorum
+
+
+def _max_errors(boinc: BoincAttributes) -> int:
+    errors = boinc.whole("MaxErrors", least=0)
+    if errors is not None and errors > MOST_ERRORS:
+        raise AdRefused(
+            f"BoincMaxErrors is {errors}; a number of errors from 0 to {MOST_ERRORS} is expected"
+        )
+    return MAX_ERRORS if errors is None else errors
 
 
 def _whole(shown: str, value: object) -> int:

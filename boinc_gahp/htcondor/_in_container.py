@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.containers.image import read_image
+from boinc_gahp.containers.rules import MAX_ERRORS
 from boinc_gahp.containers.script import Program
 from boinc_gahp.submit.container_jobs import ContainerJob, Tree
 from boinc_gahp.submit.types import LocalFile
@@ -31,6 +32,7 @@ class InContainer:
         network: whether it may use the network.
         cpus: processors.
         quorum: results that have to agree.
+        max_errors: how many errors are followed by another attempt.
         image_state: size in bytes and time of the last change in ns of the image's file, if it is
             in one.
     """
@@ -44,6 +46,7 @@ class InContainer:
     network: bool = False
     cpus: int = 1
     quorum: int = 1
+    max_errors: int = MAX_ERRORS
     image_state: tuple[int, int] | None = None
 
     def to_values(self) -> dict[str, Any]:
@@ -103,5 +106,6 @@ def container_job(description: JobDescription) -> ContainerJob:
         network=inside.network,
         cpus=inside.cpus,
         quorum=inside.quorum,
+        max_errors=inside.max_errors,
         output_bytes=description.parameters.by_element["rsc_disk_bound"] or 1e9,
     )

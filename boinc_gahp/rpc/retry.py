@@ -48,9 +48,9 @@ def allowed_retries(error: RpcError, rpc: Rpc) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """Attempts of one RPC within ``total`` seconds, not beyond ``until`` (monotonic).
+    """Attempts of one RPC: for ``total`` seconds, or up to ``until`` (monotonic), if it is given.
 
-    The last error is raised unchanged. ``closing`` ends a pause.
+    If ``total`` is 0 there is one. The last error is raised unchanged. ``closing`` ends a pause.
     """
 
     rpc: Rpc
@@ -62,8 +62,8 @@ class Attempts:
         """Return the result of the first ``attempt()`` that succeeds."""
         begun = time.monotonic()
         end = begun + self.total
-        if self.until is not None:
-            end = min(end, self.until)
+        if self.until is not None and self.total:
+            end = self.until
         tried = 0
         logged = False
         while True:

@@ -1,13 +1,33 @@
-"""The files of jobs in containers as their own templates list them."""
+"""Files and counts of jobs in containers, as their own templates have them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boinc_gahp.containers.rules import MAX_ERRORS
 from boinc_gahp.templates.types import InputFileInfo, OutputFileInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+#: Results beside those that have to agree, in case some differ.
+_MORE_RESULTS = 5
+
+
+def counts(quorum: int = 1, max_errors: int = MAX_ERRORS) -> dict[str, int]:
+    """Return how many results a job may have; without these, create_work makes one.
+
+    Args:
+        quorum: results that have to agree.
+        max_errors: how many errors are followed by another attempt; 0: there is one attempt.
+    """
+    more = _MORE_RESULTS if max_errors else 0
+    return {
+        # create_work refuses 0 (``containers.rst``, "On the server").
+        "max_error_results": max(max_errors, 1),
+        "max_success_results": quorum + more,
+        "max_total_results": quorum + more + (max_errors + 1 if max_errors else 0),
+    }
 
 
 def copied_inputs(open_names: Iterable[str]) -> tuple[InputFileInfo, ...]:

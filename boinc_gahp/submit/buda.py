@@ -17,7 +17,7 @@ from boinc_gahp.containers.job_files import MOST_FILES
 from boinc_gahp.containers.names import DOCKERFILE
 from boinc_gahp.containers.rules import FPOPS_BOUND
 from boinc_gahp.errors import JobRefused
-from boinc_gahp.submit._copied_files import copied_inputs, copied_outputs
+from boinc_gahp.submit._copied_files import copied_inputs, copied_outputs, counts
 from boinc_gahp.submit.buda_names import BUDA, buda_name
 from boinc_gahp.templates.reading import read_input_template
 from boinc_gahp.templates.types import InputTemplate, OutputTemplate, TemplateError, safe_open_name
@@ -196,7 +196,7 @@ def _check_inputs(job_name: str, open_names: tuple[str, ...]) -> None:
 
 @lru_cache(_REMEMBERED)
 def _input_template(name: str, open_names: tuple[str, ...]) -> str:
-    template = InputTemplate(copied_inputs(open_names), buda_app_name=name)
+    template = InputTemplate(copied_inputs(open_names), buda_app_name=name, **counts())
     return write_input_template(template, terse=True)
 
 

@@ -19,14 +19,15 @@ from boinc_gahp.containers.job_files import (
     output_files,
 )
 from boinc_gahp.containers.names import DOCKERFILE, JOB_TOML, SCRIPT, WORK
+from boinc_gahp.containers.rules import MAX_ERRORS
 from boinc_gahp.containers.script import Layout, Program, by_script, write_script
-from boinc_gahp.submit._copied_files import copied_inputs, copied_outputs
+from boinc_gahp.submit._copied_files import copied_inputs, copied_outputs, counts
 from boinc_gahp.submit.checks import extension
 from boinc_gahp.submit.digests import stat_input
 from boinc_gahp.submit.made_files import Member
 from boinc_gahp.submit.types import InlineFile, Job, LocalFile
 from boinc_gahp.submit.validate import check_unchanged
-from boinc_gahp.templates.types import DEFAULTS, InputTemplate, OutputTemplate
+from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 from boinc_gahp.templates.writing import write_input_template, write_output_template
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class ContainerJob:
         network: whether it may use the network.
         cpus: processors.
         quorum: results that have to agree.
+        max_errors: how many errors are followed by another attempt; 0: one attempt.
         output_bytes: the largest size of each output.
         is_persons: whether a person fetches it, perhaps on another machine. Then its outputs tell
             their names; and all of them are in the archive if one has to be, so that there is
@@ -98,6 +100,7 @@ class ContainerJob:
     network: bool = False
     cpus: int = 1
     quorum: int = 1
+    max_errors: int = MAX_ERRORS
     output_bytes: float = 1e9
     is_persons: bool = False
 
@@ -205,7 +208,7 @@ class _Maker:
         self._inputs = dict(_shared_inputs(like, made, md5_of, keep_going))
         self._by_script: dict[LocalFile, dict[str, Input]] = {}
         names = (SCRIPT, *self._inputs)
-        self._input_template = _input_template(names, like.cpus, like.quorum)
+        self._input_template = _input_template(names, like.cpus, like.quorum, like.max_errors)
         self._output_template = _output_template(self.layout, like.output_bytes)
 
     def job(self, script: LocalFile, number: int) -> Job:
@@ -251,22 +254,16 @@ def _shared_inputs(
 
 
 @lru_cache(_REMEMBERED)
-def _input_template(open_names: tuple[str, ...], cpus: int, quorum: int) -> str:
+def _input_template(open_names: tuple[str, ...], cpus: int, quorum: int, max_errors: int) -> str:
     """Return an input template; sizes are in the request's ``job_params``, once for all jobs."""
     template = InputTemplate(
         files=copied_inputs(open_names),
         avg_ncpus=None if cpus == 1 else cpus,
         flops=None if cpus == 1 else _FLOPS,
+        min_quorum=None if quorum == 1 else quorum,
+        target_nresults=None if quorum == 1 else quorum,
+        **counts(quorum, max_errors),
     )
-    if quorum > 1:
-        # Results that differ are followed by more, as many as for other jobs.
-        template = replace(
-            template,
-            min_quorum=quorum,
-            target_nresults=quorum,
-            max_success_results=int(DEFAULTS["max_success_results"]) + quorum - 1,
-            max_total_results=int(DEFAULTS["max_total_results"]) + quorum - 1,
-        )
     return write_input_template(template, terse=True)
 
 

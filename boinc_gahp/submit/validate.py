@@ -533,8 +533,5 @@ def _longest(template: InputTemplate, delay_bound: float | None = None) -> float
             (:mod:`boinc_gahp.submit._parameters`).
     """
     deadline = delay_bound or template.delay_bound or DEFAULTS["delay_bound"]
-    errors = template.max_error_results
-    total = template.max_total_results
-    most_errors = DEFAULTS["max_error_results"] if errors is None else errors
-    most = DEFAULTS["max_total_results"] if total is None else total
-    return deadline * (min(most_errors + 1, most) + 1)
+    counts = template.counts
+    return deadline * (min(counts["max_error_results"] + 1, counts["max_total_results"]) + 1)

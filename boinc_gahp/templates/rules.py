@@ -54,8 +54,6 @@ _NOT_ZERO = (
 #: Each count must not exceed the one beside it.
 _COUNTS = (
     ("min_quorum", "target_nresults"),
-    ("target_nresults", "max_success_results"),
-    ("target_nresults", "max_total_results"),
     ("max_success_results", "max_total_results"),
     ("max_error_results", "max_total_results"),
 )
@@ -102,10 +100,17 @@ def _zeros(template: InputTemplate) -> Iterator[tuple[int, str]]:
 
 
 def _counts(template: InputTemplate) -> Iterator[tuple[int, str]]:
+    counts = template.counts
     for names in _COUNTS:
-        small, large = (getattr(template, name) for name in names)
-        if None not in (small, large) and small > large:
+        small, large = (counts[name] for name in names)
+        if small > large:
             yield template.line, f"<{names[0]}> {small} is more than <{names[1]}> {large}"
+
+
+def _one_attempt(template: InputTemplate) -> Iterator[tuple[int, str]]:
+    spare = template.counts["max_total_results"] > template.counts["target_nresults"]
+    if template.max_total_results is None and not spare and not any(_counts(template)):
+        yield template.line, "<max_total_results>"
 
 
 def _low_bound(template: InputTemplate) -> Iterator[tuple[int, str]]:
@@ -151,6 +156,15 @@ _IN, _OUT, _BOTH = (InputTemplate,), (OutputTemplate,), (InputTemplate, OutputTe
 RULES = (
     Rule("zero", _E, _IN, _zeros, "{} is 0: write more, or leave it out; no job can be made"),
     Rule("counts", _E, _IN, _counts, "{}: write at most as much; create_work refuses such jobs"),
+    Rule(
+        "one-attempt",
+        _W,
+        _IN,
+        _one_attempt,
+        "no {}, so each job gets one attempt: write <max_error_results>3</max_error_results>, "
+        "<max_total_results>10</max_total_results> and "
+        "<max_success_results>6</max_success_results>; a volunteer who aborts a job would end it",
+    ),
     Rule(
         "bound-below-estimate",
         _W,

@@ -156,6 +156,19 @@ class InputTemplate:
         """The files that each job has to name, in this order."""
         return tuple(file for file in self.files if file.per_job)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many results a job may have, as create_work fills in what is missing."""
+        quorum = int(self.min_quorum or DEFAULTS["min_quorum"])
+        target = self.target_nresults or quorum
+        return {
+            "min_quorum": quorum,
+            "target_nresults": target,
+            "max_error_results": int(self.max_error_results or DEFAULTS["max_error_results"]),
+            "max_success_results": max(self.max_success_results or 0, target),
+            "max_total_results": max(self.max_total_results or 0, target),
+        }
+
 
 #: The elements of a workunit that are numbers.
 PARAMETERS = tuple(

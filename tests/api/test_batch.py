@@ -313,8 +313,9 @@ def test_an_abort_that_does_not_last_is_reported(site):
     batch = _half_submitted(site)
 
     def undo(exchange):
-        exchange.send(exchange.forward())
+        reply = exchange.forward()
         _end_of_submit(site, batch)
+        exchange.send(reply)
         return True
 
     site.proxy.fail("abort_batch", undo, times=None)

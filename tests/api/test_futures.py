@@ -408,6 +408,7 @@ def test_jobs_whose_outputs_are_gone_do_not_keep_the_others_waiting(working):
     assert all(isinstance(each, TransportError) and each.status == 404 for each in gone)
 
 
+@pytest.mark.long
 def test_outputs_that_never_come_end_in_an_error(working, monkeypatch):
     monkeypatch.setattr(_gathering, "_BACKOFF", Backoff(0.01))
     working.proxy.fail("result_file", faultproxy.status(503), times=None)

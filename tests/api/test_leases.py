@@ -51,7 +51,9 @@ def test_a_batch_is_kept_for_two_weeks_at_least_and_for_all_deadlines_and_retrie
     assert left(plain) == pytest.approx(14, abs=0.1)
     template = site.project.app("uppercase").input_template
     slow = write_input_template(
-        type(template)(template.files, delay_bound=20 * _A_DAY, max_error_results=3)
+        type(template)(
+            template.files, delay_bound=20 * _A_DAY, max_error_results=3, max_total_results=10
+        )
     )
     own = [Job(inputs={"in": InlineFile("x")}, input_template=slow)]
     batch = site.project.submit("uppercase", own, name="slow")

@@ -142,13 +142,24 @@ def test_a_file_that_was_damaged_is_unknown_or_whole(file_of_a_manifest, data):
     with TemporaryDirectory() as directory:
         manifests = manifests_in(Path(directory))
         path = manifests._path("b")
-        assert path is not None
         path.parent.mkdir()
         path.write_bytes(damaged)
         found = manifests.find("b")
     assert found is None or [found.job(name).args for name in found.jobs] == [
         ("-n", str(n)) for n in range(20)
     ]
+
+
+def test_the_form_of_a_file_without_its_end_is_not_believed(tmp_path):
+    manifests = manifests_in(tmp_path)
+    path = manifests._path("b")
+    path.parent.mkdir()
+    whole = gzip.compress(b'{"format": 99}\n')
+    path.write_bytes(whole[:-1])
+    assert manifests.find("b") is None
+    path.write_bytes(whole)
+    with pytest.raises(BatchConflict, match="another version"):
+        manifests.find("b")
 
 
 VALUES = st.recursive(

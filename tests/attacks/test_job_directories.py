@@ -308,6 +308,7 @@ def hidden(how):
     return listed + end(1, len(listed))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["in a decoy", "in the only record", "in the short record"])
 def test_fill_the_memory_by_an_archive_that_hides_how_many_members_it_has(how, tmp_path):
     path = tmp_path / "a"

@@ -267,6 +267,7 @@ def test_a_body_that_the_disk_has_no_room_for_is_refused(hurried):
     assert b"no room" in answer
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "chunk",
     [b"100000\r\n" + bytes(0x100000) + b"\r\n", b"1;" + b"x" * 100_000],

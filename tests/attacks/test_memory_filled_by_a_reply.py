@@ -238,6 +238,7 @@ def test_a_text_is_cut_by_its_length_alone(more, chunk):
         assert found.endswith(b"y</error_msg><a>")
 
 
+@pytest.mark.long
 @given(
     st.lists(st.sampled_from([b"x" * 9000, "é€".encode() * 900, b"&", b"<", b"</stderr", b"]]>"])),
     st.integers(50, 700),

@@ -362,8 +362,9 @@ class TestApps:
         )
         report = check("--app", "greedy")
         assert report.status == 1
-        [_, _, (level, inputs), (_, outputs)] = report.of("app greedy")
+        [_, _, (level, counts), (_, inputs), (_, outputs)] = report.of("app greedy")
         assert level == "warning"
+        assert "so each job gets one attempt" in counts
         assert "<no_delete/> for a:" in inputs
         assert "<no_delete/> for out:" in outputs
 
@@ -373,7 +374,7 @@ class TestApps:
         project.add_app(
             f"large{count}",
             command=[],
-            input_template=InputTemplate(files),
+            input_template=InputTemplate(files, max_total_results=10),
             output_template=OutputTemplate(
                 (OutputFileInfo("out", "<OUTFILE_0/>", no_delete=True, max_nbytes=1e6),)
             ),

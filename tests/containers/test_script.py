@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tarfile
@@ -316,8 +317,69 @@ def test_a_named_output_that_is_a_link_to_a_file_becomes_that_file(slot, shell):
     for name in ("a link", "b"):
         assert not (slot.work / name).is_symlink()
         assert (slot.work / name).read_bytes() == b"1\n"
-    assert (slot.work / "c").is_symlink()
     assert not (slot.path / "_copy").exists()
+
+
+#: What programs may leave at the name of an output, and whether it comes home as a file.
+LEFT = {
+    "a directory": ("mkdir o; echo 1 >o/x", False),
+    "a directory without rights": ("mkdir o; echo 1 >o/x; chmod 0 o", False),
+    "a link to a file": ("echo 1 >x; ln -s x o", True),
+    "a link to another output": ("echo 1 >d/p; ln -s d/p o", True),
+    "a link to a directory": ("mkdir x; echo 1 >x/x; ln -s x o", False),
+    "a link to nothing": ("ln -s nothing o", False),
+    "a link to itself": ("ln -s o o", False),
+    "a pipe": ("mkfifo o", False),
+    "a socket": (
+        f"exec {sys.executable} -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"o\")'",
+        False,
+    ),
+    "a file that nobody may read": ("echo 1 >o; chmod 0 o", True),
+}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(("text", "comes"), LEFT.values(), ids=LEFT)
+def test_only_regular_files_stand_at_the_names_of_outputs(slot, shell, text, comes):
+    slot.program(f"mkdir d; {text}")
+    layout = Layout("./program", is_input=True, outputs=("d/p", "o"))
+    assert slot.run(layout, [Program()], shell=shell) == 0
+    place = slot.work / "o"
+    assert os.path.lexists(place) == comes
+    if comes:
+        assert place.read_bytes() == b"1\n"
+        assert stat.S_IMODE(place.lstat().st_mode) & 0o444 == 0o444
+    if text.startswith("mkdir o"):
+        assert slot.packed == {"o/x": b"1\n"}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+def test_no_link_leads_from_the_name_of_an_output_out_of_the_slot(slot, tmp_path, shell):
+    """On the host, what the container has there is a file of the host."""
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "passwd").write_text("as it was")
+    slot.program(f"ln -s '{tmp_path}/etc' e; mkdir -p a/b; echo 1 >a/b/c; ln -s a/b f; ln -s d g")
+    layout = Layout("./program", is_input=True, outputs=("e/passwd", "f/c", "e/none", "g/x"))
+    assert slot.run(layout, [Program()], shell=shell) == 0
+    assert not (slot.work / "e").is_symlink()
+    assert (slot.work / "e/passwd").read_text() == "as it was"
+    assert (slot.work / "f/c").read_bytes() == b"1\n"
+    assert not os.path.lexists(slot.work / "g")
+    assert [each.name for each in (tmp_path / "etc").iterdir()] == ["passwd"]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("name", ["_exit", "_stdout", "_stderr", "_outputs.tar"])
+@pytest.mark.parametrize("left", ["mkdir {0}; : >{0}/x", "mkfifo {0}", "ln -s /dev/zero {0}"])
+def test_only_regular_files_stand_at_the_names_of_our_own_outputs(slot, shell, name, left):
+    slot.program(f"cd ..; rm -f {name}; {left.format(name)}; exit 3")
+    layout = Layout("./program", is_input=True, outputs=())
+    assert slot.run(layout, [Program()], shell=shell) == 3
+    place = slot.path / name
+    assert place.is_file() if name == "_exit" else not os.path.lexists(place)
 
 
 @pytest.fixture

@@ -92,12 +92,6 @@ GRIDMANAGER = (
             id="Out and Err the same",
         ),
         pytest.param(
-            (("out1.txt", "out1.txt"), ("job.out", "/data/job.out")),
-            None,
-            [("out1.txt", "out1.txt")],
-            id="Out alone, Err not kept",
-        ),
-        pytest.param(
             (("out1.txt", "out1.txt"), ("job.out", "job.out"), ("null", "/dev/null")),
             "/dev/null",
             [("out1.txt", "out1.txt")],
@@ -148,6 +142,8 @@ def test_some_gives_what_the_pairs_name(specs, stderr, expected):
         pytest.param((("typo", "typo"), *GRIDMANAGER), id="before stdout"),
         pytest.param((("job.out", "other"), ("job.err", "job.err")), id="not under its own name"),
         pytest.param((("typo", "typo"), ("out1.txt", "out1.txt")), id="not the last"),
+        pytest.param((("out1.txt", "out1.txt"), ("typo", "typo")), id="the last, without an output"),
+        pytest.param((("typo", "typo"),), id="the only one"),
     ],
 )
 def test_any_other_name_is_an_error_that_lists_the_outputs(specs):

@@ -221,6 +221,7 @@ def test_an_environment_in_the_old_syntax_is_read(tmp_path):
         ({"BoincNetwork": "perhaps"}, "true or false"),
         ({"BoincQuorum": 0}, "BoincQuorum"),
         ({"BoincQuorum": 21}, "from 1 to 20"),
+        ({"BoincMaxErrors": 101}, "from 0 to 100"),
         ({"RequestCpus": 1.5}, "whole number"),
         ({"TransferInput": "none"}, "none"),
         ({"TransferInput": "none/"}, "none"),
@@ -238,10 +239,11 @@ def test_what_volunteers_cannot_do_is_refused(tmp_path, values, says):
 def test_requests_reach_the_description(tmp_path):
     found = job(
         tmp_path, RequestCpus=2, RequestDisk=2048, RequestMemory=512, BoincNetwork=True,
-        BoincQuorum=2,
+        BoincQuorum=2, BoincMaxErrors=7,
     )  # fmt: skip
     assert found.container is not None
     assert (found.container.cpus, found.container.network, found.container.quorum) == (2, True, 2)
+    assert container_job(found).max_errors == 7
     assert found.parameters.disk_bound == 2 * 2**20
     assert found.parameters.memory_bound == 512 * 2**20
 

@@ -24,7 +24,7 @@ from tests.localproject.visitor import Visitor
 
 @pytest.fixture(scope="session")
 def project(tmp_path_factory):
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
+    with LocalProject(tmp_path_factory.mktemp("project") / "p", hosts=0) as project:
         yield project
 
 

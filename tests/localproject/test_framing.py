@@ -61,6 +61,7 @@ def test_what_is_no_code_in_an_urlencoded_form_stays():
     }
 
 
+@pytest.mark.long
 def test_an_urlencoded_form_takes_little_more_memory_than_its_bytes():
     body = b"request=" + b"%3Cjob%3E" * 400_000
     tracemalloc.start()

@@ -189,6 +189,15 @@ def test_retries_end_with_their_total_time(server):
         ping(server, ClientOptions(retry_total=1.5))
 
 
+def test_with_a_deadline_retries_go_on_until_then(server):
+    """As a BOINC_SUBMIT has to, which HTCondor 9 does not repeat."""
+    server.answers += [DOWN, DOWN, ok()]
+    options = ClientOptions(read_timeout=30, retry_total=1e-6)
+    with WebRpcs(server.url, AUTHENTICATOR, options=options) as project:
+        project.until(time.monotonic() + 60).ping()
+    assert len(server.requests) == 3
+
+
 SUBMISSION = BatchSubmission("uppercase", [JobSubmission("j1")], batch_id=7)
 
 

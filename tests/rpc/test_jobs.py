@@ -121,6 +121,7 @@ class _Long:
         return answer
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_jobs():
     def peak(count):
         asked = WebRpcs(URL, AUTHENTICATOR, transport=_Long(count))

@@ -70,6 +70,8 @@ def test_the_request_has_the_jobs_own_inputs_the_buda_apps_name_and_its_outputs(
         "<workunit>\n"
         "<file_ref>\n<open_name>data.csv</open_name>\n<copy_file/>\n</file_ref>\n"
         "<file_ref>\n<open_name>sub/b</open_name>\n<copy_file/>\n</file_ref>\n"
+        "<max_error_results>3</max_error_results>\n<max_total_results>10</max_total_results>\n"
+        "<max_success_results>6</max_success_results>\n"
         "<buda_app_name>fit</buda_app_name>\n</workunit>\n</input_template>"
         "<output_template>\n"
         "<file_info>\n<name><OUTFILE_0/></name>\n<max_nbytes>1e+09</max_nbytes>\n"

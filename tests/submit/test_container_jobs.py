@@ -23,7 +23,7 @@ from boinc_gahp.submit.made_files import MadeFiles
 from boinc_gahp.submit.trees import tree_stamp
 from boinc_gahp.submit.types import LocalFile, RemoteFile
 from boinc_gahp.templates.reading import read_input_template, read_output_template
-from boinc_gahp.templates.types import DEFAULTS
+from boinc_gahp.templates.rules import faults
 from tests.helpers import wait_for
 
 IMAGE = read_image("python:3.12-slim")
@@ -213,13 +213,19 @@ def test_processors_and_a_quorum_are_in_the_input_template(home):
 def test_a_quorum_can_be_reached(home, quorum):
     [made] = make(home, job(home, quorum=quorum))
     template = read_input_template(made.input_template or "")
-    least = template.min_quorum or 1
-    success = template.max_success_results or DEFAULTS["max_success_results"]
-    total = template.max_total_results or DEFAULTS["max_total_results"]
-    errors = template.max_error_results or DEFAULTS["max_error_results"]
-    assert least == quorum
-    assert least < success < total
-    assert errors < total
+    counts = template.counts
+    assert counts["min_quorum"] == quorum < counts["max_success_results"]
+    assert counts["max_total_results"] == counts["max_success_results"] + 4
+
+
+@pytest.mark.parametrize(("errors", "attempts"), [(0, 1), (1, 2), (3, 4), (100, 101)])
+def test_a_job_has_as_many_attempts_as_it_may_have_errors_and_one_more(home, errors, attempts):
+    """As create_work and the transitioner count (``back-end.rst``, "Transitioner")."""
+    [made] = make(home, job(home, max_errors=errors))
+    template = read_input_template(made.input_template or "")
+    assert faults(template) == []
+    assert template.max_error_results >= 1
+    assert min(template.max_error_results + 1, template.max_total_results) == attempts
 
 
 def test_a_directory_that_changed_since_the_submit_is_not_sent(home):

@@ -48,10 +48,13 @@ E, W = Severity.ERROR, Severity.WARNING
 NO_DELETE = "        <no_delete/>\n"
 QUORUM = "<min_quorum>2</min_quorum>"
 TARGET = "<target_nresults>2</target_nresults>"
+ERRORS = "<max_error_results>3</max_error_results>"
+TOTAL = "<max_total_results>10</max_total_results>"
+SUCCESS = "<max_success_results>6</max_success_results>"
 OPEN_NAME = "<open_name>in</open_name>"
 
 CASES = {
-    "tag not closed": Case("malformed", E, 16, INPUT, "        </file_ref>\n", "",
+    "tag not closed": Case("malformed", E, 19, INPUT, "        </file_ref>\n", "",
         words="file_ref"),
     "end is missing": Case("malformed", E, 17, OUTPUT, "</output_template>\n", "",
         words="output_template"),
@@ -63,7 +66,7 @@ CASES = {
         words="<output_template>"),
     "too long": Case("too-long", E, 1, INPUT, "in<", f"{'x' * (1 << 20)}<",
         words="expected at most"),
-    "two input templates": Case("second-template", E, 19, INPUT, INPUT, INPUT * 2,
+    "two input templates": Case("second-template", E, 22, INPUT, INPUT, INPUT * 2,
         words="a second one"),
     "no workunit": Case("no-body", E, 1, INPUT, INPUT, "<input_template>\n</input_template>\n",
         words="<workunit>"),
@@ -90,9 +93,12 @@ CASES = {
         words="<delay_bound> is 0"),
     "quorum over the number of instances": Case("counts", E, 5, INPUT, QUORUM,
         "<min_quorum>3</min_quorum>", words="<min_quorum> 3 is more than <target_nresults> 2"),
-    "more errors than instances": Case("counts", E, 5, INPUT, TARGET,
-        f"{TARGET}\n<max_error_results>11</max_error_results>\n"
-        "<max_total_results>10</max_total_results>", words="<max_total_results> 10"),
+    "more errors than instances": Case("counts", E, 5, INPUT, ERRORS,
+        "<max_error_results>11</max_error_results>", words="<max_total_results> 10"),
+    "more successes than the default number of instances": Case("counts", E, 5, INPUT, TOTAL, "",
+        words="<max_success_results> 6 is more than <max_total_results> 2"),
+    "one attempt": Case("one-attempt", W, 5, INPUT, f"{ERRORS}\n        {TOTAL}\n        {SUCCESS}",
+        "", words="each job gets one attempt"),
     "bound below the estimate": Case("bound-below-estimate", W, 5, INPUT, "1e14", "1e11",
         words="clients abort"),
     "default bound below the estimate": Case("bound-below-estimate", W, 5, INPUT,

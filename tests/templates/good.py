@@ -18,6 +18,9 @@ INPUT = """<input_template>
         <delay_bound>86400</delay_bound>
         <min_quorum>2</min_quorum>
         <target_nresults>2</target_nresults>
+        <max_error_results>3</max_error_results>
+        <max_total_results>10</max_total_results>
+        <max_success_results>6</max_success_results>
     </workunit>
 </input_template>
 """
@@ -75,6 +78,7 @@ def many_inputs(count):
         rsc_memory_bound=1e8,
         rsc_disk_bound=1e9,
         delay_bound=86400,
+        max_total_results=10,
     )
 
 

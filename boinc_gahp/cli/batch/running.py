@@ -17,6 +17,7 @@ from boinc_gahp.cli.batch.job_options import (
     sizes_of,
 )
 from boinc_gahp.cli.batch.submitting import add_sending, send
+from boinc_gahp.containers.rules import MAX_ERRORS
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.parsing import Parser, not_empty
 
@@ -171,6 +172,13 @@ def run_program_parser(config: str | None = None) -> Parser:
         metavar="N",
         help="processors for each job (default: 1)",
     )
+    needs.add_argument(
+        "--max-errors",
+        type=int,
+        default=MAX_ERRORS,
+        metavar="N",
+        help=f"how many errors of a job are followed by another attempt (default: {MAX_ERRORS})",
+    )
     add_needs(needs)
     add_common(parser, config, json="print the batch as JSON; with --dry-run, the plan")
     add_sending(parser, "CMD")
@@ -251,6 +259,7 @@ def _look_up(project: Project, options: Namespace, work: Work, more: Options) ->
         environment=_environment(options),
         network=options.network,
         cpus=options.cpus,
+        max_errors=options.max_errors,
         app=options.program,
         find_files=not options.no_find,
         allow_environment=tuple(options.allow_env),
