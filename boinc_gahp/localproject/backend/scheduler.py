@@ -14,7 +14,7 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject import buda
 from boinc_gahp.localproject.backend.plan_classes import plan_classes_can_be_read
@@ -212,7 +212,7 @@ class Scheduler:
         self, connection: sqlite3.Connection, host_id: int, only: sqlite3.Row | None = None
     ) -> sqlite3.Row | None:
         """Return the next result for the host; ``only``: this one or none."""
-        given = {
+        given: dict[str, Any] = {
             "buda_apps": json.dumps(buda.elements_that_can_run(self._core.directory)),
             "plan_classes": plan_classes_can_be_read(self._core.directory),
         }
