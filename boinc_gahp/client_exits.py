@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+ERR_FOPEN = -108
 ERR_FILE_TOO_BIG = -131
 ERR_NOT_FOUND = -161
 ERR_RESULT_START = -185
@@ -32,6 +33,7 @@ EXIT_OUT_OF_MEMORY = 205
 
 #: Their meanings, for people.
 MEANINGS = {
+    ERR_FOPEN: "an output file could not be read",
     ERR_FILE_TOO_BIG: "an output file is larger than the app's output template allows (max_nbytes)",
     ERR_NOT_FOUND: "an output file was missing",
     ERR_RESULT_START: "the program could not be started",

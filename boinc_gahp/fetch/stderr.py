@@ -16,7 +16,10 @@ _END = "</stderr_txt>"
 _TAIL = "]]>"
 #: Lines of BOINC's own library and wrappers (``api/boinc_api.cpp``, boinc_msg_prefix and
 #: boinc_finish_message; ``samples/docker_wrapper``).
-_OWN = re.compile(r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d \(\d+\):|called boinc_finish\(|stderr end$")
+_OWN = re.compile(
+    r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d \(\d+\):|called boinc_finish\(|stderr end$"
+    r"|build_image\(\) failed"
+)
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 

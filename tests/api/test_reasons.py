@@ -98,13 +98,15 @@ def test_a_reason_has_the_last_line_of_stderr_where_the_project_tells_it(
 
 def test_an_image_that_cannot_be_pulled_is_told_in_words(working, monkeypatch):
     tell_of_failed_jobs(monkeypatch)
-    line = "build command failed: -1"  # what BOINC's wrapper prints
-    working.local.add_app("unbuilt", ["sh", "-c", f"echo '{line}' >&2; exit 1"], outputs="out")
+    line = "build command failed: -1"
+    last = "build_image() failed: -1"  # what BOINC's wrapper prints after it
+    said = f"echo '{line}' >&2; echo '{last}' >&2; exit 1"
+    working.local.add_app("unbuilt", ["sh", "-c", said], outputs="out")
     batch = working.project.submit("unbuilt", [Job()]).wait(timeout=60, poll=QUICK)
     [reason] = batch.reasons()
     assert reason.text.startswith("exit status 1")
     assert (reason.stderr, "could not be pulled" in reason.text) == (line, True)
-    error = failed_job(batch, "unbuilt_0", "exit status 1", stderr=f"x\n{line}\n")
+    error = failed_job(batch, "unbuilt_0", "exit status 1", stderr=f"x\n{line}\n{last}\n")
     assert f'"{line}" (the image could not be pulled or built; check its name)' in str(error)
 
 

@@ -310,9 +310,8 @@ class World:
         """Let a host ask for work; return the name of the result that it gets."""
         idle = all(holder != host for holder, _ in self.tasks.values())
         # What a host has that does not know of it was sent when the server died.
-        task = (self.scheduler.unfinished(host) if idle else None) or self.scheduler.request_work(
-            host, self.now
-        )
+        had = self.scheduler.all_unfinished(host) if idle else []
+        task = had[0] if had else self.scheduler.request_work(host, self.now)
         if task is None:
             return None
         row = self.rows("SELECT report_deadline FROM result WHERE id = ?", task.result_id)[0]

@@ -93,8 +93,7 @@ def test_a_host_gets_the_jobs_inputs_and_the_apps_files(bench):
     assert workunit.avg_ncpus == 1.0
     (kept,) = bench.core.db.connection().execute("SELECT xml_doc FROM workunit").fetchone()
     assert kept == document()
-    again = bench.scheduler.unfinished(1)
-    assert again is not None
+    (again,) = bench.scheduler.all_unfinished(1)
     assert again.xml_doc == task.xml_doc
 
 

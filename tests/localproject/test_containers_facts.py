@@ -11,6 +11,7 @@ from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate
 from boinc_gahp.templates.writing import write_input_template
 from tests.containers_engine import IMAGE
+from tests.helpers import wait_for
 from tests.localproject.in_containers import (
     DOCKERFILE,
     JOB_TOML,
@@ -179,11 +180,11 @@ def test_the_network_can_be_turned_off(jobs):
     assert done.outputs == (b"lo\n",)
 
 
-def test_mounts_and_the_projects_directory_reach_the_container(jobs, engine):
+def test_a_mount_reaches_the_container(jobs, engine):
     (engine.directory / "mounted").write_bytes(b"from the host")
-    text = f'mount = ["{engine.directory}:/host"]\nproject_dir_mount = "/project"\n'
+    text = f'mount = ["{engine.directory}:/host"]\n'
     done = jobs.run(
-        files("cat /host/mounted >out; test -d /project || exit 1", job__toml=toml(text)),
+        files("cat /host/mounted >out", job__toml=toml(text)),
         [output("out")],
     )
     assert done.outputs == (b"from the host",)
@@ -213,6 +214,7 @@ def test_a_command_is_cut_at_1024_bytes(jobs):
     assert done.ended == (SUCCESS, 0)
     done = jobs.run(files("echo $ARGS >out"), [output("out")], command_line="w" * 1000)
     assert done.ended == (FAILED, 1)
+    assert "create command failed: -1\ncreate_container() failed: -1\n" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -225,7 +227,8 @@ def test_an_image_that_cannot_be_built_is_a_client_error(jobs, dockerfile):
     assert done.ended == (FAILED, 1)
     # What the engine has said is lost.
     assert done.stderr.endswith(
-        "command failed: Error -1\nbuild command failed: -1\n\n</stderr_txt>\n]]>\n"
+        "command failed: Error -1\nbuild command failed: -1\nbuild_image() failed: -1\n"
+        "\n</stderr_txt>\n]]>\n"
     )
 
 
@@ -310,6 +313,13 @@ def test_an_output_can_be_compressed(jobs):
     done = jobs.run(files("echo x >out"), [output("out", gzip_when_done=True)])
     assert done.outputs[0] is not None
     assert gzip.decompress(done.outputs[0]) == b"x\n"
+
+
+def test_a_directory_at_an_outputs_name_keeps_the_job_in_progress(jobs):
+    name = jobs.submit(files("mkdir out"), [output("out")])
+    slots = jobs.project.directory / "slots"
+    wait_for(lambda: [*slots.glob(f"*.uploads/{name}_0_*")], "an upload that hangs")
+    assert jobs.in_progress(name)
 
 
 def test_a_container_cannot_hand_out_a_link_as_its_output(jobs):

@@ -6,7 +6,7 @@ from boinc_gahp.config import layers
 from boinc_gahp.localproject.commands.behaving import set_host
 from boinc_gahp.localproject.commands.watching import status
 from boinc_gahp.localproject.directory import make
-from boinc_gahp.localproject.hosts.engine import Containers, how_to_install
+from boinc_gahp.localproject.hosts.engine import Containers
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import ServerState
 from tests.helpers import wait_for
@@ -66,28 +66,29 @@ def test_a_job_without_a_host_for_it_waits_and_is_not_given_up(waiting):
     assert tuple(row) == (ServerState.UNSENT, 0)
 
 
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("<plan_classes><plan_class/></plan_classes>", True),
+        ("<plan_class><name>docker</name></plan_class>", False),
+        ("", False),
+    ],
+)
+def test_a_plan_class_file_without_its_root_stops_container_jobs_only(waiting, text, sent, caplog):
+    offer(waiting, 1, "podman 4.3.1")
+    (waiting.directory / "plan_class_spec.xml").write_text(text)
+    waiting.made("other")
+    task = waiting.scheduler.request_work(1, waiting.now)
+    assert task is not None
+    assert task.in_container == sent
+    assert ("Error parsing plan class spec file" in caplog.text) != sent
+
+
 def test_other_apps_go_on_while_such_a_job_waits(waiting):
     waiting.made("other")
     task = waiting.scheduler.request_work(1, waiting.now)
     assert task is not None
     assert (task.result_name, task.in_container) == ("other_0", False)
-
-
-@pytest.mark.parametrize(
-    ("os_release", "command"),
-    [
-        ('ID=debian\nVERSION_ID="12"\n', "apt install podman"),
-        ("ID=linuxmint\nID_LIKE=ubuntu\n", "apt install podman"),
-        ('ID="rocky"\nID_LIKE="rhel centos fedora"\n', "dnf install podman"),
-        ("ID=arch\n", "apt install podman or dnf install podman"),
-        (None, "apt install podman or dnf install podman"),
-    ],
-)
-def test_the_command_that_installs_an_engine_is_the_systems(tmp_path, os_release, command):
-    path = tmp_path / "os-release"
-    if os_release is not None:
-        path.write_text(os_release)
-    assert how_to_install(path) == command
 
 
 @pytest.fixture

@@ -53,9 +53,12 @@ def room():
         yield Path(name)
 
 
-def _plan(app, quorum, more, **others):
+def _plan(app, quorum, more, errors, **others):
     target = quorum + more[0]
-    return Plan(app, quorum, target, total=target + more[1], successes=target + more[2], **others)
+    successes = target + more[2]
+    # create_work refuses less.
+    total = max(target + more[1], successes, errors)
+    return Plan(app, quorum, target, errors=errors, total=total, successes=successes, **others)
 
 
 plans = st.builds(

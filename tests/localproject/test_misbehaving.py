@@ -187,6 +187,19 @@ def test_a_host_vanishes_with_one_job_and_does_the_next(working):
     assert working.bench.results("server_state")[0] == ServerState.IN_PROGRESS
 
 
+def test_a_host_with_three_uploads_that_hang_asks_for_no_work(working):
+    working.jobs("import os; os.mkdir('out')", *"abcd")
+    working.start()
+    slot = working.host.slot
+    hanging = slot.with_name("0.uploads")
+    wait_for(
+        lambda: hanging.exists() and len([*hanging.iterdir()]) == 3 and not slot.exists(),
+        "three uploads that hang, and an idle host",
+    )
+    states = [ServerState.IN_PROGRESS] * 3 + [ServerState.UNSENT]
+    assert working.bench.results("server_state") == states
+
+
 @pytest.mark.long
 def test_a_host_reports_late_and_does_other_jobs_meanwhile(working):
     bench = working.bench

@@ -14,9 +14,10 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject import buda
+from boinc_gahp.localproject.backend.plan_classes import plan_classes_can_be_read
 from boinc_gahp.localproject.hosts import behaviour
 from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS
 from boinc_gahp.localproject.hosts.hosts import quantile
@@ -82,10 +83,6 @@ class Scheduler:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._given: Counter[int] = Counter()
-
-    def unfinished(self, host_id: int) -> Task | None:
-        """Return a result that the host had when the project was stopped."""
-        return next(iter(self.all_unfinished(host_id)), None)
 
     def all_unfinished(self, host_id: int) -> list[Task]:
         """Return the results that a host had when the project was stopped, except vanished ones."""
@@ -215,11 +212,14 @@ class Scheduler:
         self, connection: sqlite3.Connection, host_id: int, only: sqlite3.Row | None = None
     ) -> sqlite3.Row | None:
         """Return the next result for the host; ``only``: this one or none."""
-        apps = json.dumps(buda.elements_that_can_run(self._core.directory))
+        given: dict[str, Any] = {
+            "buda_apps": json.dumps(buda.elements_that_can_run(self._core.directory)),
+            "plan_classes": plan_classes_can_be_read(self._core.directory),
+        }
         if only is not None:
-            return _first(connection, host_id, "r.id = :only", buda_apps=apps, only=only["id"])
-        assigned = _first(connection, host_id, source=_ASSIGNED, buda_apps=apps)
-        first = assigned or _first(connection, host_id, buda_apps=apps)
+            return _first(connection, host_id, "r.id = :only", only=only["id"], **given)
+        assigned = _first(connection, host_id, source=_ASSIGNED, **given)
+        first = assigned or _first(connection, host_id, **given)
         if first is None or first["n_size_classes"] < 2 or first["size_class"] < 0:
             return first
         if self._given[host_id] % _SOMETIMES == _SOMETIMES - 1:
@@ -230,10 +230,10 @@ class Scheduler:
             "r.id >= :first AND r.priority = :priority AND (a.n_size_classes < 2 "
             "OR w.size_class < 0 "
             "OR w.size_class = CAST(:quantile * a.n_size_classes AS INTEGER))",
-            buda_apps=apps,
             first=first["id"],
             priority=first["priority"],
             quantile=quantile(connection, host_id),
+            **given,
         )
         return better or first
 
@@ -326,6 +326,11 @@ _HAS_VARIANT = (
     "WHERE instr(w.xml_doc, b.value)))"
 )
 
+_HAS_PLAN = (
+    "(:plan_classes OR NOT EXISTS (SELECT 1 FROM app_version v WHERE v.appid = a.id "
+    "AND v.plan_class != ''))"
+)
+
 # The joins are crossed so that SQLite goes through the unsent results in the order of their index,
 # and stops at the first that fits. It only uses columns that are in the indexes.
 _UNSENT = "CROSS JOIN result r INDEXED BY res_unsent"
@@ -357,19 +362,19 @@ def _first(
     host_id: int,
     where: str = "1",
     source: str = _UNSENT,
-    *,
-    buda_apps: str,
     **parameters: object,
 ) -> sqlite3.Row | None:
     """Return the first unsent result that a host may have.
 
-    ``buda_apps``: the elements of jobs whose BUDA apps have a variant for it, as a JSON array.
+    ``buda_apps``: the elements of jobs whose BUDA apps have a variant for it, as a JSON array;
+    ``plan_classes``: whether apps with a plan class have versions.
     """
     columns = "r.id, r.priority, w.size_class, a.n_size_classes"
     allowed = f"{where} AND {_fits('h')} AND {_target('h')} AND {_MAY_HAVE} AND {_HAS_VARIANT}"
+    allowed += f" AND {_HAS_PLAN}"
     row: sqlite3.Row | None = connection.execute(
         f"{_unsent(columns, source, allowed)} LIMIT 1",
-        {"host": host_id, "buda_apps": buda_apps, **parameters},
+        {"host": host_id, **parameters},
     ).fetchone()
     return row
 

@@ -1,4 +1,4 @@
-"""Errors that make a job a client error."""
+"""What keeps a job from a good end: errors, and uploads that hang."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ class JobFailed(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+class UploadHangs(Exception):
+    """An output can be neither sent nor given up: the host never reports the job."""
 
 
 def no_space(error: OSError) -> bool:

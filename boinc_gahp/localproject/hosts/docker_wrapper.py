@@ -45,6 +45,12 @@ _ASK_EVERY = 1.0
 _TIDY = 5.0
 #: How podman looks whether a container has ended; docker waits without looking.
 _WAIT = {"podman": ("wait", "--interval", "50ms"), "docker": ("wait",)}
+#: The wrapper's last words about a command that has failed; its exit status is 1.
+_FAILED = {
+    "build": "build_image() failed: -1",
+    "create": "create_container() failed: -1",
+    "start": "start failed: -1",
+}
 #: What the project's server says to a client that has a job of a cancelled workunit.
 _ABORTED = "aborted by project - no longer usable"
 
@@ -113,12 +119,7 @@ class DockerWrapper:
             config = read_config(path.read_bytes() if path.is_file() else b"")
             self._job = replace(self._job, config=config, options=options)
             self._get_image()
-            try:
-                self._checked("create", self._job.create())
-                status = self._in_container()
-                self._keep_log()
-            finally:
-                remove_container(self._engine, self._job.container)
+            status = self._in_container()
         except _Stopped:
             return None
         except _Ended as ended:
@@ -126,9 +127,6 @@ class DockerWrapper:
         except WrapperError as error:
             status = error.status
             self._say(str(error))
-        finally:
-            if not self._job.config.image_name and not self._stop.is_set():
-                self._engine.run("image", "rm", self._job.image)
         return ProcessEnd(
             status=status,
             elapsed_time=time.monotonic() - self._begin,
@@ -140,15 +138,33 @@ class DockerWrapper:
         with self._containers.building(self._job.image, self._stop) as mine:
             if not mine:
                 raise _Stopped
-            if not image_is_listed(self._command("images"), self._job.image):
+            listing = self._command("images", "image_exists() failed: -1")
+            if not image_is_listed(listing, self._job.image):
                 self._say("building image")
                 self._containers.built(self._job.image)
                 self._checked("build", self._job.build())
 
     def _in_container(self) -> int:
-        """Start the container, and wait for its end; return its exit status."""
-        self._say("starting container")
-        self._checked("start", f"start {self._job.container}")
+        """Make the container, run it, and clean up; return the job's exit status."""
+        try:
+            try:
+                self._checked("create", self._job.create())
+                self._say("starting container")
+                self._checked("start", f"start {self._job.container}")
+                status = self._end_of_container()
+            except WrapperError as error:
+                self._say(str(error))
+                status = error.status
+            self._clean_up()
+        except BaseException:
+            remove_container(self._engine, self._job.container)
+            if not (self._job.config.image_name or self._stop.is_set()):
+                self._engine.run("image", "rm", self._job.image)
+            raise
+        return status
+
+    def _end_of_container(self) -> int:
+        """Wait for the container's end; return its exit status."""
         with tempfile.TemporaryFile() as output:
             command = [self._engine.name, *_WAIT[self._engine.name], self._job.container]
             self._wait(self._started(command, output))
@@ -159,14 +175,20 @@ class DockerWrapper:
         except (IndexError, ValueError) as error:
             raise WrapperError(f"the container is gone: {words!r}") from error
 
-    def _keep_log(self) -> None:
-        """Write the container's log; the real one's, too, has it twice."""
+    def _clean_up(self) -> None:
+        """Write the container's log, which the real one, too, has twice; remove what was made."""
         with tempfile.TemporaryFile() as log:
             self._run(f"logs {self._job.container}", log)
             self._say("stderr from container:")
             log.seek(0)
             shutil.copyfileobj(log, self._stderr)
             self._say("stderr end")
+        commands = [f"container rm {self._job.container}"]
+        if not self._job.config.image_name:
+            commands.append(f"image rm {self._job.image}")
+        for command in commands:
+            with tempfile.TemporaryFile() as output:
+                self._run(command, output)
 
     def _checked(self, name: str, command: str) -> None:
         """Run a command of the engine's; it fails as the wrapper sees it.
@@ -174,10 +196,12 @@ class DockerWrapper:
         Raises:
             WrapperError: its exit status is not 0, or it has written the word Error.
         """
-        if "Error" in self._command(command, f"{name} command failed: -1"):
-            raise WrapperError(f"Error output from '{name}' command")
+        output = self._command(command, f"{name} command failed: -1\n{_FAILED[name]}")
+        if "Error" in output:
+            lines = "".join(f"   {line}" for line in output.splitlines(keepends=True))
+            raise WrapperError(f"Error output from '{name}' command:\n{lines}{_FAILED[name]}")
 
-    def _command(self, command: str, failed: str = "") -> str:
+    def _command(self, command: str, failed: str) -> str:
         """Run a command of the engine's, and return its output.
 
         Raises:

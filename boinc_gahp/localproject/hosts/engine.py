@@ -13,12 +13,12 @@ import subprocess
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
+    from pathlib import Path
 
     from boinc_gahp.localproject.database import Database
 
@@ -29,10 +29,6 @@ _ANSWERS = {
     "podman": ("info", "--format", "{{.Version.Version}}"),
     "docker": ("version", "--format", "{{.Server.Version}}"),
 }
-#: Commands that install one, by the program that installs packages.
-_INSTALL = {"apt": "apt install podman", "dnf": "dnf install podman"}
-_FAMILIES = {"debian": "apt", "ubuntu": "apt", "fedora": "dnf", "rhel": "dnf", "centos": "dnf"}
-_OS_RELEASE = Path("/etc/os-release")
 _TIMEOUT = 60.0
 #: Names of a client's containers and images begin with it.
 _PREFIX = "boinc__"
@@ -95,19 +91,6 @@ def find_engine() -> Engine | None:
     return None
 
 
-def how_to_install(os_release: Path = _OS_RELEASE) -> str:
-    """Return the command that installs an engine on this system, or both that may."""
-    try:
-        lines = os_release.read_text("utf-8", "replace").splitlines()
-    except OSError:
-        lines = []
-    values = dict(line.split("=", 1) for line in lines if "=" in line)
-    for family in f"{values.get('ID', '')} {values.get('ID_LIKE', '')}".replace('"', "").split():
-        if family in _FAMILIES:
-            return _INSTALL[_FAMILIES[family]]
-    return " or ".join(_INSTALL.values())
-
-
 def container_apps(connection: sqlite3.Connection) -> list[str]:
     """Return the apps that need a container engine, the oldest first."""
     rows = connection.execute(
@@ -141,7 +124,7 @@ def engine_notice(connection: sqlite3.Connection, *, running: bool = True) -> st
         return ""
     return (
         "Jobs that need containers wait: neither podman nor docker answers on this machine. "
-        f"Install one ({how_to_install()}), and start the project again."
+        "Install one (apt install podman, or dnf install podman), and start the project again."
     )
 
 

@@ -114,6 +114,6 @@ def _has_ended(pid: int) -> bool:
 def _has_contents(slot: Slot, open_name: str) -> bool:
     path = slot.output(open_name)
     try:
-        return path is not None and path.stat().st_size > 0
+        return path is not None and path.is_file() and path.stat().st_size > 0
     except FileNotFoundError:  # the app has moved it meanwhile
         return False

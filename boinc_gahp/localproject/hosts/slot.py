@@ -85,9 +85,10 @@ class Slot:
         path.write_text(f"<soft_link>{target}</soft_link>\n", "utf-8", "surrogateescape")
 
     def output(self, open_name: str) -> Path | None:
-        """Return the path of a file that a job has made; None if there is none.
+        """Return the path of what a job has made: a file, a directory, a pipe; None: nothing.
 
-        A link does not count as the job's file, nor does its target.
+        A link does not count, nor does its target: that may be a file of this machine. A real
+        client uploads the target.
 
         Raises:
             ValueError: the open name leads out of the slot.
@@ -98,12 +99,17 @@ class Slot:
         try:
             for part in PurePosixPath(open_name).parts:
                 path /= part
-                mode = path.lstat().st_mode
-                if stat.S_ISLNK(mode):
+                if stat.S_ISLNK(path.lstat().st_mode):
                     return None
         except OSError:
             return None
-        return path if stat.S_ISREG(mode) else None
+        return path
+
+    def put_aside(self, path: Path, name: str) -> None:
+        """Move what a job has made out of the slot; it stays until the project starts again."""
+        aside = self.directory.with_name(f"{self.directory.name}.uploads")
+        aside.mkdir(exist_ok=True)
+        path.rename(aside / name)
 
     def usage(self) -> int:
         """Return the bytes of all files in it; a link counts 0."""

@@ -6,11 +6,12 @@ import gzip
 import hashlib
 import os
 import shutil
+import stat
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from boinc_gahp.client_exits import ERR_FILE_TOO_BIG, ERR_NOT_FOUND, ERR_RESULT_UPLOAD
-from boinc_gahp.localproject.hosts.client_errors import JobFailed, no_space
+from boinc_gahp.client_exits import ERR_FILE_TOO_BIG, ERR_FOPEN, ERR_NOT_FOUND, ERR_RESULT_UPLOAD
+from boinc_gahp.localproject.hosts.client_errors import JobFailed, UploadHangs, no_space
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -38,12 +39,18 @@ def upload(
     kinds of ``behaviour.KINDS`` that were set for the host.
 
     Raises:
-        JobFailed: a file is missing, is not a file, is too large, or cannot be sent.
+        JobFailed: a file is missing, is too large, or cannot be read or sent.
+        UploadHangs: instead of a file there is a directory or a pipe (``containers.rst``, "What the
+            client does with outputs").
         OSError: there is no space to store it.
     """
     found = [(file, path) for file in files if (path := _find(slot, file)) is not None]
     for file, path in found:
         _check_size(file, path)
+    for file, path in found:
+        if not path.is_file():
+            slot.put_aside(path, file.name)
+            raise UploadHangs(f"{file.open_name} is a directory or a pipe, and can never be sent")
     if "differ" in wrong:
         for file, path in found:
             _change(path, result_name, file.max_nbytes)
@@ -64,7 +71,7 @@ def upload_first(core: Core, slot: Slot, files: Sequence[ResultFile], result_nam
         try:
             if _find(slot, file) is not None:
                 return upload(core, slot, [file], result_name)
-        except JobFailed:
+        except (JobFailed, UploadHangs):
             continue
     return ""
 
@@ -77,7 +84,10 @@ def _find(slot: Slot, file: ResultFile) -> Path | None:
     if path is None and not file.optional:
         raise JobFailed(ERR_NOT_FOUND, f"upload failure: {file.open_name}: output file is missing")
     if path is not None:
-        path.chmod(0o600)  # the job may have taken even this right from its owner
+        mode = path.stat().st_mode
+        if stat.S_ISSOCK(mode) or (stat.S_ISREG(mode) and not mode & stat.S_IRUSR):
+            # Whoever this project runs as: a client is not root.
+            raise JobFailed(ERR_FOPEN, f"upload failure: {file.open_name}: cannot be read")
     return path
 
 
@@ -95,6 +105,7 @@ def _change(path: Path, result_name: str, max_nbytes: float | None) -> None:
     """Make a file differ from any other instance's, but not too large."""
     digest = hashlib.md5(result_name.encode(), usedforsecurity=False).hexdigest()
     text = f"changed by the host: {digest}\n".encode()
+    path.chmod(0o600)
     size = path.stat().st_size
     room = len(text) if max_nbytes is None else int(max_nbytes) - size
     with path.open("r+b") as file:

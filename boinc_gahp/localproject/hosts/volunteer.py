@@ -22,7 +22,7 @@ from boinc_gahp.client_exits import ERR_RESULT_START
 from boinc_gahp.localproject.backend.scheduler import Report, Scheduler, Task
 from boinc_gahp.localproject.database import may_pass
 from boinc_gahp.localproject.hosts.behaviour import Behaviour
-from boinc_gahp.localproject.hosts.client_errors import JobFailed, no_space
+from boinc_gahp.localproject.hosts.client_errors import JobFailed, UploadHangs, no_space
 from boinc_gahp.localproject.hosts.command_line import fill_in, split_command_line
 from boinc_gahp.localproject.hosts.docker_wrapper import DockerWrapper
 from boinc_gahp.localproject.hosts.engine import CLIENTS, WITH, WITHOUT
@@ -55,6 +55,9 @@ _IDLE = 1.0
 _RETRY = 5.0
 #: A host that is to be late without a given time reports this many seconds after the deadline.
 _AFTER_DEADLINE = 1.0
+#: With more jobs whose uploads hang a host asks for no work: twice its processors, of which it has
+#: one (``containers.rst``, "What the client does with outputs").
+_MOST_HANGING = 2
 
 
 class Volunteer:
@@ -77,6 +80,7 @@ class Volunteer:
         self._files: list[str] | None = None
         self._stop = threading.Event()
         self._late: list[tuple[float, Task, Report]] = []
+        self._hanging = 0
         self.paused = threading.Event()
 
     def stop(self) -> None:
@@ -97,7 +101,8 @@ class Volunteer:
             if self._containers is not None and self._containers.needed():
                 self._containers.engine()
             task = left.popleft() if left else None
-            if task is None and not self.paused.is_set():
+            asks = not self.paused.is_set() and self._hanging <= _MOST_HANGING
+            if task is None and asks:
                 task = self._kept(lambda: self._scheduler.request_work(self._host_id, time.time()))
             if task is None:
                 # The next job may come late, and the last one may have written much.
@@ -112,7 +117,7 @@ class Volunteer:
             _remove(self._slot)
 
     def compute(self, task: Task) -> Report | None:
-        """Run one job; None if this host was stopped meanwhile, or vanishes with it.
+        """Run one job; None if this host was stopped meanwhile, or will never report it.
 
         While the disk is full the job is tried again: it is not the job's fault.
         """
@@ -174,7 +179,10 @@ class Volunteer:
         self._kept(tell)
 
     def _attempt(self, task: Task) -> Report | None:
-        """Run one job; raises OSError if there is no space left for it."""
+        """Run one job; raises OSError if there is no space left for it.
+
+        None: this host was stopped, or an upload hangs.
+        """
         ended, document = ProcessEnd(), ""
         status, message = 0, ""
         with ExitStack() as stack:
@@ -195,6 +203,13 @@ class Volunteer:
                 status = int(task.behaviours.get("exit", 0))
             except JobFailed as failed:
                 status, message = failed.status, str(failed)
+            except UploadHangs as hanging:
+                log.warning(
+                    "host %d never reports %s: %s", self._host_id, task.result_name, hanging
+                )
+                self._hanging += 1
+                self._slot.forget()
+                return None
             except (OSError, TemplateError, ValueError) as error:
                 if isinstance(error, OSError) and no_space(error):
                     raise
@@ -278,7 +293,6 @@ class Volunteer:
                 self._containers.project,
                 task.result_name.rpartition("_")[0],
                 task.result_name,
-                mine,
                 workunit.avg_ncpus or 1.0,
             ),
             self._slot,
@@ -293,7 +307,7 @@ class Volunteer:
                 made = self._slot.output(output.open_name)
                 if made is not None and not output.copy_file:
                     # It is elsewhere than where the client looks for it.
-                    made.unlink()
+                    self._slot.put_aside(made, output.name)
         return ended
 
     def _made_wrong(self, ended: ProcessEnd, task: Task, watch: LimitWatch) -> ProcessEnd | None:

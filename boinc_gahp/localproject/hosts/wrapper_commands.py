@@ -7,7 +7,7 @@ command line are evaluated there (``containers.rst``, "What the wrapper does").
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if sys.version_info >= (3, 11):
@@ -56,33 +56,13 @@ def read_options(arguments: Sequence[str]) -> Options:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The contents of ``job.toml``."""
+    """The contents of ``job.toml``, without keys for graphics, GPUs, ports and more output."""
 
     workdir: str = "/app"
-    project_dir_mount: str = ""
     image_name: str = ""
     build_args: str = ""
     create_args: str = ""
-    use_gpu: bool = False
-    web_graphics_guest_port: int = 0
     mount: tuple[str, ...] = ()
-    portmap: tuple[str, ...] = ()
-    verbose: int = 1
-
-
-#: The types of the values, and those of the members of lists.
-_TYPES: dict[str, type] = {
-    "workdir": str,
-    "project_dir_mount": str,
-    "image_name": str,
-    "build_args": str,
-    "create_args": str,
-    "use_gpu": bool,
-    "web_graphics_guest_port": int,
-    "mount": list,
-    "portmap": list,
-    "verbose": int,
-}
 
 
 def read_config(text: bytes) -> Config:
@@ -96,18 +76,19 @@ def read_config(text: bytes) -> Config:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise WrapperError(f"TOML error: {error}; can't parse config file") from error
     values: dict[str, Any] = {}
-    for name, kind in _TYPES.items():
+    for name, default in asdict(Config()).items():
         value = found.get(name)
         if value is None:
             continue
         members = value if type(value) is list else []
         if len({type(each) for each in members}) > 1:
             raise WrapperError(f"TOML error: the members of {name} are of different types")
-        if type(value) is not kind or any(type(each) is not str for each in members):
+        values[name] = tuple(members) if type(value) is list else value
+        if type(values[name]) is not type(default) or any(
+            type(each) is not str for each in members
+        ):
             # Nothing catches the error of the reader: the real one aborts.
             raise WrapperError(f"the value of {name} is of a wrong type", EXIT_SIGNAL)
-        value = tuple(members) if kind is list else value
-        values[name] = value
     return Config(**values)
 
 
@@ -119,7 +100,6 @@ class ContainerJob:
         engine: ``podman`` or ``docker``.
         project: the project's directory on the host, as it stands in names.
         workunit, result: their names.
-        project_directory: of the host's files of this project, seen from the slot.
         ncpus: how many processors the client has reserved.
     """
 
@@ -127,7 +107,6 @@ class ContainerJob:
     project: str
     workunit: str
     result: str
-    project_directory: str
     ncpus: float = 1.0
     config: Config = field(default_factory=Config)
     options: Options = field(default_factory=Options)
@@ -156,18 +135,12 @@ class ContainerJob:
         """Return the command that creates the container; the slot is mounted in it."""
         config = self.config
         slot = f' -v "./":"{config.workdir}"'
-        project = ""
-        if config.project_dir_mount:
-            project = f' -v "./{self.project_directory}/":"{config.project_dir_mount}"'
-        text = f"create --name {self.container} {slot} {project}"
+        text = f"create --name {self.container} {slot} "
         if self.options.words:
             text += f' -e ARGS=" {" ".join(self.options.words)}"'
         text += "".join(f" -v {each}" for each in config.mount)
-        text += "".join(f" -p {each}" for each in config.portmap)
         if self.ncpus > 1:
             text += f" --cpus {self.ncpus:f}"
-        if config.use_gpu:
-            text += " --gpus all"
         if config.create_args:
             text += f" {config.create_args}"
         if self.engine == "podman":
