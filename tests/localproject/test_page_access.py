@@ -11,7 +11,7 @@ from boinc_gahp.localproject.web.access import page_address
 from tests.localproject.visitor import found
 
 PAGES = ("", "batches/1", "jobs/1", "hosts", "apps", "programs")
-FILES = ("instances/1/outputs/0", "jobs/1/inputs/0")
+FILES = ("instances/1/outputs/0",)
 
 
 @pytest.fixture

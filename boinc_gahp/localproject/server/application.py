@@ -42,10 +42,9 @@ from boinc_gahp.localproject.server.replies import (
     uncaught,
 )
 from boinc_gahp.localproject.server.request import MalformedRequest, RpcRequest, parse_request
-from boinc_gahp.localproject.web import blueprint
+from boinc_gahp.localproject.server.site_pages import error_page, not_found
 from boinc_gahp.localproject.web.access import Refused, check_host
-from boinc_gahp.localproject.web.blueprint import make_blueprint
-from boinc_gahp.localproject.web.layout import error_page, not_found
+from boinc_gahp.localproject.web.page import make_blueprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -110,7 +109,7 @@ def make_app(core: Core) -> Flask:
         app.add_url_rule(rule, str(number), view, methods=["GET", "POST"])
     app.before_request(lambda: check_host(core))
     app.register_blueprint(make_blueprint(core))
-    app.register_error_handler(404, lambda _error: _unknown(core))
+    app.register_error_handler(404, lambda _error: not_found())
     app.register_error_handler(Refused, _refused)
     for failure in (sqlite3.Error, OSError):
         app.register_error_handler(failure, _failed)
@@ -132,18 +131,6 @@ def body_allowance(core: Core) -> Allow:
         return Allowance(most, read)
 
     return allow
-
-
-def _unknown(core: Core) -> Response:
-    """Answer for an address that does not exist: programs get Apache's page, as from BOINC."""
-    is_browser = "text/html" in request.headers.get("Accept", "")
-    is_rpc = request.path.endswith(".php") or request.path.startswith("/test/download/")
-    if is_rpc or not is_browser:
-        return not_found()
-    try:
-        return blueprint.missing(core)
-    except Refused:
-        return not_found()
 
 
 def _refused(refused: Refused) -> Response:
