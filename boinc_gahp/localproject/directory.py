@@ -3,51 +3,26 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.files import write_whole
-from boinc_gahp.localproject import accounts, buda
+from boinc_gahp.localproject import accounts, new_app
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.database import Database
-from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS
 from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.server.addresses import free_port
 from boinc_gahp.localproject.settings import (
     SUBMITTER,
     SUBMITTER_FILE,
     USERS,
-    name_container_app,
     project_url,
     remembered_port,
     write_settings,
 )
-from boinc_gahp.localproject.supplied import SUPPLIED, WRAPPER
-from boinc_gahp.templates.types import InputTemplate, OutputTemplate
-from boinc_gahp.templates.writing import write_input_template, write_output_template
+from boinc_gahp.localproject.supplied import SUPPLIED
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Sequence
     from pathlib import Path
-
-    from boinc_gahp.localproject.buda import BudaApp
-
-__all__ = [
-    "SUBMITTER",
-    "VOLUNTEERS",
-    "DirectoryLock",
-    "ProjectDirectoryError",
-    "add_app",
-    "add_app_version",
-    "add_buda_app",
-    "add_container_app",
-    "is_project",
-    "is_running",
-    "make",
-    "open_core",
-]
 
 #: The user who gets the volunteers' credit.
 VOLUNTEERS = "volunteers"
@@ -139,7 +114,7 @@ def make(directory: Path) -> None:
         present = {row["name"] for row in connection.execute("SELECT name FROM app")}
         for app in SUPPLIED:
             if app.name not in present:
-                add_app(
+                new_app.insert(
                     directory,
                     database,
                     app.name,
@@ -157,155 +132,6 @@ def make(directory: Path) -> None:
             write_settings(directory, database, free_port())
     finally:
         database.close()
-
-
-def add_app(
-    directory: Path,
-    database: Database,
-    name: str,
-    *,
-    command: Sequence[str],
-    input_template: InputTemplate | str | None,
-    output_template: OutputTemplate | str | None,
-    description: str = "",
-    version: int = 100,
-    validator: str = "trivial",
-    assimilator: str = "",
-    work_generator: str = "",
-    work_low: int = 10,
-    n_size_classes: int = 0,
-    plan_class: str = "",
-) -> None:
-    """Add an app; templates given as text are written unchanged.
-
-    Without a template (None), each job has to bring its own. ``plan_class`` is the version's.
-    ``validator``, ``assimilator`` and ``work_generator`` are read by :mod:`.plugins`; the generator
-    is asked for jobs while fewer than ``work_low`` results are unsent.
-
-    Raises:
-        ValueError: the name is taken or not a file name.
-        TemplateError: a template cannot be written.
-    """
-    if not name or "/" in name or name.startswith("."):
-        raise ValueError(f"an app cannot be named {name!r}: expected a name without slashes")
-    if isinstance(input_template, InputTemplate):
-        input_template = write_input_template(input_template)
-    if isinstance(output_template, OutputTemplate):
-        output_template = write_output_template(output_template)
-    texts = {"in": input_template, "out": output_template}
-    settings = {
-        "name": name,
-        "user_friendly_name": description,
-        "validator": validator,
-        "assimilator": assimilator,
-        "work_generator": work_generator,
-        "work_low": work_low,
-        "n_size_classes": n_size_classes,
-    }
-    with database.write() as connection:
-        if connection.execute("SELECT 1 FROM app WHERE name = ?", (name,)).fetchone():
-            raise ValueError(f"there is an app {name!r} already")
-        cursor = connection.execute(
-            f"INSERT INTO app (create_time, {', '.join(settings)}) "  # noqa: S608
-            f"VALUES (?{', ?' * len(settings)})",
-            (time.time(), *settings.values()),
-        )
-        _insert_version(connection, cursor.lastrowid or 0, version, command, plan_class)
-        for kind, text in texts.items():
-            if text is not None:
-                write_whole(directory / "templates" / f"{name}_{kind}", text)
-
-
-def add_container_app(
-    directory: Path,
-    database: Database,
-    name: str,
-    *,
-    version: int = 100,
-    validator: str = "trivial",
-    assimilator: str = "",
-) -> None:
-    """Add an app for jobs of any program, in containers, like :func:`add_app`.
-
-    It has no templates: one called NAME_in would apply to every job.
-    """
-    add_app(
-        directory,
-        database,
-        name,
-        command=WRAPPER,
-        input_template=None,
-        output_template=None,
-        description="any program, in a container that each job describes",
-        version=version,
-        validator=validator,
-        assimilator=assimilator,
-        plan_class=CONTAINERS,
-    )
-    name_container_app(directory, database, name)
-
-
-def add_buda_app(core: Core, app: BudaApp) -> list[Path]:
-    """Add a BUDA app, and the app to which all of them belong if it is missing.
-
-    Returns:
-        The files that were written.
-
-    Raises:
-        ValueError: there is one of this name, or a name is wrong; nothing was changed.
-        OSError: a file cannot be read.
-    """
-    connection = core.db.connection()
-    written = buda.add(core, app)
-    if not connection.execute("SELECT 1 FROM app WHERE name = ?", (BUDA,)).fetchone():
-        add_app(
-            core.directory,
-            core.db,
-            BUDA,
-            command=WRAPPER,
-            input_template=None,
-            output_template=None,
-            description="BUDA apps, in containers",
-            plan_class=CONTAINERS,
-        )
-    return written
-
-
-def add_app_version(database: Database, name: str, version: int, command: Sequence[str]) -> None:
-    """Add another version of an app; hosts run the newest unless a job wants another.
-
-    Raises:
-        ValueError: there is no such app, or it has that version.
-    """
-    with database.write() as connection:
-        app = connection.execute("SELECT id FROM app WHERE name = ?", (name,)).fetchone()
-        if app is None:
-            raise ValueError(f"there is no app {name!r}")
-        row = connection.execute(
-            "SELECT group_concat(version_num, ', ') AS present, total(version_num = ?) AS taken "
-            "FROM app_version WHERE appid = ?",
-            (version, app["id"]),
-        ).fetchone()
-        if row["taken"]:
-            raise ValueError(
-                f"app {name!r} has a version {version} already (it has {row['present']}): give "
-                "another number"
-            )
-        _insert_version(connection, app["id"], version, command)
-
-
-def _insert_version(
-    connection: sqlite3.Connection,
-    app_id: int,
-    version: int,
-    command: Sequence[str],
-    plan_class: str = "",
-) -> None:
-    connection.execute(
-        "INSERT INTO app_version (create_time, appid, version_num, command, plan_class) "
-        "VALUES (?, ?, ?, ?, ?)",
-        (time.time(), app_id, version, json.dumps(list(command)), plan_class),
-    )
 
 
 def is_running(directory: Path) -> bool:

@@ -286,7 +286,7 @@ class LocalProject:
             input_template: a template instead of ``inputs``; then ``output_template`` is needed,
                 and neither is checked.
             output_template: likewise, instead of ``outputs``.
-            more: with templates, arguments of :func:`directory.add_app`; otherwise attributes of
+            more: with templates, arguments of :func:`new_app.insert`; otherwise attributes of
                 :class:`.new_app.NewApp`, such as ``quorum`` and ``max_nbytes``.
 
         Raises:
@@ -298,7 +298,7 @@ class LocalProject:
         if not isinstance(command, str):
             command = shlex.join([os.fspath(word) for word in command])
         if input_template is not None and output_template is not None:
-            layout.add_app(
+            new_app.insert(
                 self.directory,
                 self._core.db,
                 name,
@@ -319,8 +319,8 @@ class LocalProject:
         new_app.add(self._core, app)
 
     def add_container_app(self, name: str, **more: Any) -> None:
-        """Add an app for jobs in containers, like :func:`directory.add_container_app`."""
-        layout.add_container_app(self.directory, self._core.db, name, **more)
+        """Add an app for jobs in containers; ``more``: attributes of :class:`.new_app.NewApp`."""
+        new_app.add(self._core, new_app.NewApp(name, container=True, **more))
 
     def create_work(self, app_name: str, jobs: Iterable[NewJob], *, batch_id: int = 0) -> list[int]:
         """Make jobs, like :func:`create_work.create_work`."""

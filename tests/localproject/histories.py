@@ -16,7 +16,7 @@ from copy import deepcopy
 from pathlib import Path
 from unittest import mock
 
-from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject import directory as layout, new_app
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
 from boinc_gahp.localproject.backend.expiry import (
     delete_job_files,
@@ -80,7 +80,7 @@ def make_base(directory):
     (directory / "modules" / "notes.py").write_text(_ASSIMILATOR)
     core = Core(directory, Php())
     for name, app in APPS.items():
-        layout.add_app(
+        new_app.insert(
             directory,
             core.db,
             name,
@@ -223,7 +223,7 @@ class World:
         Raises:
             RpcFailed: it is an error.
         """
-        (user,) = self.rows("SELECT authenticator FROM user WHERE name = ?", layout.SUBMITTER)
+        (user,) = self.rows("SELECT authenticator FROM user WHERE name = ?", SUBMITTER)
         elements = "".join(f"<{tag}>{text}</{tag}>" for tag, text in fields.items())
         secret = f"<authenticator>{user['authenticator']}</authenticator>"
         request = parse_request(f"<{name}>{secret}{elements}{inner}</{name}>".encode())

@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject import directory as layout, new_app
 from boinc_gahp.localproject.backend.create_work import NewJob, RemoteInput, WorkError, create_work
 from boinc_gahp.localproject.backend.file_deleter import delete_pass
 from boinc_gahp.localproject.backend.staging import stage_file
@@ -36,7 +36,7 @@ def core(tmp_path_factory):
     stage_file(core, b"hello\n", "in.txt")
     (directory / OPEN).write_text(OPEN_TEMPLATE)
     for name, classes in (("sized", 3), ("versioned", 0)):
-        layout.add_app(
+        new_app.insert(
             directory,
             core.db,
             name,

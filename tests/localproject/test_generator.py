@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject import directory as layout, new_app
 from boinc_gahp.localproject.backend.generator import generate_pass
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.core import Core
@@ -32,7 +32,7 @@ def make(tmp_path):
         (directory / "modules" / "ours.py").write_text(dedent(source))
         core = Core(directory, Php())
         cores.append(core)
-        layout.add_app(
+        new_app.insert(
             directory,
             core.db,
             "made",
