@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from boinc_gahp.localproject.errors import LocalProjectTrouble, with_advice
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -31,10 +33,6 @@ PRAGMA foreign_keys = ON;
 """
 
 
-class DatabaseError(Exception):
-    """The database cannot be used; the text says which, why and what to do."""
-
-
 #: SQLite's messages for a disk that is full or fails, and for another process that writes for long.
 _PASSING = ("full", "locked", "disk I/O")
 
@@ -49,7 +47,7 @@ class Database:
     """Connections and transactions.
 
     Raises:
-        DatabaseError: it is of another version, or not a database of this program.
+        LocalProjectTrouble: it is of another version, or not a database of this program.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,7 +63,7 @@ class Database:
             self._prepare()
         except sqlite3.DatabaseError as error:
             self.close()
-            raise DatabaseError(f"{path} cannot be opened: {error}") from error
+            raise LocalProjectTrouble(f"{path} cannot be opened: {with_advice(error)}") from error
 
     def connection(self) -> sqlite3.Connection:
         """Return this thread's connection, in autocommit mode."""
@@ -129,7 +127,7 @@ class Database:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version not in (0, SCHEMA_VERSION):
             self.close()
-            raise DatabaseError(
+            raise LocalProjectTrouble(
                 f"{self.path} was made by another version of boinc_gahp (its schema is {version}, "
                 f"this one's {SCHEMA_VERSION}): use that version, or make a new project in another "
                 "directory (boinc_gahp local-project init)"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.localproject import accounts, new_app
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.database import Database
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.server.addresses import free_port
 from boinc_gahp.localproject.settings import (
@@ -42,15 +43,11 @@ _DIRECTORIES = (
 )
 
 
-class ProjectDirectoryError(Exception):
-    """The directory cannot be used; the text says why and what to do."""
-
-
 class DirectoryLock:
     """Keeps a second process from using the same directory; makes the directory if it is new.
 
     Raises:
-        ProjectDirectoryError: another process uses it, or it holds something else, or is a file.
+        LocalProjectTrouble: another process uses it, or it holds something else, or is a file.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -61,7 +58,7 @@ class DirectoryLock:
         while not self._acquired():
             if time.monotonic() > deadline:
                 self._file.close()
-                raise ProjectDirectoryError(
+                raise LocalProjectTrouble(
                     f"the project in {directory} is in use by another process: stop it, or "
                     "use another directory"
                 )
@@ -87,12 +84,12 @@ def is_project(directory: Path) -> bool:
 def _make_or_check(directory: Path) -> None:
     """Make a directory; if it holds something else, it is not touched."""
     if directory.exists() and not directory.is_dir():
-        raise ProjectDirectoryError(f"{directory} is a file: name a new or an empty directory")
+        raise LocalProjectTrouble(f"{directory} is a file: name a new or an empty directory")
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_project(directory) and any(
         entry.name not in (*_DIRECTORIES, "lock", SUBMITTER_FILE) for entry in directory.iterdir()
     ):
-        raise ProjectDirectoryError(
+        raise LocalProjectTrouble(
             f"{directory} is neither empty nor a project: name a new or an empty directory"
         )
 
@@ -103,7 +100,7 @@ def make(directory: Path) -> None:
     An unfinished project is completed; a finished one is not changed.
 
     Raises:
-        ProjectDirectoryError: the directory holds something else.
+        LocalProjectTrouble: the directory holds something else.
     """
     _make_or_check(directory)
     for name in _DIRECTORIES:
@@ -148,11 +145,11 @@ def open_core(directory: Path) -> Core:
     """Return the core of a project that may be running, for a command; close its ``db`` at the end.
 
     Raises:
-        ProjectDirectoryError: there is no project in the directory.
-        DatabaseError: the database was of another version, or cannot be opened.
+        LocalProjectTrouble: there is no project in the directory, its database is of another
+            version, or cannot be opened.
     """
     if not is_project(directory):
-        raise ProjectDirectoryError(
+        raise LocalProjectTrouble(
             f"there is no project in {directory}: make one with boinc_gahp local-project init"
         )
     core = Core(directory, Php())

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import http.client
 import logging
 import os
 import shlex
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from boinc_gahp.extras import need_extra
 from boinc_gahp.localproject import accounts, directory as layout, new_app, settings
 from boinc_gahp.localproject.backend.create_work import NewJob, create_work
 from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.backend.supervisor import Supervisor
-from boinc_gahp.localproject.core import Core, ProjectFailed
+from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.hosts.engine import Containers, engine_notice
 from boinc_gahp.localproject.hosts.volunteer import Volunteer, clean_up
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.localproject")
 
-_START_TIMEOUT = 20.0
 _STOP_TIMEOUT = 20.0
 
 
@@ -66,8 +63,8 @@ class LocalProject:
         authenticator: the submitter's.
 
     Raises:
-        ProjectDirectoryError: the directory is in use, or holds something else.
-        DatabaseError: the database was of another version.
+        LocalProjectTrouble: the directory is in use, or holds something else, or a project of
+            another version.
     """
 
     def __init__(
@@ -130,7 +127,6 @@ class LocalProject:
         """Start; return when it answers.
 
         Raises:
-            ProjectFailed: it does not start.
             OSError: the requested port is not free.
         """
         try:
@@ -152,11 +148,13 @@ class LocalProject:
             self.check()
 
     def check(self) -> None:
-        """Raise ProjectFailed if a thread of the project has died."""
+        """Raise LocalProjectTrouble if a thread of the project has died."""
         if self._failure is not None:
-            raise ProjectFailed(f"a part of the project failed: {self._failure}") from self._failure
+            raise LocalProjectTrouble(
+                f"a part of the project failed: {self._failure}"
+            ) from self._failure
         if self._server is not None and not self._server.running():
-            raise ProjectFailed("the web server has stopped")
+            raise LocalProjectTrouble("the web server has stopped")
 
     def close(self) -> None:
         """Stop all threads and processes; a second time does nothing."""
@@ -189,7 +187,6 @@ class LocalProject:
         self._core.url = settings.project_url(self._server.port, self._listen)
         settings.write_settings(self.directory, self._core.db, self._server.port, self._listen)
         self._server.start()
-        self._wait_until_ready(self._server)
         self._run(self._supervisor.run, "localproject-backend")
         scheduler = Scheduler(self._core)
         ids = hosts.register(self._core.db, self._hosts)
@@ -214,26 +211,6 @@ class LocalProject:
                 self._failure = self._failure or error
 
         self._threads.append(start(guarded, name))
-
-    def _wait_until_ready(self, server: WebServer) -> None:
-        deadline = time.monotonic() + _START_TIMEOUT
-        while True:
-            if not server.running():
-                raise ProjectFailed("the web server has stopped")
-            try:
-                connection = http.client.HTTPConnection(
-                    urlsplit(self.url).hostname or HOST, server.port, timeout=_START_TIMEOUT
-                )
-                try:
-                    connection.request("GET", "/test/get_project_config.php")
-                    if connection.getresponse().status == http.client.OK:
-                        return
-                finally:
-                    connection.close()
-            except OSError:
-                log.debug("the web server does not answer yet")
-            if time.monotonic() > deadline:
-                raise ProjectFailed(f"{self.url} does not answer within {_START_TIMEOUT:g} s")
 
     def notice(self) -> str:
         """Return what to do so that all jobs can run; '' if there is nothing to do."""

@@ -33,6 +33,7 @@ from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS
 from boinc_gahp.localproject.server.forms import Form
 from boinc_gahp.localproject.server.replies import PhpFatal, RpcFailed, RpcReply
 from boinc_gahp.localproject.server.request import parse_request
+from boinc_gahp.localproject.settings import SUBMITTER
 from boinc_gahp.localproject.states import BatchState, Outcome, ServerState
 from boinc_gahp.templates.documents import read_result
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate

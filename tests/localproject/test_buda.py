@@ -7,8 +7,8 @@ import pytest
 
 from boinc_gahp.localproject import buda
 from boinc_gahp.localproject.commands import run
-from boinc_gahp.localproject.commands.arguments import LocalProjectTrouble
 from boinc_gahp.localproject.directory import open_core
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.templates.documents import read_workunit
 from boinc_gahp.templates.filling import JobFile, fill_input
 from boinc_gahp.templates.reading import read_input_template, read_output_template

@@ -14,9 +14,8 @@ pytestmark = pytest.mark.processes
 
 _MEGABYTES = 256
 _RUN = (
-    "import sys, pathlib; from boinc_gahp.localproject.run import run_project;"
-    "run_project(pathlib.Path(sys.argv[1]), 0, 0,"
-    " announce=lambda line: print(line, flush=True))"
+    "import sys; from boinc_gahp.localproject.commands import run;"
+    "run(['run', sys.argv[1], '--hosts', '0'], None)"
 )
 _BLOCK = bytes(range(256)) * 4096
 
