@@ -85,16 +85,6 @@ def test_the_last_output_of_multi_is_optional(client, optional):
             client.output(name, 2)
 
 
-def test_zipped_packs_its_outputs(client):
-    client.run("zip", {"zip_1": ("some args", [b"abc"])}, "zipped")
-    archive = zipfile.ZipFile(io.BytesIO(client.output("zip_1").content))
-    assert {name: archive.read(name) for name in archive.namelist()} == {
-        "upper.txt": b"ABC",
-        "sub/len.txt": b"3",
-        "cmdline.txt": b"some args",
-    }
-
-
 def test_gzipped_outputs_are_compressed_by_the_client(client):
     client.run("gz", {"gz_1": ("", [b"abc" * 100])}, "gzipped")
     reply = client.output("gz_1")
@@ -114,21 +104,6 @@ def test_zips_of_a_workunit_and_of_a_batch_hold_all_outputs(client):
     one = client.get(cmd="workunit_files", wu_id=wu_id, auth_str=client.signed(wu_id))
     assert len(zipfile.ZipFile(io.BytesIO(one.content)).namelist()) == 3
     assert not list((client.project.directory / "spool").iterdir())
-
-
-def _outputs(**fields):
-    return OutputTemplate((OutputFileInfo("out", "<OUTFILE_0/>", **fields),))
-
-
-def test_a_program_that_cannot_be_started_is_a_client_error(client):
-    client.project.add_app(
-        "nosuch",
-        command=["/nosuch/program"],
-        input_template=InputTemplate(max_error_results=1),
-        output_template=_outputs(),
-    )
-    client.run("nosuch", {"nosuch_1": ("", [])}, "nosuch")
-    assert "No such file or directory" in _stderr(client, "nosuch_1")
 
 
 def _stderr(client, job_name):
@@ -201,12 +176,6 @@ def test_a_job_may_have_templates_of_its_own(client):
     (row,) = client.rows("SELECT * FROM workunit WHERE name = 'own_1'")
     assert row["result_template_file"].startswith("templates/tmp/")
     assert (row["max_error_results"], row["delay_bound"]) == (3, 7 * 86400)
-
-
-def test_an_apps_name_is_taken_once(client):
-    templates = {"input_template": InputTemplate(), "output_template": OutputTemplate()}
-    with pytest.raises(ValueError, match="there is an app 'multi' already"):
-        client.project.add_app("multi", command=["x"], **templates)
 
 
 def test_an_app_is_added_with_the_names_of_its_files(client, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS, make_app
-from tests.inside import batches, staged_files
+from tests.inside import staged_files
 from tests.localproject.client import job
 
 PAGES = ["submit_rpc_handler.php", "job_file.php"]
@@ -58,22 +58,6 @@ def test_bad_xml_is_no_request(client, page, document):
     assert reply.status_code == 200
     assert "can't parse request message: " in reply.text
     assert "root:" not in reply.text
-
-
-def test_a_hundred_thousand_attributes_are_no_matter(client):
-    attributes = " ".join(f'a{n}="1"' for n in range(100_000))
-    assert "<success>1</success>" in client.post(f"<ping {attributes}> </ping>").text
-
-
-def test_a_document_type_in_a_text_is_a_text(client):
-    html = "<![CDATA[<!DOCTYPE html><p>]]>"
-    file = f"<input_file><mode>inline</mode><source>{html}</source></input_file>"
-    client.submit(client.create_batch("b"), [f"<job><name>j</name>{file}</job>"])
-    stored = client.project.core.download.find(
-        f"jf_{hashlib.md5(b'<!DOCTYPE html><p>').hexdigest()}"
-    )
-    assert stored is not None
-    assert stored.nbytes == 18
 
 
 # Uploads
@@ -153,25 +137,6 @@ def test_garbage_in_chunks_is_refused(client, chunk):
     _nothing_is_stored(client)
 
 
-def test_of_a_field_that_comes_twice_the_last_counts(client):
-    body = _form(("name=request", b"<nosuch> </nosuch>"), ("name=request", b"<ping> </ping>"))
-    reply = client.session.post(
-        client.project.url + "submit_rpc_handler.php",
-        data=body,
-        headers={"Content-Type": "multipart/form-data; boundary=b"},
-    )
-    assert "<success>1</success>" in reply.text
-
-
-def test_of_an_element_that_comes_twice_the_first_counts(client):
-    reply = client.rpc(
-        "create_batch",
-        "<batch_name>one</batch_name><batch_name>two</batch_name><app_name>uppercase</app_name>",
-    )
-    assert "<batch_id>" in reply
-    assert [name for _, name, _ in batches(client.project)].count("one") == 1
-
-
 def test_contents_that_are_not_what_their_name_says_cannot_be_replaced(client):
     """The server does not compare a name with an MD5; but what is there stays there."""
     name = f"{hashlib.md5(b'true').hexdigest()}.dat"
@@ -187,18 +152,6 @@ def test_contents_that_are_not_what_their_name_says_cannot_be_replaced(client):
     assert core.download.path(name).read_bytes() == b"false"
     client.submit(client.create_batch("b"), [job("j", name)])
     assert hashlib.md5(b"false").hexdigest() in client.rows("SELECT xml_doc FROM workunit")[0][0]
-
-
-def test_a_hundred_megabytes_are_dropped_as_they_come(stock):
-    length = 100_000_000
-    with _connect(stock) as connection:
-        connection.sendall(_post(b"", f"Content-Length: {length}\r\n"))
-        block = bytes(1 << 20)
-        sent = 0
-        while sent < length:
-            sent += connection.send(block[: length - sent])
-        reply = b"".join(iter(lambda: connection.recv(65536), b""))
-    assert b"can't parse request message: <" in reply
 
 
 # HTTP
@@ -247,12 +200,6 @@ def test_what_is_no_http_is_refused(client, request_bytes):
 def test_a_path_with_dots_leads_nowhere(client, path):
     reply = _talk(client, f"GET /test/download/{path} HTTP/1.0\r\n\r\n".encode())
     assert reply.startswith((b"HTTP/1.0 404", b"HTTP/1.0 400"))
-
-
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "BREW"])
-@pytest.mark.parametrize("page", [*PAGES, "get_output.php"])
-def test_other_methods_are_not_allowed(client, page, method):
-    assert client.session.request(method, client.project.url + page, timeout=60).status_code == 405
 
 
 # Anything at all

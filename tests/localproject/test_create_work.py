@@ -1,6 +1,5 @@
 """Jobs made on the server: create_work, stage_file and submit, on the database alone."""
 
-import gzip
 import re
 import sqlite3
 from dataclasses import fields, replace
@@ -9,7 +8,7 @@ from itertools import count
 import pytest
 
 from boinc_gahp.localproject import directory as layout, new_app
-from boinc_gahp.localproject.backend.create_work import NewJob, RemoteInput, WorkError, create_work
+from boinc_gahp.localproject.backend.create_work import NewJob, WorkError, create_work
 from boinc_gahp.localproject.backend.file_deleter import delete_pass
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.core import Core
@@ -20,7 +19,6 @@ from boinc_gahp.templates.types import InputFileInfo, InputTemplate
 from boinc_gahp.templates.writing import write_input_template
 from tests.localproject.visitor import made_batch
 
-NOW = 4_000_000_000.0
 #: A template that leaves everything open.
 OPEN = "templates/open_in"
 OPEN_TEMPLATE = write_input_template(InputTemplate((InputFileInfo("in", copy_file=True),)))
@@ -128,30 +126,6 @@ def test_what_a_job_leaves_open_is_as_the_template_says_or_boincs_default(core):
     ]
 
 
-def test_ids_and_names_come_in_the_order_of_the_jobs(core):
-    jobs = [new() for _ in range(20)]
-    ids = create_work(core, "uppercase", jobs)
-    assert [row(core, each)["name"] for each in ids] == [job.name for job in jobs]
-    assert (
-        len(
-            {row(core, each)["name"] for each in create_work(core, "uppercase", [new(name="")] * 3)}
-        )
-        == 3
-    )
-
-
-def test_a_command_line_and_a_remote_file_stand_in_the_document(core):
-    remote = RemoteInput("http://127.0.0.1:1/data", 5.0, "0" * 32)
-    job = new(files=("in.txt", remote), command_line='--mode "a b" <&>', input_template="")
-    two = NewJob(name=job.name, command_line=job.command_line, files=job.files)
-    (workunit_id,) = create_work(core, "multi", [two])
-    document = read_workunit(row(core, workunit_id)["xml_doc"])
-    assert document.command_line == '--mode "a b" <&>'
-    staged, other = document.files
-    assert (staged.name, staged.nbytes) == ("in.txt", 6)
-    assert (other.name, other.urls, other.nbytes) == (f"js_{'0' * 32}", (remote.url,), 5)
-
-
 def test_a_job_for_a_host_or_a_user_is_assigned(core):
     with core.db.write() as connection:
         host = connection.execute(
@@ -199,16 +173,6 @@ def test_a_job_that_cannot_be_made_is_refused_with_what_to_do(core, fields, word
     assert re.search(words, refusal(core, new(**fields)))
 
 
-def test_a_name_is_taken_once_in_the_whole_project(core):
-    job = new()
-    create_work(core, "uppercase", [job])
-    assert f"there is a job '{job.name.upper()}' already" in refusal(
-        core, new(), new(name=job.name.upper())
-    )
-    twice = new()
-    assert "already" in refusal(core, twice, twice)
-
-
 def test_one_of_many_that_is_wrong_is_named(core):
     words = refusal(core, new(), new(files=("absent.txt",)), new())
     assert words.startswith("job 2 of 3: the input file 'absent.txt' is not staged")
@@ -244,15 +208,6 @@ def test_a_constant_file_must_be_staged_and_stands_in_the_document(core):
     assert file.urls[0].endswith("/const.dat")
 
 
-def test_a_remote_file_of_the_template_takes_its_name_from_the_job(core):
-    template = _template(
-        core, "remote_in", urls=("http://127.0.0.1:1/d/",), md5_cksum="0" * 32, nbytes=4
-    )
-    job = new(files=("far.dat",), input_template=template)
-    (file,) = read_workunit(row(core, *create_work(core, "uppercase", [job]))["xml_doc"]).files
-    assert (file.name, file.urls) == ("far.dat", ("http://127.0.0.1:1/d/far.dat",))
-
-
 def test_gzip_wants_the_file_staged_with_gzip_and_both_are_deleted(core):
     template = _template(core, "gzip_in", gzip=True)
     stage_file(core, b"z" * 5000, "plain.dat")
@@ -285,16 +240,6 @@ def test_a_staged_file_never_changes(core, tmp_path):
         stage_file(core, b"two", "s.dat", gzip=True)
     assert core.download.path("s.dat").read_bytes() == b"one"
     assert core.download.find("s.dat.gz") is None
-
-
-def test_staging_with_gzip_gives_the_same_bytes_each_time(core, tmp_path):
-    source = tmp_path / "g.dat"
-    source.write_bytes(b"again and " * 200_000)
-    for _ in range(2):
-        stage_file(core, source, gzip=True)
-    packed = core.download.path("g.dat.gz").read_bytes()
-    assert gzip.decompress(packed) == source.read_bytes()
-    assert list((core.directory / "spool").iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["", "..", "a b", "a/b", "n" * 256, "ü"])

@@ -53,14 +53,6 @@ def test_an_urlencoded_form_is_decoded_wherever_its_pieces_are_cut():
         }
 
 
-def test_what_is_no_code_in_an_urlencoded_form_stays():
-    body = b"&&request=%zz%4=%+%&" + "é".encode() + b"=%e9"
-    assert _urlencoded(body).fields == {
-        "request": b"%zz%4=% %",
-        "é".encode().decode("latin-1"): b"\xe9",
-    }
-
-
 def test_an_urlencoded_form_takes_little_more_memory_than_its_bytes():
     body = b"request=" + b"%3Cjob%3E" * 400_000
     tracemalloc.start()
@@ -89,18 +81,6 @@ def test_a_body_that_is_no_form_is_no_request(client, content_type, body):
     )
     assert "can't parse request message: <" in reply.text
     assert not list((client.project.directory / "spool").iterdir())
-
-
-def test_names_are_not_escaped_in_replies(client):
-    batch_id = client.create_batch("a & <b")
-    assert "<name>a & <b</name>" in client.rpc("query_batch", batch_id=batch_id)
-
-
-def test_the_front_page_says_what_this_is(client):
-    page = client.session.get(client.project.url.removesuffix("test/"), timeout=60)
-    assert page.status_code == 401
-    assert "BOINC project in one process" in page.text
-    assert client.session.get(client.project.url + "nosuch", timeout=60).status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -55,20 +55,6 @@ def test_nothing_is_left_behind(tmp_path):
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_nothing_is_left_behind_while_clients_hang(tmp_path):
-    before = _ours()
-    with contextlib.ExitStack() as stack, LocalProject(tmp_path / "p", hosts=0) as project:
-        for request in (
-            b"",
-            b"POST /test/job_file.php HTTP/1.1\r\nContent-Length: 10\r\n\r\nab",
-        ):
-            peer = stack.enter_context(socket.create_connection(("127.0.0.1", project.port)))
-            peer.sendall(request)
-        with Client(project) as client:
-            client.rpc("ping")
-    assert _ours() == before
-
-
 def test_another_port_is_taken_when_the_last_one_is_not_free(tmp_path):
     with LocalProject(tmp_path / "p", hosts=0) as project:
         port = project.port

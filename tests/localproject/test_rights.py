@@ -2,8 +2,6 @@
 
 import pytest
 
-from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS
-from tests.helpers import wait_for
 from tests.inside import batches, workunit_names
 from tests.localproject.client import Client, error, job, value
 from tests.localproject.stage import Stage
@@ -48,15 +46,6 @@ def others(client):
     yield clients
     for each in clients.values():
         each.session.close()
-
-
-@pytest.mark.parametrize("rpc", sorted({*SUBMIT_RPCS, *FILE_RPCS} - {"ping"}))
-def test_an_account_without_rights_can_use_no_rpc(others, rpc):
-    page = "job_file.php" if rpc in FILE_RPCS else "submit_rpc_handler.php"
-    client = others["nothing"]
-    auth = f"<authenticator>{client.authenticator}</authenticator>"
-    reply = client.post(f"<{rpc}>{auth}{_WITH_APP.get(rpc, '')}</{rpc}>", page)
-    assert error(reply.text) == ("no submit access" if rpc in _WITH_APP else "no file access")
 
 
 @pytest.mark.parametrize("rpc", _WITH_APP)
@@ -117,15 +106,3 @@ def test_a_job_that_has_no_result_yet_counts(others):
         connection.execute("UPDATE workunit SET transition_time = 4e9")
     reply = client.submit(client.create_batch("two"), [job("b", "x.dat"), job("c", "x.dat")])
     assert error(reply) == "limit on jobs in progress exceeded"
-
-
-def test_a_limit_frees_itself_when_jobs_are_aborted(others):
-    client = others["limited"]
-    Stage(client.project).file("x.dat")
-    first = client.create_batch("one")
-    client.submit(first, [job(f"a{number}", "x.dat") for number in range(3)])
-    client.rpc("abort_batch", batch_id=first)
-    second = client.create_batch("two")
-    wait_for(
-        lambda: "<error>" not in client.submit(second, [job("b", "x.dat")]), "there is room again"
-    )

@@ -54,12 +54,6 @@ def test_a_result_goes_to_hosts_that_can_take_it(bench, columns, sent):
     assert (bench.send() is not None) is sent
 
 
-def test_a_host_without_bandwidth_gets_jobs_that_do_not_bound_it(bench):
-    bench.set("host", n_bwdown=0)
-    bench.made()
-    assert bench.send() is not None
-
-
 def test_a_result_that_a_busy_host_could_take_waits_for_it(bench):
     bench.set("host", "id = 6", m_nbytes=1e10)
     bench.made(rsc_memory_bound=5e9)
@@ -81,15 +75,6 @@ def test_refusals_are_counted_over_restarts(bench):
     assert bench.wu["error_mask"] == ErrorMask.COULDNT_SEND_RESULT
 
 
-def test_larger_hosts_after_a_restart_come_in_time(bench):
-    bench.made(rsc_memory_bound=5e9)
-    for _ in range(9):
-        bench.send()
-    bench.set("host", "id = 2", m_nbytes=1e10)
-    assert bench.send(1) is None
-    assert bench.send(2) is not None
-
-
 def test_a_second_instance_that_only_the_first_ones_host_could_take_falls_off(bench):
     bench.set("host", "id = 6", m_nbytes=1e10)
     bench.made(rsc_memory_bound=5e9, min_quorum=2, target_nresults=2)
@@ -100,15 +85,6 @@ def test_a_second_instance_that_only_the_first_ones_host_could_take_falls_off(be
     for _ in range(10):
         assert bench.send(1) is None
     assert bench.results("outcome") == [WAITS, FELL_OFF]
-
-
-def test_a_second_instance_waits_where_there_is_one_host(bench):
-    bench.set("host", "id > 1", active=0)
-    bench.made(min_quorum=2, target_nresults=2)
-    assert bench.send(1) is not None
-    for _ in range(20):
-        assert bench.send(1) is None
-    assert bench.results("outcome") == [WAITS] * 2
 
 
 def test_after_a_failure_a_host_that_can_take_it_goes_first(bench):
@@ -164,16 +140,6 @@ def test_what_fits_nobody_falls_off_while_hosts_are_busy(bench):
     assert outcomes["large_0"] == FELL_OFF
 
 
-def test_thousands_of_results_that_fit_nobody_fall_off(bench):
-    bench.workunit("first")
-    _many(bench, 1_100, rsc_memory_bound=5e9)
-    requests = 0
-    while WAITS in bench.results("outcome"):
-        assert bench.send(requests % 6 + 1) is None
-        requests += 1
-    assert requests == 20
-
-
 def test_without_an_app_version_the_next_result_is_sent(bench):
     bench.workunit("pinned", app_version_num=7)
     bench.made("w")
@@ -216,29 +182,11 @@ def test_an_assigned_job_goes_to_its_host_alone_and_before_others(bench):
     assert [task and task.result_name for task in tasks] == ["assigned_0", "w_0", None, None]
 
 
-def test_an_assigned_job_waits_for_its_host(bench):
-    _assign(bench, 1, 3, bench.workunit())
-    bench.transition()
-    bench.set("host", "id = 3", active=0)
-    for _ in range(20):
-        assert bench.send(1) is None
-    bench.set("host", "id = 3", active=1)
-    assert bench.send(3) is not None
-
-
 def test_a_job_assigned_to_a_user_goes_to_all_of_the_users_hosts(bench):
     bench.set("host", "id IN (5, 6)", userid=8)
     _assign(bench, 2, 8, bench.workunit(target_nresults=2))
     bench.transition()
     assert [bench.send(host) is not None for host in (1, 5, 2, 6)] == [False, True, False, True]
-
-
-def test_bounds_hold_for_assigned_jobs_too(bench):
-    _assign(bench, 1, 3, bench.workunit(rsc_memory_bound=5e9))
-    bench.transition()
-    for _ in range(10):
-        assert bench.send(3) is None
-    assert bench.results("outcome") == [FELL_OFF]
 
 
 def _classes(bench, classes, sizes):
@@ -271,17 +219,6 @@ def test_no_class_starves_behind_another(bench):
     bench.set("host", "id > 1", active=0)
     _classes(bench, 2, "1" + "0" * 12)
     assert _given(bench, 1, 13) == "0" * 7 + "1" + "0" * 5
-
-
-def test_priority_goes_before_class(bench):
-    _classes(bench, 2, "01")
-    bench.set("result", "name LIKE '1%'", priority=1)
-    assert _given(bench, 1, 1) == "1"
-
-
-def test_a_job_of_another_class_is_better_than_none(bench):
-    _classes(bench, 3, "2")
-    assert _given(bench, 1, 1) == "2"
 
 
 def test_hosts_that_ask_at_once_get_different_results(bench):

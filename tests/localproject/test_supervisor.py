@@ -1,7 +1,6 @@
 """The back-end programs under their supervisor: each goes on when another cannot."""
 
 import logging
-import sqlite3
 
 import pytest
 
@@ -42,31 +41,6 @@ def test_every_program_has_a_row_after_the_first_round(bench, supervisor):
     assert {row["passes"] for row in rows.values()} == {1}
     assert {row["handled"] for row in rows.values()} == {0}
     assert {row["last_time"] for row in rows.values()} == {bench.now}
-
-
-def test_what_a_program_has_handled_is_noted_at_once(bench, supervisor):
-    supervisor.run_once(bench.now)
-    for name in ("a", "b", "c"):
-        bench.workunit(name)
-    bench.now += 1
-    assert supervisor.run_once(bench.now) == 3
-    row = table(bench)["transitioner"]
-    assert (row["passes"], row["handled"], row["last_handled"]) == (2, 3, 3)
-    assert row["last_time"] == bench.now
-    assert row["last_seconds"] > 0
-
-
-def test_rounds_without_work_are_noted_now_and_then_only(bench, supervisor):
-    supervisor.run_once(bench.now)
-    before = bench.core.db.connection().total_changes
-    for _ in range(4):
-        bench.now += 1
-        supervisor.run_once(bench.now)
-    assert bench.core.db.connection().total_changes == before
-    bench.now += 1
-    supervisor.run_once(bench.now)
-    row = table(bench)["validator"]
-    assert (row["passes"], row["last_time"]) == (6, bench.now)
 
 
 def test_one_program_that_fails_does_not_stop_the_others(bench, supervisor, caplog):
@@ -119,24 +93,6 @@ def test_a_full_disk_is_waited_out(bench, supervisor):
     assert errors(bench) == {}
 
 
-def test_a_locked_database_is_waited_out(bench, supervisor):
-    supervisor.run_once(bench.now)
-    bench.workunit()
-    bench.core.db.connection().execute("PRAGMA busy_timeout = 0")
-    other = sqlite3.connect(bench.core.db.path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    supervisor.run_once(bench.now)
-    assert bench.results("id") == []
-    other.execute("ROLLBACK")
-    other.close()
-    bench.now += 1
-    supervisor.run_once(bench.now)
-    assert bench.results("name") == ["w_0"]
-    # That it could not be written either was noted afterwards, and is over.
-    assert errors(bench) == {}
-    assert table(bench)["transitioner"]["passes"] == 3
-
-
 def test_an_error_of_a_workunit_is_shown_until_that_one_is_handled(bench, supervisor):
     bench.module("mine", "def handle(job, canonical, instances):\n    1 / 0\n")
     bench.set("app", "id = 1", assimilator="mine:handle")
@@ -184,17 +140,6 @@ def test_after_a_restart_the_errors_that_are_over_are_cleared(bench):
     assert errors(bench) == {}
 
 
-def test_after_a_restart_the_work_done_before_is_still_known(bench):
-    bench.workunit()
-    Supervisor(bench.core).run_once(bench.now)
-    before = table(bench)["transitioner"]
-    Supervisor(bench.core).run_once(bench.now + 10)
-    after = table(bench)["transitioner"]
-    for column in ("handled", "last_handled", "last_seconds"):
-        assert after[column] == before[column] > 0
-    assert after["last_time"] == bench.now + 10
-
-
 def test_an_idle_round_costs_the_same_whatever_is_finished(bench, supervisor):
     steps = 0
 
@@ -219,8 +164,3 @@ def test_an_idle_round_costs_the_same_whatever_is_finished(bench, supervisor):
         bench.workunit(f"w{number}", error_mask=ErrorMask.CANCELLED)
         bench.result(ServerState.OVER, Outcome.CLIENT_ERROR)
     assert idle_round() < few + 100
-
-
-def test_the_names_of_programs_are_those_that_the_page_shows():
-    names = {value for key, value in vars(programs).items() if key.isupper() and key[0] != "_"}
-    assert names - {"TYPE_CHECKING", False} == PROGRAMS

@@ -12,7 +12,7 @@ from boinc_gahp.config import layers
 
 pytestmark = pytest.mark.processes
 
-_MEGABYTES = 256
+_MEGABYTES = 64
 _RUN = (
     "import sys; from boinc_gahp.localproject.commands import run;"
     "run(['run', sys.argv[1], '--hosts', '0'], None)"
