@@ -7,6 +7,7 @@ same files: ``buda_apps/NAME/desc.json`` and ``buda_apps/NAME/VARIANT/variant.js
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import re
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.localproject.core import Core
-    from boinc_gahp.localproject.store import FileStore
 
 #: What stands before the name of such an app on command lines.
 PREFIX = f"{BUDA}:"
@@ -171,29 +171,19 @@ def with_variant(directory: Path, document: str, flops: float) -> str:
 
 def _staged(core: Core, prefix: str, open_name: str, path: Path) -> tuple[str, str]:
     """Stage a file of an app; return its file_info and its file_ref."""
-    name = _stage(core.download, prefix, path)
-    stored = core.download.find(name)
-    assert stored is not None  # noqa: S101  (it was just stored)
+    contents = path.read_bytes()
+    md5 = hashlib.md5(contents, usedforsecurity=False).hexdigest()
+    name = f"{prefix}_{md5}"
+    core.download.add_bytes(name, contents)
     values = {
         "name": name,
         "open_name": open_name,
         "url": core.url,
         "directory": directory_of(name),
-        "md5": stored.md5,
-        "nbytes": stored.nbytes,
+        "md5": md5,
+        "nbytes": len(contents),
     }
     return _FILE_INFO.format(**values), _FILE_REF.format(**values)
-
-
-def _stage(store: FileStore, prefix: str, path: Path) -> str:
-    incoming = store.incoming()
-    try:
-        incoming.write(path.read_bytes())
-        name = f"{prefix}_{incoming.finish()}"
-        store.add(name, incoming)
-    finally:
-        incoming.discard()
-    return name
 
 
 def _apps(directory: Path) -> Iterator[dict[str, Any]]:

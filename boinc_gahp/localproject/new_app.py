@@ -17,8 +17,7 @@ from boinc_gahp.localproject.backend import plugins
 from boinc_gahp.localproject.hosts.command_line import fill_in
 from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS, container_apps
 from boinc_gahp.localproject.settings import name_container_app
-from boinc_gahp.templates.checking import check_template
-from boinc_gahp.templates.types import InputTemplate, OutputTemplate, Severity, safe_open_name
+from boinc_gahp.templates.types import InputTemplate, OutputTemplate, safe_open_name
 from boinc_gahp.templates.writing import write_input_template, write_output_template
 
 if TYPE_CHECKING:
@@ -67,11 +66,10 @@ class NewApp:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The result: the command as stored, files written, warnings about its templates."""
+    """The result: the command as stored, and the files written."""
 
     words: str
     written: tuple[Path, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
 def add(core: Core, app: NewApp) -> Added:
@@ -106,7 +104,6 @@ def add(core: Core, app: NewApp) -> Added:
     if app.container:
         return _add_container_app(core, app)
     made = _made_templates(app)
-    warnings = [*_check("input", made[0]), *_check("output", made[1])]
     _check_plugins(core, app)
     insert(
         core.directory,
@@ -123,7 +120,7 @@ def add(core: Core, app: NewApp) -> Added:
         n_size_classes=app.n_size_classes,
     )
     written = tuple(core.templates / f"{app.name}_{kind}" for kind in ("in", "out"))
-    return Added(shlex.join(words), written, tuple(warnings))
+    return Added(shlex.join(words), written)
 
 
 def _check_plugins(core: Core, app: NewApp) -> None:
@@ -330,16 +327,3 @@ def _check_names(names: Iterable[str]) -> None:
         if name in seen:
             raise ValueError(f"{name!r} is given twice: expected different names")
         seen.add(name)
-
-
-def _check(kind: str, text: str) -> list[str]:
-    """Return the warnings about a template.
-
-    Raises:
-        ValueError: it has errors.
-    """
-    problems = check_template(text, kind=kind)
-    errors = [str(problem) for problem in problems if problem.severity is Severity.ERROR]
-    if errors:
-        raise ValueError(f"{kind} template: {'; '.join(errors)}")
-    return [f"{kind} template: {problem}" for problem in problems]

@@ -237,22 +237,10 @@ CREATE TABLE behaviour (
 -- The work of each back-end program, for people.
 CREATE TABLE program (
     name TEXT PRIMARY KEY,
-    passes INTEGER NOT NULL DEFAULT 0,
     handled INTEGER NOT NULL DEFAULT 0,
     last_time REAL NOT NULL DEFAULT 0,
-    last_seconds REAL NOT NULL DEFAULT 0,
-    last_handled INTEGER NOT NULL DEFAULT 0,
     error TEXT NOT NULL DEFAULT ''
 );
-
--- The page's sessions, which end here when somebody signs out: the cookie alone is worth nothing.
--- A session of an authenticator that its user no longer has is none. expires: seconds since 1970.
-CREATE TABLE session (
-    id TEXT PRIMARY KEY,
-    user_id INTEGER NOT NULL REFERENCES user (id) ON DELETE CASCADE,
-    authenticator TEXT NOT NULL,
-    expires REAL NOT NULL
-) WITHOUT ROWID;
 
 -- Images that hosts of this project have built, and that are removed when it ends; names as in
 -- job.toml.

@@ -30,7 +30,6 @@ from boinc_gahp.localproject.backend.validator import validate_pass
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS
-from boinc_gahp.localproject.server.forms import Form
 from boinc_gahp.localproject.server.replies import PhpFatal, RpcFailed, RpcReply
 from boinc_gahp.localproject.server.request import parse_request
 from boinc_gahp.localproject.settings import SUBMITTER
@@ -229,10 +228,7 @@ class World:
         secret = f"<authenticator>{user['authenticator']}</authenticator>"
         request = parse_request(f"<{name}>{secret}{elements}{inner}</{name}>".encode())
         reply = RpcReply(display_errors=False)
-        if name in FILE_RPCS:
-            FILE_RPCS[name](self.core, request, reply, Form())
-        else:
-            SUBMIT_RPCS[name](self.core, request, reply)
+        {**SUBMIT_RPCS, **FILE_RPCS}[name](self.core, request, reply)
         return str(reply)
 
     def submit(self, batch, plan, jobs):

@@ -129,7 +129,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         yield f"  and {found['number_of_batches'] - _SHOWN_BATCHES} older ones"
     more = "behaviours credit speed bandwidth memory disk"
     yield from _table("hosts", found["hosts"], f"name active running {more}")
-    yield from _table("programs", found["programs"], "name last_time error handled passes")
+    yield from _table("programs", found["programs"], "name last_time error handled")
     more = "validator assimilator work_generator"
     yield from _table("apps", found["apps"], f"name versions {more}")
     yield from _table("users", found["users"], "name submits_to credit max_jobs_in_progress")

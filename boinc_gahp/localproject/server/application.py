@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.server.bodies import Allow
 
     Handler = Callable[[Core, RpcRequest, RpcReply], None]
-    FileHandler = Callable[[Core, RpcRequest, RpcReply, Form], None]
 
 log = logging.getLogger("boinc_gahp.localproject")
 
@@ -75,7 +74,7 @@ SUBMIT_RPCS: dict[str, Handler] = {
     "set_expire_time": rpc_batches.set_expire_time,
     "get_templates": rpc_jobs.get_templates,
 }
-FILE_RPCS: dict[str, FileHandler] = {
+FILE_RPCS: dict[str, Handler] = {
     "query_files": rpc_files.query_files,
     "upload_files": rpc_files.upload_files,
 }
@@ -96,8 +95,11 @@ def make_app(core: Core) -> Flask:
     app = Flask("boinc_gahp.localproject", static_folder=None, template_folder=None)
     rules: tuple[tuple[str, Callable[..., AnyResponse | str]], ...] = (
         ("/", lambda: redirect("/test/")),
-        ("/test/submit_rpc_handler.php", lambda: _submit_page(core)),
-        ("/test/job_file.php", lambda: _file_page(core)),
+        (
+            "/test/submit_rpc_handler.php",
+            lambda: _rpc_page(core, _SUBMIT_PAGE, "bad command", SUBMIT_RPCS),
+        ),
+        ("/test/job_file.php", lambda: _rpc_page(core, _FILE_PAGE, "no such action", FILE_RPCS)),
         ("/test/get_output.php", lambda: _output_page(core)),
         ("/test/lookup_account.php", lambda: site_pages.lookup_account(core)),
         ("/test/apps.php", lambda: site_pages.apps(core)),
@@ -137,23 +139,10 @@ def _refused(refused: Refused) -> Response:
     return Response(f"{refused.title}. {refused}\n", refused.status, mimetype="text/plain")
 
 
-def _submit_page(core: Core) -> Response:
+def _rpc_page(core: Core, page: str, unknown: str, handlers: dict[str, Handler]) -> Response:
     form = _form(core)
     try:
-        return _rpc(core, form, _SUBMIT_PAGE, "bad command", SUBMIT_RPCS)
-    finally:
-        form.discard()
-
-
-def _file_page(core: Core) -> Response:
-    form = _form(core)
-
-    def bound(handler: FileHandler) -> Handler:
-        return lambda core, request, reply: handler(core, request, reply, form)
-
-    handlers = {name: bound(handler) for name, handler in FILE_RPCS.items()}
-    try:
-        return _rpc(core, form, _FILE_PAGE, "no such action", handlers)
+        return _rpc(core, form, page, unknown, handlers)
     finally:
         form.discard()
 
@@ -177,7 +166,7 @@ def _form(core: Core) -> Form:
 def _rpc(core: Core, form: Form, page: str, unknown: str, handlers: dict[str, Handler]) -> Response:
     data = form.fields.get("request")
     try:
-        parsed = parse_request(data or b"")
+        parsed = parse_request(data or b"", form.files)
     except MalformedRequest as error:
         return _malformed(core, data, page, error.args)
     handler = handlers.get(parsed.name)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from boinc_gahp.localproject.server.forms import FormFile
 
 #: SimpleXML obeys the declaration; other encodings could hide a document type.
 _ENCODING = re.compile(
@@ -56,7 +58,8 @@ class JobRequest:
 class RpcRequest:
     """A request: its root's name, and the texts of its elements.
 
-    ``batch`` has the elements in ``<batch>`` except ``job_params`` and jobs.
+    ``batch`` has the elements in ``<batch>`` except ``job_params`` and jobs. ``files`` came in the
+    same form.
     """
 
     name: str
@@ -64,6 +67,7 @@ class RpcRequest:
     batch: dict[str, str] = field(default_factory=dict)
     job_params: dict[str, float] = field(default_factory=dict)
     jobs: list[JobRequest] = field(default_factory=list)
+    files: Sequence[FormFile] = ()
 
     def text(self, name: str) -> str:
         """Return the text of the first element with that name, or nothing."""
@@ -97,7 +101,7 @@ def as_integer(value: float) -> int:
     return max(-(1 << 63), min(int(value), (1 << 63) - 1))
 
 
-def parse_request(data: bytes) -> RpcRequest:
+def parse_request(data: bytes, files: Sequence[FormFile] = ()) -> RpcRequest:
     """Read a request. Jobs are dropped from the tree as they are read.
 
     Raises:
@@ -135,7 +139,7 @@ def parse_request(data: bytes) -> RpcRequest:
     if root is None or (len(root) == 0 and not root.text):
         # For PHP the object is false, but there is no error to report.
         raise MalformedRequest
-    return _request(root, jobs)
+    return _request(root, jobs, files)
 
 
 def _complaint(data: bytes, error: etree.XMLSyntaxError) -> Iterator[str]:
@@ -149,8 +153,8 @@ def _complaint(data: bytes, error: etree.XMLSyntaxError) -> Iterator[str]:
     yield " " * max(0, min(column, len(shown) + 1) - 1) + "^"
 
 
-def _request(root: etree._Element, jobs: list[JobRequest]) -> RpcRequest:
-    request = RpcRequest(str(root.tag), jobs=jobs)
+def _request(root: etree._Element, jobs: list[JobRequest], files: Sequence[FormFile]) -> RpcRequest:
+    request = RpcRequest(str(root.tag), jobs=jobs, files=files)
     for child in root:
         if child.tag == "batch":
             for item in child:

@@ -265,10 +265,9 @@ _DOES = {
 def programs(connection: sqlite3.Connection) -> list[Shown]:
     """Return every back-end program, also those that have not run yet."""
     rows = {row["name"]: dict(row) for row in connection.execute("SELECT * FROM program")}
-    none = {"passes": 0, "handled": 0, "last_time": 0.0, "last_seconds": 0.0, "last_handled": 0}
+    none = {"handled": 0, "last_time": 0.0, "error": ""}
     return [
-        {"name": name, "does": does, "error": "", **none, **rows.get(name, {})}
-        for name, does in _DOES.items()
+        {"name": name, "does": does, **none, **rows.get(name, {})} for name, does in _DOES.items()
     ]
 
 
