@@ -43,21 +43,6 @@ def test_a_file_is_found_with_its_md5_and_size(store):
     assert found.path.stat().st_mode & 0o222 == 0
 
 
-def test_a_file_without_a_note_of_its_md5_is_read_again(store, tmp_path):
-    contents = b"abc" * 100_000
-    store.add_bytes("f.txt", contents)
-    (note,) = (tmp_path / "download" / ".md5").glob("*/f.txt")
-    for damage in ("", "no note", "0" * 32 + " 99"):
-        note.write_text(damage)
-        found = store.find("f.txt")
-        assert found is not None
-        assert found.md5 == hashlib.md5(contents).hexdigest()
-    store.remove("f.txt")
-    store.remove("f.txt")
-    assert store.find("f.txt") is None
-    assert not note.exists()
-
-
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "/etc/passwd", "a\0b"])
 def test_a_name_that_leads_elsewhere_is_never_a_path(store, name):
     with pytest.raises(ValueError, match="bad file name"):

@@ -1,6 +1,5 @@
 """Large uploads go to disk on their way in, whatever their size."""
 
-import hashlib
 import subprocess
 import sys
 from pathlib import Path
@@ -60,8 +59,5 @@ def test_a_large_upload_takes_no_memory(tmp_path):
     finally:
         process.terminate()
         process.communicate(timeout=60)
-    digest = hashlib.md5()
-    for _ in range(_MEGABYTES):
-        digest.update(_BLOCK)
-    (note,) = (project / "download" / ".md5").glob("*/big.dat")
-    assert note.read_text() == f"{digest.hexdigest()} {_MEGABYTES << 20}\n"
+    (stored,) = (project / "download").glob("*/big.dat")
+    assert stored.stat().st_size == _MEGABYTES << 20
