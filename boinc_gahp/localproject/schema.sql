@@ -1,8 +1,8 @@
 -- BOINC's tables, column names and values (db/schema.sql and schema_condor.sql of the real server),
 -- as far as this project uses them. Times are seconds since the epoch. Of our own are the columns
 -- name_key, mod_time as a number, app.validator, assimilator, work_generator and work_*,
--- app_version.command, workunit.failures and retry_time, result.behaviour and refusals, host.active
--- and files; and the tables behaviour, program, session and image.
+-- app_version.command, workunit.failures and retry_time, result.behaviour, host.active and files;
+-- and the tables behaviour, program and image.
 
 CREATE TABLE app (
     id INTEGER PRIMARY KEY,
@@ -158,8 +158,7 @@ CREATE INDEX wu_bounds ON workunit (id, rsc_memory_bound, rsc_disk_bound, rsc_ba
 -- For counting a batch's jobs by state without reading their documents.
 CREATE INDEX wu_state ON workunit (batch, error_mask, canonical_resultid);
 
--- behaviour: what the host was told to do wrong with this result. refusals: how many requests could
--- not have it because of its bounds.
+-- behaviour: what the host was told to do wrong with this result.
 CREATE TABLE result (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     create_time INTEGER NOT NULL,
@@ -189,11 +188,10 @@ CREATE TABLE result (
     exit_status INTEGER NOT NULL DEFAULT 0,
     priority INTEGER NOT NULL DEFAULT 0,
     size_class INTEGER NOT NULL DEFAULT -1,
-    behaviour TEXT NOT NULL DEFAULT '',
-    refusals INTEGER NOT NULL DEFAULT 0
+    behaviour TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX res_wuid ON result (workunitid, server_state, outcome);
-CREATE INDEX res_unsent ON result (priority DESC, id, workunitid, appid, refusals)
+CREATE INDEX res_unsent ON result (priority DESC, id, workunitid, appid)
     WHERE server_state = 2;
 CREATE INDEX res_inactive ON result (appid, size_class, id) WHERE server_state = 1;
 CREATE INDEX res_host ON result (hostid) WHERE server_state = 4;

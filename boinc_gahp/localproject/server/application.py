@@ -11,13 +11,6 @@ from xml.sax.saxutils import escape
 from flask import Flask, Response, redirect, request
 from werkzeug.wsgi import wrap_file
 
-from boinc_gahp.localproject.backend.outputs import (
-    MissingArgument,
-    NotHandled,
-    OutputFailed,
-    SentFile,
-    get_output,
-)
 from boinc_gahp.localproject.names import valid_physical_name
 from boinc_gahp.localproject.server import (
     rpc_batches,
@@ -28,6 +21,7 @@ from boinc_gahp.localproject.server import (
 )
 from boinc_gahp.localproject.server.bodies import Allowance
 from boinc_gahp.localproject.server.forms import BadForm, Form, read_form
+from boinc_gahp.localproject.server.get_output import output_page
 from boinc_gahp.localproject.server.replies import (
     CONTENT_TYPE,
     DATABASE_DOWN,
@@ -100,7 +94,7 @@ def make_app(core: Core) -> Flask:
             lambda: _rpc_page(core, _SUBMIT_PAGE, "bad command", SUBMIT_RPCS),
         ),
         ("/test/job_file.php", lambda: _rpc_page(core, _FILE_PAGE, "no such action", FILE_RPCS)),
-        ("/test/get_output.php", lambda: _output_page(core)),
+        ("/test/get_output.php", lambda: output_page(core)),
         ("/test/lookup_account.php", lambda: site_pages.lookup_account(core)),
         ("/test/apps.php", lambda: site_pages.apps(core)),
         ("/test/get_project_config.php", lambda: site_pages.project_config(core)),
@@ -250,70 +244,9 @@ def _xml(text: str, status: int = 200) -> Response:
     return Response(body, status=status, content_type=CONTENT_TYPE)
 
 
-def _output_page(core: Core) -> AnyResponse | str:
-    if core.web_stopped:
-        return error_page("Project down for maintenance")
-    if core.database_down:
-        return error_page("Unable to handle request")
-    try:
-        output = get_output(core, request.values)
-    except OutputFailed as failed:
-        # The words repeat the request, which may be a script. The server's own text contains a ">",
-        # which it does not escape.
-        text = htmlspecialchars(str(failed)).replace("&gt;", ">")
-        return Response(text, content_type="text/html; charset=UTF-8")
-    except NotHandled:
-        return error_page("Unable to handle request")
-    except MissingArgument as missing:
-        return redirect(f"/test/missing_arg_{missing.name}.html")
-    return _attachment(core, output)
-
-
 def _failed(error: Exception) -> tuple[Response, int]:
     log.error("%s: %s", request.path, error)
     return error_page("Unable to handle request"), 500
-
-
-def _attachment(core: Core, output: SentFile) -> Response:
-    headers = {
-        "Content-Description": "File Transfer",
-        "Content-Disposition": f"attachment; filename={_header_text(output.filename)}",
-        "Content-Transfer-Encoding": "binary",
-        "Expires": "0",
-        "Cache-Control": "must-revalidate, post-check=0, pre-check=0",
-        "Pragma": "public",
-        "Content-Length": str(output.nbytes),
-    }
-    if output.path is None:
-        # The connection ends before the promised length, as it does on the real server.
-        body = _no_such_number(output.number).encode() if core.php.display_errors else b""
-        return Response([body], headers=headers, content_type="application/octet-stream")
-    file = output.path.open("rb")
-    if output.temporary:
-        output.path.unlink()
-    return Response(
-        wrap_file(request.environ, file),
-        headers=headers,
-        content_type="application/octet-stream",
-        direct_passthrough=True,
-    )
-
-
-def _no_such_number(number: int) -> str:
-    """PHP's messages on its way from a file number out of range to a directory."""
-    null = "md5(): Passing null to parameter #1 ($string) of type string is deprecated"
-    read = "readfile(): Read of 8192 bytes failed with errno=21 Is a directory"
-    return (
-        php_message(f"Undefined array key {number}", "user/get_output.php", 153)
-        + php_message(null, "inc/dir_hier.inc", 22, "Deprecated")
-        + php_message(read, "inc/util.inc", 1112, "Notice")
-    )
-
-
-def _header_text(name: str) -> str:
-    """Return a name for a header: UTF-8 bytes, as PHP sends them, and no control characters."""
-    clean = "".join(char if char.isprintable() else "_" for char in name)
-    return clean.encode("utf-8", "replace").decode("latin-1")
 
 
 def _download(core: Core, name: str) -> AnyResponse | str:
