@@ -24,6 +24,7 @@ from boinc_gahp.localproject.supplied import SUPPLIED
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import TextIO
 
 #: The user who gets the volunteers' credit.
 VOLUNTEERS = "volunteers"
@@ -43,37 +44,31 @@ _DIRECTORIES = (
 )
 
 
-class DirectoryLock:
-    """Keeps a second process from using the same directory; makes the directory if it is new.
+def lock(directory: Path) -> TextIO:
+    """Keep a second process from using the same directory, until what is returned is closed.
+
+    The directory is made if it is new.
 
     Raises:
         LocalProjectTrouble: another process uses it, or it holds something else, or is a file.
     """
-
-    def __init__(self, directory: Path) -> None:
-        _make_or_check(directory)
-        self._file = (directory / "lock").open("a")
-        # When a process is killed, a job that it was starting may hold its lock a moment longer.
-        deadline = time.monotonic() + _LOCK_TIMEOUT
-        while not self._acquired():
+    _make_or_check(directory)
+    file = (directory / "lock").open("a")
+    # When a process is killed, a job that it was starting may hold its lock a moment longer.
+    deadline = time.monotonic() + _LOCK_TIMEOUT
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
             if time.monotonic() > deadline:
-                self._file.close()
+                file.close()
                 raise LocalProjectTrouble(
                     f"the project in {directory} is in use by another process: stop it, or "
                     "use another directory"
-                )
+                ) from None
             time.sleep(_LOCK_PAUSE)
-
-    def _acquired(self) -> bool:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def release(self) -> None:
-        """Let others use the directory."""
-        self._file.close()
+        else:
+            return file
 
 
 def is_project(directory: Path) -> bool:

@@ -146,7 +146,7 @@ def _add_container_app(core: Core, app: NewApp) -> Added:
         )
     _check_plugins(core, app)
     _insert_wrapper(core, app, "any program, in a container that each job describes")
-    name_container_app(core.directory, core.db, app.name)
+    name_container_app(core.directory, app.name)
     return Added(shlex.join(supplied.WRAPPER))
 
 

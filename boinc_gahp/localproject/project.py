@@ -55,8 +55,6 @@ class LocalProject:
         php: the settings of PHP; None: the recommended ones.
         listen: the address of this machine to listen on.
         names: further names of its machine that clients use; it answers to no other name.
-        delete_delay: seconds that the files of a job without ``no_delete`` stay after its last
-            report (``back-end.rst``, "Transitioner", 7).
 
     Attributes:
         url: the project's address, with a final slash; known once it has started.
@@ -76,23 +74,22 @@ class LocalProject:
         php: Php | None = None,
         listen: str = HOST,
         names: Iterable[str] = (),
-        delete_delay: float = 0.0,
     ) -> None:
         directory = Path(directory)
-        self._lock = layout.DirectoryLock(directory)
+        self._lock = layout.lock(directory)
         try:
             layout.make(directory)
             self._core = Core(directory, php or Php())
             self._core.names = names_of(listen, names)
         except BaseException:
-            self._lock.release()
+            self._lock.close()
             raise
         self.directory = directory
         self._wanted_port = port
         self._listen = listen
         self._hosts = hosts
         self._server: WebServer | None = None
-        self._supervisor = Supervisor(self._core, delete_delay)
+        self._supervisor = Supervisor(self._core)
         self._containers = Containers(self._core.db, directory)
         self._volunteers: list[Volunteer] = []
         self._threads: list[Thread] = []
@@ -159,7 +156,7 @@ class LocalProject:
     def close(self) -> None:
         """Stop all threads and processes; a second time does nothing."""
         with ExitStack() as last:
-            last.callback(self._lock.release)
+            last.callback(self._lock.close)
             last.callback(self._core.db.close)
             last.callback(self._containers.remove_all)
             for thread in self._threads:

@@ -14,12 +14,10 @@ import pytest
 import requests
 
 from boinc_gahp.config import layers
-from boinc_gahp.localproject.backend.create_work import NewJob
 from boinc_gahp.localproject.commands.arguments import opened
 from boinc_gahp.localproject.commands.running import init
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.project import LocalProject
-from boinc_gahp.localproject.states import FileDeleteState
 from tests.helpers import wait_for
 from tests.localproject.client import Client, job, value
 
@@ -216,27 +214,6 @@ class _Remote:
     def __init__(self, url, core):
         self.url = url
         self.core = core
-
-
-def test_files_of_an_assimilated_job_stay_as_long_as_they_shall(tmp_path):
-    with LocalProject(tmp_path / "p", hosts=1, delete_delay=3600) as project:
-        project.core.download.add_bytes("in.txt", b"x")
-        project.create_work("uppercase", [NewJob(files=("in.txt",))])
-
-        def assimilated():
-            connection = project.core.db.connection()
-            return connection.execute(
-                "SELECT w.*, r.received_time FROM workunit w LEFT JOIN result r "
-                "ON r.id = w.canonical_resultid"
-            ).fetchone()
-
-        wait_for(
-            lambda: (
-                assimilated()["transition_time"] == (assimilated()["received_time"] or 0) + 3600
-            ),
-            "the transitioner has put the deletion off",
-        )
-        assert assimilated()["file_delete_state"] == FileDeleteState.INIT
 
 
 def test_half_received_files_of_a_killed_process_are_removed(tmp_path):

@@ -6,9 +6,7 @@ max_total_results and max_success_results.
 
 import pytest
 
-from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.states import (
-    NEVER,
     AssimilateState,
     ErrorMask,
     FileDeleteState,
@@ -137,18 +135,6 @@ def test_after_assimilation_files_are_deletable_as_soon_as_nothing_needs_them(
     bench.transition()
     assert bench.wu["file_delete_state"] == inputs
     assert bench.results("file_delete_state") == [own, others]
-
-
-def test_deletion_can_be_delayed_from_the_last_report_on(bench):
-    bench.workunit(assimilate_state=AssimilateState.DONE)
-    bench.canonical(received_time=NOW - 40)
-    transition_pass(bench.core, NOW, delete_delay=100)
-    assert bench.results("file_delete_state") == [FileDeleteState.INIT]
-    assert bench.wu["transition_time"] == NOW + 60
-    assert transition_pass(bench.core, NOW + 59, delete_delay=100) == 0
-    assert transition_pass(bench.core, NOW + 60, delete_delay=100) == 1
-    assert bench.results("file_delete_state") == [FileDeleteState.READY]
-    assert bench.wu["transition_time"] == NEVER
 
 
 # Rule 8: when to look again.

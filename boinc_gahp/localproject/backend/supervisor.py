@@ -78,19 +78,16 @@ class _Program:
 
 
 class Supervisor:
-    """The project's back end.
+    """The project's back end."""
 
-    ``delete_delay``: see :func:`.transitioner.transition_pass`.
-    """
-
-    def __init__(self, core: Core, delete_delay: float = 0.0) -> None:
+    def __init__(self, core: Core) -> None:
         self._core = core
         self._stop = threading.Event()
         self._next_note = -math.inf
         self._programs = [
             _Program(name, run, every)
             for name, run, every in (
-                (programs.TRANSITIONER, lambda now: transition_pass(core, now, delete_delay), 0.0),
+                (programs.TRANSITIONER, lambda now: transition_pass(core, now), 0.0),
                 (programs.SIZE_REGULATOR, lambda _now: regulate_pass(core), 0.0),
                 (programs.VALIDATOR, lambda now: validate_pass(core, now), 0.0),
                 (programs.ASSIMILATOR, lambda now: assimilate_pass(core, now), 0.0),

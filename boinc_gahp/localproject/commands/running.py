@@ -12,7 +12,6 @@ from boinc_gahp.extras import need_extra
 from boinc_gahp.localproject.commands.arguments import (
     action_parser,
     host_name,
-    number,
     whole_number,
 )
 from boinc_gahp.localproject.settings import SUBMITTER_FILE
@@ -33,11 +32,8 @@ def init(arguments: list[str], _config: str | None) -> int:
     need_extra("local-project", "a local project", "flask", "waitress")
     from boinc_gahp.localproject import directory as layout
 
-    lock = layout.DirectoryLock(directory)
-    try:
+    with layout.lock(directory):
         layout.make(directory)
-    finally:
-        lock.release()
     print(f"A project is in {directory}. Run it:")
     print(f"  boinc_gahp local-project run {shlex.quote(str(directory))}")
     print("In another terminal, send jobs to it:")
@@ -84,7 +80,6 @@ def run(arguments: list[str], _config: str | None) -> int:
             php=STOCK if options.stock_php else Php(),
             listen=options.listen,
             names=options.name,
-            delete_delay=options.delete_delay,
         ) as project:
             say(
                 f"The project answers at {project.url} ({options.hosts} volunteers). Settings for "
@@ -135,14 +130,6 @@ def run_parser(_config: str | None = None) -> Parser:
         action="store_true",
         help="PHP's own settings instead of those recommended to admins: its messages are in "
         "replies, a file has at most 2 MiB and a request 8 MiB",
-    )
-    parser.add_argument(
-        "--delete-delay",
-        type=number,
-        default=0,
-        metavar="SECONDS",
-        help="how long files of a job are kept if its templates do not protect them with "
-        "<no_delete/> (default: until the job is assimilated)",
     )
     parser.add_argument(
         "--listen",
