@@ -1,12 +1,8 @@
 """``web-rpcs.rst`` on batches and jobs: each sentence that no recording shows."""
 
-import http.server
-import threading
-from functools import partial
-
 import pytest
 
-from tests.localproject.client import Client, error, value, with_file
+from tests.localproject.client import Client, error, value
 from tests.localproject.stage import Stage
 
 # create_batch
@@ -44,40 +40,6 @@ def test_a_batch_name_with_a_quote_is_taken_and_then_not_found(client, quote):
 
 
 # submit_batch
-
-
-@pytest.fixture
-def slow_file():
-    """A file's address, and what is done when the file is asked for."""
-    actions = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            for action in actions:
-                action()
-            self.send_response(200)
-            self.send_header("Content-Length", "3")
-            self.end_headers()
-            self.wfile.write(b"abc")
-
-        def log_message(self, format, *args):  # noqa: A002
-            """Say nothing."""
-
-    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/x", actions
-        server.shutdown()
-        thread.join()
-
-
-def test_an_abort_during_a_submit_is_undone_by_its_end(client, slow_file):
-    url, actions = slow_file
-    batch_id = client.create_batch("b")
-    with Client(client.project) as other:
-        actions.append(partial(other.rpc, "abort_batch", batch_id=batch_id))
-        client.submit(batch_id, [with_file("j", "semilocal", url)])
-    assert value(client.rpc("query_batch", batch_id=batch_id), "state") == "1"
 
 
 # Queries

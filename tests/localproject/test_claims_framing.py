@@ -1,6 +1,5 @@
 """``web-rpcs.rst``, "Transport and framing": each sentence that no recording shows."""
 
-import re
 import socket
 from urllib.parse import urlsplit
 
@@ -8,21 +7,8 @@ import pytest
 
 from tests.inside import workunit_names
 from tests.localproject.client import job, value
-from tests.localproject.stage import Stage
 
 MAX_POST = 8 << 20
-
-
-@pytest.mark.parametrize("state", ["failed", "aborted", "in_progress", "unsent"])
-def test_a_query_of_a_job_that_is_not_done_ends_after_its_error_mask(client, state):
-    Stage(client.project).only(state)
-    auth = f"<authenticator>{client.authenticator}</authenticator>"
-    reply = client.post(f"<query_completed_job>{auth}<job_name>j</job_name></query_completed_job>")
-    assert reply.status_code == 500
-    assert re.fullmatch(
-        r"<\?xml.*\?>\n<query_completed_job>\n<completed_job>\n +<error_mask>\d+</error_mask>\n",
-        reply.text,
-    )
 
 
 @pytest.mark.parametrize("more", [0, 1], ids=["8 MiB", "a byte more"])

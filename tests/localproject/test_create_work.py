@@ -1,7 +1,6 @@
 """Jobs made on the server: create_work, stage_file and submit, on the database alone."""
 
 import re
-import sqlite3
 from dataclasses import fields, replace
 from itertools import count
 
@@ -115,17 +114,6 @@ def test_what_stands_in_the_template_wins_over_what_is_given(core):
     assert (made["delay_bound"], made["priority"]) == (86400.0, 7)
 
 
-def test_what_a_job_leaves_open_is_as_the_template_says_or_boincs_default(core):
-    bare = core.templates / "bare_in"
-    bare.write_text("<workunit>\n</workunit>\n")
-    ids = create_work(core, "uppercase", [new(), new(files=(), input_template="templates/bare_in")])
-    names = ("delay_bound", "rsc_memory_bound", "max_error_results", "max_total_results")
-    assert [tuple(row(core, each)[name] for name in names) for each in ids] == [
-        (86400.0, 5e7, 2, 5),
-        (7 * 86400.0, 5e8, 3, 10),
-    ]
-
-
 def test_a_job_for_a_host_or_a_user_is_assigned(core):
     with core.db.write() as connection:
         host = connection.execute(
@@ -176,12 +164,6 @@ def test_a_job_that_cannot_be_made_is_refused_with_what_to_do(core, fields, word
 def test_one_of_many_that_is_wrong_is_named(core):
     words = refusal(core, new(), new(files=("absent.txt",)), new())
     assert words.startswith("job 2 of 3: the input file 'absent.txt' is not staged")
-
-
-def test_an_unknown_app_is_refused_with_the_names_of_all(core):
-    assert "there is no app 'upper'; the apps are uppercase, multi" in refusal(
-        core, new(), app="upper"
-    )
 
 
 def test_an_app_with_size_classes_wants_one_for_each_job(core):
@@ -286,17 +268,3 @@ def test_a_template_can_name_the_batch_and_wins(core):
     assert [each["njobs"] for each in jobs] == [3, 1]
     template.write_text(template.read_text().replace(f"<batch>{mine}<", "<batch>999<"))
     assert refusal(core, replace(job, name="y")) == "there is no batch 999"
-
-
-def test_a_full_disk_leaves_nothing_half_made(core):
-    connection = core.db.connection()
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    before = counted(core)
-    connection.execute(f"PRAGMA max_page_count = {pages}")
-    try:
-        with pytest.raises(sqlite3.OperationalError, match="full"):
-            create_work(core, "uppercase", [new() for _ in range(500)])
-    finally:
-        connection.execute("PRAGMA max_page_count = 4294967294")
-    assert counted(core) == before
-    create_work(core, "uppercase", [new()])

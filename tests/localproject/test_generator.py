@@ -84,21 +84,6 @@ def test_as_many_jobs_are_made_as_are_wanting_and_no_more(make):
     assert names(core) == [f"job{n}" for n in range(7)]
 
 
-def test_a_generator_that_has_nothing_is_asked_again_later(make):
-    core = make("""
-        from pathlib import Path
-
-        def generate(request):
-            with Path(__file__).with_name("asked.txt").open("a") as file:
-                file.write(f"{request.wanted} of {request.app}\\n")
-            return []
-    """)
-    for seconds in (0, 1, 4, 6):
-        assert generate_pass(core, NOW + seconds) == 0
-    assert (core.directory / "modules" / "asked.txt").read_text() == "4 of made\n" * 2
-    assert error_of(core) == ""
-
-
 @pytest.mark.parametrize(
     ("source", "words"),
     [

@@ -98,13 +98,6 @@ def test_jobs_can_be_picked_by_state(bench, visitor):
         assert word == f"{names[-1]} {len(names)}"
 
 
-def test_jobs_can_be_found_by_a_part_of_their_name(bench, visitor):
-    states_of(bench, visitor)
-    page = visitor.page("batches/1?name=AIT")
-    assert page.xpath("//tbody/tr/th/a/bdi/text()") == ["waiting"]
-    assert "No such jobs." in visitor.text("batches/1?name=%25")
-
-
 def test_a_large_batch_comes_in_pages(visitor):
     visitor.batch("large", 250)
     answer = visitor.get("batches/1?state=queued")
@@ -219,11 +212,6 @@ def test_apps_are_shown_with_the_files_of_their_templates(visitor):
     assert "Inputs in0 in1 Outputs out0 out1 out2 optional Quorum 1 Validator trivial" in told
 
 
-def test_an_app_whose_template_is_wrong_is_shown_with_what_is_wrong(bench, visitor):
-    (bench.core.templates / "multi_in").write_text("<input_template><nonsense")
-    assert "input template" in text_of(visitor.page("apps").xpath("//p[@class='said bad']")[0])
-
-
 def test_an_instance_has_the_address_that_it_has_on_other_projects(bench, visitor):
     states_of(bench, visitor)
     answer = visitor.get("result.php?resultid=2")
@@ -237,21 +225,6 @@ def test_what_is_not_there_is_said_to_be_missing(visitor):
         answer = visitor.get(path)
         assert answer.status_code == 404, path
         assert "There is nothing here" in answer.text
-
-
-def test_numbers_that_are_too_large_are_no_error_of_the_program(visitor):
-    large = 10**30
-    visitor.batch("b")
-    assert visitor.get(f"?page={large}").status_code == 200
-    assert visitor.get(f"batches/1?page={large}").status_code == 200
-    assert visitor.get(f"batches/{large}").status_code == 404
-
-
-def test_a_project_that_is_stopped_still_has_its_page(bench, visitor):
-    bench.core.web_stopped = True
-    assert "every RPC answers -183" in visitor.text()
-    bench.core.web_stopped, bench.core.database_down = False, True
-    assert "every RPC answers -138" in visitor.text()
 
 
 def test_the_script_gets_the_changing_part_alone_and_only_when_it_has_changed(bench, visitor):

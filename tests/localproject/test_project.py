@@ -120,11 +120,9 @@ def test_a_directory_with_other_things_is_refused(tmp_path):
 
 @pytest.mark.long
 def test_a_directory_is_used_by_one_process_at_a_time(tmp_path):
-    with LocalProject(tmp_path / "p", hosts=0):
-        with pytest.raises(LocalProjectTrouble, match="in use by another process"):
-            LocalProject(tmp_path / "p", hosts=0)
-        with pytest.raises(LocalProjectTrouble, match="in use by another process"):
-            init_project(tmp_path / "p")
+    taken = pytest.raises(LocalProjectTrouble, match="in use by another process")
+    with LocalProject(tmp_path / "p", hosts=0), taken:
+        init_project(tmp_path / "p")
 
 
 @pytest.mark.parametrize("version", [5, 99])

@@ -21,13 +21,6 @@ NOT_MINE = {
     "retire_batch": ("<batch_id>1</batch_id>", "not owner of batch"),
     "set_expire_time": ("<batch_id>1</batch_id><expire_time>1</expire_time>", "not owner of batch"),
 }
-_APP = "<app_name>uppercase</app_name>"
-_WITH_APP = {
-    "create_batch": f"<batch_name>b</batch_name>{_APP}",
-    "submit_batch": f"<batch><batch_name>b</batch_name>{_APP}</batch>",
-    "estimate_batch": f"<batch>{_APP}</batch>",
-    "get_templates": _APP,
-}
 
 
 @pytest.fixture
@@ -35,8 +28,6 @@ def others(client):
     """Users with few rights, each with a client of its own."""
     project = client.project
     rights = {
-        "nothing": {"access": False},
-        "one_app": {"apps": ["uppercase"]},
         "all_apps": {},
         "limited": {"max_jobs_in_progress": 3},
     }
@@ -46,15 +37,6 @@ def others(client):
     yield clients
     for each in clients.values():
         each.session.close()
-
-
-@pytest.mark.parametrize("rpc", _WITH_APP)
-def test_a_right_to_one_app_is_none_to_another(others, rpc):
-    inner = _WITH_APP[rpc]
-    assert "<error>" not in others["one_app"].rpc(rpc, inner)
-    other_app = inner.replace("uppercase", "multi").replace(">b<", ">c<")
-    assert error(others["one_app"].rpc(rpc, other_app)) == "no submit access"
-    assert "<error>" not in others["all_apps"].rpc(rpc, other_app)
 
 
 @pytest.mark.parametrize("rpc", NOT_MINE)
@@ -95,14 +77,3 @@ def test_unfinished_results_and_the_new_jobs_are_counted(others, states, more, r
         assert workunit_names(client.project, "b") == []
     else:
         assert value(reply, "batch_id") == str(batch_id)
-
-
-def test_a_job_that_has_no_result_yet_counts(others):
-    client = others["limited"]
-    Stage(client.project).file("x.dat")
-    client.submit(client.create_batch("one"), [job(f"a{number}", "x.dat") for number in range(2)])
-    with client.project.core.db.write() as connection:
-        connection.execute("DELETE FROM result")
-        connection.execute("UPDATE workunit SET transition_time = 4e9")
-    reply = client.submit(client.create_batch("two"), [job("b", "x.dat"), job("c", "x.dat")])
-    assert error(reply) == "limit on jobs in progress exceeded"

@@ -8,7 +8,7 @@ from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.directory import VOLUNTEERS
 from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
-from boinc_gahp.localproject.states import NEVER, ErrorMask, Outcome, ServerState, ValidateState
+from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState
 
 #: Outcomes of results that wait to be sent, and that never were.
 WAITS, FELL_OFF = Outcome.INIT, Outcome.COULDNT_SEND
@@ -86,35 +86,6 @@ def test_after_a_failure_a_host_that_can_take_it_goes_first(bench):
         if host == 1:
             assert bench.send(1) is None
     assert bench.send(1) is not None
-
-
-def test_a_host_that_was_wrong_gets_no_second_result_of_the_workunit(bench):
-    bench.made(max_error_results=9)
-    bench.answer(bench.send(1))
-    bench.set("host", "id > 1", active=0)
-    bench.set("result", validate_state=ValidateState.INVALID)
-    bench.set("workunit", transition_time=bench.now)
-    bench.transition()
-    assert bench.results("server_state") == [ServerState.OVER, ServerState.UNSENT]
-    assert bench.send(1) is None
-
-
-def test_behind_ten_thousand_results_for_others_there_is_work(bench):
-    bench.set("host", "id = 6", m_nbytes=1e10)
-    bench.workunit("first")
-    _many(bench, 10_000, rsc_memory_bound=5e9, priority=5)
-    bench.workunit("wanted")
-    bench.workunit("wanted too")
-    bench.set("workunit", "name NOT LIKE 'wanted%'", transition_time=NEVER)
-    bench.transition()
-    assert [task.result_name for _ in range(2) if (task := bench.send(1))] == [
-        "wanted_0",
-        "wanted too_0",
-    ]
-    assert bench.send(1) is None
-    task = bench.send(6)
-    assert task is not None
-    assert task.result_name == "many0_0"
 
 
 def test_without_an_app_version_the_next_result_is_sent(bench):

@@ -43,13 +43,6 @@ def test_an_input_template_that_is_not_there_is_for_create_work_to_refuse(client
     assert error(reply) == "wrong # of input files for job 0: need 1, got 0"
 
 
-def test_a_refused_submit_leaves_the_number_of_jobs_as_it_was_sent(client):
-    batch_id, name = client.begun("b")
-    missing = "<input_template_filename>nosuch_in</input_template_filename>"
-    _submit(client, batch_id, job("j", name), missing)
-    assert _batch(client, batch_id) == ("0", "1", "0")
-
-
 def test_the_number_of_files_is_the_apps_whatever_template_the_batch_names(client):
     info, ref = "<file_info></file_info>", "<file_ref><copy_file/></file_ref>"
     path = client.project.core.templates / "two_in"
@@ -98,16 +91,6 @@ def _unescaped(reply):
     return reply.replace("&lt;", "<").replace("&gt;", ">")
 
 
-def test_an_apps_template_without_file_refs_is_no_error_for_php(client):
-    batch_id, name = client.begun("b")
-    text = "<file_info></file_info><workunit></workunit>"
-    stage = Stage(client.project)
-    stage.template("uppercase_in", lambda _: text)
-    reply = client.submit(batch_id, [job("j", name)])
-    stage.clear()
-    assert error(reply).startswith("create_work failed: #file refs != #file infos\n")
-
-
 def test_of_a_job_name_with_a_space_the_rest_is_an_input_file(client):
     first, second = client.upload(b"x", b"y")
     batch_id = client.create_batch("b")
@@ -115,16 +98,6 @@ def test_of_a_job_name_with_a_space_the_rest_is_an_input_file(client):
     assert error(reply) == TOO_MANY.format(2, 1)
     reply = client.submit(batch_id, [job("a b", first)])
     assert error(reply).startswith("create_work failed: md5_file: can't open ")
-
-
-def test_of_files_that_the_template_lacks_the_number_is_told(client):
-    batch_id = client.create_batch("b")
-    text = "<input_template><workunit></workunit></input_template>"
-    stage = Stage(client.project)
-    stage.template("uppercase_in", lambda _: text)
-    reply = client.submit(batch_id, [job("a b")])
-    stage.clear()
-    assert error(reply) == TOO_MANY.format(1, 0)
 
 
 @pytest.mark.parametrize(

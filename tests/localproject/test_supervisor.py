@@ -6,7 +6,7 @@ import pytest
 
 from boinc_gahp.localproject.backend import programs
 from boinc_gahp.localproject.backend.supervisor import Supervisor
-from boinc_gahp.localproject.states import AssimilateState, ErrorMask, Outcome, ServerState
+from boinc_gahp.localproject.states import AssimilateState, ErrorMask
 
 PROGRAMS = {
     "transitioner",
@@ -76,22 +76,6 @@ def test_a_program_that_fails_is_tried_again_after_longer_and_longer_times(bench
     assert changes[:6] == [1, 3, 7, 15, 31, 61]
 
 
-def test_a_full_disk_is_waited_out(bench, supervisor):
-    supervisor.run_once(bench.now)
-    bench.workunit(target_nresults=500, max_total_results=999)
-    connection = bench.core.db.connection()
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    connection.execute(f"PRAGMA max_page_count = {pages}")
-    supervisor.run_once(bench.now)
-    assert bench.results("id") == []
-    assert errors(bench) == {"transitioner": "OperationalError: database or disk is full"}
-    connection.execute(f"PRAGMA max_page_count = {pages * 100}")
-    bench.now += 1
-    supervisor.run_once(bench.now)
-    assert len(bench.results("id")) == 500
-    assert errors(bench) == {}
-
-
 def test_an_error_of_a_workunit_is_shown_until_that_one_is_handled(bench, supervisor):
     bench.module("mine", "def handle(job, canonical, instances):\n    1 / 0\n")
     bench.set("app", "id = 1", assimilator="mine:handle")
@@ -130,36 +114,3 @@ def test_a_slow_program_leaves_the_rest_to_its_next_pass(bench):
     assert programs.handle_each(*arguments, now=bench.now, seconds=0) == 1
     assert programs.handle_each(*arguments, now=bench.now, seconds=60) == 3
     assert seen == ["a", "a", "b", "c"]
-
-
-def test_after_a_restart_the_errors_that_are_over_are_cleared(bench):
-    with bench.core.db.write() as connection:
-        connection.execute("INSERT INTO program (name, error) VALUES ('validator', 'old')")
-    Supervisor(bench.core).run_once(bench.now)
-    assert errors(bench) == {}
-
-
-def test_an_idle_round_costs_the_same_whatever_is_finished(bench, supervisor):
-    steps = 0
-
-    def count():
-        nonlocal steps
-        steps += 1
-
-    def idle_round():
-        nonlocal steps
-        bench.settle()
-        supervisor.run_once(bench.now)
-        bench.now += 0.01
-        connection = bench.core.db.connection()
-        connection.set_progress_handler(count, 1)
-        steps = 0
-        assert supervisor.run_once(bench.now) == 0
-        connection.set_progress_handler(None, 1)
-        return steps
-
-    few = idle_round()
-    for number in range(100):
-        bench.workunit(f"w{number}", error_mask=ErrorMask.CANCELLED)
-        bench.result(ServerState.OVER, Outcome.CLIENT_ERROR)
-    assert idle_round() < few + 100
