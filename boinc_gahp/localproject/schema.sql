@@ -1,8 +1,8 @@
 -- BOINC's tables, column names and values (db/schema.sql and schema_condor.sql of the real server),
 -- as far as this project uses them. Times are seconds since the epoch. Of our own are the columns
 -- name_key, mod_time as a number, app.validator, assimilator, work_generator and work_*,
--- app_version.command, workunit.failures and retry_time, result.behaviour, host.active and files;
--- and the tables behaviour, program and image.
+-- app_version.command, workunit.failures and retry_time, result.behaviour, host.active; and
+-- the tables behaviour, program and image.
 
 CREATE TABLE app (
     id INTEGER PRIMARY KEY,
@@ -63,9 +63,8 @@ CREATE TABLE user_submit_app (
     PRIMARY KEY (user_id, app_id)
 );
 
--- active: whether the host works in this run; its speed stays when it does not. files: the physical
--- names of the sticky files it has, one a line, as it reported them last. core_client_version: as
--- BOINC's number, 80300 is 8.3.0. docker_version: the engine's name and version; '': there is none;
+-- active: whether the host works in this run; its speed stays when it does not. core_client_version:
+-- as BOINC's number, 80300 is 8.3.0. docker_version: the engine's name and version; '': there is none;
 -- NULL: the host has not looked for one in this run, for nobody needed it. dont_use_docker: the host
 -- has one, and does not offer it.
 CREATE TABLE host (
@@ -80,7 +79,6 @@ CREATE TABLE host (
     rpc_time REAL NOT NULL DEFAULT 0,
     total_credit REAL NOT NULL DEFAULT 0,
     active INTEGER NOT NULL DEFAULT 1,
-    files TEXT NOT NULL DEFAULT '',
     core_client_version INTEGER NOT NULL DEFAULT 72005,
     docker_version TEXT,
     dont_use_docker INTEGER NOT NULL DEFAULT 0

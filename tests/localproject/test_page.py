@@ -202,16 +202,6 @@ def test_back_end_programs_are_shown_also_when_they_have_not_run(bench, visitor)
     assert text_of(page.get_element_by_id("program-transitioner")).endswith("not run yet")
 
 
-def test_apps_are_shown_with_the_files_of_their_templates(visitor):
-    [card] = [
-        card
-        for card in visitor.page("apps").xpath("//li[@class='card']")
-        if card.xpath(".//h2//*[.='multi']")
-    ]
-    told = text_of(card)
-    assert "Inputs in0 in1 Outputs out0 out1 out2 optional Quorum 1 Validator trivial" in told
-
-
 def test_an_instance_has_the_address_that_it_has_on_other_projects(bench, visitor):
     states_of(bench, visitor)
     answer = visitor.get("result.php?resultid=2")

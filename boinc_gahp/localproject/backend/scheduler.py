@@ -187,13 +187,6 @@ class Scheduler:
         )
         return row is not None
 
-    def report_files(self, host_id: int, names: Iterable[str]) -> None:
-        """Record which sticky files a host has; clients since 7.0 report all of them."""
-        with self._core.db.write() as connection:
-            connection.execute(
-                "UPDATE host SET files = ? WHERE id = ?", ("\n".join(sorted(names)), host_id)
-            )
-
     def _with_files(self, task: Task, flops: float) -> Task:
         """Return a task with the files of its BUDA app, if it is for one."""
         document = buda.with_variant(self._core.directory, task.xml_doc, flops)

@@ -54,7 +54,7 @@ def upload_files(core: Core, request: RpcRequest, reply: RpcReply) -> None:
         for file, name in zip(incoming, names, strict=True):
             try:
                 core.download.add(name, file)
-                job_files.note_upload(connection, name, batch_id, delete_time)
+                job_files.note_use(connection, name, batch_id, delete_time, uploaded=True)
             except ImmutabilityViolation:
                 failed = RpcFailed(f"file immutability violation for {name}")
                 break

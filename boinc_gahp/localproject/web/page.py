@@ -12,7 +12,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from boinc_gahp.localproject.backend import views
 from boinc_gahp.localproject.hosts.engine import engine_notice
 from boinc_gahp.localproject.web import access, queries, words
-from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +50,6 @@ def make_blueprint(core: Core) -> Blueprint:
         ("/result.php", instance),
         ("/hosts", hosts),
         ("/programs", programs),
-        ("/apps", apps),
         ("/instances/<int:result_id>/outputs/<int:number>", output),
     )
     for rule, view in rules:
@@ -185,25 +183,6 @@ def programs(core: Core) -> Response:
     """Show the work of the back-end programs."""
     with core.db.read() as connection:
         return _show(core, "programs.html", programs=queries.programs(connection))
-
-
-def apps(core: Core) -> Response:
-    """Show the apps and what their templates ask for."""
-    with core.db.read() as connection:
-        found = queries.apps(connection)
-    return _show(core, "apps.html", apps=[(app, *_templates(core, app["name"])) for app in found])
-
-
-def _templates(core: Core, name: str) -> tuple[object, object, str]:
-    """Return an app's two templates, None for one that cannot be read, and the reason."""
-    try:
-        return (
-            core.input_template(core.templates / f"{name}_in"),
-            core.output_template(core.templates / f"{name}_out"),
-            "",
-        )
-    except (OSError, TemplateError) as error:
-        return None, None, str(error)
 
 
 def output(core: Core, result_id: int, number: int) -> Response:
