@@ -113,7 +113,7 @@ def make(directory: Path) -> None:
                     command=app.command,
                     input_template=app.input_template,
                     output_template=app.output_template,
-                    description=app.description,
+                    user_friendly_name=app.description,
                 )
         users = {row["name"] for row in connection.execute("SELECT name FROM user")}
         if VOLUNTEERS not in users:

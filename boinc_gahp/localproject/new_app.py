@@ -180,7 +180,7 @@ def _insert_wrapper(core: Core, app: NewApp, description: str) -> None:
         command=supplied.WRAPPER,
         input_template=None,
         output_template=None,
-        description=description,
+        user_friendly_name=description,
         version=app.version,
         validator=app.validator,
         assimilator=app.assimilator,
@@ -196,20 +196,14 @@ def insert(
     command: Sequence[str],
     input_template: InputTemplate | str | None,
     output_template: OutputTemplate | str | None,
-    description: str = "",
     version: int = 100,
-    validator: str = "trivial",
-    assimilator: str = "",
-    work_generator: str = "",
-    work_low: int = 10,
-    n_size_classes: int = 0,
     plan_class: str = "",
+    **columns: object,
 ) -> None:
     """Add an app as it is described; templates given as text are written unchanged.
 
     Without a template (None), each job has to bring its own. ``plan_class`` is the version's.
-    ``validator``, ``assimilator`` and ``work_generator`` are read by :mod:`.plugins`; the generator
-    is asked for jobs while fewer than ``work_low`` results are unsent.
+    ``columns`` are those of the table ``app`` (``schema.sql``).
 
     Raises:
         ValueError: the name is taken.
@@ -219,15 +213,7 @@ def insert(
         input_template = write_input_template(input_template)
     if isinstance(output_template, OutputTemplate):
         output_template = write_output_template(output_template)
-    columns = {
-        "name": name,
-        "user_friendly_name": description,
-        "validator": validator,
-        "assimilator": assimilator,
-        "work_generator": work_generator,
-        "work_low": work_low,
-        "n_size_classes": n_size_classes,
-    }
+    columns = {"name": name, **columns}
     with database.write() as connection:
         if connection.execute("SELECT 1 FROM app WHERE name = ?", (name,)).fetchone():
             raise ValueError(f"there is an app {name!r} already")
