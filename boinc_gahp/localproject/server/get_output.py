@@ -11,9 +11,9 @@ from flask import Response, abort, redirect, request
 from werkzeug.wsgi import wrap_file
 
 from boinc_gahp.localproject.backend.outputs import uploaded_files
-from boinc_gahp.localproject.names import name_key
 from boinc_gahp.localproject.server.replies import htmlspecialchars, php_message
 from boinc_gahp.localproject.server.request import as_integer
+from boinc_gahp.localproject.server.rpc_jobs import find_job
 from boinc_gahp.localproject.server.site_pages import error_page
 from boinc_gahp.localproject.states import Outcome
 
@@ -114,9 +114,7 @@ def _result_file(core: Core, connection: sqlite3.Connection, auth_str: str) -> R
 def _workunit_file(core: Core, connection: sqlite3.Connection, auth_str: str) -> Response:
     name = _text("wu_name")
     number = _number("file_num")
-    job = connection.execute(
-        "SELECT * FROM workunit WHERE name_key = ?", (name_key(name),)
-    ).fetchone()
+    job = find_job(connection, name)
     if job is None:
         raise _Refused(f"ERROR: no workunit {name}")
     _check(auth_str, _owner_authenticator(connection, job["batch"]))
@@ -201,9 +199,6 @@ def _workunit_files(core: Core, connection: sqlite3.Connection, auth_str: str) -
 
 def _batch_files(core: Core, connection: sqlite3.Connection, auth_str: str) -> Response:
     number = _number("batch_id")
-    batch = connection.execute("SELECT id FROM batch WHERE id = ?", (number,)).fetchone()
-    if batch is None:
-        raise _Refused(f"ERROR: no batch {number}")
     expected = _md5(_owner_authenticator(connection, number) + str(number))
     _check(auth_str, expected, "bad auth str")
     results = connection.execute(
