@@ -247,8 +247,6 @@ def _program() -> Path:
 
 
 def _demonstrate(directory: Path, show_conversation: bool) -> int:
-    from boinc_gahp.localproject.core import ProjectFailed
-    from boinc_gahp.localproject.directory import ProjectDirectoryError
     from boinc_gahp.localproject.project import LocalProject
 
     begun = time.monotonic()
@@ -269,7 +267,7 @@ def _demonstrate(directory: Path, show_conversation: bool) -> int:
                 _run_batch(gahp, paths, outputs)
     except BrokenPipeError:
         raise
-    except (ProjectFailed, ProjectDirectoryError, OSError) as error:
+    except OSError as error:
         raise DemoTrouble(str(error)) from error
     right = sum(
         (outputs / _output(number)).read_text("utf-8") == _INPUTS[number % len(_INPUTS)].upper()

@@ -143,7 +143,6 @@ def add_user(
     name: str,
     *,
     access: bool = True,
-    submit_all: bool = True,
     apps: Iterable[str] = (),
     max_jobs_in_progress: int = 0,
     authenticator: str | None = None,
@@ -157,8 +156,7 @@ def add_user(
         name: the user's.
         access: whether there is a row in ``user_submit``, if the user may do anything; without it,
             no RPC can be used.
-        submit_all: whether the user may submit to all apps, if ``apps`` names none.
-        apps: the only apps to which the user may submit.
+        apps: the only apps to which the user may submit; none: all.
         max_jobs_in_progress: 0 means no limit.
         authenticator: None: a random one.
         email: an address with which, and with the password, programs find the authenticator.
@@ -180,11 +178,11 @@ def add_user(
             "VALUES (?, ?, ?, ?, ?)",
             (time.time(), name, authenticator, *login),
         )
-        if access and (submit_all or apps):
+        if access:
             connection.execute(
                 "INSERT INTO user_submit (user_id, submit_all, max_jobs_in_progress) "
                 "VALUES (?, ?, ?)",
-                (cursor.lastrowid, int(submit_all and not apps), max_jobs_in_progress),
+                (cursor.lastrowid, int(not apps), max_jobs_in_progress),
             )
         for app_name in dict.fromkeys(apps):
             try:

@@ -7,10 +7,11 @@ same files: ``buda_apps/NAME/desc.json`` and ``buda_apps/NAME/VARIANT/variant.js
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.files import write_whole
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.localproject.core import Core
-    from boinc_gahp.localproject.store import FileStore
 
 #: What stands before the name of such an app on command lines.
 PREFIX = f"{BUDA}:"
@@ -57,47 +57,48 @@ _FILE_REF = """\
 """
 
 
-@dataclass(frozen=True, slots=True)
-class BudaApp:
-    """A new app, with a variant for this machine's processor.
+def add(
+    core: Core,
+    name: str,
+    *,
+    dockerfile: Path,
+    files: Sequence[Path],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    max_nbytes: float,
+) -> list[Path]:
+    """Make an app's directory, with a variant for this machine's processor, and stage its files.
 
-    Attributes:
+    Args:
+        core: the project.
         name: without the ``buda:``.
         dockerfile: the file from which hosts build its image.
         files: its program, and whatever else is beside a job's inputs.
-        inputs, outputs: open names of a job's files.
+        inputs: open names of a job's files.
+        outputs: likewise.
         max_nbytes: of each output, in bytes.
-    """
 
-    name: str
-    dockerfile: Path
-    files: Sequence[Path] = ()
-    inputs: Sequence[str] = ()
-    outputs: Sequence[str] = ()
-    max_nbytes: float = 1e7
-
-
-def add(core: Core, app: BudaApp) -> list[Path]:
-    """Make an app's directory, and stage its files; return the files that were written.
+    Returns:
+        The files that were written.
 
     Raises:
         ValueError: there is one of this name, or a name is wrong; nothing was changed.
         OSError: a file cannot be read.
     """
-    if not _NAME.fullmatch(app.name):
+    if not _NAME.fullmatch(name):
         raise ValueError(
-            f"a BUDA app cannot be named {app.name!r}: expected letters, digits, '_', '-' and '.', "
+            f"a BUDA app cannot be named {name!r}: expected letters, digits, '_', '-' and '.', "
             "at most 100 of them"
         )
-    directory = core.directory / _DIRECTORY / app.name
+    directory = core.directory / _DIRECTORY / name
     if directory.exists():
-        raise ValueError(f"there is a BUDA app {app.name!r} already: {directory}")
-    files = {"Dockerfile": app.dockerfile}
-    for path in app.files:
-        if path.name in files:
+        raise ValueError(f"there is a BUDA app {name!r} already: {directory}")
+    staged = {"Dockerfile": dockerfile}
+    for path in files:
+        if path.name in staged:
             raise ValueError(f"{path.name!r} is given twice: expected different names")
-        files[path.name] = path
-    infos = input_template(*app.inputs)
+        staged[path.name] = path
+    infos = input_template(*inputs)
     templates = {
         # Like BOINC's, it does not say how large a job is.
         "template_in": write_input_template(
@@ -107,34 +108,32 @@ def add(core: Core, app: BudaApp) -> list[Path]:
                 rsc_fpops_bound=None,
                 rsc_memory_bound=None,
                 rsc_disk_bound=None,
-                buda_app_name=app.name,
+                buda_app_name=name,
             )
         ),
-        "template_out": write_output_template(
-            output_template(*app.outputs, max_nbytes=app.max_nbytes)
-        ),
+        "template_out": write_output_template(output_template(*outputs, max_nbytes=max_nbytes)),
     }
     cpu = _cpu_type()
     variant = f"{cpu}_cpu"
-    made = [_staged(core, f"{BUDA}_{app.name}_{variant}", *each) for each in files.items()]
+    made = [_staged(core, f"{BUDA}_{name}_{variant}", *each) for each in staged.items()]
     description = {
-        "name": app.name,
-        "long_name": app.name,
-        "input_file_names": list(app.inputs),
-        "output_file_names": list(app.outputs),
-        "max_nbytes_mb": app.max_nbytes / 1e6,
+        "name": name,
+        "long_name": name,
+        "input_file_names": list(inputs),
+        "output_file_names": list(outputs),
+        "max_nbytes_mb": max_nbytes / 1e6,
     }
     of_variant = {
-        "dockerfile": app.dockerfile.name,
-        "app_files": [path.name for path in app.files],
+        "dockerfile": dockerfile.name,
+        "app_files": [path.name for path in files],
         "cpu_type": cpu,
         "plan_class": "",
         "file_infos": "".join(info for info, _ in made),
         "file_refs": "".join(ref for _, ref in made),
     }
     (directory / variant).mkdir(parents=True)
-    for name, text in templates.items():
-        write_whole(directory / name, text)
+    for template, text in templates.items():
+        write_whole(directory / template, text)
     write_whole(directory / variant / "variant.json", json.dumps(of_variant, indent=4))
     # Last: without it this is no app.
     write_whole(directory / "desc.json", json.dumps(description, indent=4))
@@ -172,29 +171,19 @@ def with_variant(directory: Path, document: str, flops: float) -> str:
 
 def _staged(core: Core, prefix: str, open_name: str, path: Path) -> tuple[str, str]:
     """Stage a file of an app; return its file_info and its file_ref."""
-    name = _stage(core.download, prefix, path)
-    stored = core.download.find(name)
-    assert stored is not None  # noqa: S101  (it was just stored)
+    contents = path.read_bytes()
+    md5 = hashlib.md5(contents, usedforsecurity=False).hexdigest()
+    name = f"{prefix}_{md5}"
+    core.download.add_bytes(name, contents)
     values = {
         "name": name,
         "open_name": open_name,
         "url": core.url,
         "directory": directory_of(name),
-        "md5": stored.md5,
-        "nbytes": stored.nbytes,
+        "md5": md5,
+        "nbytes": len(contents),
     }
     return _FILE_INFO.format(**values), _FILE_REF.format(**values)
-
-
-def _stage(store: FileStore, prefix: str, path: Path) -> str:
-    incoming = store.incoming()
-    try:
-        incoming.write(path.read_bytes())
-        name = f"{prefix}_{incoming.finish()}"
-        store.add(name, incoming)
-    finally:
-        incoming.discard()
-    return name
 
 
 def _apps(directory: Path) -> Iterator[dict[str, Any]]:

@@ -28,10 +28,6 @@ _REMEMBERED = 1000
 APPS = Path(__file__).parent / "apps"
 
 
-class ProjectFailed(Exception):
-    """A thread of the project has died, or the project has not started."""
-
-
 class Core:
     """The project without its threads.
 

@@ -13,12 +13,14 @@ from contextlib import contextmanager
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from boinc_gahp.localproject.errors import LocalProjectTrouble, with_advice
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 #: Changes with schema.sql: a project is for experiments, and a new one is made in a second.
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 
 # NORMAL with a write-ahead log survives the end of the process at any point; only a power cut may
@@ -29,10 +31,6 @@ PRAGMA synchronous = NORMAL;
 PRAGMA wal_autocheckpoint = 8000;
 PRAGMA foreign_keys = ON;
 """
-
-
-class DatabaseError(Exception):
-    """The database cannot be used; the text says which, why and what to do."""
 
 
 #: SQLite's messages for a disk that is full or fails, and for another process that writes for long.
@@ -49,7 +47,7 @@ class Database:
     """Connections and transactions.
 
     Raises:
-        DatabaseError: it is of another version, or not a database of this program.
+        LocalProjectTrouble: it is of another version, or not a database of this program.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,7 +63,7 @@ class Database:
             self._prepare()
         except sqlite3.DatabaseError as error:
             self.close()
-            raise DatabaseError(f"{path} cannot be opened: {error}") from error
+            raise LocalProjectTrouble(f"{path} cannot be opened: {with_advice(error)}") from error
 
     def connection(self) -> sqlite3.Connection:
         """Return this thread's connection, in autocommit mode."""
@@ -129,7 +127,7 @@ class Database:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version not in (0, SCHEMA_VERSION):
             self.close()
-            raise DatabaseError(
+            raise LocalProjectTrouble(
                 f"{self.path} was made by another version of boinc_gahp (its schema is {version}, "
                 f"this one's {SCHEMA_VERSION}): use that version, or make a new project in another "
                 "directory (boinc_gahp local-project init)"

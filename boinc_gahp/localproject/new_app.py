@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject import supplied
+from boinc_gahp.files import write_whole
+from boinc_gahp.localproject import buda, supplied
 from boinc_gahp.localproject.backend import plugins
-from boinc_gahp.localproject.buda import PREFIX, BudaApp
-from boinc_gahp.localproject.directory import (
-    add_app,
-    add_app_version,
-    add_buda_app,
-    add_container_app,
-)
 from boinc_gahp.localproject.hosts.command_line import fill_in
-from boinc_gahp.localproject.hosts.engine import container_apps
-from boinc_gahp.templates.checking import check_template
-from boinc_gahp.templates.types import Severity, safe_open_name
+from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS, container_apps
+from boinc_gahp.localproject.settings import name_container_app
+from boinc_gahp.templates.types import InputTemplate, OutputTemplate, safe_open_name
 from boinc_gahp.templates.writing import write_input_template, write_output_template
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import sqlite3
+    from collections.abc import Iterable, Sequence
 
     from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.database import Database
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}")
 #: How many results beyond its quorum a job may have without agreement, in error, in all.
@@ -68,11 +66,10 @@ class NewApp:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The result: the command as stored, files written, warnings about its templates."""
+    """The result: the command as stored, and the files written."""
 
     words: str
     written: tuple[Path, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
 def add(core: Core, app: NewApp) -> Added:
@@ -82,7 +79,7 @@ def add(core: Core, app: NewApp) -> Added:
         ValueError: a value in the description is wrong; nothing was added.
         PluginError: a validator, assimilator or work generator cannot be loaded.
     """
-    if app.name.startswith(PREFIX):
+    if app.name.startswith(buda.PREFIX):
         return _add_buda_app(core, app)
     if not _NAME.fullmatch(app.name):
         raise ValueError(
@@ -102,14 +99,13 @@ def add(core: Core, app: NewApp) -> Added:
             raise ValueError(f"there is an app {app.name!r} already: give another name")
         if app.name in container_apps(connection):
             raise ValueError(f"{app.name!r} is a container app: it has one version only")
-        add_app_version(core.db, app.name, app.version, words)
+        _add_version(core.db, app.name, app.version, words)
         return Added(shlex.join(words))
     if app.container:
         return _add_container_app(core, app)
     made = _made_templates(app)
-    warnings = [*_check("input", made[0]), *_check("output", made[1])]
     _check_plugins(core, app)
-    add_app(
+    insert(
         core.directory,
         core.db,
         app.name,
@@ -124,7 +120,7 @@ def add(core: Core, app: NewApp) -> Added:
         n_size_classes=app.n_size_classes,
     )
     written = tuple(core.templates / f"{app.name}_{kind}" for kind in ("in", "out"))
-    return Added(shlex.join(words), written, tuple(warnings))
+    return Added(shlex.join(words), written)
 
 
 def _check_plugins(core: Core, app: NewApp) -> None:
@@ -149,14 +145,8 @@ def _add_container_app(core: Core, app: NewApp) -> Added:
             f"{' and '.join(left)} would apply to every job: remove it, or give another name"
         )
     _check_plugins(core, app)
-    add_container_app(
-        core.directory,
-        core.db,
-        app.name,
-        version=app.version,
-        validator=app.validator,
-        assimilator=app.assimilator,
-    )
+    _insert_wrapper(core, app, "any program, in a container that each job describes")
+    name_container_app(core.directory, app.name)
     return Added(shlex.join(supplied.WRAPPER))
 
 
@@ -166,9 +156,107 @@ def _add_buda_app(core: Core, app: NewApp) -> Added:
         _check_names(names)
     if app.dockerfile is None:
         raise ValueError("a BUDA app has a Dockerfile, from which hosts build its image: name it")
-    name = app.name.removeprefix(PREFIX)
-    described = BudaApp(name, app.dockerfile, app.files, app.inputs, outputs, app.max_nbytes)
-    return Added(shlex.join(supplied.WRAPPER), tuple(add_buda_app(core, described)))
+    written = buda.add(
+        core,
+        app.name.removeprefix(buda.PREFIX),
+        dockerfile=app.dockerfile,
+        files=app.files,
+        inputs=app.inputs,
+        outputs=outputs,
+        max_nbytes=app.max_nbytes,
+    )
+    connection = core.db.connection()
+    if not connection.execute("SELECT 1 FROM app WHERE name = ?", (BUDA,)).fetchone():
+        # All of them belong to one app.
+        _insert_wrapper(core, NewApp(BUDA), "BUDA apps, in containers")
+    return Added(shlex.join(supplied.WRAPPER), tuple(written))
+
+
+def _insert_wrapper(core: Core, app: NewApp, description: str) -> None:
+    insert(
+        core.directory,
+        core.db,
+        app.name,
+        command=supplied.WRAPPER,
+        input_template=None,
+        output_template=None,
+        user_friendly_name=description,
+        version=app.version,
+        validator=app.validator,
+        assimilator=app.assimilator,
+        plan_class=CONTAINERS,
+    )
+
+
+def insert(
+    directory: Path,
+    database: Database,
+    name: str,
+    *,
+    command: Sequence[str],
+    input_template: InputTemplate | str | None,
+    output_template: OutputTemplate | str | None,
+    version: int = 100,
+    plan_class: str = "",
+    **columns: object,
+) -> None:
+    """Add an app as it is described; templates given as text are written unchanged.
+
+    Without a template (None), each job has to bring its own. ``plan_class`` is the version's.
+    ``columns`` are those of the table ``app`` (``schema.sql``).
+
+    Raises:
+        ValueError: the name is taken.
+        TemplateError: a template cannot be written.
+    """
+    if isinstance(input_template, InputTemplate):
+        input_template = write_input_template(input_template)
+    if isinstance(output_template, OutputTemplate):
+        output_template = write_output_template(output_template)
+    columns = {"name": name, **columns}
+    with database.write() as connection:
+        if connection.execute("SELECT 1 FROM app WHERE name = ?", (name,)).fetchone():
+            raise ValueError(f"there is an app {name!r} already")
+        cursor = connection.execute(
+            f"INSERT INTO app (create_time, {', '.join(columns)}) "  # noqa: S608
+            f"VALUES (?{', ?' * len(columns)})",
+            (time.time(), *columns.values()),
+        )
+        _insert_version(connection, cursor.lastrowid or 0, version, command, plan_class)
+        for kind, text in (("in", input_template), ("out", output_template)):
+            if text is not None:
+                write_whole(directory / "templates" / f"{name}_{kind}", text)
+
+
+def _add_version(database: Database, name: str, version: int, command: Sequence[str]) -> None:
+    """Add another version of an app; hosts run the newest unless a job wants another."""
+    with database.write() as connection:
+        row = connection.execute(
+            "SELECT a.id, group_concat(v.version_num, ', ') AS present, "
+            "total(v.version_num = ?) AS taken "
+            "FROM app a JOIN app_version v ON v.appid = a.id WHERE a.name = ?",
+            (version, name),
+        ).fetchone()
+        if row["taken"]:
+            raise ValueError(
+                f"app {name!r} has a version {version} already (it has {row['present']}): give "
+                "another number"
+            )
+        _insert_version(connection, row["id"], version, command)
+
+
+def _insert_version(
+    connection: sqlite3.Connection,
+    app_id: int,
+    version: int,
+    command: Sequence[str],
+    plan_class: str = "",
+) -> None:
+    connection.execute(
+        "INSERT INTO app_version (create_time, appid, version_num, command, plan_class) "
+        "VALUES (?, ?, ?, ?, ?)",
+        (time.time(), app_id, version, json.dumps(list(command)), plan_class),
+    )
 
 
 def _command(core: Core, app: NewApp) -> list[str]:
@@ -225,16 +313,3 @@ def _check_names(names: Iterable[str]) -> None:
         if name in seen:
             raise ValueError(f"{name!r} is given twice: expected different names")
         seen.add(name)
-
-
-def _check(kind: str, text: str) -> list[str]:
-    """Return the warnings about a template.
-
-    Raises:
-        ValueError: it has errors.
-    """
-    problems = check_template(text, kind=kind)
-    errors = [str(problem) for problem in problems if problem.severity is Severity.ERROR]
-    if errors:
-        raise ValueError(f"{kind} template: {'; '.join(errors)}")
-    return [f"{kind} template: {problem}" for problem in problems]

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import http.client
 import logging
 import os
 import shlex
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from boinc_gahp.extras import need_extra
 from boinc_gahp.localproject import accounts, directory as layout, new_app, settings
 from boinc_gahp.localproject.backend.create_work import NewJob, create_work
 from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.backend.supervisor import Supervisor
-from boinc_gahp.localproject.core import Core, ProjectFailed
+from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.hosts.engine import Containers, engine_notice
 from boinc_gahp.localproject.hosts.volunteer import Volunteer, clean_up
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.localproject")
 
-_START_TIMEOUT = 20.0
 _STOP_TIMEOUT = 20.0
 
 
@@ -58,16 +55,14 @@ class LocalProject:
         php: the settings of PHP; None: the recommended ones.
         listen: the address of this machine to listen on.
         names: further names of its machine that clients use; it answers to no other name.
-        delete_delay: seconds that the files of a job without ``no_delete`` stay after its last
-            report (``back-end.rst``, "Transitioner", 7).
 
     Attributes:
         url: the project's address, with a final slash; known once it has started.
         authenticator: the submitter's.
 
     Raises:
-        ProjectDirectoryError: the directory is in use, or holds something else.
-        DatabaseError: the database was of another version.
+        LocalProjectTrouble: the directory is in use, or holds something else, or a project of
+            another version.
     """
 
     def __init__(
@@ -79,23 +74,22 @@ class LocalProject:
         php: Php | None = None,
         listen: str = HOST,
         names: Iterable[str] = (),
-        delete_delay: float = 0.0,
     ) -> None:
         directory = Path(directory)
-        self._lock = layout.DirectoryLock(directory)
+        self._lock = layout.lock(directory)
         try:
             layout.make(directory)
             self._core = Core(directory, php or Php())
             self._core.names = names_of(listen, names)
         except BaseException:
-            self._lock.release()
+            self._lock.close()
             raise
         self.directory = directory
         self._wanted_port = port
         self._listen = listen
         self._hosts = hosts
         self._server: WebServer | None = None
-        self._supervisor = Supervisor(self._core, delete_delay)
+        self._supervisor = Supervisor(self._core)
         self._containers = Containers(self._core.db, directory)
         self._volunteers: list[Volunteer] = []
         self._threads: list[Thread] = []
@@ -130,7 +124,6 @@ class LocalProject:
         """Start; return when it answers.
 
         Raises:
-            ProjectFailed: it does not start.
             OSError: the requested port is not free.
         """
         try:
@@ -152,16 +145,18 @@ class LocalProject:
             self.check()
 
     def check(self) -> None:
-        """Raise ProjectFailed if a thread of the project has died."""
+        """Raise LocalProjectTrouble if a thread of the project has died."""
         if self._failure is not None:
-            raise ProjectFailed(f"a part of the project failed: {self._failure}") from self._failure
+            raise LocalProjectTrouble(
+                f"a part of the project failed: {self._failure}"
+            ) from self._failure
         if self._server is not None and not self._server.running():
-            raise ProjectFailed("the web server has stopped")
+            raise LocalProjectTrouble("the web server has stopped")
 
     def close(self) -> None:
         """Stop all threads and processes; a second time does nothing."""
         with ExitStack() as last:
-            last.callback(self._lock.release)
+            last.callback(self._lock.close)
             last.callback(self._core.db.close)
             last.callback(self._containers.remove_all)
             for thread in self._threads:
@@ -189,7 +184,6 @@ class LocalProject:
         self._core.url = settings.project_url(self._server.port, self._listen)
         settings.write_settings(self.directory, self._core.db, self._server.port, self._listen)
         self._server.start()
-        self._wait_until_ready(self._server)
         self._run(self._supervisor.run, "localproject-backend")
         scheduler = Scheduler(self._core)
         ids = hosts.register(self._core.db, self._hosts)
@@ -214,26 +208,6 @@ class LocalProject:
                 self._failure = self._failure or error
 
         self._threads.append(start(guarded, name))
-
-    def _wait_until_ready(self, server: WebServer) -> None:
-        deadline = time.monotonic() + _START_TIMEOUT
-        while True:
-            if not server.running():
-                raise ProjectFailed("the web server has stopped")
-            try:
-                connection = http.client.HTTPConnection(
-                    urlsplit(self.url).hostname or HOST, server.port, timeout=_START_TIMEOUT
-                )
-                try:
-                    connection.request("GET", "/test/get_project_config.php")
-                    if connection.getresponse().status == http.client.OK:
-                        return
-                finally:
-                    connection.close()
-            except OSError:
-                log.debug("the web server does not answer yet")
-            if time.monotonic() > deadline:
-                raise ProjectFailed(f"{self.url} does not answer within {_START_TIMEOUT:g} s")
 
     def notice(self) -> str:
         """Return what to do so that all jobs can run; '' if there is nothing to do."""
@@ -286,7 +260,7 @@ class LocalProject:
             input_template: a template instead of ``inputs``; then ``output_template`` is needed,
                 and neither is checked.
             output_template: likewise, instead of ``outputs``.
-            more: with templates, arguments of :func:`directory.add_app`; otherwise attributes of
+            more: with templates, arguments of :func:`new_app.insert`; otherwise attributes of
                 :class:`.new_app.NewApp`, such as ``quorum`` and ``max_nbytes``.
 
         Raises:
@@ -298,7 +272,7 @@ class LocalProject:
         if not isinstance(command, str):
             command = shlex.join([os.fspath(word) for word in command])
         if input_template is not None and output_template is not None:
-            layout.add_app(
+            new_app.insert(
                 self.directory,
                 self._core.db,
                 name,
@@ -319,8 +293,8 @@ class LocalProject:
         new_app.add(self._core, app)
 
     def add_container_app(self, name: str, **more: Any) -> None:
-        """Add an app for jobs in containers, like :func:`directory.add_container_app`."""
-        layout.add_container_app(self.directory, self._core.db, name, **more)
+        """Add an app for jobs in containers; ``more``: attributes of :class:`.new_app.NewApp`."""
+        new_app.add(self._core, new_app.NewApp(name, container=True, **more))
 
     def create_work(self, app_name: str, jobs: Iterable[NewJob], *, batch_id: int = 0) -> list[int]:
         """Make jobs, like :func:`create_work.create_work`."""

@@ -1,8 +1,8 @@
 -- BOINC's tables, column names and values (db/schema.sql and schema_condor.sql of the real server),
 -- as far as this project uses them. Times are seconds since the epoch. Of our own are the columns
 -- name_key, mod_time as a number, app.validator, assimilator, work_generator and work_*,
--- app_version.command, workunit.failures and retry_time, result.behaviour and refusals, host.active
--- and files; and the tables behaviour, program, session and image.
+-- app_version.command, workunit.failures and retry_time, result.behaviour, host.active; and
+-- the tables behaviour, program and image.
 
 CREATE TABLE app (
     id INTEGER PRIMARY KEY,
@@ -63,9 +63,8 @@ CREATE TABLE user_submit_app (
     PRIMARY KEY (user_id, app_id)
 );
 
--- active: whether the host works in this run; its speed stays when it does not. files: the physical
--- names of the sticky files it has, one a line, as it reported them last. core_client_version: as
--- BOINC's number, 80300 is 8.3.0. docker_version: the engine's name and version; '': there is none;
+-- active: whether the host works in this run; its speed stays when it does not. core_client_version:
+-- as BOINC's number, 80300 is 8.3.0. docker_version: the engine's name and version; '': there is none;
 -- NULL: the host has not looked for one in this run, for nobody needed it. dont_use_docker: the host
 -- has one, and does not offer it.
 CREATE TABLE host (
@@ -80,7 +79,6 @@ CREATE TABLE host (
     rpc_time REAL NOT NULL DEFAULT 0,
     total_credit REAL NOT NULL DEFAULT 0,
     active INTEGER NOT NULL DEFAULT 1,
-    files TEXT NOT NULL DEFAULT '',
     core_client_version INTEGER NOT NULL DEFAULT 72005,
     docker_version TEXT,
     dont_use_docker INTEGER NOT NULL DEFAULT 0
@@ -158,8 +156,7 @@ CREATE INDEX wu_bounds ON workunit (id, rsc_memory_bound, rsc_disk_bound, rsc_ba
 -- For counting a batch's jobs by state without reading their documents.
 CREATE INDEX wu_state ON workunit (batch, error_mask, canonical_resultid);
 
--- behaviour: what the host was told to do wrong with this result. refusals: how many requests could
--- not have it because of its bounds.
+-- behaviour: what the host was told to do wrong with this result.
 CREATE TABLE result (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     create_time INTEGER NOT NULL,
@@ -189,11 +186,10 @@ CREATE TABLE result (
     exit_status INTEGER NOT NULL DEFAULT 0,
     priority INTEGER NOT NULL DEFAULT 0,
     size_class INTEGER NOT NULL DEFAULT -1,
-    behaviour TEXT NOT NULL DEFAULT '',
-    refusals INTEGER NOT NULL DEFAULT 0
+    behaviour TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX res_wuid ON result (workunitid, server_state, outcome);
-CREATE INDEX res_unsent ON result (priority DESC, id, workunitid, appid, refusals)
+CREATE INDEX res_unsent ON result (priority DESC, id, workunitid, appid)
     WHERE server_state = 2;
 CREATE INDEX res_inactive ON result (appid, size_class, id) WHERE server_state = 1;
 CREATE INDEX res_host ON result (hostid) WHERE server_state = 4;
@@ -237,22 +233,10 @@ CREATE TABLE behaviour (
 -- The work of each back-end program, for people.
 CREATE TABLE program (
     name TEXT PRIMARY KEY,
-    passes INTEGER NOT NULL DEFAULT 0,
     handled INTEGER NOT NULL DEFAULT 0,
     last_time REAL NOT NULL DEFAULT 0,
-    last_seconds REAL NOT NULL DEFAULT 0,
-    last_handled INTEGER NOT NULL DEFAULT 0,
     error TEXT NOT NULL DEFAULT ''
 );
-
--- The page's sessions, which end here when somebody signs out: the cookie alone is worth nothing.
--- A session of an authenticator that its user no longer has is none. expires: seconds since 1970.
-CREATE TABLE session (
-    id TEXT PRIMARY KEY,
-    user_id INTEGER NOT NULL REFERENCES user (id) ON DELETE CASCADE,
-    authenticator TEXT NOT NULL,
-    expires REAL NOT NULL
-) WITHOUT ROWID;
 
 -- Images that hosts of this project have built, and that are removed when it ends; names as in
 -- job.toml.

@@ -11,7 +11,7 @@ from boinc_gahp.localproject.server.addresses import HOST
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from boinc_gahp.localproject.database import Database
@@ -49,24 +49,12 @@ def write_settings(directory: Path, database: Database, port: int, host: str = H
             _write(path, url, row["authenticator"], more)
 
 
-def name_container_app(directory: Path, database: Database, app_name: str) -> None:
-    """Name an app for jobs in containers in all settings files of users that name none."""
-    for path, lines in _written(directory, database):
-        if not any(_is_about(line, _CONTAINER_APP) for line in lines):
-            write_whole(path, "".join([*lines, _container_line(app_name)]), 0o600)
-
-
-def _written(directory: Path, database: Database) -> Iterator[tuple[Path, list[str]]]:
-    """Yield the settings files of users that nobody has edited, and their lines."""
-    for row in database.connection().execute("SELECT name FROM user ORDER BY id"):
-        path = settings_path(directory, row["name"])
-        text = path.read_text("utf-8", "replace") if path.exists() else ""
-        if text.startswith(_MARK):
-            yield path, text.splitlines(keepends=True)
-
-
-def _is_about(line: str, key: str) -> bool:
-    return line.startswith(f"{key} ")
+def name_container_app(directory: Path, app_name: str) -> None:
+    """Name an app for jobs in containers in all settings files that name none, unless edited."""
+    for path in (directory / SUBMITTER_FILE, *(directory / USERS).glob("*.toml")):
+        text = path.read_text("utf-8", "replace")
+        if text.startswith(_MARK) and f"\n{_CONTAINER_APP} " not in text:
+            write_whole(path, text + _container_line(app_name), 0o600)
 
 
 def add_settings(directory: Path, connection: sqlite3.Connection, user_name: str) -> Path:

@@ -1,7 +1,6 @@
 """The project's files: inputs in ``download/``, outputs in ``upload/``, in BOINC's layout.
 
-A file is in one of 1,024 directories, named after a hash of its name. MD5 and size of a large file
-are stored below ``.md5/``, so that it is read only once.
+A file is in one of 1,024 directories, named after a hash of its name.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 _FANOUT = 1024
 _CHUNK = 1 << 20
-#: Reading a file up to this size takes no longer than reading a note of its MD5.
+#: The MD5 of a larger file is remembered.
 _SMALL = 1 << 16
 
 
@@ -86,6 +85,7 @@ class FileStore:
         self.root = root
         self._spool = spool
         self._lock = threading.Lock()
+        self._known: dict[str, tuple[tuple[int, int], str]] = {}
 
     def path(self, name: str) -> Path:
         """Return the path of a file with that name.
@@ -110,21 +110,16 @@ class FileStore:
         """Return a stored file, or None if it is not there."""
         try:
             path = self.path(name)
-            nbytes = path.stat().st_size
+            status = path.stat()
+            stamp = (status.st_mtime_ns, status.st_size)
+            known = self._known.get(name)
+            if known is None or known[0] != stamp:
+                known = (stamp, md5_file(path)[0])
+                if status.st_size > _SMALL:
+                    self._known[name] = known
         except (OSError, ValueError):
             return None
-        if nbytes > _SMALL:
-            with suppress(OSError, ValueError):
-                md5, size = self._note(name).read_text("ascii").split()
-                if int(size) == nbytes:
-                    return StoredFile(name, path, md5, nbytes)
-        try:
-            md5, nbytes = md5_file(path)
-        except OSError:
-            return None
-        with suppress(OSError):
-            self._write_note(name, md5, nbytes)
-        return StoredFile(name, path, md5, nbytes)
+        return StoredFile(name, path, known[1], status.st_size)
 
     def exists(self, name: str) -> bool:
         """Whether a file with that name is stored."""
@@ -146,7 +141,6 @@ class FileStore:
                 if present.md5 != md5:
                     raise ImmutabilityViolation(name)
                 return False
-            self._write_note(name, md5, incoming.nbytes)
             incoming.move(self.path(name))
         return True
 
@@ -173,17 +167,6 @@ class FileStore:
     def remove(self, name: str) -> None:
         """Remove a file if it is there."""
         self.path(name).unlink(missing_ok=True)
-        self._note(name).unlink(missing_ok=True)
-
-    def _note(self, name: str) -> Path:
-        return self.root / ".md5" / directory_of(name) / name
-
-    def _write_note(self, name: str, md5: str, nbytes: int) -> None:
-        if nbytes <= _SMALL:
-            return
-        note = self._note(name)
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(f"{md5} {nbytes}\n", "ascii")
 
 
 def directory_of(name: str) -> str:

@@ -79,7 +79,7 @@ def test_an_account_without_the_right_is_told_so(apps, project, settings):
     assert "Ask the admin of" in out
     assert "boinc_gahp batch submit" not in out
     # The list is public.
-    settings.with_name("key").write_text(project.add_user("nobody", submit_all=False))
+    settings.with_name("key").write_text(project.add_user("nobody", access=False))
     assert "uppercase" in apps()[1]
 
 

@@ -313,7 +313,7 @@ class TestAccount:
         assert report.of("files and apps") == [("note", without)]
 
     def test_one_without_the_right_for_an_app(self, check, settings, project):
-        with_key(settings, project.add_user("some", submit_all=False, apps=["multi"]))
+        with_key(settings, project.add_user("some", apps=["multi"]))
         report = check("--app", "uppercase", "--app", "multi")
         assert report.status == 1
         [(level, text)] = report.of("app uppercase")

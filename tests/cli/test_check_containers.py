@@ -105,7 +105,7 @@ def test_a_missing_app_and_a_missing_right_fail(check, settings, project):
     write_settings(settings, project.url, project.authenticator, "container_app = 'dokcer'")
     [(level, text)] = check().of("app dokcer")
     assert (level, "no app of this name" in text) == ("FAILED", True)
-    other = project.add_user("other", submit_all=False, apps=["multi"])
+    other = project.add_user("other", apps=["multi"])
     write_settings(settings, project.url, other, APP)
     [(level, text)] = check().of("app docker")
     assert (level, "the account may not submit to it" in text) == ("FAILED", True)

@@ -3,8 +3,8 @@
 import pytest
 
 from boinc_gahp.localproject.commands import run
-from boinc_gahp.localproject.commands.arguments import LocalProjectTrouble
 from boinc_gahp.localproject.directory import make, open_core
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 
 
 @pytest.fixture

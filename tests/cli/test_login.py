@@ -33,7 +33,7 @@ EMAIL = "ada@example.edu"
 def site(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("site"), hosts=0) as project:
         project.add_user("ada", email=EMAIL, password=PASSWORD)
-        project.add_user("newcomer", submit_all=False)
+        project.add_user("newcomer", access=False)
         yield project
 
 

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.localproject.run import init_project
+from boinc_gahp.localproject.directory import make
 from tests.templates.good import INPUT, OUTPUT
 
 #: A template with a warning in line 2 and an error in line 10.
@@ -84,7 +84,7 @@ def test_line_ends_of_windows_do_not_matter(home):
 
 
 def test_a_new_projects_templates_are_clean(home, capsys):
-    init_project(home / "p")
+    make(home / "p")
     files = sorted(path for path in (home / "p/templates").iterdir() if path.is_file())
     assert check("--strict", *map(str, files)) == 0
     assert capsys.readouterr().out == f"{len(files)} files: 0 errors, 0 warnings\n"

@@ -16,7 +16,7 @@ from copy import deepcopy
 from pathlib import Path
 from unittest import mock
 
-from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject import directory as layout, new_app
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
 from boinc_gahp.localproject.backend.expiry import (
     delete_job_files,
@@ -30,9 +30,9 @@ from boinc_gahp.localproject.backend.validator import validate_pass
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS
-from boinc_gahp.localproject.server.forms import Form
 from boinc_gahp.localproject.server.replies import PhpFatal, RpcFailed, RpcReply
 from boinc_gahp.localproject.server.request import parse_request
+from boinc_gahp.localproject.settings import SUBMITTER
 from boinc_gahp.localproject.states import BatchState, Outcome, ServerState
 from boinc_gahp.templates.documents import read_result
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
@@ -80,7 +80,7 @@ def make_base(directory):
     (directory / "modules" / "notes.py").write_text(_ASSIMILATOR)
     core = Core(directory, Php())
     for name, app in APPS.items():
-        layout.add_app(
+        new_app.insert(
             directory,
             core.db,
             name,
@@ -223,15 +223,12 @@ class World:
         Raises:
             RpcFailed: it is an error.
         """
-        (user,) = self.rows("SELECT authenticator FROM user WHERE name = ?", layout.SUBMITTER)
+        (user,) = self.rows("SELECT authenticator FROM user WHERE name = ?", SUBMITTER)
         elements = "".join(f"<{tag}>{text}</{tag}>" for tag, text in fields.items())
         secret = f"<authenticator>{user['authenticator']}</authenticator>"
         request = parse_request(f"<{name}>{secret}{elements}{inner}</{name}>".encode())
         reply = RpcReply(display_errors=False)
-        if name in FILE_RPCS:
-            FILE_RPCS[name](self.core, request, reply, Form())
-        else:
-            SUBMIT_RPCS[name](self.core, request, reply)
+        {**SUBMIT_RPCS, **FILE_RPCS}[name](self.core, request, reply)
         return str(reply)
 
     def submit(self, batch, plan, jobs):

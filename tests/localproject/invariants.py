@@ -289,12 +289,6 @@ class Watch:
     def _kept(self, job):
         return APPS[self.plan(job).app].keep
 
-    def _batch_is_over(self, job):
-        """Whether no job of a batch needs its input file, unless a host comes back late."""
-        jobs = (row for name, row in self.now.jobs.items() if self._same_batch(name, job))
-        done = all(row["canonical_resultid"] or row["error_mask"] for row in jobs)
-        return done or self._batch_ended(job)
-
     def _same_batch(self, one, other):
         return self.facts.jobs[one] == self.facts.jobs[other]
 

@@ -4,8 +4,9 @@ import hashlib
 import shutil
 import time
 
-from boinc_gahp.localproject.directory import SUBMITTER, VOLUNTEERS
+from boinc_gahp.localproject.directory import VOLUNTEERS
 from boinc_gahp.localproject.names import name_key
+from boinc_gahp.localproject.settings import SUBMITTER
 from boinc_gahp.localproject.states import (
     NEVER,
     BatchState,

@@ -2,16 +2,13 @@
 
 import gzip
 import hashlib
-import io
-import zipfile
 
 import pytest
 import requests
 
 from boinc_gahp.localproject.project import LocalProject
-from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
-from boinc_gahp.templates.writing import write_input_template, write_output_template
-from tests.localproject.client import Client, job, value
+from boinc_gahp.templates.types import InputTemplate
+from tests.localproject.client import Client, value
 
 
 @pytest.fixture(scope="module")
@@ -85,16 +82,6 @@ def test_the_last_output_of_multi_is_optional(client, optional):
             client.output(name, 2)
 
 
-def test_zipped_packs_its_outputs(client):
-    client.run("zip", {"zip_1": ("some args", [b"abc"])}, "zipped")
-    archive = zipfile.ZipFile(io.BytesIO(client.output("zip_1").content))
-    assert {name: archive.read(name) for name in archive.namelist()} == {
-        "upper.txt": b"ABC",
-        "sub/len.txt": b"3",
-        "cmdline.txt": b"some args",
-    }
-
-
 def test_gzipped_outputs_are_compressed_by_the_client(client):
     client.run("gz", {"gz_1": ("", [b"abc" * 100])}, "gzipped")
     reply = client.output("gz_1")
@@ -103,56 +90,10 @@ def test_gzipped_outputs_are_compressed_by_the_client(client):
     assert gzip.decompress(reply.content) == b"ABC" * 100
 
 
-def test_zips_of_a_workunit_and_of_a_batch_hold_all_outputs(client):
-    jobs = {f"all_{n}": ("--optional", [b"%d" % n, b"b"]) for n in range(3)}
-    batch_id = client.run("all", jobs, "multi")
-    whole = client.get(cmd="batch_files", batch_id=batch_id, auth_str=client.signed(batch_id))
-    archive = zipfile.ZipFile(io.BytesIO(whole.content))
-    assert len(archive.namelist()) == 9
-    details = client.rpc("query_batch", batch_id=batch_id).partition("<job>")[2]
-    wu_id = value(details, "id")
-    one = client.get(cmd="workunit_files", wu_id=wu_id, auth_str=client.signed(wu_id))
-    assert len(zipfile.ZipFile(io.BytesIO(one.content)).namelist()) == 3
-    assert not list((client.project.directory / "spool").iterdir())
-
-
-def _outputs(**fields):
-    return OutputTemplate((OutputFileInfo("out", "<OUTFILE_0/>", **fields),))
-
-
-def test_a_program_that_cannot_be_started_is_a_client_error(client):
-    client.project.add_app(
-        "nosuch",
-        command=["/nosuch/program"],
-        input_template=InputTemplate(max_error_results=1),
-        output_template=_outputs(),
-    )
-    client.run("nosuch", {"nosuch_1": ("", [])}, "nosuch")
-    assert "No such file or directory" in _stderr(client, "nosuch_1")
-
-
 def _stderr(client, job_name):
     """The last one: the RPC does not tell it for a failed job."""
     query = "SELECT stderr_out FROM result WHERE name LIKE ? ORDER BY id DESC"
     return str(client.rows(query, f"{job_name}%")[0][0])
-
-
-def test_stderr_is_cut_to_its_last_64_kb(client):
-    client.project.add_app(
-        "noisy",
-        command=[
-            "{python}",
-            "-c",
-            "import sys; sys.stderr.buffer.write(b'begin' + b'x' * 70000 + b'\\x01\\xff ]]> end')",
-        ],
-        input_template=InputTemplate(),
-        output_template=OutputTemplate(),
-    )
-    client.run("noisy", {"noisy_1": ("", [])}, "noisy")
-    reply = client.rpc("query_completed_job", job_name="noisy_1")
-    assert "begin" not in reply
-    assert "x\x01\N{REPLACEMENT CHARACTER} ]]&gt; end" in reply
-    assert 64 << 10 < len(reply) < 70000
 
 
 def test_files_of_other_modes_reach_the_job(client, tmp_path):
@@ -179,34 +120,6 @@ def test_files_of_other_modes_reach_the_job(client, tmp_path):
     assert client.output("mode_semilocal").text == client.output("mode_remote").text == "STAGED"
     assert client.statuses("modes")["mode_wrong"] == "ERROR"
     assert "MD5 check failed" in _stderr(client, "mode_wrong")
-
-
-def test_a_job_may_have_templates_of_its_own(client):
-    batch_id = client.create_batch("own")
-    (name,) = client.upload(b"own")
-    inputs = write_input_template(InputTemplate((InputFileInfo("in", copy_file=True),)))
-    outputs = write_output_template(
-        OutputTemplate(
-            (
-                OutputFileInfo("out", "<OUTFILE_0/>", no_delete=True),
-                OutputFileInfo("stdout.txt", "<OUTFILE_1/>", optional=True, no_delete=True),
-            )
-        )
-    )
-    reply = client.submit(batch_id, [job("own_1", name, more=inputs + outputs)])
-    assert value(reply, "batch_id")
-    client.wait()
-    assert client.output("own_1", 0).content == b"OWN"
-    assert client.output("own_1", 1).content == b""
-    (row,) = client.rows("SELECT * FROM workunit WHERE name = 'own_1'")
-    assert row["result_template_file"].startswith("templates/tmp/")
-    assert (row["max_error_results"], row["delay_bound"]) == (1, 7 * 86400)
-
-
-def test_an_apps_name_is_taken_once(client):
-    templates = {"input_template": InputTemplate(), "output_template": OutputTemplate()}
-    with pytest.raises(ValueError, match="there is an app 'multi' already"):
-        client.project.add_app("multi", command=["x"], **templates)
 
 
 def test_an_app_is_added_with_the_names_of_its_files(client, tmp_path, monkeypatch):

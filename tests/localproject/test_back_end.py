@@ -9,7 +9,6 @@ from boinc_gahp.localproject.backend.expiry import (
 )
 from boinc_gahp.localproject.backend.size_regulator import regulate_pass
 from boinc_gahp.localproject.states import (
-    BatchState,
     ErrorMask,
     FileDeleteState,
     Outcome,
@@ -62,13 +61,6 @@ def test_expiry_takes_a_batch_once(bench):
     bench.settle()
     assert bench.wu["error_mask"] == ErrorMask.CANCELLED
     assert bench.results("outcome") == [Outcome.DIDNT_NEED]
-
-
-def test_a_batch_that_was_aborted_is_retired_when_it_expires(bench):
-    _batch(bench, BatchState.ABORTED, expire_time=NOW - 1, completion_time=NOW - 5)
-    assert expire_batches(bench.core, NOW) == 1
-    (batch,) = bench.rows("SELECT * FROM batch")
-    assert (batch["state"], batch["completion_time"]) == (BatchState.RETIRED, NOW - 5)
 
 
 @pytest.mark.parametrize(
@@ -159,19 +151,3 @@ def test_results_of_an_app_with_size_classes_wait_for_the_size_regulator(bench):
     bench.set("result", "id = 2", server_state=IN_PROGRESS)
     assert regulate_pass(bench.core, low=1, high=2) == 1
     assert bench.results("server_state")[2] == UNSENT
-
-
-def test_the_size_regulator_lets_higher_priority_out_first(bench):
-    bench.set("app", "id = 1", n_size_classes=2)
-    bench.workunit("low", priority=1)
-    bench.made("high", priority=5)
-    regulate_pass(bench.core, low=1, high=1)
-    assert bench.results("server_state") == [INACTIVE, UNSENT]
-
-
-def test_results_that_were_made_for_size_classes_do_not_wait_for_ever(bench):
-    bench.set("app", "id = 1", n_size_classes=2)
-    bench.made(target_nresults=3)
-    bench.set("app", "id = 1", n_size_classes=0)
-    regulate_pass(bench.core, low=1, high=1)
-    assert bench.results("server_state") == [UNSENT] * 3

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import socket
 from contextlib import suppress
 from urllib.parse import urlsplit
@@ -12,7 +11,6 @@ from hypothesis import given, settings, strategies as st
 
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS, make_app
-from tests.inside import batches, staged_files
 from tests.localproject.client import job
 
 PAGES = ["submit_rpc_handler.php", "job_file.php"]
@@ -60,22 +58,6 @@ def test_bad_xml_is_no_request(client, page, document):
     assert "root:" not in reply.text
 
 
-def test_a_hundred_thousand_attributes_are_no_matter(client):
-    attributes = " ".join(f'a{n}="1"' for n in range(100_000))
-    assert "<success>1</success>" in client.post(f"<ping {attributes}> </ping>").text
-
-
-def test_a_document_type_in_a_text_is_a_text(client):
-    html = "<![CDATA[<!DOCTYPE html><p>]]>"
-    file = f"<input_file><mode>inline</mode><source>{html}</source></input_file>"
-    client.submit(client.create_batch("b"), [f"<job><name>j</name>{file}</job>"])
-    stored = client.project.core.download.find(
-        f"jf_{hashlib.md5(b'<!DOCTYPE html><p>').hexdigest()}"
-    )
-    assert stored is not None
-    assert stored.nbytes == 18
-
-
 # Uploads
 
 
@@ -93,85 +75,6 @@ def _form(*parts, end=b"--b--\r\n"):
     )
 
 
-def _upload_form(client, contents, end=b"--b--\r\n"):
-    request = (
-        f"<upload_files><authenticator>{client.authenticator}</authenticator>"
-        "<phys_name>x.dat</phys_name></upload_files>"
-    )
-    return _form(
-        ("name=request", request.encode()),
-        ('name="file_0"; filename="x.dat"', contents),
-        end=end,
-    )
-
-
-def _post(body, headers):
-    return (
-        "POST /test/job_file.php HTTP/1.0\r\nContent-Type: multipart/form-data; boundary=b\r\n"
-        f"{headers}\r\n"
-    ).encode() + body
-
-
-@pytest.mark.parametrize(
-    "lie", ["shorter", "no end", "negative", "no number", "twice", "no length"]
-)
-def test_an_upload_that_lies_about_its_length_stores_nothing(client, lie):
-    body = _upload_form(client, b"contents", end=b"" if lie == "no end" else b"--b--\r\n")
-    length = {
-        "shorter": f"Content-Length: {len(body) - 20}\r\n",
-        "no end": f"Content-Length: {len(body)}\r\n",
-        "negative": "Content-Length: -1\r\n",
-        "no number": "Content-Length: many\r\n",
-        "twice": f"Content-Length: {len(body)}\r\nContent-Length: 3\r\n",
-        "no length": "",
-    }[lie]
-    reply = _talk(client, _post(body, length))
-    assert reply.startswith((b"HTTP/1.0 400", b"HTTP/1.0 200"))
-    assert b"<success/>" not in reply
-    _nothing_is_stored(client)
-
-
-def _nothing_is_stored(client):
-    assert staged_files(client.project) == []
-    assert not client.project.core.download.exists("x.dat")
-    assert not list((client.project.directory / "spool").iterdir())
-
-
-def test_a_chunked_upload_is_taken(client):
-    body = _upload_form(client, b"contents")
-    chunks = b"".join(b"%x\r\n%s\r\n" % (1, body[n : n + 1]) for n in range(len(body)))
-    head = _post(b"", "Transfer-Encoding: chunked\r\n").replace(b"HTTP/1.0", b"HTTP/1.1")
-    reply = _talk(client, head + chunks + b"0\r\n\r\n", until=b"</upload_files>")
-    assert b"<success/>" in reply
-    assert staged_files(client.project) == ["x.dat"]
-
-
-@pytest.mark.parametrize("chunk", [b"zz\r\nx\r\n", b"-1\r\nx\r\n", b"3\r\nabcdef\r\n"])
-def test_garbage_in_chunks_is_refused(client, chunk):
-    head = _post(b"", "Transfer-Encoding: chunked\r\n").replace(b"HTTP/1.0", b"HTTP/1.1")
-    assert _talk(client, head + chunk).startswith(b"HTTP/1.1 400")
-    _nothing_is_stored(client)
-
-
-def test_of_a_field_that_comes_twice_the_last_counts(client):
-    body = _form(("name=request", b"<nosuch> </nosuch>"), ("name=request", b"<ping> </ping>"))
-    reply = client.session.post(
-        client.project.url + "submit_rpc_handler.php",
-        data=body,
-        headers={"Content-Type": "multipart/form-data; boundary=b"},
-    )
-    assert "<success>1</success>" in reply.text
-
-
-def test_of_an_element_that_comes_twice_the_first_counts(client):
-    reply = client.rpc(
-        "create_batch",
-        "<batch_name>one</batch_name><batch_name>two</batch_name><app_name>uppercase</app_name>",
-    )
-    assert "<batch_id>" in reply
-    assert [name for _, name, _ in batches(client.project)].count("one") == 1
-
-
 def test_contents_that_are_not_what_their_name_says_cannot_be_replaced(client):
     """The server does not compare a name with an MD5; but what is there stays there."""
     name = f"{hashlib.md5(b'true').hexdigest()}.dat"
@@ -187,18 +90,6 @@ def test_contents_that_are_not_what_their_name_says_cannot_be_replaced(client):
     assert core.download.path(name).read_bytes() == b"false"
     client.submit(client.create_batch("b"), [job("j", name)])
     assert hashlib.md5(b"false").hexdigest() in client.rows("SELECT xml_doc FROM workunit")[0][0]
-
-
-def test_a_hundred_megabytes_are_dropped_as_they_come(stock):
-    length = 100_000_000
-    with _connect(stock) as connection:
-        connection.sendall(_post(b"", f"Content-Length: {length}\r\n"))
-        block = bytes(1 << 20)
-        sent = 0
-        while sent < length:
-            sent += connection.send(block[: length - sent])
-        reply = b"".join(iter(lambda: connection.recv(65536), b""))
-    assert b"can't parse request message: <" in reply
 
 
 # HTTP
@@ -226,33 +117,10 @@ def _talk(client, request, until=b""):
     return bytes(received)
 
 
-@pytest.mark.parametrize(
-    "request_bytes",
-    [
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(50) + b"\r\n\r\n",
-        b"GET\r\n\r\n",
-        b"GET /test/ HTTP/1.1\r\nNo colon\r\n\r\n",
-        b"POST /test/job_file.php HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
-        b"GET / HTTP/1.1\r\n" + b"Header: x\r\n" * 25_000,
-    ],
-    ids=["TLS", "no address", "no colon", "encoding", "endless headers"],
-)
-def test_what_is_no_http_is_refused(client, request_bytes):
-    reply = _talk(client, request_bytes)
-    assert not reply or re.match(rb"HTTP/1\.[01] (400|404|431|501) ", reply)
-    assert "<success>1</success>" in client.post("<ping> </ping>").text
-
-
 @pytest.mark.parametrize("path", ["../../secret", "../../../../etc/passwd", "..%2f..%2fsecret"])
 def test_a_path_with_dots_leads_nowhere(client, path):
     reply = _talk(client, f"GET /test/download/{path} HTTP/1.0\r\n\r\n".encode())
     assert reply.startswith((b"HTTP/1.0 404", b"HTTP/1.0 400"))
-
-
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "BREW"])
-@pytest.mark.parametrize("page", [*PAGES, "get_output.php"])
-def test_other_methods_are_not_allowed(client, page, method):
-    assert client.session.request(method, client.project.url + page, timeout=60).status_code == 405
 
 
 # Anything at all

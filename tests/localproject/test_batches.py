@@ -20,38 +20,6 @@ def test_users_and_apps_that_cannot_be_are_refused(client):
         client.project.add_user("wrong", apps=["nosuch"])
 
 
-def test_a_batch_is_submitted_once(client):
-    batch_id, name = client.begun("b")
-    assert value(client.submit(batch_id, [job("j", name)]), "batch_id") == str(batch_id)
-    assert error(client.submit(batch_id, [job("j2", name)])) == "batch not in init state"
-    assert workunit_names(client.project) == ["j"]
-
-
-@pytest.mark.long
-def test_the_missing_jobs_of_a_half_made_batch_can_be_sent(client):
-    batch_id, name = client.begun("b")
-    names = [f"job_with_a_long_name_{number:05}" for number in range(3000)]
-    _insert_other_job(client, names[2500])
-    reply = client.submit(batch_id, [job(one, name) for one in names])
-    assert error(reply).startswith(
-        f"create_work failed: Database error: Duplicate entry '{names[2500]}' for key 'name'"
-    )
-    made = workunit_names(client.project, "b")
-    assert 0 < len(made) < 2500
-    assert made == names[: len(made)]
-    state = client.rpc("query_batch", batch_id=batch_id)
-    assert (value(state, "state"), value(state, "njobs")) == ("0", "3000")
-    rest = [one for one in names[len(made) :] if one != names[2500]]
-    assert value(client.submit(batch_id, [job(one, name) for one in rest]), "batch_id")
-    assert len(workunit_names(client.project, "b")) == 2999
-
-
-def _insert_other_job(client, name):
-    other = client.create_batch("other")
-    (file,) = client.upload(b"other")
-    assert value(client.submit(other, [job(name, file)]), "batch_id")
-
-
 def test_of_racing_submits_at_most_one_succeeds(client):
     batch_id, name = client.begun("b")
     names = [f"raced_{n}" for n in range(300)]
@@ -80,19 +48,6 @@ def test_names_compare_as_mariadb_compares_them(client):
     client.submit(batch_id, [job("Job_É", name)])
     assert client.statuses("cafe_a ") == {"Job_É": "UNSENT"}
     assert value(client.rpc("abort_jobs", job_name="JOB_e"), "success") == "1"
-
-
-def test_query_batches_leaves_out_retired_ones_and_other_users(client):
-    ids = [client.create_batch(f"b{n}") for n in range(3)]
-    client.rpc("retire_batch", batch_id=ids[1])
-    other = client.project.add_user("other")
-    with Client(client.project, other) as stranger:
-        stranger.create_batch("theirs")
-        reply = client.rpc("query_batches")
-    assert [part.partition("<")[0] for part in reply.split("<id>")[1:]] == [
-        str(ids[0]),
-        str(ids[2]),
-    ]
 
 
 def test_a_template_wins_over_job_params_and_priorities_count(client):
@@ -144,19 +99,3 @@ def test_min_mod_time_leaves_out_what_is_not_of_a_later_second(client):
     listed = client.rpc("query_batch2", batch_name="b", min_mod_time="1000.5")
     assert "<job_name>a<" not in listed
     assert "<job_name>b<" in listed
-
-
-def test_the_jobs_before_an_unknown_one_are_aborted(client):
-    batch_id, name = client.begun("b")
-    client.submit(batch_id, [job("a", name), job("b", name)])
-    inner = "".join(f"<job_name>{one}</job_name>" for one in ("a", "nosuch", "b"))
-    assert error(client.rpc("abort_jobs", inner)) == "no job nosuch"
-    states = client.statuses("b")
-    assert [one for one, state in states.items() if state == "ERROR"] == ["a"]
-
-
-def test_an_abort_turns_a_retired_batch_into_an_aborted_one(client):
-    batch_id = client.create_batch("b")
-    client.rpc("retire_batch", batch_id=batch_id)
-    client.rpc("abort_batch", batch_id=batch_id)
-    assert value(client.rpc("query_batch", batch_id=batch_id), "state") == "3"

@@ -1,50 +1,14 @@
 """``web-rpcs.rst``, "Transport and framing": each sentence that no recording shows."""
 
-import re
 import socket
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.helpers import wait_for
 from tests.inside import workunit_names
-from tests.localproject.client import error, job, value
-from tests.localproject.stage import Stage
+from tests.localproject.client import job, value
 
 MAX_POST = 8 << 20
-
-
-def test_a_death_of_php_is_status_500_and_the_beginning_of_a_reply(client):
-    reply = client.post(
-        f"<create_batch><authenticator>{client.authenticator}</authenticator>"
-        f"<batch_name>{'n' * 256}</batch_name><app_name>uppercase</app_name></create_batch>"
-    )
-    assert reply.status_code == 500
-    assert reply.text == '<?xml version="1.0" encoding="ISO-8859-1" ?>\n<create_batch>\n'
-
-
-@pytest.mark.parametrize("state", ["failed", "aborted", "in_progress", "unsent"])
-def test_a_query_of_a_job_that_is_not_done_ends_after_its_error_mask(client, state):
-    Stage(client.project).only(state)
-    auth = f"<authenticator>{client.authenticator}</authenticator>"
-    reply = client.post(f"<query_completed_job>{auth}<job_name>j</job_name></query_completed_job>")
-    assert reply.status_code == 500
-    assert re.fullmatch(
-        r"<\?xml.*\?>\n<query_completed_job>\n<completed_job>\n +<error_mask>\d+</error_mask>\n",
-        reply.text,
-    )
-
-
-def test_the_bytes_are_utf_8_whatever_the_prolog_says(client):
-    batch_id = client.create_batch("Café ☕")
-    request = (
-        f"<query_batch><authenticator>{client.authenticator}</authenticator>"
-        f"<batch_id>{batch_id}</batch_id></query_batch>"
-    )
-    reply = client.post(request)
-    assert reply.content.startswith(b'<?xml version="1.0" encoding="ISO-8859-1" ?>')
-    assert reply.headers["Content-Type"] == "text/xml;charset=UTF-8"
-    assert "<name>Café ☕</name>".encode() in reply.content
 
 
 @pytest.mark.parametrize("more", [0, 1], ids=["8 MiB", "a byte more"])
@@ -61,26 +25,6 @@ def test_a_form_of_more_than_8_mib_is_emptied(stock, more):
     assert reply.status_code == 200
     assert ("<success>1</success>" in reply.text) != bool(more)
     assert ("<error_msg>can't parse request message: </error_msg>" in reply.text) == bool(more)
-
-
-def test_an_error_can_hold_a_megabyte_of_query_that_is_no_xml(client):
-    (name,) = client.upload(b"x")
-    client.submit(client.create_batch("other"), [job("taken", name)])
-    jobs = [job(f"a&b{n}", name, command_line="<b") for n in range(2000)]
-    reply = client.submit(client.create_batch("b"), [job("taken", name), *jobs])
-    words = error(reply)
-    assert "query=insert into workunit values (0, " in words
-    assert 900_000 < len(words) < 1_100_000
-    assert "'a&b5'" in words
-    assert words.endswith("MySQL error: Duplicate entry 'taken' for key 'name'\n")
-
-
-def test_a_client_that_hangs_up_after_its_request_gets_it_done(client):
-    batch_id, name = client.begun("b")
-    request = _submit_request(client, batch_id, name)
-    with _connection(client) as connection:
-        connection.sendall(request)
-    wait_for(lambda: workunit_names(client.project) == ["j"], "the job is made")
 
 
 @pytest.mark.parametrize("cut", ["in the headers", "in the body", "before the last byte"])

@@ -1,15 +1,13 @@
 """Jobs made on the server: create_work, stage_file and submit, on the database alone."""
 
-import gzip
 import re
-import sqlite3
 from dataclasses import fields, replace
 from itertools import count
 
 import pytest
 
-from boinc_gahp.localproject import directory as layout
-from boinc_gahp.localproject.backend.create_work import NewJob, RemoteInput, WorkError, create_work
+from boinc_gahp.localproject import directory as layout, new_app
+from boinc_gahp.localproject.backend.create_work import NewJob, WorkError, create_work
 from boinc_gahp.localproject.backend.file_deleter import delete_pass
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.core import Core
@@ -20,7 +18,6 @@ from boinc_gahp.templates.types import InputFileInfo, InputTemplate
 from boinc_gahp.templates.writing import write_input_template
 from tests.localproject.visitor import made_batch
 
-NOW = 4_000_000_000.0
 #: A template that leaves everything open.
 OPEN = "templates/open_in"
 OPEN_TEMPLATE = write_input_template(InputTemplate((InputFileInfo("in", copy_file=True),)))
@@ -36,7 +33,7 @@ def core(tmp_path_factory):
     stage_file(core, b"hello\n", "in.txt")
     (directory / OPEN).write_text(OPEN_TEMPLATE)
     for name, classes in (("sized", 3), ("versioned", 0)):
-        layout.add_app(
+        new_app.insert(
             directory,
             core.db,
             name,
@@ -141,30 +138,6 @@ def test_a_job_may_have_as_many_results_as_are_made_at_first_whatever_its_limits
     assert (made["max_success_results"], made["max_total_results"]) == (4, 4)
 
 
-def test_ids_and_names_come_in_the_order_of_the_jobs(core):
-    jobs = [new() for _ in range(20)]
-    ids = create_work(core, "uppercase", jobs)
-    assert [row(core, each)["name"] for each in ids] == [job.name for job in jobs]
-    assert (
-        len(
-            {row(core, each)["name"] for each in create_work(core, "uppercase", [new(name="")] * 3)}
-        )
-        == 3
-    )
-
-
-def test_a_command_line_and_a_remote_file_stand_in_the_document(core):
-    remote = RemoteInput("http://127.0.0.1:1/data", 5.0, "0" * 32)
-    job = new(files=("in.txt", remote), command_line='--mode "a b" <&>', input_template="")
-    two = NewJob(name=job.name, command_line=job.command_line, files=job.files)
-    (workunit_id,) = create_work(core, "multi", [two])
-    document = read_workunit(row(core, workunit_id)["xml_doc"])
-    assert document.command_line == '--mode "a b" <&>'
-    staged, other = document.files
-    assert (staged.name, staged.nbytes) == ("in.txt", 6)
-    assert (other.name, other.urls, other.nbytes) == (f"js_{'0' * 32}", (remote.url,), 5)
-
-
 def test_a_job_for_a_host_or_a_user_is_assigned(core):
     with core.db.write() as connection:
         host = connection.execute(
@@ -212,25 +185,9 @@ def test_a_job_that_cannot_be_made_is_refused_with_what_to_do(core, fields, word
     assert re.search(words, refusal(core, new(**fields)))
 
 
-def test_a_name_is_taken_once_in_the_whole_project(core):
-    job = new()
-    create_work(core, "uppercase", [job])
-    assert f"there is a job '{job.name.upper()}' already" in refusal(
-        core, new(), new(name=job.name.upper())
-    )
-    twice = new()
-    assert "already" in refusal(core, twice, twice)
-
-
 def test_one_of_many_that_is_wrong_is_named(core):
     words = refusal(core, new(), new(files=("absent.txt",)), new())
     assert words.startswith("job 2 of 3: the input file 'absent.txt' is not staged")
-
-
-def test_an_unknown_app_is_refused_with_the_names_of_all(core):
-    assert "there is no app 'upper'; the apps are uppercase, multi" in refusal(
-        core, new(), app="upper"
-    )
 
 
 def test_an_app_with_size_classes_wants_one_for_each_job(core):
@@ -255,15 +212,6 @@ def test_a_constant_file_must_be_staged_and_stands_in_the_document(core):
     (file,) = read_workunit(row(core, *create_work(core, "uppercase", [job]))["xml_doc"]).files
     assert (file.name, file.nbytes) == ("const.dat", 8)
     assert file.urls[0].endswith("/const.dat")
-
-
-def test_a_remote_file_of_the_template_takes_its_name_from_the_job(core):
-    template = _template(
-        core, "remote_in", urls=("http://127.0.0.1:1/d/",), md5_cksum="0" * 32, nbytes=4
-    )
-    job = new(files=("far.dat",), input_template=template)
-    (file,) = read_workunit(row(core, *create_work(core, "uppercase", [job]))["xml_doc"]).files
-    assert (file.name, file.urls) == ("far.dat", ("http://127.0.0.1:1/d/far.dat",))
 
 
 def test_gzip_wants_the_file_staged_with_gzip_and_both_are_deleted(core):
@@ -298,16 +246,6 @@ def test_a_staged_file_never_changes(core, tmp_path):
         stage_file(core, b"two", "s.dat", gzip=True)
     assert core.download.path("s.dat").read_bytes() == b"one"
     assert core.download.find("s.dat.gz") is None
-
-
-def test_staging_with_gzip_gives_the_same_bytes_each_time(core, tmp_path):
-    source = tmp_path / "g.dat"
-    source.write_bytes(b"again and " * 200_000)
-    for _ in range(2):
-        stage_file(core, source, gzip=True)
-    packed = core.download.path("g.dat.gz").read_bytes()
-    assert gzip.decompress(packed) == source.read_bytes()
-    assert list((core.directory / "spool").iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["", "..", "a b", "a/b", "n" * 256, "ü"])
@@ -354,17 +292,3 @@ def test_a_template_can_name_the_batch_and_wins(core):
     assert [each["njobs"] for each in jobs] == [3, 1]
     template.write_text(template.read_text().replace(f"<batch>{mine}<", "<batch>999<"))
     assert refusal(core, replace(job, name="y")) == "there is no batch 999"
-
-
-def test_a_full_disk_leaves_nothing_half_made(core):
-    connection = core.db.connection()
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    before = counted(core)
-    connection.execute(f"PRAGMA max_page_count = {pages}")
-    try:
-        with pytest.raises(sqlite3.OperationalError, match="full"):
-            create_work(core, "uppercase", [new() for _ in range(500)])
-    finally:
-        connection.execute("PRAGMA max_page_count = 4294967294")
-    assert counted(core) == before
-    create_work(core, "uppercase", [new()])

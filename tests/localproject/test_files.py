@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from tests.inside import staged_files
-from tests.localproject.client import Client, error, job, value, with_file
+from tests.localproject.client import Client, error, value, with_file
 
 
 def test_a_race_of_uploads_leaves_one_whole_file(client):
@@ -26,14 +26,6 @@ def test_a_race_of_uploads_leaves_one_whole_file(client):
     (name,) = staged_files(client.project)
     assert client.project.core.download.path(name).read_bytes() == data
     assert not list((client.project.directory / "spool").iterdir())
-
-
-def test_a_staged_file_that_is_gone_is_told_by_submit(client):
-    batch_id, name = client.begun("b")
-    client.project.core.download.remove(name)
-    reply = client.submit(batch_id, [job("j", name)])
-    assert error(reply).startswith("create_work failed: md5_file: can't open ")
-    assert name in error(reply)
 
 
 @pytest.mark.parametrize("source", ["/etc/passwd", "../project.sqlite", "link"])

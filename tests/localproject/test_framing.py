@@ -3,7 +3,6 @@
 import gzip
 import http.client
 import io
-import tracemalloc
 from urllib.parse import quote_plus
 
 import pytest
@@ -11,7 +10,6 @@ import requests
 
 from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.server.forms import read_form
-from boinc_gahp.localproject.server.replies import php_number
 from boinc_gahp.localproject.server.server import WebServer, port_is_free
 from tests.localproject.client import job
 
@@ -53,27 +51,6 @@ def test_an_urlencoded_form_is_decoded_wherever_its_pieces_are_cut():
         }
 
 
-def test_what_is_no_code_in_an_urlencoded_form_stays():
-    body = b"&&request=%zz%4=%+%&" + "é".encode() + b"=%e9"
-    assert _urlencoded(body).fields == {
-        "request": b"%zz%4=% %",
-        "é".encode().decode("latin-1"): b"\xe9",
-    }
-
-
-@pytest.mark.long
-def test_an_urlencoded_form_takes_little_more_memory_than_its_bytes():
-    body = b"request=" + b"%3Cjob%3E" * 400_000
-    tracemalloc.start()
-    try:
-        form = _urlencoded(body)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert form.fields["request"].count(b"<job>") == 400_000
-    assert peak < 5 * len(body)
-
-
 @pytest.mark.parametrize(
     ("content_type", "body"),
     [
@@ -90,33 +67,6 @@ def test_a_body_that_is_no_form_is_no_request(client, content_type, body):
     )
     assert "can't parse request message: <" in reply.text
     assert not list((client.project.directory / "spool").iterdir())
-
-
-def test_names_are_not_escaped_in_replies(client):
-    batch_id = client.create_batch("a & <b")
-    assert "<name>a & <b</name>" in client.rpc("query_batch", batch_id=batch_id)
-
-
-def test_the_front_page_says_what_this_is(client):
-    page = client.session.get(client.project.url.removesuffix("test/"), timeout=60)
-    assert page.status_code == 401
-    assert "BOINC project in one process" in page.text
-    assert client.session.get(client.project.url + "nosuch", timeout=60).status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (0.0, "0"),
-        (1795265351.096938, "1795265351.0969"),
-        (1.625, "1.625"),
-        (1e15, "1.0E+15"),
-        (9.2592592592593e-6, "9.2592592592593E-6"),
-        (1795261752.0, "1795261752"),
-    ],
-)
-def test_numbers_are_written_as_php_writes_them(number, text):
-    assert php_number(number) == text
 
 
 def _has_ipv6():

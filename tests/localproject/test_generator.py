@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject import directory as layout, new_app
 from boinc_gahp.localproject.backend.generator import generate_pass
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.core import Core
@@ -32,7 +32,7 @@ def make(tmp_path):
         (directory / "modules" / "ours.py").write_text(dedent(source))
         core = Core(directory, Php())
         cores.append(core)
-        layout.add_app(
+        new_app.insert(
             directory,
             core.db,
             "made",
@@ -84,28 +84,6 @@ def test_as_many_jobs_are_made_as_are_wanting_and_no_more(make):
     assert names(core) == [f"job{n}" for n in range(7)]
 
 
-def test_an_app_without_a_generator_and_a_deprecated_one_are_left_alone(make):
-    core = make(ENDLESS)
-    with core.db.write() as connection:
-        connection.execute("UPDATE app SET deprecated = 1 WHERE name = 'made'")
-    assert generate_pass(core, NOW) == 0
-
-
-def test_a_generator_that_has_nothing_is_asked_again_later(make):
-    core = make("""
-        from pathlib import Path
-
-        def generate(request):
-            with Path(__file__).with_name("asked.txt").open("a") as file:
-                file.write(f"{request.wanted} of {request.app}\\n")
-            return []
-    """)
-    for seconds in (0, 1, 4, 6):
-        assert generate_pass(core, NOW + seconds) == 0
-    assert (core.directory / "modules" / "asked.txt").read_text() == "4 of made\n" * 2
-    assert error_of(core) == ""
-
-
 @pytest.mark.parametrize(
     ("source", "words"),
     [
@@ -146,15 +124,6 @@ def test_a_generator_that_fails_makes_nothing_is_logged_shown_and_asked_again_la
     assert caplog.text == ""
     assert generate_pass(core, NOW + 2) == 0
     assert "again in 2 s" in caplog.text
-
-
-def test_a_generator_that_was_mended_goes_on(make):
-    core = make("def generate(request):\n    raise ValueError(request.app)")
-    assert generate_pass(core, NOW) == 0
-    assert error_of(core) == "ValueError: made"
-    (core.directory / "modules" / "ours.py").write_text(dedent(ENDLESS))
-    assert generate_pass(core, NOW + 60) == 4
-    assert error_of(core) == ""
 
 
 def test_the_example_sweeps_its_parameters_and_ends(tmp_path):

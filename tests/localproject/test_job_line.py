@@ -2,13 +2,11 @@
 
 import json
 import re
-from dataclasses import fields
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from boinc_gahp.localproject.backend.create_work import NewJob, RemoteInput
-from boinc_gahp.localproject.hosts.command_line import split_command_line
 from boinc_gahp.localproject.server.job_line import read_job_line, through_sql
 from boinc_gahp.localproject.server.replies import RpcFailed
 from tests.localproject.recordings import WIRE
@@ -41,33 +39,11 @@ def test_a_recorded_command_line_is_kept_or_refused_as_on_the_real_server(case):
     assert (None if ours is None else f"\n{ours}\n") == expected
 
 
-@given(st.text(st.characters(codec="utf-8", exclude_characters="\"'\\\n\x00"), max_size=50))
-def test_other_command_lines_are_kept_as_they_are(command_line):
-    kept = _stored(command_line)
-    assert kept == command_line or not command_line
-
-
 @given(st.text(st.sampled_from("ab'\\ "), max_size=20))
 def test_doubling_quotes_and_backslashes_keeps_them(command_line):
     """The workaround that ``web-rpcs.rst``, "Command lines" tells of."""
     doubled = re.sub(r"(['\\])", r"\1\1", command_line)
     assert through_sql(doubled) == command_line
-
-
-def test_the_character_after_an_opening_quote_is_not_looked_at():
-    (job,) = read_job_line(' --wu_name n --command_line """" file')
-    assert job.command_line == '"'
-    assert job.files == (" file\n",)
-
-
-@pytest.mark.parametrize("length", [4094, 4095])
-def test_a_line_has_at_most_4094_bytes(length):
-    line = " --wu_name " + "n" * (length - 11)
-    if length == 4094:
-        assert len(read_job_line(line)[0].name) == length - 11
-    else:
-        with pytest.raises(RpcFailed, match="buffer was too small"):
-            read_job_line(line)
 
 
 @pytest.mark.parametrize("number", [99, 100])
@@ -78,27 +54,6 @@ def test_a_line_has_at_most_99_words(number):
     else:
         with pytest.raises(RpcFailed):
             read_job_line(line)
-
-
-@pytest.mark.parametrize(
-    ("text", "arguments"),
-    [
-        ("", []),
-        ("-a 1", ["-a", "1"]),
-        ("  a\tb\n c ", ["a", "b", "c"]),
-        ('--msg "hello world" x', ["--msg", "hello world", "x"]),
-        ("'a  b' c'd e", ["a  b", "c'd", "e"]),
-        ('say"what"', ['say"what"']),
-        ('""', ['"']),
-        ("'' b 'c", ["' b ", "c"]),
-        ("'a'b", ["a", "b"]),
-        ("\xa0 \u3000", ["\xa0", "\u3000"]),
-        ('"never closed', ["never closed"]),
-        ("a\\ b $HOME `id` ; *", ["a\\", "b", "$HOME", "`id`", ";", "*"]),
-    ],
-)
-def test_a_volunteer_splits_a_command_line_without_a_shell(text, arguments):
-    assert split_command_line(text) == arguments
 
 
 # Lines, and the jobs that they are written for.
@@ -150,12 +105,3 @@ def jobs_and_lines(draw):
 def test_a_line_is_read_as_the_job_that_it_was_written_for(case):
     job, line = case
     assert read_job_line(line) == ([job] if line else [])
-
-
-@settings(max_examples=15)
-@given(jobs_and_lines(), jobs_and_lines())
-def test_what_a_line_says_goes_over_the_defaults(own, defaults):
-    merged = own[0].over(defaults[0])
-    for field in fields(NewJob):
-        mine, other = getattr(own[0], field.name), getattr(defaults[0], field.name)
-        assert getattr(merged, field.name) == (other if mine in (None, "", ()) else mine)

@@ -16,7 +16,6 @@ import pytest
 from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
 from boinc_gahp.localproject.hosts.volunteer import clean_up
 from boinc_gahp.localproject.states import Outcome, ServerState
-from boinc_gahp.templates.types import InputFileInfo
 from tests.helpers import wait_for
 from tests.localproject.on_host import OnHost, message, out, stderr_text
 
@@ -262,16 +261,6 @@ def test_a_paused_host_takes_nothing_new(working):
     working.bench.core.wake.ring()
     working.stop()
     assert working.bench.results("server_state") == [ServerState.UNSENT]
-
-
-def test_a_host_tells_which_files_it_has(working):
-    info = InputFileInfo("state", generate_locally=True, sticky=True)
-    working.jobs("open('out', 'w'); open('state', 'w')", "a")
-    working.bench.set("workunit", xml_doc=working.host.task("", inputs=[info]).xml_doc)
-    working.start()
-    working.wait_for("a", Outcome.SUCCESS)
-    working.stop()
-    assert working.bench.column("host", "files")[0] == "state"
 
 
 def test_a_host_waits_for_space_in_the_database(working, monkeypatch, caplog):

@@ -10,8 +10,8 @@ from boinc_gahp.localproject.server.application import make_app
 from boinc_gahp.localproject.web.access import page_address
 from tests.localproject.visitor import found
 
-PAGES = ("", "batches/1", "jobs/1", "hosts", "apps", "programs")
-FILES = ("instances/1/outputs/0", "jobs/1/inputs/0")
+PAGES = ("", "batches/1", "jobs/1", "hosts", "programs")
+FILES = ("instances/1/outputs/0",)
 
 
 @pytest.fixture

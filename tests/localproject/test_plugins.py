@@ -23,23 +23,10 @@ def test_a_function_is_found_where_python_looks(bench):
     assert load(bench.core, "os.path:basename", WORK_GENERATORS)("a/b") == "b"
 
 
-def test_the_projects_own_modules_go_first(bench):
-    bench.module("json", "def dumps():\n    return 'own'\n")
-    assert load(bench.core, "json:dumps", ASSIMILATORS)() == "own"
-
-
 def test_modules_of_a_project_import_each_other_relatively(bench):
     bench.module("helper", "WORD = 'helped'\n")
     bench.module("mine", "from . import helper\ndef f():\n    return helper.WORD\n")
     assert load(bench.core, "mine:f", ASSIMILATORS)() == "helped"
-
-
-def test_packages_work_as_modules_do(bench):
-    bench.module("x", "")
-    package = bench.directory / "modules" / "deep"
-    package.mkdir()
-    (package / "er.py").write_text("def f():\n    return __name__.rpartition('.')[2]\n")
-    assert load(bench.core, "deep.er:f", ASSIMILATORS)() == "er"
 
 
 def test_projects_in_one_process_do_not_share_modules(bench, empty_project, tmp_path):

@@ -14,22 +14,23 @@ import pytest
 import requests
 
 from boinc_gahp.config import layers
-from boinc_gahp.localproject.backend.create_work import NewJob
 from boinc_gahp.localproject.commands.arguments import opened
-from boinc_gahp.localproject.core import ProjectFailed
-from boinc_gahp.localproject.database import DatabaseError
-from boinc_gahp.localproject.directory import ProjectDirectoryError
+from boinc_gahp.localproject.commands.running import init
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.project import LocalProject
-from boinc_gahp.localproject.run import init_project, run_project
-from boinc_gahp.localproject.states import FileDeleteState
 from tests.helpers import wait_for
 from tests.localproject.client import Client, job, value
 
 _RUN = (
-    "import sys, pathlib; from boinc_gahp.localproject.run import run_project;"
-    "sys.exit(run_project(pathlib.Path(sys.argv[1]), 0, 1,"
-    " announce=lambda line: print(line, flush=True)))"
+    "import sys; from boinc_gahp.localproject.commands import run;"
+    "sys.exit(run(['run', sys.argv[1], '--hosts', '1'], None))"
 )
+
+
+def init_project(directory):
+    """Make a project; return the path of the submitter's settings."""
+    init([str(directory)], None)
+    return directory / "boinc_gahp.toml"
 
 
 def _ours():
@@ -50,20 +51,6 @@ def test_nothing_is_left_behind(tmp_path):
     assert psutil.Process().num_fds() <= files, "those of earlier tests may be closed meanwhile"
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
-
-
-def test_nothing_is_left_behind_while_clients_hang(tmp_path):
-    before = _ours()
-    with contextlib.ExitStack() as stack, LocalProject(tmp_path / "p", hosts=0) as project:
-        for request in (
-            b"",
-            b"POST /test/job_file.php HTTP/1.1\r\nContent-Length: 10\r\n\r\nab",
-        ):
-            peer = stack.enter_context(socket.create_connection(("127.0.0.1", project.port)))
-            peer.sendall(request)
-        with Client(project) as client:
-            client.rpc("ping")
-    assert _ours() == before
 
 
 def test_another_port_is_taken_when_the_last_one_is_not_free(tmp_path):
@@ -122,35 +109,33 @@ def test_making_a_project_twice_changes_nothing(tmp_path):
 
 def test_a_directory_with_other_things_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(ProjectDirectoryError, match="neither empty nor a project"):
+    with pytest.raises(LocalProjectTrouble, match="neither empty nor a project"):
         init_project(tmp_path)
-    with pytest.raises(ProjectDirectoryError, match="neither empty nor a project"):
+    with pytest.raises(LocalProjectTrouble, match="neither empty nor a project"):
         LocalProject(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-    with pytest.raises(ProjectDirectoryError, match="is a file"):
+    with pytest.raises(LocalProjectTrouble, match="is a file"):
         init_project(tmp_path / "thesis.tex")
 
 
 @pytest.mark.long
 def test_a_directory_is_used_by_one_process_at_a_time(tmp_path):
-    with LocalProject(tmp_path / "p", hosts=0):
-        with pytest.raises(ProjectDirectoryError, match="in use by another process"):
-            LocalProject(tmp_path / "p", hosts=0)
-        with pytest.raises(ProjectDirectoryError, match="in use by another process"):
-            init_project(tmp_path / "p")
+    taken = pytest.raises(LocalProjectTrouble, match="in use by another process")
+    with LocalProject(tmp_path / "p", hosts=0), taken:
+        init_project(tmp_path / "p")
 
 
 @pytest.mark.parametrize("version", [5, 99])
 def test_a_database_of_another_version_is_refused(tmp_path, version):
     with LocalProject(tmp_path / "p", hosts=0) as project:
         project.core.db.connection().execute(f"PRAGMA user_version = {version}")
-    with pytest.raises(DatabaseError, match=f"its schema is {version}.*make a new project"):
+    with pytest.raises(LocalProjectTrouble, match=f"its schema is {version}.*make a new project"):
         LocalProject(tmp_path / "p", hosts=0)
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path):
     (tmp_path / "project.sqlite").write_text("no database" * 100)
-    with pytest.raises(DatabaseError, match="cannot be opened"):
+    with pytest.raises(LocalProjectTrouble, match="cannot be opened"):
         LocalProject(tmp_path, hosts=0)
 
 
@@ -163,14 +148,13 @@ def test_a_thread_that_dies_is_told(tmp_path):
 
     project._run(broken, "localproject-broken")
     wait_for(lambda: project._failure, "the thread has died")
-    with pytest.raises(ProjectFailed, match="out of order"):
+    with pytest.raises(LocalProjectTrouble, match="out of order"):
         project.__exit__(None, None, None)
     assert _ours() == before
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
-def test_run_says_where_it_is_and_ends_with_a_signal(tmp_path, number):
+def test_run_says_where_it_is_and_ends_with_a_signal(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-W", "error", "-c", _RUN, str(tmp_path / "p")],
         stdout=subprocess.PIPE,
@@ -183,7 +167,7 @@ def test_run_says_where_it_is_and_ends_with_a_signal(tmp_path, number):
         page = process.stdout.readline().split()[-1]
         assert page.startswith(f"{url}?token=")
         assert requests.get(page, timeout=60).status_code == 200
-        process.send_signal(number)
+        process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
         assert (process.returncode, errors) == (0, "")
     finally:
@@ -228,42 +212,6 @@ class _Remote:
     def __init__(self, url, core):
         self.url = url
         self.core = core
-
-
-def test_run_is_for_the_main_thread(tmp_path):
-    caught = []
-
-    def run():
-        try:
-            run_project(tmp_path / "p", 0, 0)
-        except ValueError as error:
-            caught.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join(60)
-    assert caught
-
-
-def test_files_of_an_assimilated_job_stay_as_long_as_they_shall(tmp_path):
-    with LocalProject(tmp_path / "p", hosts=1, delete_delay=3600) as project:
-        project.core.download.add_bytes("in.txt", b"x")
-        project.create_work("uppercase", [NewJob(files=("in.txt",))])
-
-        def assimilated():
-            connection = project.core.db.connection()
-            return connection.execute(
-                "SELECT w.*, r.received_time FROM workunit w LEFT JOIN result r "
-                "ON r.id = w.canonical_resultid"
-            ).fetchone()
-
-        wait_for(
-            lambda: (
-                assimilated()["transition_time"] == (assimilated()["received_time"] or 0) + 3600
-            ),
-            "the transitioner has put the deletion off",
-        )
-        assert assimilated()["file_delete_state"] == FileDeleteState.INIT
 
 
 def test_half_received_files_of_a_killed_process_are_removed(tmp_path):

@@ -125,17 +125,6 @@ def test_a_vanished_result_times_out_and_goes_to_another(project):
     assert first["hostid"] != second["hostid"]
 
 
-def test_a_host_that_detaches_leaves_the_job_to_another(project):
-    _tell(project, "detachx1")
-    (workunit,) = project.create_work("once", [NewJob()])
-    _wait(project, workunit)
-    first, second = _results(project, workunit)
-    assert (first["outcome"], second["outcome"]) == (Outcome.CLIENT_DETACHED, SUCCESS)
-    assert (first["validate_state"], first["granted_credit"]) == (ValidateState.INIT, 0)
-    assert first["received_time"] >= first["sent_time"]
-    assert first["hostid"] != second["hostid"]
-
-
 def test_a_job_told_to_fail_fails_on_every_host_and_others_do_not(project):
     project.pause_volunteers()
     bad, good = project.create_work("once", [NewJob(name="bad"), NewJob(name="good")])

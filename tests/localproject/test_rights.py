@@ -2,8 +2,6 @@
 
 import pytest
 
-from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS
-from tests.helpers import wait_for
 from tests.inside import batches, workunit_names
 from tests.localproject.client import Client, error, job, value
 from tests.localproject.stage import Stage
@@ -23,13 +21,6 @@ NOT_MINE = {
     "retire_batch": ("<batch_id>1</batch_id>", "not owner of batch"),
     "set_expire_time": ("<batch_id>1</batch_id><expire_time>1</expire_time>", "not owner of batch"),
 }
-_APP = "<app_name>uppercase</app_name>"
-_WITH_APP = {
-    "create_batch": f"<batch_name>b</batch_name>{_APP}",
-    "submit_batch": f"<batch><batch_name>b</batch_name>{_APP}</batch>",
-    "estimate_batch": f"<batch>{_APP}</batch>",
-    "get_templates": _APP,
-}
 
 
 @pytest.fixture
@@ -37,8 +28,6 @@ def others(client):
     """Users with few rights, each with a client of its own."""
     project = client.project
     rights = {
-        "nothing": {"access": False},
-        "one_app": {"apps": ["uppercase"]},
         "all_apps": {},
         "limited": {"max_jobs_in_progress": 3},
     }
@@ -48,24 +37,6 @@ def others(client):
     yield clients
     for each in clients.values():
         each.session.close()
-
-
-@pytest.mark.parametrize("rpc", sorted({*SUBMIT_RPCS, *FILE_RPCS} - {"ping"}))
-def test_an_account_without_rights_can_use_no_rpc(others, rpc):
-    page = "job_file.php" if rpc in FILE_RPCS else "submit_rpc_handler.php"
-    client = others["nothing"]
-    auth = f"<authenticator>{client.authenticator}</authenticator>"
-    reply = client.post(f"<{rpc}>{auth}{_WITH_APP.get(rpc, '')}</{rpc}>", page)
-    assert error(reply.text) == ("no submit access" if rpc in _WITH_APP else "no file access")
-
-
-@pytest.mark.parametrize("rpc", _WITH_APP)
-def test_a_right_to_one_app_is_none_to_another(others, rpc):
-    inner = _WITH_APP[rpc]
-    assert "<error>" not in others["one_app"].rpc(rpc, inner)
-    other_app = inner.replace("uppercase", "multi").replace(">b<", ">c<")
-    assert error(others["one_app"].rpc(rpc, other_app)) == "no submit access"
-    assert "<error>" not in others["all_apps"].rpc(rpc, other_app)
 
 
 @pytest.mark.parametrize("rpc", NOT_MINE)
@@ -106,26 +77,3 @@ def test_unfinished_results_and_the_new_jobs_are_counted(others, states, more, r
         assert workunit_names(client.project, "b") == []
     else:
         assert value(reply, "batch_id") == str(batch_id)
-
-
-def test_a_job_that_has_no_result_yet_counts(others):
-    client = others["limited"]
-    Stage(client.project).file("x.dat")
-    client.submit(client.create_batch("one"), [job(f"a{number}", "x.dat") for number in range(2)])
-    with client.project.core.db.write() as connection:
-        connection.execute("DELETE FROM result")
-        connection.execute("UPDATE workunit SET transition_time = 4e9")
-    reply = client.submit(client.create_batch("two"), [job("b", "x.dat"), job("c", "x.dat")])
-    assert error(reply) == "limit on jobs in progress exceeded"
-
-
-def test_a_limit_frees_itself_when_jobs_are_aborted(others):
-    client = others["limited"]
-    Stage(client.project).file("x.dat")
-    first = client.create_batch("one")
-    client.submit(first, [job(f"a{number}", "x.dat") for number in range(3)])
-    client.rpc("abort_batch", batch_id=first)
-    second = client.create_batch("two")
-    wait_for(
-        lambda: "<error>" not in client.submit(second, [job("b", "x.dat")]), "there is room again"
-    )

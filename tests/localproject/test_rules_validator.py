@@ -6,15 +6,12 @@ M and C are those of the documents: min_quorum and max_success_results.
 import pytest
 
 from boinc_gahp.localproject.states import (
-    AssimilateState,
-    ErrorMask,
-    FileDeleteState,
     Outcome,
     ServerState,
     ValidateState,
 )
 from boinc_gahp.templates.types import OutputFileInfo
-from tests.localproject.bench import INCONCLUSIVE, INIT, INVALID, NOW, OVER, SUCCESS, VALID
+from tests.localproject.bench import INCONCLUSIVE, INIT, INVALID, OVER, VALID
 
 
 def answered(bench, *outputs, validator="bitwise", **columns):
@@ -34,26 +31,6 @@ def total_credit(bench, table):
 # Without a canonical result: check_set.
 
 
-def test_consensus_judges_the_successes_and_lets_the_other_programs_go_on(bench):
-    answered(bench, b"no", b"yes", b"yes", min_quorum=2)
-    bench.now += 5
-    bench.validate()
-    assert bench.wu["canonical_resultid"] == 2
-    assert bench.results("validate_state") == [INVALID, VALID, VALID]
-    assert bench.wu["need_validate"] == 0
-    assert bench.wu["assimilate_state"] == AssimilateState.READY
-    assert bench.wu["transition_time"] == bench.now
-
-
-def test_after_consensus_only_what_is_in_progress_is_needed(bench):
-    answered(bench, b"yes", target_nresults=4)
-    bench.send(2)
-    bench.set("result", "id = 4", server_state=ServerState.INACTIVE)
-    bench.validate()
-    assert bench.results("server_state") == [OVER, ServerState.IN_PROGRESS, OVER, OVER]
-    assert bench.results("outcome")[2:] == [Outcome.DIDNT_NEED, Outcome.DIDNT_NEED]
-
-
 @pytest.mark.parametrize(
     ("outputs", "quorum", "agreed"),
     [
@@ -70,62 +47,7 @@ def test_consensus_is_a_strict_majority_of_at_least_m(bench, outputs, quorum, ag
     assert (bench.wu["canonical_resultid"] > 0) == agreed
 
 
-def test_more_than_c_successes_without_consensus_are_an_error(bench):
-    answered(bench, b"a", b"b", max_success_results=1)
-    bench.validate()
-    assert bench.wu["error_mask"] == ErrorMask.TOO_MANY_SUCCESS_RESULTS
-    assert bench.wu["transition_time"] == bench.now
-    bench.transition()
-    assert bench.results("validate_state") == [ValidateState.NO_CHECK] * 2
-
-
-def test_c_successes_without_consensus_are_undecided_and_one_more_is_wanted(bench):
-    answered(bench, b"a", b"b", max_success_results=2)
-    bench.validate()
-    assert bench.wu["error_mask"] == 0
-    assert bench.results("validate_state") == [INCONCLUSIVE] * 2
-    assert bench.wu["target_nresults"] == 3
-    bench.transition()
-    assert bench.results("server_state") == [OVER, OVER, ServerState.UNSENT]
-
-
-def test_a_result_of_an_aborted_job_can_still_become_canonical(bench):
-    bench.made()
-    task = bench.send()
-    bench.set("workunit", error_mask=ErrorMask.CANCELLED, transition_time=NOW)
-    bench.settle()
-    bench.answer(task)
-    bench.settle()
-    assert bench.wu["canonical_resultid"] == 1
-    assert bench.results("validate_state") == [VALID]
-
-
 # With a canonical result: check_pair.
-
-
-@pytest.mark.parametrize(("output", "state"), [(b"yes", VALID), (b"no", INVALID)])
-def test_a_later_success_is_judged_by_the_canonical_result(bench, output, state):
-    answered(bench, b"yes", target_nresults=2)
-    later = bench.send(2)
-    bench.validate()
-    bench.answer(later, 2, files={"out": output})
-    bench.transition()
-    bench.now += 5
-    bench.validate()
-    assert bench.results("validate_state") == [VALID, state]
-    assert bench.wu["canonical_resultid"] == 1
-    assert bench.wu["transition_time"] == bench.now
-
-
-def test_a_success_is_invalid_if_the_canonical_outputs_went_before_it_was_compared(bench):
-    answered(bench, b"yes", target_nresults=2)
-    later = bench.send(2)
-    bench.validate()
-    bench.answer(later, 2, files={"out": b"yes"})
-    bench.transition()
-    bench.set("result", "id = 1", file_delete_state=FileDeleteState.DONE)
-    bench.validate()
-    assert bench.results("validate_state") == [VALID, INVALID]
 
 
 def test_a_success_is_too_late_if_somebody_has_removed_the_canonical_outputs(bench):
@@ -199,38 +121,6 @@ def test_a_result_whose_files_are_not_what_its_host_reported_is_an_error(
     assert bench.wu["canonical_resultid"] == 2
 
 
-def test_a_list_of_files_that_is_no_xml_is_an_error(bench):
-    bench.made()
-    bench.answer(bench.send())
-    bench.set("result", xml_doc_out="<file_info><name>&nbsp;")
-    bench.settle()
-    assert bench.results("outcome")[0] == Outcome.VALIDATE_ERROR
-
-
-def test_a_bad_result_does_not_count_towards_the_quorum(bench):
-    bench.made(min_quorum=2, target_nresults=2)
-    bench.answer(bench.send(1), 1)
-    bench.answer(bench.send(2), 2, files={})
-    bench.transition()
-    bench.validate()
-    assert bench.wu["canonical_resultid"] == 0
-    assert bench.results("validate_state") == [INIT, INVALID]
-    bench.settle()
-    bench.answer(bench.send(3), 3)
-    bench.settle()
-    assert bench.results("validate_state") == [VALID, INVALID, VALID]
-
-
-def test_a_later_result_with_bad_files_is_an_error(bench):
-    answered(bench, b"yes", target_nresults=2, validator="trivial")
-    later = bench.send(2)
-    bench.validate()
-    bench.answer(later, 2, files={"out": b"y"}, says={"out": b"yes"})
-    bench.settle()
-    assert bench.results("outcome") == [SUCCESS, Outcome.VALIDATE_ERROR]
-    assert bench.results("validate_state") == [VALID, INVALID]
-
-
 # The supplied validators.
 
 
@@ -264,9 +154,3 @@ def test_bitwise_wants_the_same_bytes_in_all_files_that_are_validated(bench, fir
     bench.transition()
     bench.validate()
     assert bench.results("validate_state") == ([VALID] * 2 if agree else [INCONCLUSIVE] * 2)
-
-
-def test_trivial_takes_every_success(bench):
-    answered(bench, b"one", b"other", validator="trivial")
-    bench.validate()
-    assert bench.results("validate_state") == [VALID, VALID]

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.inside import fail_workunit
-from tests.localproject.client import Client, error, job, value
+from tests.localproject.client import error, job, value
 from tests.localproject.stage import Stage
 
 TOO_MANY = (
@@ -21,14 +21,6 @@ def _batch(client, batch_id):
 def _submit(client, batch_id, jobs, more="", app="uppercase"):
     batch = f"<batch_id>{batch_id}</batch_id><app_name>{app}</app_name>{more}{jobs}"
     return client.rpc("submit_batch", f"<batch>{batch}</batch>")
-
-
-def test_retiring_an_unfinished_batch_leaves_it_without_a_time_of_completion(client):
-    batch_id, name = client.begun("b")
-    client.submit(batch_id, [job("j", name)])
-    client.rpc("retire_batch", batch_id=batch_id)
-    assert _batch(client, batch_id) == ("4", "1", "0")
-    assert client.statuses("b") == {"j": "ERROR"}
 
 
 def test_retiring_a_batch_that_is_over_notes_when_that_was_seen(client):
@@ -51,13 +43,6 @@ def test_an_input_template_that_is_not_there_is_for_create_work_to_refuse(client
     assert error(reply) == "wrong # of input files for job 0: need 1, got 0"
 
 
-def test_a_refused_submit_leaves_the_number_of_jobs_as_it_was_sent(client):
-    batch_id, name = client.begun("b")
-    missing = "<input_template_filename>nosuch_in</input_template_filename>"
-    _submit(client, batch_id, job("j", name), missing)
-    assert _batch(client, batch_id) == ("0", "1", "0")
-
-
 def test_the_number_of_files_is_the_apps_whatever_template_the_batch_names(client):
     info, ref = "<file_info></file_info>", "<file_ref><copy_file/></file_ref>"
     path = client.project.core.templates / "two_in"
@@ -68,28 +53,6 @@ def test_the_number_of_files_is_the_apps_whatever_template_the_batch_names(clien
     reply = _submit(client, batch_id, job("j", *names), given)
     assert error(reply) == "wrong # of input files for job 0: need 1, got 2"
     assert _batch(client, batch_id)[0] == "0"
-
-
-def test_an_input_template_that_is_there_is_used(client):
-    path = client.project.core.templates / "other_in"
-    text = (client.project.core.templates / "uppercase_in").read_text()
-    path.write_text(text.replace("<workunit>", "<workunit><delay_bound>4321</delay_bound>"))
-    batch_id, name = client.begun("b")
-    given = "<input_template_filename>other_in</input_template_filename>"
-    assert value(_submit(client, batch_id, job("j", name), given), "batch_id")
-    connection = client.project.core.db.connection()
-    assert connection.execute("SELECT delay_bound FROM workunit").fetchone()[0] == 4321
-
-
-def test_who_may_only_manage_has_file_access(client):
-    key = client.project.add_user("manager", submit_all=False)
-    with client.project.core.db.write() as connection:
-        connection.execute(
-            "INSERT INTO user_submit (user_id, manage_all) SELECT id, 1 FROM user WHERE name = ?",
-            ("manager",),
-        )
-    with Client(client.project, key) as manager:
-        assert "<error>" not in manager.rpc("query_batches")
 
 
 @pytest.mark.parametrize("rpc", ["query_batch", "abort_batch", "retire_batch", "set_expire_time"])
@@ -128,16 +91,6 @@ def _unescaped(reply):
     return reply.replace("&lt;", "<").replace("&gt;", ">")
 
 
-def test_an_apps_template_without_file_refs_is_no_error_for_php(client):
-    batch_id, name = client.begun("b")
-    text = "<file_info></file_info><workunit></workunit>"
-    stage = Stage(client.project)
-    stage.template("uppercase_in", lambda _: text)
-    reply = client.submit(batch_id, [job("j", name)])
-    stage.clear()
-    assert error(reply).startswith("create_work failed: #file refs != #file infos\n")
-
-
 def test_of_a_job_name_with_a_space_the_rest_is_an_input_file(client):
     first, second = client.upload(b"x", b"y")
     batch_id = client.create_batch("b")
@@ -145,16 +98,6 @@ def test_of_a_job_name_with_a_space_the_rest_is_an_input_file(client):
     assert error(reply) == TOO_MANY.format(2, 1)
     reply = client.submit(batch_id, [job("a b", first)])
     assert error(reply).startswith("create_work failed: md5_file: can't open ")
-
-
-def test_of_files_that_the_template_lacks_the_number_is_told(client):
-    batch_id = client.create_batch("b")
-    text = "<input_template><workunit></workunit></input_template>"
-    stage = Stage(client.project)
-    stage.template("uppercase_in", lambda _: text)
-    reply = client.submit(batch_id, [job("a b")])
-    stage.clear()
-    assert error(reply) == TOO_MANY.format(1, 0)
 
 
 @pytest.mark.parametrize(
@@ -178,15 +121,6 @@ def test_an_allocation_needs_an_estimate_for_each_job(client, params, each, said
         assert _batch(client, batch_id)[0] == "0"
     else:
         assert f"<batch_id>{batch_id}</batch_id>" in reply
-
-
-def test_one_job_without_an_estimate_is_one_too_many(client):
-    (name,) = client.upload(b"x")
-    batch_id = client.create_batch("b")
-    jobs = job("i", name, more="<rsc_fpops_est>1e9</rsc_fpops_est>") + job("j", name)
-    reply = _submit(client, batch_id, jobs, "<allocation_priority>1</allocation_priority>")
-    assert error(reply) == "no rsc_fpops_est given"
-    assert _batch(client, batch_id)[0] == "0"
 
 
 def test_a_dot_in_a_jobs_name_empties_the_archive_of_its_outputs(client):

@@ -46,12 +46,6 @@ def test_a_wrong_login_has_the_real_servers_number(site, email, password, number
     assert caught.value.number == number
 
 
-def test_a_user_without_an_address_cannot_be_found(project, site):
-    project.add_user("carol")
-    with pytest.raises(ProjectError, match="Not found"):
-        site.authenticator_of("", "anything")
-
-
 def test_the_database_has_no_password_that_could_be_sent(project):
     row = (
         project.core.db.connection()
@@ -59,13 +53,6 @@ def test_the_database_has_no_password_that_could_be_sent(project):
         .fetchone()
     )
     assert re.fullmatch(r"[0-9a-f]{16}\$[0-9a-f]{128}", row["passwd_hash"])
-
-
-def test_two_users_cannot_have_one_address(project):
-    with pytest.raises(ValueError, match="has the address"):
-        project.add_user("eve", email="ADA@example.edu", password="correct horse")
-    with pytest.raises(KeyError):
-        project.authenticator_of("eve")
 
 
 def test_the_apps_are_listed_with_their_newest_versions(project, site):

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.localproject.hosts.fetch import FetchError, fetch
-from boinc_gahp.localproject.names import name_key, safe_open_name, valid_physical_name
+from boinc_gahp.localproject.names import name_key, valid_physical_name
 from boinc_gahp.localproject.server.addresses import free_port
-from boinc_gahp.localproject.store import FileStore, ImmutabilityViolation, directory_of
+from boinc_gahp.localproject.store import FileStore, directory_of
 
 
 @pytest.fixture
@@ -43,48 +43,6 @@ def test_a_file_is_found_with_its_md5_and_size(store):
     assert found.path.stat().st_mode & 0o222 == 0
 
 
-def test_a_name_keeps_its_contents(store):
-    store.add_bytes("f.txt", b"abc")
-    assert not store.add_bytes("f.txt", b"abc")
-    with pytest.raises(ImmutabilityViolation):
-        store.add_bytes("f.txt", b"xyz")
-    found = store.find("f.txt")
-    assert found is not None
-    assert found.path.read_bytes() == b"abc"
-
-
-def test_a_file_without_a_note_of_its_md5_is_read_again(store, tmp_path):
-    contents = b"abc" * 100_000
-    store.add_bytes("f.txt", contents)
-    (note,) = (tmp_path / "download" / ".md5").glob("*/f.txt")
-    for damage in ("", "no note", "0" * 32 + " 99"):
-        note.write_text(damage)
-        found = store.find("f.txt")
-        assert found is not None
-        assert found.md5 == hashlib.md5(contents).hexdigest()
-    store.remove("f.txt")
-    store.remove("f.txt")
-    assert store.find("f.txt") is None
-    assert not note.exists()
-
-
-def test_a_small_file_needs_no_note(store, tmp_path):
-    store.add_bytes("f.txt", b"abc")
-    assert not (tmp_path / "download" / ".md5").exists()
-    found = store.find("f.txt")
-    assert found is not None
-    assert found.md5 == hashlib.md5(b"abc").hexdigest()
-
-
-def test_a_file_may_be_called_like_another_ones_note(store):
-    store.add_bytes("f", b"one")
-    store.add_bytes("f.md5", b"two")
-    for name, contents in (("f", b"one"), ("f.md5", b"two")):
-        found = store.find(name)
-        assert found is not None
-        assert found.path.read_bytes() == contents
-
-
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "/etc/passwd", "a\0b"])
 def test_a_name_that_leads_elsewhere_is_never_a_path(store, name):
     with pytest.raises(ValueError, match="bad file name"):
@@ -92,24 +50,6 @@ def test_a_name_that_leads_elsewhere_is_never_a_path(store, name):
     assert not store.exists(name)
     assert store.find(name) is None
     assert not valid_physical_name(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "safe"),
-    [
-        ("in", True),
-        ("sub/dir/in.txt", True),
-        ("..in", True),
-        ("", False),
-        (".", False),
-        ("../in", False),
-        ("a/../../in", False),
-        ("/in", False),
-        ("a\0", False),
-    ],
-)
-def test_open_names_stay_in_the_slot(name, safe):
-    assert safe_open_name(name) is safe
 
 
 @given(st.text(max_size=20))

@@ -1,13 +1,12 @@
 """The back-end programs under their supervisor: each goes on when another cannot."""
 
 import logging
-import sqlite3
 
 import pytest
 
 from boinc_gahp.localproject.backend import programs
 from boinc_gahp.localproject.backend.supervisor import Supervisor
-from boinc_gahp.localproject.states import AssimilateState, ErrorMask, Outcome, ServerState
+from boinc_gahp.localproject.states import AssimilateState, ErrorMask
 
 PROGRAMS = {
     "transitioner",
@@ -39,34 +38,8 @@ def test_every_program_has_a_row_after_the_first_round(bench, supervisor):
     assert supervisor.run_once(bench.now) == 0
     rows = table(bench)
     assert set(rows) == PROGRAMS
-    assert {row["passes"] for row in rows.values()} == {1}
     assert {row["handled"] for row in rows.values()} == {0}
     assert {row["last_time"] for row in rows.values()} == {bench.now}
-
-
-def test_what_a_program_has_handled_is_noted_at_once(bench, supervisor):
-    supervisor.run_once(bench.now)
-    for name in ("a", "b", "c"):
-        bench.workunit(name)
-    bench.now += 1
-    assert supervisor.run_once(bench.now) == 3
-    row = table(bench)["transitioner"]
-    assert (row["passes"], row["handled"], row["last_handled"]) == (2, 3, 3)
-    assert row["last_time"] == bench.now
-    assert row["last_seconds"] > 0
-
-
-def test_rounds_without_work_are_noted_now_and_then_only(bench, supervisor):
-    supervisor.run_once(bench.now)
-    before = bench.core.db.connection().total_changes
-    for _ in range(4):
-        bench.now += 1
-        supervisor.run_once(bench.now)
-    assert bench.core.db.connection().total_changes == before
-    bench.now += 1
-    supervisor.run_once(bench.now)
-    row = table(bench)["validator"]
-    assert (row["passes"], row["last_time"]) == (6, bench.now)
 
 
 def test_one_program_that_fails_does_not_stop_the_others(bench, supervisor, caplog):
@@ -97,44 +70,10 @@ def test_a_program_that_fails_is_tried_again_after_longer_and_longer_times(bench
     tries = []
     for _ in range(100):
         supervisor.run_once(bench.now)
-        tries.append(table(bench)["job_file_cleaner"]["passes"])
+        tries.append(table(bench)["job_file_cleaner"]["last_time"])
         bench.now += 1
     changes = [second for second in range(1, 100) if tries[second] != tries[second - 1]]
     assert changes[:6] == [1, 3, 7, 15, 31, 61]
-
-
-def test_a_full_disk_is_waited_out(bench, supervisor):
-    supervisor.run_once(bench.now)
-    bench.workunit(target_nresults=500, max_total_results=999)
-    connection = bench.core.db.connection()
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    connection.execute(f"PRAGMA max_page_count = {pages}")
-    supervisor.run_once(bench.now)
-    assert bench.results("id") == []
-    assert errors(bench) == {"transitioner": "OperationalError: database or disk is full"}
-    connection.execute(f"PRAGMA max_page_count = {pages * 100}")
-    bench.now += 1
-    supervisor.run_once(bench.now)
-    assert len(bench.results("id")) == 500
-    assert errors(bench) == {}
-
-
-def test_a_locked_database_is_waited_out(bench, supervisor):
-    supervisor.run_once(bench.now)
-    bench.workunit()
-    bench.core.db.connection().execute("PRAGMA busy_timeout = 0")
-    other = sqlite3.connect(bench.core.db.path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    supervisor.run_once(bench.now)
-    assert bench.results("id") == []
-    other.execute("ROLLBACK")
-    other.close()
-    bench.now += 1
-    supervisor.run_once(bench.now)
-    assert bench.results("name") == ["w_0"]
-    # That it could not be written either was noted afterwards, and is over.
-    assert errors(bench) == {}
-    assert table(bench)["transitioner"]["passes"] == 3
 
 
 def test_an_error_of_a_workunit_is_shown_until_that_one_is_handled(bench, supervisor):
@@ -175,52 +114,3 @@ def test_a_slow_program_leaves_the_rest_to_its_next_pass(bench):
     assert programs.handle_each(*arguments, now=bench.now, seconds=0) == 1
     assert programs.handle_each(*arguments, now=bench.now, seconds=60) == 3
     assert seen == ["a", "a", "b", "c"]
-
-
-def test_after_a_restart_the_errors_that_are_over_are_cleared(bench):
-    with bench.core.db.write() as connection:
-        connection.execute("INSERT INTO program (name, error) VALUES ('validator', 'old')")
-    Supervisor(bench.core).run_once(bench.now)
-    assert errors(bench) == {}
-
-
-def test_after_a_restart_the_work_done_before_is_still_known(bench):
-    bench.workunit()
-    Supervisor(bench.core).run_once(bench.now)
-    before = table(bench)["transitioner"]
-    Supervisor(bench.core).run_once(bench.now + 10)
-    after = table(bench)["transitioner"]
-    for column in ("handled", "last_handled", "last_seconds"):
-        assert after[column] == before[column] > 0
-    assert after["last_time"] == bench.now + 10
-
-
-def test_an_idle_round_costs_the_same_whatever_is_finished(bench, supervisor):
-    steps = 0
-
-    def count():
-        nonlocal steps
-        steps += 1
-
-    def idle_round():
-        nonlocal steps
-        bench.settle()
-        supervisor.run_once(bench.now)
-        bench.now += 0.01
-        connection = bench.core.db.connection()
-        connection.set_progress_handler(count, 1)
-        steps = 0
-        assert supervisor.run_once(bench.now) == 0
-        connection.set_progress_handler(None, 1)
-        return steps
-
-    few = idle_round()
-    for number in range(100):
-        bench.workunit(f"w{number}", error_mask=ErrorMask.CANCELLED)
-        bench.result(ServerState.OVER, Outcome.CLIENT_ERROR)
-    assert idle_round() < few + 100
-
-
-def test_the_names_of_programs_are_those_that_the_page_shows():
-    names = {value for key, value in vars(programs).items() if key.isupper() and key[0] != "_"}
-    assert names - {"TYPE_CHECKING", False} == PROGRAMS

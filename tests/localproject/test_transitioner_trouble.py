@@ -1,9 +1,5 @@
 """What the transitioner does when it cannot handle a workunit, or the database."""
 
-import sqlite3
-
-import pytest
-
 from boinc_gahp.localproject.states import NEVER
 from tests.localproject.bench import IN_PROGRESS, NO_REPLY, NOW, OVER
 
@@ -61,16 +57,3 @@ def test_without_its_output_template_a_workunit_waits_and_all_else_is_noted(benc
     bench.now += 1
     bench.transition()
     assert bench.results("name") == ["w_0", "w_1"]
-
-
-def test_a_full_disk_is_no_workunits_fault(bench):
-    bench.workunit(target_nresults=500, max_total_results=999)
-    connection = bench.core.db.connection()
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    connection.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(sqlite3.OperationalError, match="full"):
-        bench.transition()
-    assert (bench.wu["failures"], bench.wu["transition_time"]) == (0, NOW)
-    connection.execute(f"PRAGMA max_page_count = {pages * 100}")
-    bench.transition()
-    assert len(bench.results("id")) == 500

@@ -241,7 +241,7 @@ def test_unknown_app_bad_authenticator_and_missing_rights_are_told_apart(site):
     request = site.batch()
     with site.context() as context, pytest.raises(NotFound, match="nosuchapp"):
         submit(context, dataclasses.replace(request, app_name="nosuchapp"))
-    site.authenticator = site.local.add_user("without-rights", submit_all=False)
+    site.authenticator = site.local.add_user("without-rights", access=False)
     with site.context() as context, pytest.raises(PermissionDenied, match="no submit access"):
         submit(context, request)
     site.authenticator = "0" * 32

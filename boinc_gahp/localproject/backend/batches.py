@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import format_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject.names import name_key
 from boinc_gahp.localproject.server.replies import PhpFatal, RpcFailed, RpcReply, php_number
@@ -93,82 +92,62 @@ def owned(
     return batch
 
 
-@dataclass(frozen=True, slots=True)
-class BatchProgress:
-    """What query_batch and query_batches calculate from a batch's jobs."""
+def with_progress(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, Any]:
+    """Count a batch's jobs, store the numbers, and return the batch with them.
 
-    njobs: int
-    nerror_jobs: int
-    fraction_done: float
-    state: BatchState
-    completion_time: float
-    credit_canonical: float
-
-
-def progress(connection: sqlite3.Connection, batch: sqlite3.Row) -> BatchProgress:
-    """Count a batch's jobs. For a batch in state INIT nothing is counted."""
+    For a batch in state INIT nothing is counted. Nothing is stored if the state is another by now.
+    """
     state = BatchState(batch["state"])
-    if state is BatchState.INIT:
-        return BatchProgress(batch["njobs"], 0, 0.0, state, 0.0, 0.0)
-    row = connection.execute(
-        "SELECT count(*) AS jobs, total(canonical_resultid > 0) AS good, "
-        "total(canonical_resultid = 0 AND error_mask > 0) AS bad, "
-        "total(canonical_credit) AS credit FROM workunit WHERE batch = ?",
-        (batch["id"],),
-    ).fetchone()
-    ended = int(row["good"] + row["bad"])
-    completion_time = batch["completion_time"]
-    if state is BatchState.IN_PROGRESS and 0 < row["jobs"] == ended:
-        state, completion_time = BatchState.COMPLETE, float(int(time.time()))
-    return BatchProgress(
-        njobs=row["jobs"],
-        nerror_jobs=int(row["bad"]),
-        fraction_done=ended / row["jobs"] if row["jobs"] else 0.0,
-        state=state,
-        completion_time=completion_time,
-        credit_canonical=row["credit"],
-    )
-
-
-def note_progress(connection: sqlite3.Connection, batch: sqlite3.Row, now: BatchProgress) -> None:
-    """Store the calculated values, unless the batch's state has changed meanwhile."""
+    now = {
+        "njobs": batch["njobs"],
+        "nerror_jobs": 0,
+        "fraction_done": 0.0,
+        "state": state,
+        "completion_time": 0.0,
+        "credit_canonical": 0.0,
+    }
+    if state is not BatchState.INIT:
+        row = connection.execute(
+            "SELECT count(*) AS jobs, total(canonical_resultid > 0) AS good, "
+            "total(canonical_resultid = 0 AND error_mask > 0) AS bad, "
+            "total(canonical_credit) AS credit FROM workunit WHERE batch = ?",
+            (batch["id"],),
+        ).fetchone()
+        ended = int(row["good"] + row["bad"])
+        now |= {
+            "njobs": row["jobs"],
+            "nerror_jobs": int(row["bad"]),
+            "fraction_done": ended / row["jobs"] if row["jobs"] else 0.0,
+            "completion_time": batch["completion_time"],
+            "credit_canonical": row["credit"],
+        }
+        if state is BatchState.IN_PROGRESS and 0 < row["jobs"] == ended:
+            now |= {"state": BatchState.COMPLETE, "completion_time": float(int(time.time()))}
+    assignments = ", ".join(f"{column} = ?" for column in now)
     connection.execute(
-        "UPDATE batch SET njobs = ?, nerror_jobs = ?, fraction_done = ?, state = ?, "
-        "completion_time = ?, credit_canonical = ? WHERE id = ? AND state = ?",
-        (
-            now.njobs,
-            now.nerror_jobs,
-            now.fraction_done,
-            now.state,
-            now.completion_time,
-            now.credit_canonical,
-            batch["id"],
-            batch["state"],
-        ),
+        f"UPDATE batch SET {assignments} WHERE id = ? AND state = ?",  # noqa: S608
+        (*now.values(), batch["id"], batch["state"]),
     )
+    return {**dict(batch), **now}
 
 
 def describe(
-    connection: sqlite3.Connection,
-    reply: RpcReply,
-    batch: sqlite3.Row,
-    now: BatchProgress,
-    cpu_time: bool,
+    connection: sqlite3.Connection, reply: RpcReply, batch: dict[str, Any], *, cpu_time: bool
 ) -> None:
-    """Write a batch's elements."""
+    """Write the elements of a batch, as :func:`with_progress` returns it."""
     app = connection.execute("SELECT name FROM app WHERE id = ?", (batch["app_id"],)).fetchone()
     fields: dict[str, str] = {
         "id": str(batch["id"]),
         "create_time": php_number(batch["create_time"]),
         "expire_time": php_number(batch["expire_time"]),
         "est_completion_time": php_number(batch["est_completion_time"]),
-        "njobs": str(now.njobs),
-        "fraction_done": php_number(now.fraction_done),
-        "nerror_jobs": str(now.nerror_jobs),
-        "state": str(int(now.state)),
-        "completion_time": php_number(now.completion_time),
+        "njobs": str(batch["njobs"]),
+        "fraction_done": php_number(batch["fraction_done"]),
+        "nerror_jobs": str(batch["nerror_jobs"]),
+        "state": str(int(batch["state"])),
+        "completion_time": php_number(batch["completion_time"]),
         "credit_estimate": php_number(batch["credit_estimate"]),
-        "credit_canonical": php_number(now.credit_canonical),
+        "credit_canonical": php_number(batch["credit_canonical"]),
         "name": batch["name"],
         "app_name": app["name"] if app else "",
     }
@@ -232,7 +211,7 @@ def retire(connection: sqlite3.Connection, batch: sqlite3.Row) -> None:
     Its time of completion stays 0 unless all its jobs were over (``web-rpcs.rst``, "Batch states").
     ``logical_end_time``, which has no other use here, keeps the time.
     """
-    note_progress(connection, batch, progress(connection, batch))
+    with_progress(connection, batch)
     _cancel_unfinished(connection, batch["id"])
     connection.execute(
         "UPDATE batch SET state = ?, logical_end_time = ? WHERE id = ?",

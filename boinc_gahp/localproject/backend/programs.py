@@ -109,20 +109,12 @@ def put_off(
 
 
 def note_passes(
-    connection: sqlite3.Connection,
-    program: str,
-    *,
-    passes: int,
-    handled: int,
-    last: tuple[float, float, int],
-    error: str,
+    connection: sqlite3.Connection, program: str, *, handled: int, last_time: float, error: str
 ) -> None:
-    """Add to a program's row what it has done since the row was last updated.
+    """Add to a program's row what it has handled since the row was last updated.
 
-    ``last`` is the time of its last pass, and the seconds and the number of items of the last pass
-    that had anything to do; 0 if there was none since the start: then the numbers of an earlier
-    process stay. ``error`` is the error of the last pass as a whole; if it is empty, an error of a
-    workunit stays until that one has been handled.
+    ``last_time`` is that of its last pass, ``error`` the error of that pass as a whole; if it is
+    empty, an error of a workunit stays until that one has been handled.
     """
     keep = False
     if not error and program in _MINE:
@@ -137,14 +129,9 @@ def note_passes(
         ).fetchone()
         error = f"{failing['name']}: {failing['work_error']}" if failing is not None else ""
     connection.execute(
-        "INSERT INTO program (name, passes, handled, last_time, last_seconds, last_handled, error) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
-        "passes = passes + excluded.passes, handled = handled + excluded.handled, "
+        "INSERT INTO program (name, handled, last_time, error) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (name) DO UPDATE SET handled = handled + excluded.handled, "
         "last_time = excluded.last_time, "
-        "last_seconds = CASE WHEN excluded.last_handled > 0 "
-        "THEN excluded.last_seconds ELSE last_seconds END, "
-        "last_handled = CASE WHEN excluded.last_handled > 0 "
-        "THEN excluded.last_handled ELSE last_handled END, "
         "error = CASE WHEN ? THEN error ELSE excluded.error END",
-        (program, passes, handled, *last, error, keep),
+        (program, handled, last_time, error, keep),
     )

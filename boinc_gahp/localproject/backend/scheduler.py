@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,13 +30,8 @@ if TYPE_CHECKING:
 
 #: The oldest core client with containers, by BOINC's number (``containers.rst``, "The client").
 _MIN_CLIENT = 80200
-#: A result refused by this many requests is given up ("infeasible").
-_MAX_REFUSALS = 10
-#: The most results that one request gives up, or counts as refused.
+#: The most results that one request gives up.
 _AT_ONCE = 1000
-#: One in this many results of a host may be of any size class; the results that were passed over to
-#: find it are checked.
-_SOMETIMES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +76,6 @@ class Scheduler:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._given: Counter[int] = Counter()
 
     def all_unfinished(self, host_id: int) -> list[Task]:
         """Return the results that a host had when the project was stopped, except vanished ones."""
@@ -104,23 +97,19 @@ class Scheduler:
     def request_work(self, host_id: int, now: float) -> Task | None:
         """Give the host a result and mark it IN_PROGRESS; None if there is none for it.
 
-        If the host gets nothing, this counts as refused: results that the host cannot have because
-        of its bounds and that no other host of this run could have either. At each eighth result
-        that the host gets, such results that came before that one count, too. Refused ten times, a
-        result becomes OVER / COULDNT_SEND. The count is kept in the database, so a restart with
-        larger hosts is in time until the tenth. As long as a host that could have it is only busy,
-        nothing is counted, because here, unlike in a real project, all hosts are known. A result
-        for which only a container engine is missing is not refused: it waits. A result without an
-        app version is given up at once.
+        If the host gets nothing, results that no host of this run can have because of its bounds
+        become OVER / COULDNT_SEND: a real server gives them up when enough hosts have asked in
+        vain, and here all hosts are known. As long as a host that could have one is only busy, it
+        waits, and so does a result for which only a container engine is missing. A result without
+        an app version is given up at once.
         """
         connection = self._core.db.connection()
         found = self._choose(connection, host_id)
-        sometimes = self._given[host_id] % _SOMETIMES == 0
-        refused = _refused(connection, host_id, found) if found is None or sometimes else []
-        if found is None and not refused:
+        hopeless = _hopeless(connection, host_id) if found is None else []
+        if found is None and not hopeless:
             return None
         with self._core.db.write() as writing:
-            _count_refusals(writing, refused, now)
+            _could_not_send(writing, hopeless, now)
             for _ in range(_AT_ONCE):
                 # Another host may have been quicker since it was found.
                 chosen = self._choose(writing, host_id, found) or self._choose(writing, host_id)
@@ -131,13 +120,12 @@ class Scheduler:
                     f"{_SELECT} WHERE r.id = :id", {"host": host_id, "id": chosen["id"]}
                 ).fetchone()
                 version = _version(writing, row)
-                if version is not None:
-                    self._given[host_id] += 1
-                    task = _send(writing, row, host_id, version, now)
-                    if _is_delivered(row["xml_doc_in"]):
-                        return self._with_files(task, row["p_fpops"])
+                if version is None:
+                    _could_not_send(writing, [row["id"]], now)
                     continue
-                _could_not_send(writing, [row["id"]], now)
+                task = _send(writing, row, host_id, version, now)
+                if _is_delivered(row["xml_doc_in"]):
+                    return self._with_files(task, row["p_fpops"])
         return None
 
     def report(self, host_id: int, task: Task, report: Report, now: float) -> None:
@@ -196,13 +184,6 @@ class Scheduler:
         )
         return row is not None
 
-    def report_files(self, host_id: int, names: Iterable[str]) -> None:
-        """Record which sticky files a host has; clients since 7.0 report all of them."""
-        with self._core.db.write() as connection:
-            connection.execute(
-                "UPDATE host SET files = ? WHERE id = ?", ("\n".join(sorted(names)), host_id)
-            )
-
     def _with_files(self, task: Task, flops: float) -> Task:
         """Return a task with the files of its BUDA app, if it is for one."""
         document = buda.with_variant(self._core.directory, task.xml_doc, flops)
@@ -221,8 +202,6 @@ class Scheduler:
         assigned = _first(connection, host_id, source=_ASSIGNED, **given)
         first = assigned or _first(connection, host_id, **given)
         if first is None or first["n_size_classes"] < 2 or first["size_class"] < 0:
-            return first
-        if self._given[host_id] % _SOMETIMES == _SOMETIMES - 1:
             return first
         better = _first(
             connection,
@@ -379,37 +358,14 @@ def _first(
     return row
 
 
-def _refused(
-    connection: sqlite3.Connection, host_id: int, before: sqlite3.Row | None
-) -> list[sqlite3.Row]:
-    """Return the results that neither this host nor another can have, up to the one it gets."""
-    where, parameters = "1", {"host": host_id}
-    if before is not None:
-        top = connection.execute(
-            f"SELECT r.id FROM result r WHERE r.server_state = {ServerState.UNSENT:d} "  # noqa: S608
-            f"{_ORDER} LIMIT 1"
-        ).fetchone()
-        if top is not None and top["id"] == before["id"]:
-            return []
-        where = "r.priority >= :priority AND (r.priority > :priority OR r.id < :before)"
-        parameters |= {"priority": before["priority"], "before": before["id"]}
+def _hopeless(connection: sqlite3.Connection, host_id: int) -> list[int]:
+    """Return the results that neither this host nor another can have."""
     nobody = (
-        f"{where} AND NOT {_has_room('h')} AND NOT EXISTS (SELECT 1 FROM host o "  # noqa: S608
+        f"NOT {_has_room('h')} AND NOT EXISTS (SELECT 1 FROM host o "  # noqa: S608
         f"WHERE {_has_room('o')} AND {_target('o')} AND NOT {_had('o', _GOOD)})"
     )
-    return connection.execute(
-        f"{_unsent('r.id, r.refusals', _UNSENT, nobody)} LIMIT {_AT_ONCE}", parameters
-    ).fetchall()
-
-
-def _count_refusals(
-    connection: sqlite3.Connection, refused: Iterable[sqlite3.Row], now: float
-) -> None:
-    given_up = [row["id"] for row in refused if row["refusals"] + 1 >= _MAX_REFUSALS]
-    connection.executemany(
-        "UPDATE result SET refusals = refusals + 1 WHERE id = ?", [(row["id"],) for row in refused]
-    )
-    _could_not_send(connection, given_up, now)
+    query = f"{_unsent('r.id', _UNSENT, nobody)} LIMIT {_AT_ONCE}"
+    return [row["id"] for row in connection.execute(query, {"host": host_id})]
 
 
 def _could_not_send(connection: sqlite3.Connection, ids: Iterable[int], now: float) -> None:

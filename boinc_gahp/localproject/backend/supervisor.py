@@ -39,7 +39,7 @@ _NOTE_EVERY = 5.0
 
 @dataclass(slots=True)
 class _Program:
-    """A back-end program: what it does, how often, and numbers not yet added to its row."""
+    """A back-end program: what it does, how often, and what is not yet added to its row."""
 
     name: str
     run: Callable[[float], int]
@@ -47,9 +47,8 @@ class _Program:
     next_time: float = -math.inf
     failures: int = 0
     error: str = ""
-    passes: int = 0
     handled: int = 0
-    last: tuple[float, float, int] = (0.0, 0.0, 0)
+    last_time: float = 0.0
     urgent: bool = False
 
     def pass_once(self, now: float) -> int:
@@ -57,7 +56,6 @@ class _Program:
 
         An exception is logged once and recorded, and the program has to wait before its next pass.
         """
-        begin = time.perf_counter()
         count, error = 0, ""
         try:
             count = self.run(now)
@@ -74,27 +72,22 @@ class _Program:
             self.failures = 0
         self.urgent = self.urgent or bool(count or error or self.error)
         self.error = error
-        self.passes += 1
         self.handled += count
-        did = (time.perf_counter() - begin, count) if count else self.last[1:]
-        self.last = (now, *did)
+        self.last_time = now
         return count
 
 
 class Supervisor:
-    """The project's back end.
+    """The project's back end."""
 
-    ``delete_delay``: see :func:`.transitioner.transition_pass`.
-    """
-
-    def __init__(self, core: Core, delete_delay: float = 0.0) -> None:
+    def __init__(self, core: Core) -> None:
         self._core = core
         self._stop = threading.Event()
         self._next_note = -math.inf
         self._programs = [
             _Program(name, run, every)
             for name, run, every in (
-                (programs.TRANSITIONER, lambda now: transition_pass(core, now, delete_delay), 0.0),
+                (programs.TRANSITIONER, lambda now: transition_pass(core, now), 0.0),
                 (programs.SIZE_REGULATOR, lambda _now: regulate_pass(core), 0.0),
                 (programs.VALIDATOR, lambda now: validate_pass(core, now), 0.0),
                 (programs.ASSIMILATOR, lambda now: assimilate_pass(core, now), 0.0),
@@ -141,10 +134,8 @@ class Supervisor:
 
     def _note(self, now: float) -> None:
         """Update the table ``program``; if it cannot be written, next time."""
-        if now >= self._next_note:
-            noted = [program for program in self._programs if program.passes]
-        else:
-            noted = [program for program in self._programs if program.urgent]
+        all_are_due = now >= self._next_note
+        noted = [program for program in self._programs if all_are_due or program.urgent]
         if not noted:
             return
         try:
@@ -153,16 +144,14 @@ class Supervisor:
                     programs.note_passes(
                         connection,
                         program.name,
-                        passes=program.passes,
                         handled=program.handled,
-                        last=program.last,
+                        last_time=program.last_time,
                         error=program.error,
                     )
         except sqlite3.Error as error:
             log.debug("the database table program cannot be written: %s", error)
             return
-        if now >= self._next_note:
+        if all_are_due:
             self._next_note = now + _NOTE_EVERY
         for program in noted:
-            program.passes = program.handled = 0
-            program.urgent = False
+            program.handled, program.urgent = 0, False

@@ -44,12 +44,8 @@ _COLUMNS = (
 )
 
 
-def transition_pass(core: Core, now: float, delete_delay: float = 0.0) -> int:
-    """Handle the workunits whose transition_time has come; return their number.
-
-    ``delete_delay``: the files of an assimilated workunit become deletable this many seconds after
-    its last result came back.
-    """
+def transition_pass(core: Core, now: float) -> int:
+    """Handle the workunits whose transition_time has come; return their number."""
     connection = core.db.connection()
     due = connection.execute(
         "SELECT id, name, failures FROM workunit WHERE transition_time <= ? "
@@ -65,7 +61,7 @@ def transition_pass(core: Core, now: float, delete_delay: float = 0.0) -> int:
             ).fetchone()
             if workunit is not None:
                 first = ServerState.INACTIVE if workunit["appid"] in sized else ServerState.UNSENT
-                _Transition(core, connection, workunit, now, delete_delay).run(first)
+                _Transition(core, connection, workunit, now).run(first)
 
     return handle_each(core, TRANSITIONER, due, handle, now=now)
 
@@ -125,13 +121,11 @@ class _Transition:
         connection: sqlite3.Connection,
         workunit: sqlite3.Row,
         now: float,
-        delete_delay: float,
     ) -> None:
         self.core = core
         self.connection = connection
         self.row = workunit
         self.now = now
-        self.delete_delay = delete_delay
         self.new = {column: workunit[column] for column in _COLUMNS}
         self.results = [
             _ResultRow(row)
@@ -286,15 +280,9 @@ class _Transition:
         if new and self.canonical is not None and over and not waiting:
             self.new["assimilate_state"] = AssimilateState.READY
 
-    def _deletion_time(self) -> float:
-        """Return when files become deletable, once the workunit is assimilated."""
-        last = max((result.received_time for result in self.results), default=0.0)
-        return last + self.delete_delay
-
     def _release_files(self) -> None:
         # Rule 7.
-        assimilated = self.new["assimilate_state"] == AssimilateState.DONE
-        if not assimilated or self.now < self._deletion_time():
+        if self.new["assimilate_state"] != AssimilateState.DONE:
             return
         validated = not any(result.unchecked for result in self.results)
         over = all(result.server_state is ServerState.OVER for result in self.results)
@@ -322,11 +310,8 @@ class _Transition:
             for result in self.results
             if result.server_state is ServerState.IN_PROGRESS
         ]
-        assimilated = self.new["assimilate_state"] == AssimilateState.DONE
         times = list(deadlines)
         if not finished:
             times.append(self.now + _SAFETY_NET)
-        elif assimilated and self.now < self._deletion_time():
-            times.append(self._deletion_time())
         # A deadline of this very moment has not passed yet: do not run again at once.
         return max(min(times, default=float(NEVER)), math.nextafter(self.now, math.inf))

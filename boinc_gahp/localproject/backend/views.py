@@ -5,7 +5,7 @@ They are copies: changing them has no effect, and they stay as they were when re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from lxml import etree
@@ -110,49 +110,28 @@ class Result:
 
 def job(workunit: sqlite3.Row, app_name: str) -> Workunit:
     """Return a row of ``workunit`` (all columns) as a value."""
-    return Workunit(
-        id=workunit["id"],
-        name=workunit["name"],
-        app_name=app_name,
-        batch=workunit["batch"],
-        create_time=workunit["create_time"],
-        xml_doc=workunit["xml_doc"],
-        priority=workunit["priority"],
-        error_mask=ErrorMask(workunit["error_mask"]),
-        canonical_resultid=workunit["canonical_resultid"],
-        canonical_credit=workunit["canonical_credit"],
-        assimilate_state=AssimilateState(workunit["assimilate_state"]),
-        min_quorum=workunit["min_quorum"],
-        target_nresults=workunit["target_nresults"],
-        max_error_results=workunit["max_error_results"],
-        max_total_results=workunit["max_total_results"],
-        max_success_results=workunit["max_success_results"],
-    )
+    names = [field.name for field in fields(Workunit) if field.name != "app_name"]
+    values = {
+        **{name: workunit[name] for name in names},
+        "app_name": app_name,
+        "error_mask": ErrorMask(workunit["error_mask"]),
+        "assimilate_state": AssimilateState(workunit["assimilate_state"]),
+    }
+    return Workunit(**values)
 
 
 def instance(core: Core, result: sqlite3.Row) -> Result:
     """Return a row of ``result`` (all columns) as a value, with its current files."""
+    columns = {"host_id": "hostid", "user_id": "userid"}
+    names = [field.name for field in fields(Result) if field.name not in {"files", "problem"}]
     files, problem = _outputs(core, result)
-    return Result(
-        id=result["id"],
-        name=result["name"],
-        host_id=result["hostid"],
-        user_id=result["userid"],
-        server_state=ServerState(result["server_state"]),
-        outcome=Outcome(result["outcome"]),
-        validate_state=ValidateState(result["validate_state"]),
-        exit_status=result["exit_status"],
-        sent_time=result["sent_time"],
-        report_deadline=result["report_deadline"],
-        received_time=result["received_time"],
-        elapsed_time=result["elapsed_time"],
-        cpu_time=result["cpu_time"],
-        stderr_out=result["stderr_out"],
-        claimed_credit=result["claimed_credit"],
-        granted_credit=result["granted_credit"],
-        files=files,
-        problem=problem,
-    )
+    values = {
+        **{name: result[columns.get(name, name)] for name in names},
+        "server_state": ServerState(result["server_state"]),
+        "outcome": Outcome(result["outcome"]),
+        "validate_state": ValidateState(result["validate_state"]),
+    }
+    return Result(**values, files=files, problem=problem)
 
 
 def _outputs(core: Core, result: sqlite3.Row) -> tuple[tuple[OutputFile, ...], str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from boinc_gahp.localproject.commands.arguments import LocalProjectTrouble, explained
+from boinc_gahp.localproject.commands.arguments import explained
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.terminal.parsing import Group
 
 __all__ = ["ACTIONS", "LocalProjectTrouble", "run", "run_parser"]

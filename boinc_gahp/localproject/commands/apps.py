@@ -77,8 +77,6 @@ def add_app(arguments: list[str], _config: str | None) -> int:
     print(f"App {options.name}, version {options.version}: {added.words}")
     for path in added.written:
         print(f"  {path}")
-    for warning in added.warnings:
-        print(f"warning: {warning}")
     if (options.container or is_buda) and notice:
         print(notice)
     elif options.container:

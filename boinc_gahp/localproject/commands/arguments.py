@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import GahpError
+from boinc_gahp.localproject.errors import LocalProjectTrouble, with_advice
 from boinc_gahp.terminal.parsing import Parser, not_empty
 
 if TYPE_CHECKING:
@@ -18,23 +18,6 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.core import Core
 
 _HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,252}")
-
-#: What to do about SQLite's errors.
-_SQLITE = {
-    "full": "make room there, and try again",
-    "locked": "another process is writing to it: try again later",
-    "readonly": "you may not write to it: use your own project, or ask who owns this one",
-    "unable to open": "you may not write to its directory, or it no longer exists",
-    "malformed": "the file is damaged: use a copy that you have, or a new directory",
-    "not a database": "another file is in its place: use a copy that you have, or a new directory",
-    "disk I/O": "the disk is full, or fails: check it, and try again",
-}
-
-
-class LocalProjectTrouble(GahpError):
-    """The local project cannot do what was asked; the text says why."""
-
-    code = "BG-LOCAL-PROJECT-TROUBLE"
 
 
 def action_parser(
@@ -107,8 +90,6 @@ def opened(directory: Path) -> Iterator[Core]:
 @contextmanager
 def explained() -> Iterator[None]:
     """Turn errors of the local project and of the operating system into errors of one line."""
-    from boinc_gahp.localproject.database import DatabaseError
-
     try:
         yield
     except (SystemExit, KeyboardInterrupt, BrokenPipeError):
@@ -116,11 +97,9 @@ def explained() -> Iterator[None]:
         raise
     except _told() as error:
         raise LocalProjectTrouble(str(error)) from error
-    except DatabaseError as error:
-        raise LocalProjectTrouble(f"{error}{_advice(error)}") from error
     except sqlite3.Error as error:
         raise LocalProjectTrouble(
-            f"the project's database: {error}; nothing was changed{_advice(error)}"
+            f"the project's database: nothing was changed: {with_advice(error)}"
         ) from error
     except UnicodeError as error:
         raise LocalProjectTrouble(f"a text is not UTF-8: {error}; nothing was changed") from error
@@ -136,15 +115,8 @@ def _told() -> tuple[type[Exception], ...]:
     """Return the errors whose own text is told; they are imported when there is an error."""
     from boinc_gahp.localproject.backend.new_job import WorkError
     from boinc_gahp.localproject.backend.plugins import PluginError
-    from boinc_gahp.localproject.core import ProjectFailed
-    from boinc_gahp.localproject.directory import ProjectDirectoryError
 
-    return ProjectDirectoryError, ProjectFailed, PluginError, WorkError
-
-
-def _advice(error: Exception) -> str:
-    """Return what to do about an error of SQLite's; the text begins with a colon."""
-    return next((f": {words}" for part, words in _SQLITE.items() if part in str(error)), "")
+    return PluginError, WorkError
 
 
 @contextmanager

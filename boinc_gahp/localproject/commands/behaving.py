@@ -7,12 +7,12 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.commands.arguments import (
-    LocalProjectTrouble,
     action_parser,
     number,
     opened,
     refused,
 )
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 
 if TYPE_CHECKING:
     from boinc_gahp.terminal.parsing import Parser

@@ -10,12 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.commands.arguments import (
-    LocalProjectTrouble,
     action_parser,
     opened,
     refused,
     whole_number,
 )
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.terminal.parsing import not_empty
 
 if TYPE_CHECKING:

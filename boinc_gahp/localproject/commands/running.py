@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import signal
+import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,28 +12,32 @@ from boinc_gahp.extras import need_extra
 from boinc_gahp.localproject.commands.arguments import (
     action_parser,
     host_name,
-    number,
     whole_number,
 )
+from boinc_gahp.localproject.settings import SUBMITTER_FILE
 from boinc_gahp.terminal.parsing import not_empty
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from boinc_gahp.terminal.parsing import Parser
 
 _MOST_HOSTS = 100
+_CHECK_EVERY = 1.0
 
 
 def init(arguments: list[str], _config: str | None) -> int:
     """Make a project."""
     directory = init_parser().read(arguments).directory
     need_extra("local-project", "a local project", "flask", "waitress")
-    from boinc_gahp.localproject.run import init_project
+    from boinc_gahp.localproject import directory as layout
 
-    settings = init_project(directory)
+    with layout.lock(directory):
+        layout.make(directory)
     print(f"A project is in {directory}. Run it:")
     print(f"  boinc_gahp local-project run {shlex.quote(str(directory))}")
     print("In another terminal, send jobs to it:")
-    print(f"  export BOINC_GAHP_CONFIG={shlex.quote(str(settings))}")
+    print(f"  export BOINC_GAHP_CONFIG={shlex.quote(str(directory / SUBMITTER_FILE))}")
     print("  boinc_gahp batch submit uppercase --each '*.txt' --name first")
     print("  boinc_gahp batch wait first")
     print("  boinc_gahp batch fetch first")
@@ -54,19 +60,40 @@ def run(arguments: list[str], _config: str | None) -> int:
     """Run a project until it is interrupted."""
     options = run_parser().read(arguments)
     from boinc_gahp.localproject.php import STOCK, Php
-    from boinc_gahp.localproject.run import run_project
+    from boinc_gahp.localproject.project import LocalProject
 
-    return run_project(
-        options.directory,
-        options.port,
-        options.hosts,
-        php=STOCK if options.stock_php else Php(),
-        delete_delay=options.delete_delay,
-        listen=options.listen,
-        names=options.name,
-        # A program may wait on a pipe for the line with the address.
-        announce=partial(print, flush=True),
-    )
+    stop = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    before = {
+        number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    # A program may wait on a pipe for the line with the address.
+    say = partial(print, flush=True)
+    try:
+        with LocalProject(
+            options.directory,
+            port=options.port,
+            hosts=options.hosts,
+            php=STOCK if options.stock_php else Php(),
+            listen=options.listen,
+            names=options.name,
+        ) as project:
+            say(
+                f"The project answers at {project.url} ({options.hosts} volunteers). Settings for "
+                f"the submitter: {options.directory / SUBMITTER_FILE}. Stop it with Ctrl-C."
+            )
+            say(f"Its web page: {project.page}")
+            if notice := project.notice():
+                say(notice)
+            while not stop.wait(_CHECK_EVERY):
+                project.check()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 0
 
 
 def run_parser(_config: str | None = None) -> Parser:
@@ -103,14 +130,6 @@ def run_parser(_config: str | None = None) -> Parser:
         action="store_true",
         help="PHP's own settings instead of those recommended to admins: its messages are in "
         "replies, a file has at most 2 MiB and a request 8 MiB",
-    )
-    parser.add_argument(
-        "--delete-delay",
-        type=number,
-        default=0,
-        metavar="SECONDS",
-        help="how long files of a job are kept if its templates do not protect them with "
-        "<no_delete/> (default: until the job is assimilated)",
     )
     parser.add_argument(
         "--listen",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject.commands.arguments import action_parser, opened
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from boinc_gahp.localproject.core import Core
-    from boinc_gahp.localproject.web.queries import StateCounts
     from boinc_gahp.terminal.parsing import Parser
 
 _SHOWN_BATCHES = 20
@@ -57,8 +55,7 @@ def status_parser(_config: str | None = None) -> Parser:
 def _contents(core: Core) -> dict[str, Any]:
     """Return the page's data and the users, from one snapshot; no authenticators.
 
-    ``batches`` are the newest that are not retired. Times are seconds since the epoch; other units
-    are those of :class:`.hosts.Capacity`.
+    ``batches`` are the newest that are not retired.
     """
     from boinc_gahp.localproject.directory import is_running
     from boinc_gahp.localproject.hosts.engine import engine_notice
@@ -72,35 +69,26 @@ def _contents(core: Core) -> dict[str, Any]:
             "running": running,
             "url": core.url,
             "notice": engine_notice(connection, running=running),
-            "jobs": _counts(overview.totals),
+            "jobs": overview["totals"],
             "batches": [
-                {
-                    **asdict(batch),
-                    "state": batch.state and batch.state.name.lower(),
-                    "jobs": _counts(batch.jobs),
-                }
-                for batch in overview.batches
+                {**batch, "state": batch["state"].name.lower()} for batch in overview["batches"]
             ],
-            "jobs_without_batch": _counts(overview.without_batch),
-            "number_of_batches": overview.number,
-            "number_of_retired_batches": overview.retired,
+            "jobs_without_batch": overview["without_batch"],
+            "number_of_batches": overview["number"],
+            "number_of_retired_batches": overview["retired"],
             "hosts": [
                 {
-                    **asdict(host),
-                    "running": [result.name for result in host.running],
-                    "behaviours": [str(behaviour) for behaviour in host.behaviours],
+                    **host,
+                    "active": bool(host["active"]),
+                    "running": [result["name"] for result in host["running"]],
+                    "behaviours": [str(behaviour) for behaviour in host["behaviours"]],
                 }
                 for host in queries.hosts(connection)
             ],
-            "programs": [asdict(program) for program in queries.programs(connection)],
-            "apps": [asdict(app) for app in queries.apps(connection)],
+            "programs": queries.programs(connection),
+            "apps": queries.apps(connection),
             "users": _users(connection),
         }
-
-
-def _counts(jobs: StateCounts) -> dict[str, int]:
-    # Here aborted jobs have a number of their own.
-    return {"total": jobs.total, **asdict(jobs), "failed": jobs.failed - jobs.aborted}
 
 
 def _users(connection: sqlite3.Connection) -> list[dict[str, Any]]:
@@ -141,7 +129,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         yield f"  and {found['number_of_batches'] - _SHOWN_BATCHES} older ones"
     more = "behaviours credit speed bandwidth memory disk"
     yield from _table("hosts", found["hosts"], f"name active running {more}")
-    yield from _table("programs", found["programs"], "name last_time error handled passes")
+    yield from _table("programs", found["programs"], "name last_time error handled")
     more = "validator assimilator work_generator"
     yield from _table("apps", found["apps"], f"name versions {more}")
     yield from _table("users", found["users"], "name submits_to credit max_jobs_in_progress")

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.commands.arguments import (
-    LocalProjectTrouble,
     action_parser,
     number,
     opened,
     whole_number,
 )
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.types import TemplateError
 from boinc_gahp.terminal.output import complain

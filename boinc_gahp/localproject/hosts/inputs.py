@@ -50,13 +50,6 @@ class Inputs:
         self.directory = directory
         self._checked: dict[Stamp, tuple[str, int]] = {}
 
-    def names(self) -> list[str]:
-        """Return the physical names of the files that have stayed on the host."""
-        try:
-            return sorted(entry.name for entry in self.directory.iterdir())
-        except OSError:
-            return []
-
     def bring(self, file: WorkunitFile, slot: Slot) -> int:
         """Put a file into the slot under its open name; return its size if it is only linked.
 

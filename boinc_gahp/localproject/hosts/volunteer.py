@@ -77,7 +77,6 @@ class Volunteer:
         self._containers = containers
         self._slot = Slot(slot)
         self._inputs = Inputs(core, core.directory / "hosts" / str(host_id))
-        self._files: list[str] | None = None
         self._stop = threading.Event()
         self._late: list[tuple[float, Task, Report]] = []
         self._hanging = 0
@@ -168,15 +167,7 @@ class Volunteer:
         self._late = [entry for entry in self._late if entry[0] > now]
 
     def _report(self, task: Task, report: Report) -> None:
-        files = self._inputs.names()
-
-        def tell() -> None:
-            self._scheduler.report(self._host_id, task, report, time.time())
-            if files != self._files:
-                self._scheduler.report_files(self._host_id, files)
-                self._files = files
-
-        self._kept(tell)
+        self._kept(lambda: self._scheduler.report(self._host_id, task, report, time.time()))
 
     def _attempt(self, task: Task) -> Report | None:
         """Run one job; raises OSError if there is no space left for it.

@@ -6,19 +6,11 @@ import gzip
 import logging
 import sqlite3
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 from flask import Flask, Response, redirect, request
 from werkzeug.wsgi import wrap_file
 
-from boinc_gahp.localproject.backend.outputs import (
-    MissingArgument,
-    NotHandled,
-    OutputFailed,
-    SentFile,
-    get_output,
-)
 from boinc_gahp.localproject.names import valid_physical_name
 from boinc_gahp.localproject.server import (
     rpc_batches,
@@ -29,7 +21,8 @@ from boinc_gahp.localproject.server import (
 )
 from boinc_gahp.localproject.server.bodies import Allowance
 from boinc_gahp.localproject.server.forms import BadForm, Form, read_form
-from boinc_gahp.localproject.server.output3 import NotLoggedIn, get_output3
+from boinc_gahp.localproject.server.get_output import output_page
+from boinc_gahp.localproject.server.output3 import output3_page
 from boinc_gahp.localproject.server.replies import (
     CONTENT_TYPE,
     DATABASE_DOWN,
@@ -44,10 +37,9 @@ from boinc_gahp.localproject.server.replies import (
     uncaught,
 )
 from boinc_gahp.localproject.server.request import MalformedRequest, RpcRequest, parse_request
-from boinc_gahp.localproject.web import blueprint
+from boinc_gahp.localproject.server.site_pages import error_page, not_found
 from boinc_gahp.localproject.web.access import Refused, check_host
-from boinc_gahp.localproject.web.blueprint import make_blueprint
-from boinc_gahp.localproject.web.layout import error_page, not_found
+from boinc_gahp.localproject.web.page import make_blueprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,7 +50,6 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.server.bodies import Allow
 
     Handler = Callable[[Core, RpcRequest, RpcReply], None]
-    FileHandler = Callable[[Core, RpcRequest, RpcReply, Form], None]
 
 log = logging.getLogger("boinc_gahp.localproject")
 
@@ -78,7 +69,7 @@ SUBMIT_RPCS: dict[str, Handler] = {
     "set_expire_time": rpc_batches.set_expire_time,
     "get_templates": rpc_jobs.get_templates,
 }
-FILE_RPCS: dict[str, FileHandler] = {
+FILE_RPCS: dict[str, Handler] = {
     "query_files": rpc_files.query_files,
     "upload_files": rpc_files.upload_files,
 }
@@ -99,16 +90,13 @@ def make_app(core: Core) -> Flask:
     app = Flask("boinc_gahp.localproject", static_folder=None, template_folder=None)
     rules: tuple[tuple[str, Callable[..., AnyResponse | str]], ...] = (
         ("/", lambda: redirect("/test/")),
-        ("/test/submit_rpc_handler.php", lambda: _submit_page(core)),
-        ("/test/job_file.php", lambda: _file_page(core)),
         (
-            "/test/get_output.php",
-            lambda: _output_page(core, lambda: get_output(core, request.values)),
+            "/test/submit_rpc_handler.php",
+            lambda: _rpc_page(core, _SUBMIT_PAGE, "bad command", SUBMIT_RPCS),
         ),
-        (
-            "/test/get_output3.php",
-            lambda: _output_page(core, lambda: get_output3(core, request.args, request.cookies)),
-        ),
+        ("/test/job_file.php", lambda: _rpc_page(core, _FILE_PAGE, "no such action", FILE_RPCS)),
+        ("/test/get_output.php", lambda: output_page(core)),
+        ("/test/get_output3.php", lambda: output3_page(core)),
         ("/test/lookup_account.php", lambda: site_pages.lookup_account(core)),
         ("/test/apps.php", lambda: site_pages.apps(core)),
         ("/test/get_project_config.php", lambda: site_pages.project_config(core)),
@@ -119,9 +107,8 @@ def make_app(core: Core) -> Flask:
         app.add_url_rule(rule, str(number), view, methods=["GET", "POST"])
     app.before_request(lambda: check_host(core))
     app.register_blueprint(make_blueprint(core))
-    app.register_error_handler(404, lambda _error: _unknown(core))
+    app.register_error_handler(404, lambda _error: not_found())
     app.register_error_handler(Refused, _refused)
-    app.register_error_handler(NotLoggedIn, _not_logged_in)
     for failure in (sqlite3.Error, OSError):
         app.register_error_handler(failure, _failed)
     app.after_request(_compress)
@@ -144,44 +131,14 @@ def body_allowance(core: Core) -> Allow:
     return allow
 
 
-def _unknown(core: Core) -> Response:
-    """Answer for an address that does not exist: programs get Apache's page, as from BOINC."""
-    is_browser = "text/html" in request.headers.get("Accept", "")
-    is_rpc = request.path.endswith(".php") or request.path.startswith("/test/download/")
-    if is_rpc or not is_browser:
-        return not_found()
-    try:
-        return blueprint.missing(core)
-    except Refused:
-        return not_found()
-
-
 def _refused(refused: Refused) -> Response:
     return Response(f"{refused.title}. {refused}\n", refused.status, mimetype="text/plain")
 
 
-def _not_logged_in(_error: NotLoggedIn) -> AnyResponse:
-    wanted = quote(request.full_path.rpartition("/")[2], safe="")
-    return redirect(f"/test/login_form.php?next_url={wanted}")
-
-
-def _submit_page(core: Core) -> Response:
+def _rpc_page(core: Core, page: str, unknown: str, handlers: dict[str, Handler]) -> Response:
     form = _form(core)
     try:
-        return _rpc(core, form, _SUBMIT_PAGE, "bad command", SUBMIT_RPCS)
-    finally:
-        form.discard()
-
-
-def _file_page(core: Core) -> Response:
-    form = _form(core)
-
-    def bound(handler: FileHandler) -> Handler:
-        return lambda core, request, reply: handler(core, request, reply, form)
-
-    handlers = {name: bound(handler) for name, handler in FILE_RPCS.items()}
-    try:
-        return _rpc(core, form, _FILE_PAGE, "no such action", handlers)
+        return _rpc(core, form, page, unknown, handlers)
     finally:
         form.discard()
 
@@ -205,7 +162,7 @@ def _form(core: Core) -> Form:
 def _rpc(core: Core, form: Form, page: str, unknown: str, handlers: dict[str, Handler]) -> Response:
     data = form.fields.get("request")
     try:
-        parsed = parse_request(data or b"")
+        parsed = parse_request(data or b"", form.files)
     except MalformedRequest as error:
         return _malformed(core, data, page, error.args)
     handler = handlers.get(parsed.name)
@@ -289,70 +246,9 @@ def _xml(text: str, status: int = 200) -> Response:
     return Response(body, status=status, content_type=CONTENT_TYPE)
 
 
-def _output_page(core: Core, find: Callable[[], SentFile]) -> AnyResponse | str:
-    if core.web_stopped:
-        return error_page("Project down for maintenance")
-    if core.database_down:
-        return error_page("Unable to handle request")
-    try:
-        output = find()
-    except OutputFailed as failed:
-        # The words repeat the request, which may be a script. The server's own text contains a ">",
-        # which it does not escape.
-        text = htmlspecialchars(str(failed)).replace("&gt;", ">")
-        return Response(text, content_type="text/html; charset=UTF-8")
-    except NotHandled as error:
-        return error_page(str(error))
-    except MissingArgument as missing:
-        return redirect(f"/test/missing_arg_{missing.name}.html")
-    return _attachment(core, output)
-
-
 def _failed(error: Exception) -> tuple[Response, int]:
     log.error("%s: %s", request.path, error)
     return error_page("Unable to handle request"), 500
-
-
-def _attachment(core: Core, output: SentFile) -> Response:
-    headers = {
-        "Content-Description": "File Transfer",
-        "Content-Disposition": f"attachment; filename={_header_text(output.filename)}",
-        "Content-Transfer-Encoding": "binary",
-        "Expires": "0",
-        "Cache-Control": "must-revalidate, post-check=0, pre-check=0",
-        "Pragma": "public",
-        "Content-Length": str(output.nbytes),
-    }
-    if output.path is None:
-        # The connection ends before the promised length, as it does on the real server.
-        body = _no_such_number(output.number).encode() if core.php.display_errors else b""
-        return Response([body], headers=headers, content_type="application/octet-stream")
-    file = output.path.open("rb")
-    if output.temporary:
-        output.path.unlink()
-    return Response(
-        wrap_file(request.environ, file),
-        headers=headers,
-        content_type="application/octet-stream",
-        direct_passthrough=True,
-    )
-
-
-def _no_such_number(number: int) -> str:
-    """PHP's messages on its way from a file number out of range to a directory."""
-    null = "md5(): Passing null to parameter #1 ($string) of type string is deprecated"
-    read = "readfile(): Read of 8192 bytes failed with errno=21 Is a directory"
-    return (
-        php_message(f"Undefined array key {number}", "user/get_output.php", 153)
-        + php_message(null, "inc/dir_hier.inc", 22, "Deprecated")
-        + php_message(read, "inc/util.inc", 1112, "Notice")
-    )
-
-
-def _header_text(name: str) -> str:
-    """Return a name for a header: UTF-8 bytes, as PHP sends them, and no control characters."""
-    clean = "".join(char if char.isprintable() else "_" for char in name)
-    return clean.encode("utf-8", "replace").decode("latin-1")
 
 
 def _download(core: Core, name: str) -> AnyResponse | str:

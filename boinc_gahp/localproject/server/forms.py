@@ -90,7 +90,7 @@ def read_form(
             form.fields[_unquoted(name).decode("latin-1")] = _unquoted(value)
     elif kind == "multipart/form-data" and options.get("boundary"):
         try:
-            _Multipart(form, php, new_file).read(stream, options["boundary"].encode())
+            _read_multipart(form, stream, options["boundary"].encode(), php, new_file)
         except (ValueError, RequestEntityTooLarge) as error:
             form.discard()
             raise BadForm(str(error)) from error
@@ -113,60 +113,41 @@ def _unquoted(text: bytes) -> bytes:
     return b"".join(pieces)
 
 
-class _Multipart:
-    """Reads one multipart body into a form."""
-
-    def __init__(self, form: Form, php: Php, new_file: Callable[[], IncomingFile]) -> None:
-        self._form = form
-        self._php = php
-        self._new_file = new_file
-        self._field: tuple[str, bytearray] | None = None
-        self._file: FormFile | None = None
-
-    def read(self, stream: IO[bytes], boundary: bytes) -> None:
-        decoder = MultipartDecoder(boundary)
-        while True:
-            event = decoder.next_event()
-            if isinstance(event, NeedData):
-                decoder.receive_data(stream.read(_CHUNK) or None)
-            elif isinstance(event, Field):
-                self._field = (event.name or "", bytearray())
-            elif isinstance(event, File):
-                self._begin_file(event.name or "", event.filename or "")
-            elif isinstance(event, Data):
-                self._data(event.data)
-                if not event.more_data:
-                    self._end()
-            elif isinstance(event, Epilogue):
-                return
-
-    def _begin_file(self, name: str, filename: str) -> None:
-        if len(self._form.files) < self._php.max_file_uploads:
-            self._file = FormFile(name, filename, None)
-            self._form.files.append(self._file)
-            with _on_disk(self._file):
-                self._file.incoming = self._new_file()
-
-    def _data(self, data: bytes) -> None:
-        if self._field is not None:
-            self._field[1].extend(data)
-            if len(self._field[1]) > _MAX_FIELD:
+def _read_multipart(
+    form: Form, stream: IO[bytes], boundary: bytes, php: Php, new_file: Callable[[], IncomingFile]
+) -> None:
+    """Read a multipart body into a form."""
+    decoder = MultipartDecoder(boundary)
+    name, value = "", bytearray()
+    file: FormFile | None = None
+    while True:
+        event = decoder.next_event()
+        if isinstance(event, NeedData):
+            decoder.receive_data(stream.read(_CHUNK) or None)
+        elif isinstance(event, Field):
+            name, value, file = event.name or "", bytearray(), None
+        elif isinstance(event, File):
+            file = FormFile(event.name or "", event.filename or "", None)
+            if len(form.files) < php.max_file_uploads:
+                form.files.append(file)
+                with _on_disk(file):
+                    file.incoming = new_file()
+        elif isinstance(event, Data) and file is None:
+            value.extend(event.data)
+            if len(value) > _MAX_FIELD:
                 raise ValueError("a field is too large")
-        elif self._file is not None and self._file.incoming is not None:
-            if self._file.incoming.nbytes + len(data) > self._php.upload_max_filesize:
-                self._file.refuse("The uploaded file exceeds upload_max_filesize of php.ini.")
-                return
-            with _on_disk(self._file):
-                self._file.incoming.write(data)
-
-    def _end(self) -> None:
-        if self._field is not None:
-            name, value = self._field
-            self._form.fields[name] = bytes(value)
-        elif self._file is not None and self._file.incoming is not None:
-            with _on_disk(self._file):
-                self._file.incoming.finish()
-        self._field = self._file = None
+            if not event.more_data:
+                form.fields[name] = bytes(value)
+        elif isinstance(event, Data) and file is not None and file.incoming is not None:
+            if file.incoming.nbytes + len(event.data) > php.upload_max_filesize:
+                file.refuse("The uploaded file exceeds upload_max_filesize of php.ini.")
+                continue
+            with _on_disk(file):
+                file.incoming.write(event.data)
+                if not event.more_data:
+                    file.incoming.finish()
+        elif isinstance(event, Epilogue):
+            return
 
 
 @contextmanager

@@ -12,17 +12,29 @@ from boinc_gahp.localproject.names import MAX_NAME
 from boinc_gahp.localproject.server.replies import PhpFatal
 
 
-def note_use(connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float) -> bool:
-    """Record that a batch uses a file; return whether its delete_time was put off.
+def note_use(
+    connection: sqlite3.Connection,
+    name: str,
+    batch_id: int,
+    delete_time: float,
+    *,
+    uploaded: bool = False,
+) -> bool:
+    """Record that a batch uses a file, or that it was uploaded, for a batch if there is one.
+
+    Returns:
+        Whether its delete_time was put off.
 
     Raises:
         PhpFatal: its name is too long for the column, or this was recorded before.
     """
     postponed = False
-    row = _find(connection, name)
+    row = connection.execute("SELECT * FROM job_file WHERE name = ?", (name,)).fetchone()
     if row is None:
-        # A file that did not come through upload_files; the real server adopts it too.
+        # Also for a file that did not come through upload_files; the real server adopts it too.
         file_id = _insert(connection, name, delete_time)
+    elif uploaded:
+        raise PhpFatal(f"Uncaught mysqli_sql_exception: Duplicate entry '{name}' for key 'jf_name'")
     else:
         file_id = row["id"]
         if row["delete_time"] < delete_time:
@@ -33,26 +45,6 @@ def note_use(connection: sqlite3.Connection, name: str, batch_id: int, delete_ti
     if batch_id:
         _associate(connection, batch_id, file_id)
     return postponed
-
-
-def note_upload(
-    connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float
-) -> None:
-    """Record that a file was uploaded, for a batch if ``batch_id`` is not 0.
-
-    Raises:
-        PhpFatal: its name is too long for the column, or it was uploaded before.
-    """
-    if _find(connection, name) is not None:
-        raise PhpFatal(f"Uncaught mysqli_sql_exception: Duplicate entry '{name}' for key 'jf_name'")
-    note_use(connection, name, batch_id, delete_time)
-
-
-def _find(connection: sqlite3.Connection, name: str) -> sqlite3.Row | None:
-    row: sqlite3.Row | None = connection.execute(
-        "SELECT * FROM job_file WHERE name = ?", (name,)
-    ).fetchone()
-    return row
 
 
 def _associate(connection: sqlite3.Connection, batch_id: int, file_id: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from boinc_gahp.localproject.server.forms import FormFile
 
 #: SimpleXML obeys the declaration; other encodings could hide a document type.
 _ENCODING = re.compile(
@@ -56,7 +57,8 @@ class JobRequest:
 class RpcRequest:
     """A request: its root's name, and the texts of its elements.
 
-    ``batch`` has the elements in ``<batch>`` except ``job_params`` and jobs.
+    ``batch`` has the elements in ``<batch>`` except ``job_params`` and jobs. ``files`` came in the
+    same form.
     """
 
     name: str
@@ -64,6 +66,7 @@ class RpcRequest:
     batch: dict[str, str] = field(default_factory=dict)
     job_params: dict[str, float] = field(default_factory=dict)
     jobs: list[JobRequest] = field(default_factory=list)
+    files: Sequence[FormFile] = ()
 
     def text(self, name: str) -> str:
         """Return the text of the first element with that name, or nothing."""
@@ -97,8 +100,8 @@ def as_integer(value: float) -> int:
     return max(-(1 << 63), min(int(value), (1 << 63) - 1))
 
 
-def parse_request(data: bytes) -> RpcRequest:
-    """Read a request. Jobs are dropped from the tree as they are read.
+def parse_request(data: bytes, files: Sequence[FormFile] = ()) -> RpcRequest:
+    """Read a request.
 
     Raises:
         MalformedRequest: it is not XML, has a document type, or its root element is empty.
@@ -108,34 +111,22 @@ def parse_request(data: bytes) -> RpcRequest:
         raise MalformedRequest(
             "the request has a document type, a NUL or a rare encoding, which are not accepted"
         )
-    jobs: list[JobRequest] = []
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=True,
+        remove_comments=True,
+        remove_pis=True,
+    )
     try:
-        context = etree.iterparse(
-            io.BytesIO(data),
-            events=("end",),
-            tag="job",
-            resolve_entities=False,
-            no_network=True,
-            load_dtd=False,
-            huge_tree=True,
-            remove_comments=True,
-            remove_pis=True,
-        )
-        for _, element in context:
-            parent = element.getparent()
-            if parent is None or parent.tag != "batch":
-                continue
-            jobs.append(_job(element))
-            element.clear(keep_tail=False)
-            while element.getprevious() is not None and element.getprevious().tag == "job":
-                parent.remove(element.getprevious())
-        root = context.root
+        root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         raise MalformedRequest(*(_complaint(data, error) if data else ())) from error
-    if root is None or (len(root) == 0 and not root.text):
+    if len(root) == 0 and not root.text:
         # For PHP the object is false, but there is no error to report.
         raise MalformedRequest
-    return _request(root, jobs)
+    return _request(root, files)
 
 
 def _complaint(data: bytes, error: etree.XMLSyntaxError) -> Iterator[str]:
@@ -149,8 +140,8 @@ def _complaint(data: bytes, error: etree.XMLSyntaxError) -> Iterator[str]:
     yield " " * max(0, min(column, len(shown) + 1) - 1) + "^"
 
 
-def _request(root: etree._Element, jobs: list[JobRequest]) -> RpcRequest:
-    request = RpcRequest(str(root.tag), jobs=jobs)
+def _request(root: etree._Element, files: Sequence[FormFile]) -> RpcRequest:
+    request = RpcRequest(str(root.tag), files=files)
     for child in root:
         if child.tag == "batch":
             for item in child:
@@ -158,7 +149,9 @@ def _request(root: etree._Element, jobs: list[JobRequest]) -> RpcRequest:
                     request.job_params = {
                         str(parameter.tag): php_float(parameter.text or "") for parameter in item
                     }
-                elif item.tag != "job":
+                elif item.tag == "job":
+                    request.jobs.append(_job(item))
+                else:
                     request.batch.setdefault(str(item.tag), item.text or "")
         else:
             request.fields.setdefault(str(child.tag), []).append(child.text or "")

@@ -47,12 +47,9 @@ def query_batches(core: Core, request: RpcRequest, reply: RpcReply) -> None:
             (user.id, BatchState.RETIRED),
         ).fetchall():
             batches.deprecated(reply)
-            now = batches.progress(connection, batch)
-            batches.note_progress(connection, batch, now)
+            now = batches.with_progress(connection, batch)
             reply.add("    <batch>\n")
-            batches.describe(
-                connection, reply, batch, now, cpu_time=bool(request.integer("get_cpu_time"))
-            )
+            batches.describe(connection, reply, now, cpu_time=bool(request.integer("get_cpu_time")))
             reply.add("   </batch>\n")
 
 
@@ -62,12 +59,9 @@ def query_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
         user = authenticate(connection, request.text("authenticator"))
         batch = batches.owned(connection, request, user)
         batches.deprecated(reply)
-        now = batches.progress(connection, batch)
-        batches.note_progress(connection, batch, now)
+        now = batches.with_progress(connection, batch)
     with core.db.read() as connection:
-        batches.describe(
-            connection, reply, batch, now, cpu_time=bool(request.integer("get_cpu_time"))
-        )
+        batches.describe(connection, reply, now, cpu_time=bool(request.integer("get_cpu_time")))
         details = bool(request.integer("get_job_details"))
         known = _details(connection, batch["id"]) if details else None
         for job in connection.execute(

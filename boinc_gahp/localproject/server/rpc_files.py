@@ -12,13 +12,13 @@ from boinc_gahp.localproject.store import ImmutabilityViolation
 
 if TYPE_CHECKING:
     from boinc_gahp.localproject.core import Core
-    from boinc_gahp.localproject.server.forms import Form, FormFile
+    from boinc_gahp.localproject.server.forms import FormFile
     from boinc_gahp.localproject.server.replies import RpcReply
     from boinc_gahp.localproject.server.request import RpcRequest
     from boinc_gahp.localproject.store import IncomingFile
 
 
-def query_files(core: Core, request: RpcRequest, reply: RpcReply, _form: Form) -> None:
+def query_files(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """List, by place, the files that are not staged; associate the others with a batch."""
     authenticate(core.db.connection(), request.text("authenticator"))
     names = _names(request)
@@ -37,15 +37,15 @@ def query_files(core: Core, request: RpcRequest, reply: RpcReply, _form: Form) -
     reply.add("</absent_files>\n")
 
 
-def upload_files(core: Core, request: RpcRequest, reply: RpcReply, form: Form) -> None:
+def upload_files(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Stage files. Not atomic: those before a bad one stay, also in the database."""
     authenticate(core.db.connection(), request.text("authenticator"))
     names = _names(request)
-    if len(form.files) != len(names):
+    if len(request.files) != len(names):
         raise RpcFailed(
-            f"# of uploaded files ({len(form.files)}) doesn't agree with request ({len(names)})"
+            f"# of uploaded files ({len(request.files)}) doesn't agree with request ({len(names)})"
         )
-    by_field = {file.field_name: file for file in form.files}
+    by_field = {file.field_name: file for file in request.files}
     files = [by_field.get(f"file_{place}") for place in range(len(names))]
     incoming = [_checked(file, name, reply) for file, name in zip(files, names, strict=True)]
     batch_id, delete_time = request.integer("batch_id"), request.real("delete_time")
@@ -54,7 +54,7 @@ def upload_files(core: Core, request: RpcRequest, reply: RpcReply, form: Form) -
         for file, name in zip(incoming, names, strict=True):
             try:
                 core.download.add(name, file)
-                job_files.note_upload(connection, name, batch_id, delete_time)
+                job_files.note_use(connection, name, batch_id, delete_time, uploaded=True)
             except ImmutabilityViolation:
                 failed = RpcFailed(f"file immutability violation for {name}")
                 break

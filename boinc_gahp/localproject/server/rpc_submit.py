@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os.path
 import re
 import shlex
@@ -301,13 +302,9 @@ class _Stager:
         self._reply.warn("Trying to access array offset on value of type bool", place, 512)
 
     def _inline(self, contents: str) -> str:
-        incoming = self._core.download.incoming()
-        try:
-            incoming.write(contents.encode("utf-8"))
-            name = f"jf_{incoming.finish()}"
-            new = self._core.download.add(name, incoming)
-        finally:
-            incoming.discard()
+        data = contents.encode("utf-8")
+        name = f"jf_{hashlib.md5(data, usedforsecurity=False).hexdigest()}"
+        new = self._core.download.add_bytes(name, data)
         if new and not contents:
             path = self._core.download.root / directory_of(name) / name
             raise RpcFailed(f"can't write to file {path}")

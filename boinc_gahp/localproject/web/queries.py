@@ -1,296 +1,253 @@
-"""What the pages about batches, hosts, apps and back-end programs show, read from one snapshot."""
+"""What the page and ``local-project status`` show, read from one snapshot, as dictionaries.
+
+Times are seconds since the epoch, 0: not yet or never; sizes are bytes, speeds operations a second,
+bandwidths bytes a second.
+"""
 
 from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.localproject.backend import programs as names
+from boinc_gahp.localproject.backend import programs as names, views
 from boinc_gahp.localproject.hosts import behaviour
 from boinc_gahp.localproject.hosts.engine import container_apps
-from boinc_gahp.localproject.states import BatchState, ErrorMask, ServerState
+from boinc_gahp.localproject.server.rpc_jobs import state_words
+from boinc_gahp.localproject.states import (
+    BatchState,
+    ErrorMask,
+    Outcome,
+    ServerState,
+    ValidateState,
+)
+from boinc_gahp.localproject.store import directory_of
+from boinc_gahp.templates.documents import WorkunitDocument, read_workunit
+from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from boinc_gahp.localproject.hosts.behaviour import Behaviour
+    from boinc_gahp.localproject.core import Core
+
+    #: A row, with what was calculated.
+    Shown = dict[str, Any]
 
 BATCHES_A_PAGE = 50
+JOBS_A_PAGE = 100
 
 #: The states of a job for people, in the order in which they are shown. A job is in progress while
 #: some host has an instance of it. One that was aborted has failed, as for a project.
 STATES = ("queued", "in_progress", "done", "failed")
-
-_OPEN = "w.canonical_resultid = 0 AND w.error_mask = 0"
-_IN_PROGRESS = (
-    "EXISTS (SELECT 1 FROM result r WHERE r.workunitid = w.id "  # noqa: S608
-    f"AND r.server_state = {ServerState.IN_PROGRESS:d})"
+#: The state of a workunit ``w``.
+_STATE = (
+    "CASE WHEN w.canonical_resultid != 0 THEN 'done' WHEN w.error_mask != 0 THEN 'failed' "  # noqa: S608
+    "WHEN EXISTS (SELECT 1 FROM result r WHERE r.workunitid = w.id "
+    f"AND r.server_state = {ServerState.IN_PROGRESS:d}) THEN 'in_progress' ELSE 'queued' END"
 )
-_CANCELLED = f"w.error_mask & {ErrorMask.CANCELLED:d}"
-#: The condition for a job in each state.
-WHERE = {
-    "queued": f"{_OPEN} AND NOT {_IN_PROGRESS}",
-    "in_progress": f"{_OPEN} AND {_IN_PROGRESS}",
-    "done": "w.canonical_resultid != 0",
-    "failed": "w.canonical_resultid = 0 AND w.error_mask != 0",
-}
 
 
-@dataclass(slots=True)
-class StateCounts:
-    """The number of jobs in each of :data:`STATES`, and how many of the failed were aborted."""
-
-    queued: int = 0
-    in_progress: int = 0
-    done: int = 0
-    failed: int = 0
-    aborted: int = 0
-
-    @property
-    def total(self) -> int:
-        """All jobs."""
-        return self.ended + self.queued + self.in_progress
-
-    @property
-    def ended(self) -> int:
-        """The jobs that are neither queued nor in progress."""
-        return self.done + self.failed
-
-    @property
-    def percent(self) -> int:
-        """The percentage that has ended, rounded down: 100 only if all have."""
-        return 100 * self.ended // self.total if self.total else 0
-
-    def parts(self) -> list[tuple[str, int, float, float]]:
-        """Return state, number, start and length in a bar of 100."""
-        parts = []
-        begin = 0.0
-        for state in ("done", "failed", "in_progress", "queued"):
-            number = getattr(self, state)
-            if number:
-                length = 100 * number / self.total
-                parts.append((state, number, begin, length))
-                begin += length
-        return parts
-
-    def __iadd__(self, other: StateCounts) -> StateCounts:
-        for state in (*STATES, "aborted"):
-            setattr(self, state, getattr(self, state) + getattr(other, state))
-        return self
-
-
-def counts(connection: sqlite3.Connection, batch_id: int | None = None) -> dict[int, StateCounts]:
-    """Count the jobs of a batch, or of all batches, by batch."""
-    where, parameters = ("", ()) if batch_id is None else ("WHERE w.batch = ?", (batch_id,))
-    found = {
-        row["batch"]: StateCounts(
-            queued=row["jobs"] - row["done"] - row["failed"],
-            done=row["done"],
-            failed=row["failed"],
-            aborted=row["aborted"],
-        )
-        for row in connection.execute(
-            "SELECT w.batch, count(*) AS jobs, sum(w.canonical_resultid != 0) AS done, "  # noqa: S608
-            f"sum({WHERE['failed']}) AS failed, sum({WHERE['failed']} AND {_CANCELLED}) AS aborted "
-            f"FROM workunit w {where} GROUP BY w.batch",
-            parameters,
-        )
-    }
-    # Goes from the few results that hosts have to their jobs, not from all jobs to their results.
-    for row in connection.execute(
-        "SELECT w.batch, count(DISTINCT w.id) AS in_progress "  # noqa: S608
-        "FROM result r INDEXED BY res_host CROSS JOIN workunit w ON w.id = r.workunitid "
-        f"WHERE r.server_state = {ServerState.IN_PROGRESS:d} AND {_OPEN} GROUP BY w.batch"
+def _counts(connection: sqlite3.Connection, where: str = "1", *values: object) -> dict[str, int]:
+    """Count jobs: all, those in each of :data:`STATES`, and how many of the failed were aborted."""
+    found = {"total": 0, **dict.fromkeys(STATES, 0), "aborted": 0}
+    for state, jobs, aborted in connection.execute(
+        f"SELECT {_STATE} AS state, count(*), "  # noqa: S608
+        f"total(w.canonical_resultid = 0 AND w.error_mask & {ErrorMask.CANCELLED:d}) "
+        f"FROM workunit w WHERE {where} GROUP BY state",
+        values,
     ):
-        if row["batch"] in found:
-            found[row["batch"]].in_progress = row["in_progress"]
-            found[row["batch"]].queued -= row["in_progress"]
+        found[state] = jobs
+        found["total"] += jobs
+        found["aborted"] += int(aborted)
     return found
-
-
-@dataclass(slots=True)
-class ShownBatch:
-    """A batch, or the jobs that belong to none; those have no state.
-
-    Times are seconds since the epoch; 0: not yet, or never. ``completion_time`` is the project's
-    record: when an RPC first found all jobs ended, or when the batch was aborted.
-    """
-
-    id: int
-    name: str
-    state: BatchState | None
-    user_id: int
-    user: str
-    app_id: int
-    app: str
-    create_time: float
-    completion_time: float
-    expire_time: float
-    credit: float
-    jobs: StateCounts = field(default_factory=StateCounts)
-
-    @property
-    def open(self) -> bool:
-        """Whether there is anything left to abort."""
-        return self.state in (BatchState.INIT, BatchState.IN_PROGRESS)
 
 
 _BATCH = (
-    "SELECT b.*, u.name AS user_name, a.name AS app_name FROM batch b "
-    "LEFT JOIN user u ON u.id = b.user_id LEFT JOIN app a ON a.id = b.app_id"
+    "SELECT b.id, b.name, b.state, b.user_id, coalesce(u.name, '') AS user, b.app_id, "
+    "coalesce(a.name, '') AS app, b.create_time, b.completion_time, b.expire_time, "
+    "(SELECT total(canonical_credit) FROM workunit WHERE batch = b.id) AS credit "
+    "FROM batch b LEFT JOIN user u ON u.id = b.user_id LEFT JOIN app a ON a.id = b.app_id"
 )
 
 
-def _batch(row: sqlite3.Row, jobs: StateCounts) -> ShownBatch:
+def _batch(connection: sqlite3.Connection, row: sqlite3.Row) -> Shown:
+    jobs = _counts(connection, "w.batch = ?", row["id"])
     state = BatchState(row["state"])
-    if state is BatchState.IN_PROGRESS and 0 < jobs.total == jobs.ended:
+    if state is BatchState.IN_PROGRESS and 0 < jobs["total"] == jobs["done"] + jobs["failed"]:
         # As query_batch does; only query_batch stores it.
         state = BatchState.COMPLETE
-    return ShownBatch(
-        id=row["id"],
-        name=row["name"],
-        state=state,
-        user_id=row["user_id"],
-        user=row["user_name"] or "",
-        app_id=row["app_id"],
-        app=row["app_name"] or "",
-        create_time=row["create_time"],
-        completion_time=row["completion_time"],
-        expire_time=row["expire_time"],
-        credit=row["credit_canonical"],
-        jobs=jobs,
-    )
+    return {**dict(row), "state": state, "jobs": jobs}
 
 
-def batch(connection: sqlite3.Connection, batch_id: int) -> ShownBatch | None:
-    """Return a batch; 0 means the jobs that belong to none."""
-    jobs = counts(connection, batch_id).get(batch_id, StateCounts())
+def batch(connection: sqlite3.Connection, batch_id: int) -> Shown | None:
+    """Return a batch; 0 means the jobs that belong to none, which have no state."""
     if batch_id == 0:
-        return ShownBatch(0, "Jobs without a batch", None, 0, "", 0, "", 0, 0, 0, 0, jobs)
+        jobs = _counts(connection, "w.batch = 0")
+        return {"id": 0, "name": "Jobs without a batch", "jobs": jobs}
     row = connection.execute(f"{_BATCH} WHERE b.id = ?", (batch_id,)).fetchone()
-    if row is None:
-        return None
-    found = _batch(row, jobs)
-    (found.credit,) = connection.execute(
-        "SELECT total(canonical_credit) FROM workunit WHERE batch = ?", (batch_id,)
-    ).fetchone()
-    return found
+    return None if row is None else _batch(connection, row)
 
 
-@dataclass(frozen=True, slots=True)
-class BatchesPage:
-    """A page of batches, newest first, and the jobs of all that are not retired."""
+def overview(connection: sqlite3.Connection, page: int, *, retired: bool) -> Shown:
+    """Return the ``page``-th page (from 1) of the retired batches, or of all others.
 
-    batches: list[ShownBatch]
-    number: int
-    retired: int
-    totals: StateCounts
-    without_batch: StateCounts
-
-
-def overview(connection: sqlite3.Connection, page: int, *, retired: bool) -> BatchesPage:
-    """Return the ``page``-th page (from 1) of the retired batches, or of all others."""
-    by_batch = counts(connection)
+    ``totals`` counts the jobs of all batches that are not retired, and of none.
+    """
     sign = "=" if retired else "!="
     rows = connection.execute(
         f"{_BATCH} WHERE b.state {sign} ? ORDER BY b.id DESC LIMIT ? OFFSET ?",
         (BatchState.RETIRED, BATCHES_A_PAGE, (page - 1) * BATCHES_A_PAGE),
     ).fetchall()
-    gone = {
-        row["id"]
-        for row in connection.execute("SELECT id FROM batch WHERE state = ?", (BatchState.RETIRED,))
+    (every, gone) = connection.execute(
+        "SELECT count(*), coalesce(sum(state = ?), 0) FROM batch", (BatchState.RETIRED,)
+    ).fetchone()
+    return {
+        "batches": [_batch(connection, row) for row in rows],
+        "number": gone if retired else every - gone,
+        "retired": gone,
+        "totals": _counts(
+            connection,
+            "w.batch NOT IN (SELECT id FROM batch WHERE state = ?)",
+            BatchState.RETIRED,
+        ),
+        "without_batch": _counts(connection, "w.batch = 0"),
     }
-    (every,) = connection.execute("SELECT count(*) FROM batch").fetchone()
-    totals = StateCounts()
-    for batch_id, jobs in by_batch.items():
-        if batch_id not in gone:
-            totals += jobs
-    return BatchesPage(
-        batches=[_batch(row, by_batch.get(row["id"], StateCounts())) for row in rows],
-        number=len(gone) if retired else every - len(gone),
-        retired=len(gone),
-        totals=totals,
-        without_batch=by_batch.get(0, StateCounts()),
-    )
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A result that a host has."""
+def jobs(
+    connection: sqlite3.Connection, batch_id: int, page: int, *, state: str, part: str
+) -> tuple[list[Shown], int]:
+    """Return the ``page``-th page (from 1) of a batch's jobs, and the number of jobs.
 
-    result_id: int
-    name: str
-    job_id: int
-    sent_time: float
-    report_deadline: float
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """A volunteer's host: operations a second, bytes, bytes a second.
-
-    ``engine``: the container engine that it offers, with its version; '': none, as far as it knows.
+    Only those in ``state``, if it is one of STATES, and with ``part`` in their names. ``last`` is
+    the canonical instance, or else the last that a host got.
     """
-
-    id: int
-    name: str
-    speed: float
-    memory: float
-    disk: float
-    bandwidth: float
-    rpc_time: float
-    credit: float
-    running: list[Running]
-    behaviours: list[Behaviour]
-    active: bool
-    engine: str
-
-
-def hosts(connection: sqlite3.Connection) -> list[Host]:
-    """Return all hosts, the working ones first."""
-    running: dict[int, list[Running]] = {}
-    for row in connection.execute(
-        "SELECT r.id, r.hostid, r.name, r.workunitid, r.sent_time, r.report_deadline FROM result r "  # noqa: S608
-        f"WHERE r.server_state = {ServerState.IN_PROGRESS:d} ORDER BY r.sent_time, r.id"
+    where, values = "w.batch = ?", [batch_id]
+    filters: list[object] = [*values]
+    for condition, value in (
+        (f"{_STATE} = ?", state if state in STATES else ""),
+        ("instr(lower(w.name), lower(?))", part),
     ):
-        running.setdefault(row["hostid"], []).append(
-            Running(
-                row["id"], row["name"], row["workunitid"], row["sent_time"], row["report_deadline"]
-            )
-        )
+        if value:
+            where += f" AND {condition}"
+            filters.append(value)
+    (number,) = connection.execute(
+        f"SELECT count(*) FROM workunit w WHERE {where}",  # noqa: S608
+        filters,
+    ).fetchone()
+    found = connection.execute(
+        f"SELECT w.id, w.name, w.canonical_resultid, w.error_mask, {_STATE} AS state "  # noqa: S608
+        f"FROM workunit w WHERE {where} ORDER BY w.id LIMIT ? OFFSET ?",
+        (*filters, JOBS_A_PAGE, (page - 1) * JOBS_A_PAGE),
+    ).fetchall()
+    return [_job_line(connection, row) for row in found], number
+
+
+def _job_line(connection: sqlite3.Connection, row: sqlite3.Row) -> Shown:
+    results = connection.execute(
+        "SELECT r.id, r.outcome, r.exit_status, r.elapsed_time, r.received_time, "
+        "h.domain_name AS host FROM result r LEFT JOIN host h ON h.id = r.hostid "
+        "WHERE r.workunitid = ? ORDER BY r.id = ?, r.id",
+        (row["id"], row["canonical_resultid"]),
+    ).fetchall()
+    return {
+        **dict(row),
+        "instances": len(results),
+        "exit_statuses": [
+            each["exit_status"] for each in results if each["outcome"] == Outcome.CLIENT_ERROR
+        ],
+        "last": next((each for each in reversed(results) if each["host"]), None),
+    }
+
+
+def job(core: Core, connection: sqlite3.Connection, job_id: int) -> Shown | None:
+    """Return a job with its input files and its instances, oldest first."""
+    row = connection.execute(
+        f"SELECT w.*, {_STATE} AS state, b.name AS batch_name, u.name AS user_name, a.name AS app "  # noqa: S608
+        "FROM workunit w LEFT JOIN batch b ON b.id = w.batch LEFT JOIN user u ON u.id = b.user_id "
+        "LEFT JOIN app a ON a.id = w.appid WHERE w.id = ?",
+        (job_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    try:
+        document = read_workunit(row["xml_doc"])
+    except TemplateError:
+        document = WorkunitDocument((), "")
+    results = connection.execute(
+        "SELECT r.*, coalesce(h.domain_name, '') AS host FROM result r "
+        "LEFT JOIN host h ON h.id = r.hostid WHERE r.workunitid = ? ORDER BY r.id",
+        (job_id,),
+    ).fetchall()
+    return {
+        **dict(row),
+        "command_line": document.command_line,
+        "inputs": [
+            (file, core.download.exists(file.name), directory_of(file.name))
+            for file in document.files
+        ],
+        "instances": [_instance(core, result, row["canonical_resultid"]) for result in results],
+        "behaviours": behaviour.of_job(connection, row["name"]),
+    }
+
+
+#: How the page shows an instance.
+_KINDS = {Outcome.INIT: "queued", Outcome.SUCCESS: "done", Outcome.DIDNT_NEED: "aborted"}
+
+
+def _kind(result: sqlite3.Row) -> str:
+    if result["server_state"] != ServerState.OVER:
+        return "in_progress" if result["server_state"] == ServerState.IN_PROGRESS else "queued"
+    if result["validate_state"] == ValidateState.INVALID:
+        return "failed"
+    return _KINDS.get(Outcome(result["outcome"]), "failed")
+
+
+def _instance(core: Core, result: sqlite3.Row, canonical: int) -> Shown:
+    it = views.instance(core, result)
+    return {
+        **dict(result),
+        "state": state_words(result),
+        "kind": _kind(result),
+        "canonical": result["id"] == canonical,
+        "message": _between(result["stderr_out"], "message"),
+        "stderr": _between(result["stderr_out"], "stderr_txt"),
+        "files": it.files,
+        "problem": it.problem,
+    }
+
+
+def _between(text: str, tag: str) -> str:
+    """Return what the client put between two tags around the app's stderr, or its message."""
+    _, begin, rest = text.partition(f"<{tag}>\n")
+    return rest.rpartition(f"</{tag}>")[0].strip("\n") if begin else ""
+
+
+def hosts(connection: sqlite3.Connection) -> list[Shown]:
+    """Return all hosts, the working ones first, with the results that they have.
+
+    ``engine``: the container engine that a host offers, with its version; '': none, as far as it
+    knows.
+    """
+    running: dict[int, list[sqlite3.Row]] = {}
+    for row in connection.execute(
+        "SELECT hostid, name, workunitid, sent_time FROM result "  # noqa: S608
+        f"WHERE server_state = {ServerState.IN_PROGRESS:d} ORDER BY sent_time, id"
+    ):
+        running.setdefault(row["hostid"], []).append(row)
     return [
-        Host(
-            id=row["id"],
-            name=row["domain_name"],
-            speed=row["p_fpops"],
-            memory=row["m_nbytes"],
-            disk=row["d_free"],
-            bandwidth=row["n_bwdown"],
-            rpc_time=row["rpc_time"],
-            credit=row["total_credit"],
-            running=running.get(row["id"], []),
-            active=bool(row["active"]),
-            behaviours=behaviour.of_host(connection, row["id"]),
-            engine="" if row["dont_use_docker"] else row["docker_version"] or "",
-        )
-        for row in connection.execute("SELECT * FROM host ORDER BY active DESC, id").fetchall()
+        {
+            **dict(row),
+            "running": running.get(row["id"], []),
+            "behaviours": behaviour.of_host(connection, row["id"]),
+        }
+        for row in connection.execute(
+            "SELECT id, domain_name AS name, active, p_fpops AS speed, m_nbytes AS memory, "
+            "d_free AS disk, n_bwdown AS bandwidth, rpc_time, total_credit AS credit, "
+            "CASE WHEN dont_use_docker THEN '' ELSE coalesce(docker_version, '') END AS engine "
+            "FROM host ORDER BY active DESC, id"
+        ).fetchall()
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class ShownProgram:
-    """The work of a back-end program; ``passes`` 0: it has not run yet."""
-
-    name: str
-    does: str
-    passes: int = 0
-    handled: int = 0
-    last_time: float = 0.0
-    last_seconds: float = 0.0
-    last_handled: int = 0
-    error: str = ""
 
 
 _DOES = {
@@ -305,34 +262,17 @@ _DOES = {
 }
 
 
-def programs(connection: sqlite3.Connection) -> list[ShownProgram]:
-    """Return every program, also those that have not run yet."""
-    rows = {row["name"]: row for row in connection.execute("SELECT * FROM program")}
-    known = [*_DOES, *sorted(rows.keys() - _DOES.keys())]
+def programs(connection: sqlite3.Connection) -> list[Shown]:
+    """Return every back-end program, also those that have not run yet."""
+    rows = {row["name"]: dict(row) for row in connection.execute("SELECT * FROM program")}
+    none = {"handled": 0, "last_time": 0.0, "error": ""}
     return [
-        ShownProgram(does=_DOES.get(name, ""), **dict(rows.get(name, {"name": name})))
-        for name in known
+        {"name": name, "does": does, **none, **rows.get(name, {})} for name, does in _DOES.items()
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class ShownApp:
-    """An app: its versions' numbers and commands, and its plug-ins."""
-
-    id: int
-    name: str
-    description: str
-    validator: str
-    assimilator: str
-    work_generator: str
-    n_size_classes: int
-    work_error: str
-    versions: dict[int, str]
-    container: bool
-
-
-def apps(connection: sqlite3.Connection) -> list[ShownApp]:
-    """Return the apps that are not deprecated."""
+def apps(connection: sqlite3.Connection) -> list[Shown]:
+    """Return the apps that are not deprecated, with their versions' numbers and commands."""
     versions: dict[int, dict[int, str]] = {}
     for row in connection.execute("SELECT * FROM app_version ORDER BY version_num DESC"):
         # The words have no quotes where they need none, not even {python}.
@@ -343,17 +283,13 @@ def apps(connection: sqlite3.Connection) -> list[ShownApp]:
         versions.setdefault(row["appid"], {})[row["version_num"]] = " ".join(words)
     in_containers = container_apps(connection)
     return [
-        ShownApp(
-            id=row["id"],
-            name=row["name"],
-            description=row["user_friendly_name"],
-            validator=row["validator"],
-            assimilator=row["assimilator"],
-            work_generator=row["work_generator"],
-            n_size_classes=row["n_size_classes"],
-            work_error=row["work_error"],
-            versions=versions.get(row["id"], {}),
-            container=row["name"] in in_containers,
+        {
+            **dict(row),
+            "versions": versions.get(row["id"], {}),
+            "container": row["name"] in in_containers,
+        }
+        for row in connection.execute(
+            "SELECT id, name, user_friendly_name AS description, validator, assimilator, "
+            "work_generator, n_size_classes, work_error FROM app WHERE deprecated = 0 ORDER BY name"
         )
-        for row in connection.execute("SELECT * FROM app WHERE deprecated = 0 ORDER BY name")
     ]

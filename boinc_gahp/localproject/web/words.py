@@ -4,60 +4,44 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
 from boinc_gahp import states
-from boinc_gahp.localproject.states import ERROR_WORDS, AssimilateState, BatchState, FileDeleteState
+from boinc_gahp.localproject.states import (
+    ERROR_WORDS,
+    AssimilateState,
+    BatchState,
+    FileDeleteState,
+    Outcome,
+    ValidateState,
+)
 from boinc_gahp.text import amount, count, show, size, span, visible
 
-#: Seconds of each unit of time.
-_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
-_YEAR_2100 = 4_102_444_800
+if TYPE_CHECKING:
+    from enum import IntEnum
 
-#: The state of a job's or an instance's files; if they have ``no_delete``, the file deleter leaves
-#: them in place and is done.
-DELETIONS = {
-    FileDeleteState.INIT: "not yet",
-    FileDeleteState.READY: "due",
-    FileDeleteState.DONE: "done, except files with no_delete",
-    FileDeleteState.ERROR: "failed",
-}
-ASSIMILATIONS = {
-    AssimilateState.INIT: "not yet",
-    AssimilateState.READY: "due",
-    AssimilateState.DONE: "done",
+_YEAR_2100 = 4_102_444_800
+_KINDS: dict[str, type[IntEnum]] = {
+    kind.__name__: kind for kind in (AssimilateState, FileDeleteState, Outcome, ValidateState)
 }
 
 
 def duration(seconds: float) -> str:
-    """Return a time span with its two largest units: ``850 ms``, ``3 min 20 s``, ``2 d 4 h``."""
-    if seconds < 0.001:
-        return "under 1 ms"
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 10:
-        return f"{seconds:.1f} s".replace(".0 ", " ")
-    rest = round(seconds)
-    parts: list[str] = []
-    for unit, name in _UNITS:
-        if rest >= unit:
-            parts.append(f"{rest // unit:,} {name}")
-            rest %= unit
-        elif parts:
-            break
-    return " ".join(parts[:2])
+    """Return a time span: ``0.25 s``, ``3 min``, ``2 days``."""
+    return f"{seconds:.2g} s" if seconds < 10 else span(seconds)
 
 
-def ago(then: float, now: float | None = None) -> str:
+def ago(then: float) -> str:
     """Return how far a time is from now: ``just now``, ``3 min ago``, ``in 2 h``."""
-    away = (time.time() if now is None else now) - then
+    away = time.time() - then
     if abs(away) < 2:
         return "just now"
     return f"{span(away)} ago" if away > 0 else f"in {span(-away)}"
 
 
-def lasting(since: float, now: float | None = None) -> str:
+def lasting(since: float) -> str:
     """Return how long it has been going on: ``1 s``, ``3 min``."""
-    return span(max((time.time() if now is None else now) - since, 1))
+    return span(max(time.time() - since, 1))
 
 
 def clock(then: float) -> str:
@@ -104,14 +88,9 @@ def batch_state(state: BatchState) -> str:
     return states.BatchState[state.name].words
 
 
-def deletion(state: int) -> str:
-    """Return the meaning of a file_delete_state."""
-    return DELETIONS[FileDeleteState(state)]
-
-
-def assimilation(state: int) -> str:
-    """Return the meaning of an assimilate_state."""
-    return ASSIMILATIONS[AssimilateState(state)]
+def stored(value: int, kind: str) -> str:
+    """Return the name of one of :mod:`.states`' values; ``kind`` is its class."""
+    return "not yet" if value == 0 else _KINDS[kind](value).name.lower().replace("_", " ")
 
 
 def readable(text: str) -> str:
@@ -135,8 +114,7 @@ FILTERS = {
         errors,
         job_state,
         batch_state,
-        deletion,
-        assimilation,
+        stored,
         readable,
     )
 }

@@ -1,0 +1,205 @@
+"""The pages: their addresses, and what each shows."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import TYPE_CHECKING
+
+from flask import Blueprint, Response, abort, redirect, request, send_file, url_for
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from boinc_gahp.localproject.backend import views
+from boinc_gahp.localproject.hosts.engine import engine_notice
+from boinc_gahp.localproject.web import access, queries, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from werkzeug.wrappers import Response as AnyResponse
+
+    from boinc_gahp.localproject.core import Core
+
+    _Response = TypeVar("_Response", bound=AnyResponse)
+
+#: Larger ids, and numbers of pages, would be invalid for the database.
+_LAST_ID = 2**62
+_LAST_PAGE = 10**9
+#: Pages contain our own scripts and styles. Every answer has the other headers.
+_POLICY = (
+    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
+
+#: Our own, not the application's: a process with several projects compiles templates once.
+_TEMPLATES = Environment(
+    loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined
+)
+_TEMPLATES.filters.update(words.FILTERS)
+_TEMPLATES.globals.update(request=request, url_for=url_for)
+
+
+def make_blueprint(core: Core) -> Blueprint:
+    """Return a project's page, to be registered with its Flask application."""
+    page = Blueprint("page", __name__, url_prefix="/test", static_folder="static")
+    rules: tuple[tuple[str, Callable[..., AnyResponse]], ...] = (
+        ("/", batches),
+        ("/batches/<int:batch_id>", batch),
+        ("/jobs/<int:job_id>", job),
+        ("/result.php", instance),
+        ("/hosts", hosts),
+        ("/programs", programs),
+        ("/instances/<int:result_id>/outputs/<int:number>", output),
+    )
+    for rule, view in rules:
+        bounded = rule.replace("<int:", f"<int(max={_LAST_ID}):")
+        page.add_url_rule(bounded, view.__name__, partial(view, core), methods=["GET"])
+    page.before_request(partial(_check, core))
+    page.register_error_handler(access.Refused, partial(_refused, core))
+    page.register_error_handler(404, partial(_missing, core))
+    page.after_request(_headers)
+    return page
+
+
+def _check(core: Core) -> AnyResponse | None:
+    # Scripts and styles tell nothing, and the page that refuses needs them.
+    return None if request.endpoint == "page.static" else access.check_token(core)
+
+
+def _refused(core: Core, refused: access.Refused) -> Response:
+    return _show(core, "message.html", refused.status, title=refused.title, words=str(refused))
+
+
+def _missing(core: Core, _error: object) -> Response:
+    return _show(
+        core,
+        "message.html",
+        404,
+        title="There is nothing here",
+        words="The project has no such batch, job or file.",
+    )
+
+
+def _headers(response: _Response) -> _Response:
+    headers = response.headers
+    headers["Content-Security-Policy"] = _POLICY
+    if response.mimetype == "text/html":
+        headers["Cache-Control"] = "no-store"
+    if request.headers.get("X-Live") == "1" and response.status_code == 200:
+        # The script asks again every few seconds; mostly nothing has changed.
+        response.set_etag(hashlib.sha256(response.get_data()).hexdigest()[:32])
+        response.make_conditional(request)
+    return response
+
+
+def _show(core: Core, template: str, status: int = 200, **context: object) -> Response:
+    """Return a page; in its frame, or alone if the script asks for the part that changes."""
+    live = request.headers.get("X-Live") == "1"
+    text = _TEMPLATES.get_template(template).render(
+        frame="live.html" if live else "frame.html",
+        core=core,
+        settings=access.settings_file(core),
+        notice=engine_notice(core.db.connection()),
+        **context,
+    )
+    return Response(text, status=status, content_type="text/html; charset=utf-8")
+
+
+def _page_number() -> int:
+    """Return the requested page of a list, from 1."""
+    return min(max(request.args.get("page", 1, int), 1), _LAST_PAGE)
+
+
+def batches(core: Core) -> Response:
+    """Show the newest batches, what the hosts are doing, and the back end."""
+    retired = request.args.get("show") == "retired"
+    with core.db.read() as connection:
+        return _show(
+            core,
+            "batches.html",
+            overview=queries.overview(connection, _page_number(), retired=retired),
+            hosts=queries.hosts(connection),
+            programs=queries.programs(connection),
+            retired=retired,
+            page=_page_number(),
+            per_page=queries.BATCHES_A_PAGE,
+        )
+
+
+def batch(core: Core, batch_id: int) -> Response:
+    """Show a batch and a page of its jobs."""
+    state, part = request.args.get("state", ""), request.args.get("name", "")
+    with core.db.read() as connection:
+        found = queries.batch(connection, batch_id)
+        if found is None:
+            abort(404)
+        jobs, number = queries.jobs(connection, batch_id, _page_number(), state=state, part=part)
+        return _show(
+            core,
+            "batch.html",
+            batch=found,
+            jobs=jobs,
+            number=number,
+            state=state if state in queries.STATES else "",
+            part=part,
+            page=_page_number(),
+            per_page=queries.JOBS_A_PAGE,
+        )
+
+
+def job(core: Core, job_id: int) -> Response:
+    """Show a job and its instances."""
+    with core.db.read() as connection:
+        found = queries.job(core, connection, job_id)
+        if found is None:
+            abort(404)
+        return _show(core, "job.html", job=found)
+
+
+def instance(core: Core) -> AnyResponse:
+    """Lead from the address that an instance has on other projects to its place here.
+
+    There it is a page of its own (``html/user/result.php``).
+    """
+    result_id = request.args.get("resultid", 0, type=int)
+    with core.db.read() as connection:
+        found = connection.execute(
+            "SELECT workunitid FROM result WHERE id = ?", (min(max(result_id, 0), _LAST_ID),)
+        ).fetchone()
+    if found is None:
+        abort(404)
+    place = url_for("page.job", job_id=found["workunitid"])
+    return redirect(f"{place}#instance-{result_id}")
+
+
+def hosts(core: Core) -> Response:
+    """Show the hosts, their properties, and the jobs that they run."""
+    with core.db.read() as connection:
+        return _show(core, "hosts.html", hosts=queries.hosts(connection))
+
+
+def programs(core: Core) -> Response:
+    """Show the work of the back-end programs."""
+    with core.db.read() as connection:
+        return _show(core, "programs.html", programs=queries.programs(connection))
+
+
+def output(core: Core, result_id: int, number: int) -> Response:
+    """Hand out the ``number``-th output file of an instance, to be saved: it may hold anything."""
+    with core.db.read() as connection:
+        result = connection.execute("SELECT * FROM result WHERE id = ?", (result_id,)).fetchone()
+    files = views.instance(core, result).files if result is not None else ()
+    if number >= len(files):
+        abort(404)
+    name = f"{result['name']}_{files[number].open_name}"
+    response = send_file(
+        files[number].path.absolute(),
+        mimetype="application/octet-stream",
+        as_attachment=True,
+        download_name="".join(
+            char if char.isprintable() and char not in "/\\" else "_" for char in name
+        ),
+    )
+    response.headers["Cache-Control"] = "no-store"
+    return response
