@@ -110,7 +110,7 @@ def test_where_there_is_no_engine_jobs_wait_and_everybody_is_told_so(no_engine, 
         name = jobs.submit(files("exit 0"))
         wait_for(lambda: jobs.result(name), "a result")
         with Visitor(project.core) as visitor:
-            assert NOTICE in visitor.text("apps")
+            assert NOTICE in visitor.text("")
         status([str(directory)], None)
         assert NOTICE in capsys.readouterr().out
         row = jobs.result(name)

@@ -35,7 +35,8 @@ def running(tmp_path_factory):
             "open('out', 'w').write('x' * 100)"
         )
         _add_app(project, "gated", program, min_quorum=2, target_nresults=3)
-        _add_app(project, "once", "open('out', 'w').write('x' * 100)", max_error_results=1)
+        counts = {"max_error_results": 1, "max_total_results": 3}
+        _add_app(project, "once", "open('out', 'w').write('x' * 100)", **counts)
         yield project
 
 
