@@ -233,7 +233,7 @@ def _check(kind: str, text: str) -> list[str]:
     Raises:
         ValueError: it has errors.
     """
-    problems = check_template(text, kind=kind)
+    problems = check_template(text)
     errors = [str(problem) for problem in problems if problem.severity is Severity.ERROR]
     if errors:
         raise ValueError(f"{kind} template: {'; '.join(errors)}")

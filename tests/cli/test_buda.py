@@ -73,7 +73,8 @@ def made(project, batch):
 
 
 def test_a_batch_has_the_inputs_and_outputs_that_are_named(do, project):
-    words = ["buda:fit", "--each", "*.csv", "--as", "data.csv", "--args=--level 3"]
+    words = ["buda:fit", "--each", "*.csv", "--input", "data.csv={path}"]
+    words += ["--args=--level 3"]
     words += ["--output", "fit.json"]
     status, out, err = do("batch", "submit", *words, "--name", "one")
     assert (status, err) == (0, "")
@@ -113,7 +114,7 @@ def test_an_estimate_counts_jobs_without_a_size_as_create_work_does(do):
     ("words", "told"),
     [
         (["buda:other", "--input", "in=a.csv"], "does not tell which outputs its BUDA app"),
-        (["buda:fit", "--each", "*.csv"], "name the one that gets the files with --as NAME"),
+        (["buda:fit", "--each", "*.csv"], "name the one that gets the files: --input NAME={path}"),
         (["buda:a/b", "--input", "in=a.csv"], "the internal name of a BUDA app is expected"),
         (["buda:fit", "--input", "in=a.csv", "--output", "x", "--args", "$HOME"], "has a $"),
         (["buda:fit", "--input", "in=a.csv", "--output", "../x"], "is not the name of a file"),

@@ -34,7 +34,7 @@ def test_standard_input_is_checked(run):
     done = run("template", "check", "-", stdin=INPUT.replace("in<", "in</"))
     assert done.returncode == 1
     assert done.stdout.startswith("<stdin>:7: error: ")
-    assert run("template", "check", "--kind", "input", "-", stdin=INPUT).returncode == 0
+    assert run("template", "check", "-", stdin=INPUT).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -45,10 +45,8 @@ def test_standard_input_is_checked(run):
         (INPUT.replace("<no_delete/>", "<sticky/>"), [], 0),
         (INPUT.replace("<no_delete/>", "<sticky/>"), ["--strict"], 1),
         (BROKEN, [], 1),
-        (OUTPUT, ["--kind", "input"], 1),
-        (OUTPUT, ["--kind", "output"], 0),
     ],
-    ids=["clean", "clean-strict", "warning", "warning-strict", "error", "wrong-kind", "kind"],
+    ids=["clean", "clean-strict", "warning", "warning-strict", "error"],
 )
 def test_the_exit_status_tells_what_was_found(home, text, arguments, status):
     (home / "template").write_text(text)
@@ -97,10 +95,9 @@ def test_a_new_projects_templates_are_clean(home, capsys):
         (["check"], "required: FILE"),
         ([], "an action is missing: check"),
         (["chek", "x"], "there is no action 'chek'; did you mean check?"),
-        (["check", "--kind", "both", "x"], "invalid choice: 'both'"),
         (["--strict", "check", "x"], "--strict comes before the action"),
     ],
-    ids=["no-file", "no-action", "action", "kind", "option-first"],
+    ids=["no-file", "no-action", "action", "option-first"],
 )
 def test_a_wrong_command_line_gets_status_2(arguments, words, capsys):
     with pytest.raises(SystemExit) as left:

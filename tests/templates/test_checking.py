@@ -57,14 +57,6 @@ def test_every_code_has_an_example():
     assert codes <= {case.code for case in CASES.values()}
 
 
-def test_a_kind_that_is_not_the_expected_one_is_an_error():
-    assert check_template(INPUT, kind="input") == check_template(OUTPUT, kind="output") == []
-    [problem] = check_template(OUTPUT, kind="input")
-    assert problem.code == "no-template"
-    assert "expected <input_template>" in problem.text
-    assert check_template(INPUT + OUTPUT, kind="input") == []
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -108,8 +100,8 @@ def test_one_error_does_not_hide_the_others():
 
 @pytest.mark.parametrize("app", SUPPLIED, ids=lambda app: app.name)
 def test_the_supplied_templates_are_clean(app):
-    assert check_template(write_input_template(app.input_template), kind="input") == []
-    assert check_template(write_output_template(app.output_template), kind="output") == []
+    assert check_template(write_input_template(app.input_template)) == []
+    assert check_template(write_output_template(app.output_template)) == []
 
 
 @pytest.mark.parametrize("case", ["app_uppercase", "app_multi", "template_with_xml_prolog"])

@@ -153,9 +153,9 @@ def test_an_output_template_with_every_element_is_read():
 
 
 def test_the_examples_have_no_errors():
-    assert check_template(INPUT, kind="input") == []
+    assert check_template(INPUT) == []
     # The document has the flag in one place, and today's file deleter looks in another.
-    [problem] = check_template(OUTPUT, kind="output")
+    [problem] = check_template(OUTPUT)
     assert (problem.code, problem.severity) == ("no-delete-output", Severity.WARNING)
     assert check_template(write_input_template(read_input_template(INPUT))) == []
 

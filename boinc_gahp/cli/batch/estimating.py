@@ -7,12 +7,12 @@ import sys
 
 from boinc_gahp.cli.batch.job_options import (
     add_job_options,
+    look_up_jobs,
     read_options,
     submit_options,
 )
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.batch.opening import opened
-from boinc_gahp.cli.batch.reading_jobs import look_up_jobs
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
 from boinc_gahp.terminal.parsing import Parser

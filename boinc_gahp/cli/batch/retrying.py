@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import command, opened, words_as_typed
-from boinc_gahp.cli.batch.reading_jobs import show_progress
 from boinc_gahp.cli.batch.reasons_view import retry_lines
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import GahpError
@@ -68,6 +66,7 @@ def retry_parser(config: str | None = None) -> Parser:
 def retry(arguments: list[str], config: str | None) -> int:
     """Send failed jobs again; return 0 if they are sent, or there is none to send."""
     from boinc_gahp.api.comparing import is_final
+    from boinc_gahp.api.progress import StepView
     from boinc_gahp.api.retrying import plan_retry
 
     options = retry_parser(config).read(arguments)
@@ -82,7 +81,7 @@ def retry(arguments: list[str], config: str | None) -> int:
             go_on = command_line(words_as_typed("retry", arguments, config))
             try:
                 with Work(stream=sys.stderr) as work:
-                    made = batch.retry(options.job, progress=partial(show_progress, work))
+                    made = batch.retry(options.job, progress=StepView(work.show))
             except KeyboardInterrupt:
                 complain(f"interrupted; to continue: {go_on}")
                 return INTERRUPTED

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
@@ -18,12 +17,12 @@ from boinc_gahp.cli.batch.following import (
 )
 from boinc_gahp.cli.batch.job_options import (
     add_job_options,
+    look_up_jobs,
     read_options,
     submit_options,
 )
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import command, opened
-from boinc_gahp.cli.batch.reading_jobs import look_up_jobs, show_progress
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import (
     BadRequest,
@@ -206,8 +205,10 @@ class _Failed(Exception):
 def _sent(
     project: Project, options: Namespace, more: Options, work: Work, look_up: LookUp
 ) -> list[Batch]:
+    from boinc_gahp.api.progress import StepView
+
     jobs = look_up(project, options, work, more)
-    more["progress"] = partial(show_progress, work)
+    more["progress"] = StepView(work.show)
     try:
         if options.split:
             return project.submit_split(options.app, jobs.jobs, **more)

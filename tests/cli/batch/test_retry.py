@@ -54,8 +54,6 @@ def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(batch, failed):
 
 def test_outputs_of_a_retry_come_with_those_of_the_batch(batch, site, here, failed):
     number, name = failed
-    status, out, err = batch("fetch", number, "--failed")
-    assert (here / name / f"{name}_1" / "failure.txt").is_file()
     status, out, err = batch("retry", number)
     assert (status, err) == (0, "")
     first, *_, wait, fetch = out.splitlines()
@@ -84,8 +82,6 @@ def test_outputs_of_a_retry_come_with_those_of_the_batch(batch, site, here, fail
         ],
     )
     assert (here / name / f"{name}_1" / "out").read_text() == "HELLO\n"
-    assert not (here / name / f"{name}_1" / "failure.txt").exists()
-    assert batch("fetch", number, "--failed")[1].splitlines()[0] == "No job has failed: 2 done."
     shown = json.loads(batch("show", number, "--json")[1])
     assert (shown["reasons"], [each["id"] for each in shown["retries"]]) == ([], [again])
     assert batch("retire", number, "--yes")[1] == (

@@ -124,7 +124,6 @@ def test_a_batch_that_its_lease_has_ended_says_so(site, batch):
     assert told in batch("show", number)[1]
     assert told in batch("wait", number)[1]
     assert told in batch("fetch", number, site.config.parent / "ended")[1]
-    assert told in batch("fetch", number, site.config.parent / "ended", "--failed")[1]
 
 
 def swept(batch, directory, name):

@@ -1,7 +1,6 @@
 """Words for states, spans and times."""
 
 import argparse
-import math
 import subprocess
 import sys
 
@@ -55,13 +54,6 @@ def test_what_is_no_span_is_refused(text):
 def test_what_is_no_number_of_things_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError):
         arguments.whole_number(text)
-
-
-def test_a_time_may_be_never_or_in_another_zone():
-    assert arguments.moment("never") == math.inf
-    assert arguments.moment("2037-12-24T19:00+01:00") == arguments.moment("2037-12-24T18:00Z")
-    with pytest.raises(argparse.ArgumentTypeError):
-        arguments.moment("99999-01-01")
 
 
 @pytest.mark.parametrize(
