@@ -206,9 +206,8 @@ class _Gahp:
             raise self._ended()
         self._tell("<", decode(line))
         if not line.startswith(self._prefix.encode()):
-            raise DemoTrouble(
-                f"the daemon wrote a line without the prefix: {shorten(decode(line))}"
-            )
+            shown = shorten(decode(line))
+            raise DemoTrouble(f"the daemon wrote a line without the prefix: {shown}")
         return line.removeprefix(self._prefix.encode())
 
     def _tell(self, arrow: str, line: str) -> None:

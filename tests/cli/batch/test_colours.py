@@ -12,7 +12,7 @@ from tests.cli.batch.conftest import screen
 
 #: A command line for each command; {batch} has a finished job, {p} is a project's directory.
 LINES = {
-    "apps": "--details",
+    "apps": "",
     "login": "no-address --stdin",
     "batch list": "",
     "batch show": "{batch}",
@@ -46,7 +46,7 @@ LINES = {
 #: These run until they are interrupted, or for long; tests of their own look at what they print.
 PERSISTENT_AFTER = {"demo", "local-project run"}
 #: These have something to colour in the situation that the tests make.
-COLOURED = ("apps", "check", "template check", "batch show")
+COLOURED = ("check", "template check", "batch show")
 
 _COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3|4|9|10)\d(?:;[\d;]*)?m")
 
