@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import finding
-from boinc_gahp.api.fetching_batch import check_answers
+from boinc_gahp.api._fetching_batch import check_answers
 from boinc_gahp.api.types import JobState
 from boinc_gahp.fetch.failures import failure_of
 from boinc_gahp.threads import in_order

@@ -17,7 +17,6 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.site import ProjectSite
 from boinc_gahp.templates.reading import read_templates
 from boinc_gahp.templates.types import DEFAULTS, InputTemplate, TemplateError
 from boinc_gahp.terminal import table, words
@@ -74,11 +73,8 @@ def run(arguments: list[str], config: str | None) -> int:
     _, chosen = find_project(settings, options.project)
     key = authenticator_of(settings, chosen)
     network = ClientOptions.for_people(settings, chosen)
-    with (
-        ProjectSite(chosen.url, key, options=network) as site,
-        WebRpcs(chosen.url, key, options=network) as project,
-    ):
-        known, why = listed_apps(site)
+    with WebRpcs(chosen.url, key, options=network) as project:
+        known, why = listed_apps(project)
         names = list(dict.fromkeys(options.app)) or sorted(known)
         details = {name: _details(project, name, known) for name in names if options.app}
     if options.json:

@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import GahpError, ProjectDown, ProtocolError, TransportError
+from boinc_gahp.rpc.site import apps
 
 if TYPE_CHECKING:
-    from boinc_gahp.rpc.site import ProjectSite
+    from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.types import AppInfo
 
 
-def listed_apps(site: ProjectSite) -> tuple[dict[str, AppInfo], str]:
+def listed_apps(project: WebRpcs) -> tuple[dict[str, AppInfo], str]:
     """Return a project's apps by name, and why it does not list them; "" if it does.
 
     Raises:
         RpcError: it is down, or does not answer at all.
     """
     try:
-        return {app.name: app for app in site.apps()}, ""
+        return {app.name: app for app in apps(project)}, ""
     except ProtocolError:
         return {}, "its page apps.php?xml=1 is not for programs"
     except GahpError as error:

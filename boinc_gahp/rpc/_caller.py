@@ -25,7 +25,7 @@ from boinc_gahp.rpc._pages import PAGE_BYTES, page_beginning
 from boinc_gahp.rpc._replies import IncompleteReply, Reply, ReplyTooLong, read
 from boinc_gahp.rpc._reply_errors import ReplyErrors
 from boinc_gahp.rpc._transport import HttpRequest, odd_encoding
-from boinc_gahp.rpc.retry import Attempts
+from boinc_gahp.rpc.retry import repeated
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Caller:
             return attempt(traffic)
 
         try:
-            result = Attempts(rpc, self.options.retry_total, until, self.closing).run(once)
+            result = repeated(once, rpc, self.options.retry_total, until, self.closing)
         except BaseException as error:
             self.log_line(rpc, _in_short(error), traffic)
             raise

@@ -45,6 +45,7 @@ class Rpc:
         dies: PHP crashes on some correct requests, and will again (``web-rpcs.rst``, "Files" and
             "query_completed_job"). A reply without an end is taken for that, and final.
         reply: the root element of the reply; "": it is called like the RPC.
+        cookie: only for users who have logged in, so the authenticator is sent as their cookie.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Rpc:
     partial: tuple[str, ...] = ()
     dies: bool = False
     reply: str = ""
+    cookie: bool = False
 
     @property
     def root(self) -> str:
@@ -92,4 +94,4 @@ PROJECT_CONFIG = Rpc(
     CONFIG_HANDLER,
     reply="project_config",
 )
-APPS = Rpc("apps", handler=APPS_HANDLER, reply="app_versions")
+APPS = Rpc("apps", handler=APPS_HANDLER, reply="app_versions", cookie=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, RpcError
@@ -18,7 +19,7 @@ from boinc_gahp.rpc._redact import Redactor
 from boinc_gahp.rpc._redirects import upgraded
 from boinc_gahp.rpc._replies import RepeatedElements
 from boinc_gahp.rpc._spool import Dropped, SpooledJobs
-from boinc_gahp.rpc._transport import Clock, ClockedTransport, HttpTransport
+from boinc_gahp.rpc._transport import Clock, HttpTransport
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
 from boinc_gahp.rpc.types import BatchDetails
@@ -80,11 +81,8 @@ class WebRpcs:
         self._clock = Clock()
         # Another transport's replies may be recordings, with the time of another day.
         self._tells_time = transport is None
-        self._transport = HttpTransport(options) if transport is None else transport
-        watched = (
-            ClockedTransport(self._transport, self._clock) if self._tells_time else self._transport
-        )
-        self._caller = Caller(self.host, options, watched, Redactor(authenticator))
+        self._transport = HttpTransport(options, self._clock) if transport is None else transport
+        self._caller = Caller(self.host, options, self._transport, Redactor(authenticator))
 
     @property
     def account(self) -> str:
@@ -95,6 +93,11 @@ class WebRpcs:
     def https_url(self) -> str | None:
         """The project's URL with https, if it has redirected a request there from http."""
         return upgraded(self.url) if self._caller.speaks_https.is_set() else None
+
+    @property
+    def is_private(self) -> bool:
+        """Whether nobody on the way to the project can read requests."""
+        return self.url.is_private or self._caller.speaks_https.is_set()
 
     def until(self, deadline: float) -> WebRpcs:
         """Return a view whose RPCs, retries included, end by ``time.monotonic() == deadline``."""
@@ -402,6 +405,34 @@ class WebRpcs:
             self._authenticator.reveal(),
             f"file {file_num} of {wu_name!r}",
         )
+
+    # -- the web site
+
+    def page(
+        self,
+        page: Rpc,
+        query: dict[str, str],
+        answer: Callable[[etree._Element], T],
+        *,
+        records: RepeatedElements[Any] | None = None,
+        secret: Authenticator | None = None,
+    ) -> T:
+        """Request a page of the web site that is made for programs; return what ``answer`` reads.
+
+        ``secret`` is in the query, and in no error or log.
+        """
+        url = f"{self.url}{page.handler}"
+        if query:
+            url += f"?{urlencode(query, errors='surrogateescape')}"
+        call = RpcCall(page, url, records=records, cookie=self._cookie if page.cookie else None)
+        caller = self._caller
+        if secret is not None:
+            caller = replace(caller, redact=Redactor(secret))
+        return caller.ask(call, answer, self._until)
+
+    def _cookie(self) -> str:
+        """Return the cookie of an account that has logged in."""
+        return f"auth={quote(self._authenticator.reveal(), safe='', errors='surrogateescape')}"
 
     # -- what they have in common
 
