@@ -9,6 +9,7 @@ from boinc_gahp.rpc.types import BatchInfo
 SUBMIT_HANDLER = "submit_rpc_handler.php"
 FILE_HANDLER = "job_file.php"
 OUTPUT_HANDLER = "get_output.php"
+MOVED_HANDLER = "get_output3.php"
 LOOKUP_HANDLER = "lookup_account.php"
 CONFIG_HANDLER = "get_project_config.php"
 APPS_HANDLER = "apps.php"
@@ -86,6 +87,8 @@ ASSOCIATE_FILES = replace(QUERY_FILES, dies=True)
 UPLOAD_FILES = Rpc("upload_files", _SUCCESS, FILE_HANDLER, repeatable=False, partial=("",))
 RESULT_FILE = Rpc("result_file", handler=OUTPUT_HANDLER)
 WORKUNIT_FILE = Rpc("workunit_file", handler=OUTPUT_HANDLER)
+#: Outputs that BOINC's batch_collect_assimilator has moved (``web-rpcs.rst``, "get_output3").
+MOVED_FILE = Rpc("get_output3", handler=MOVED_HANDLER, cookie=True)
 # Pages of the web site, which are no RPCs (``web-rpcs.rst``, "Pages for programs").
 LOOKUP_ACCOUNT = Rpc("lookup_account", ("authenticator",), LOOKUP_HANDLER, reply="account_out")
 PROJECT_CONFIG = Rpc(

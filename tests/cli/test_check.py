@@ -362,7 +362,7 @@ class TestApps:
         )
         report = check("--app", "greedy")
         assert report.status == 1
-        [_, _, (level, inputs), (_, outputs)] = report.of("app greedy")
+        [_, _, _, (level, inputs), (_, outputs)] = report.of("app greedy")
         assert level == "warning"
         assert "<no_delete/> for a:" in inputs
         assert "<no_delete/> for out:" in outputs
@@ -378,6 +378,6 @@ class TestApps:
                 (OutputFileInfo("out", "<OUTFILE_0/>", no_delete=True, max_nbytes=1e6),)
             ),
         )
-        [_, _, *found] = check("--app", f"large{count}").of(f"app large{count}")
+        [_, _, _, *found] = check("--app", f"large{count}").of(f"app large{count}")
         assert [level for level, _ in found] == levels
         assert all("65,535" in text for _, text in found)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from boinc_gahp.errors import ProjectDown, ProjectError, ProtocolError
+from boinc_gahp.errors import ProjectDown, ProjectError
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
@@ -92,5 +92,5 @@ def test_the_project_tells_its_address_even_while_it_is_down(project, site):
 
 def test_the_list_of_apps_is_only_for_those_who_have_logged_in(project):
     for other in ("", "0" * 32):
-        with WebRpcs(project.url, other) as site, pytest.raises(ProtocolError, match="Log in"):
+        with WebRpcs(project.url, other) as site, pytest.raises(ProjectError, match="a login"):
             apps(site)
