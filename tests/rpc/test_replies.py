@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from boinc_gahp.errors import (
+    DatabaseTrouble,
     GahpError,
     ProjectDown,
     ProjectError,
@@ -13,7 +14,7 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.rpc._repair import RAW_TEXT, Repair
-from boinc_gahp.rpc.types import JobStatus
+from boinc_gahp.rpc.types import BatchSubmission, JobStatus
 from tests.rpc.canned import inside, project
 
 FATAL = (
@@ -161,6 +162,18 @@ def test_error_of_a_job_is_no_error_of_the_reply():
 def test_statuses_that_do_not_add_up_are_no_answer(content, says):
     with pytest.raises(ProtocolError, match=says):
         project(inside("query_batch2", content)).query_batch2(["b"])
+
+
+def test_an_error_of_the_database_is_told_without_its_query():
+    query = "\nquery=insert into workunit values (0, 1, 'j', '<file_info>')"
+    words = f"create_work failed: Database error: MySQL server has gone away{query}"
+    reply = inside("submit_batch", ERROR.format(words))
+    with pytest.raises(DatabaseTrouble) as caught:
+        project(reply).submit_batch(BatchSubmission("uppercase", []))
+    assert str(caught.value).endswith(
+        "(its database has trouble: try again later, or tell its admin): "
+        "create_work failed: Database error: MySQL server has gone away"
+    )
 
 
 def test_templates_come_as_they_are():

@@ -160,7 +160,9 @@ def send(
         if options.dry_run:
             from boinc_gahp.cli.batch.plan_view import dry_run
 
-            return dry_run(project, options, more, look_up)
+            status = dry_run(project, options, more, look_up)
+            _warn_of_templates(project, options)
+            return status
         typed = Typed(arguments, config, options, more["name"] or "", action)
         try:
             with Work(stream=sys.stderr) as work:
@@ -175,7 +177,28 @@ def send(
                 complain(again)
             return 1
         _print_results(project, options, batches)
+        _warn_of_templates(project, options)
         return follow(project, options, batches, config)
+
+
+def _warn_of_templates(project: Project, options: Namespace) -> None:
+    """Say if the project may delete files of the jobs too early, as ``check --app`` says it."""
+    from boinc_gahp.templates.rules import faults
+    from boinc_gahp.templates.types import TemplateError
+
+    own = [getattr(options, f"{kind}_template", None) for kind in ("input", "output")]
+    if all(own):
+        return
+    try:
+        used = project.session.context.cache.templates(options.app)
+    except (GahpError, TemplateError):
+        return  # jobs in containers bring their own
+    for problem in (
+        *(faults(used.input) if own[0] is None else ()),
+        *(faults(used.output) if own[1] is None else ()),
+    ):
+        if problem.code.startswith("no-delete-"):
+            complain(f"app {options.app}: {problem.text}; ask its admin to change it")
 
 
 def _print_results(project: Project, options: Namespace, batches: Sequence[Batch]) -> None:

@@ -134,3 +134,20 @@ def test_a_retry_that_fails_says_how_to_go_on_and_that_sends_each_job_once(
     assert batch("retry", number)[1].startswith("Nothing to send")
     made = json.loads(batch("show", f"{name}-retry1", "--json")[1])
     assert [job["name"] for job in made["jobs"]] == [f"{name}_1-retry1"]
+
+
+def test_outputs_that_the_project_has_deleted_are_not_passed_over(batch, site, here):
+    name = f"gone-{here.parent.name[-12:]}"
+    words = ("--input", "in=in.txt", "--count", 2, "--name", name)
+    assert batch("submit", "uppercase", *words)[0] == 0
+    site.work()
+    for path in site.project.core.directory.glob(f"upload/*/{name}_1_*"):
+        path.unlink()
+    status, _, err = batch("fetch", name)
+    assert (status, "has deleted output number 0" in err) == (1, True)
+    status, out, _ = batch("retry", name)
+    first, second = out.splitlines()
+    assert status == 0
+    assert first.startswith("1 job of batch ")
+    assert first.endswith("which fetch says, submit these jobs as a new batch.")
+    assert second.startswith("No job of batch ")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.templates.types import InputTemplate, OutputFileInfo, OutputTemplate
+from boinc_gahp.templates.writing import write_output_template
 from tests.cli.conftest import write_settings
 
 if TYPE_CHECKING:
@@ -194,6 +196,17 @@ def test_templates_of_ones_own_and_on_the_project(sent, here, site):
     assert len(sent("uppercase", "--each", "data/*", *own)) == 2
     there = ["--input-template", f"project:mine_{here.name}_in"]
     assert len(sent("uppercase", "--each", "data/*", *there, "--input", "in={path}")) == 2
+
+
+def test_templates_that_let_the_project_delete_outputs_are_warned_of(site, batch, here):
+    output = OutputTemplate((OutputFileInfo("out", "<OUTFILE_0/>", max_nbytes=1e6),))
+    site.project.add_app("greedy", "true", input_template=InputTemplate(), output_template=output)
+    told = "boinc_gahp: app greedy: the output template lacks <no_delete/> for out: "
+    for more in (["--dry-run"], []):
+        status, _, err = batch("submit", "greedy", *more)
+        assert (status, err.startswith(told), err.count("\n")) == (0, True, 1)
+    (here / "out.xml").write_text(write_output_template(output))
+    assert batch("submit", "greedy", "--output-template", "out.xml", "--dry-run")[2] == ""
 
 
 # -- what is refused
