@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +15,8 @@ from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import RpcError
 from boinc_gahp.rpc import _build, _results, _table
 from boinc_gahp.rpc._bodies import FormBody
-from boinc_gahp.rpc._caller import Caller, RpcCall
+from boinc_gahp.rpc._caller import Caller, RpcCall, beginning
+from boinc_gahp.rpc._pages import page_beginning
 from boinc_gahp.rpc._redact import Redactor
 from boinc_gahp.rpc._redirects import upgraded
 from boinc_gahp.rpc._transport import Clock, HttpTransport
@@ -137,6 +139,19 @@ class Connection:
         if secret is not None:
             caller = replace(caller, redact=Redactor(secret))
         return caller.ask(call, answer, self._until)
+
+    def beginning_of(self, page: Rpc, query: dict[str, str]) -> str:
+        """Return the beginning of a page that is made for people."""
+        cookie = self._cookie if page.cookie else None
+        call = RpcCall(page, f"{self.url}{page.handler}?{urlencode(query)}", cookie=cookie)
+
+        def begin(reply: HttpReply, translator: ErrorTranslator, traffic: Traffic) -> str:
+            with closing(reply):
+                text = page_beginning(beginning(translator.chunks(reply.chunks())))
+            self._caller.log_line(page, "ok", traffic)
+            return text
+
+        return self._caller.open(call, begin, self._until)
 
     def _cookie(self) -> str:
         """Return the cookie of an account that has logged in."""

@@ -13,6 +13,7 @@ MOVED_HANDLER = "get_output3.php"
 LOOKUP_HANDLER = "lookup_account.php"
 CONFIG_HANDLER = "get_project_config.php"
 APPS_HANDLER = "apps.php"
+BUDA_HANDLER = "buda_submit.php"
 
 
 #: The most bytes of any reply, decompressed. The longest are error messages that echo a request.
@@ -98,3 +99,5 @@ PROJECT_CONFIG = Rpc(
     reply="project_config",
 )
 APPS = Rpc("apps", handler=APPS_HANDLER, reply="app_versions", cookie=True)
+#: The form with which people submit jobs of a BUDA app.
+BUDA_FORM = Rpc("buda_submit", handler=BUDA_HANDLER, cookie=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import BadRequest
+from boinc_gahp.errors import BadRequest, RpcError
 from boinc_gahp.rpc import _results, _table
 from boinc_gahp.rpc._replies import IncompleteReply, RepeatedElements
 from boinc_gahp.rpc.types import AppInfo, ProjectInfo
@@ -62,6 +62,18 @@ def key_of(project: WebRpcs, email: str, password: str) -> Authenticator:
         _authenticator,
         secret=Authenticator(digest),
     )
+
+
+def lacks_buda_app(project: WebRpcs, name: str) -> bool:
+    """Tell whether a project shows that it has no BUDA app of a name; if it shows nothing, no.
+
+    PHP warns of the missing file in the form for its jobs (``web-rpcs.rst``, "Pages for programs").
+    """
+    try:
+        page = project.beginning_of(_table.BUDA_FORM, {"action": "form", "app": name})
+    except RpcError:
+        return False
+    return f"/{name}/desc.json): failed to open stream".lower() in page.lower()
 
 
 def must_be_private(url: ProjectUrl) -> None:

@@ -8,7 +8,9 @@ from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import new_app
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.templates.reading import read_input_template, read_output_template
+from tests import faultproxy
 from tests.cli.conftest import write_settings
+from tests.faultproxy import FaultProxy
 from tests.inside import workunit_names
 
 if TYPE_CHECKING:
@@ -153,3 +155,21 @@ def test_check_sees_a_template_that_would_apply_to_all_jobs(check, settings, pro
         path.unlink()
     assert report.status == 1
     assert "templates/buda_in" in report.of("app buda")[0][1]
+
+
+def test_an_app_that_the_projects_form_does_not_find_is_refused(do, check, settings, project):
+    warning = (
+        b"<br />\n<b>Warning</b>:  file_get_contents(../../buda_apps/fti/desc.json): "
+        b"Failed to open stream: No such file or directory in <b>/buda.inc</b> on line <b>38</b>"
+    )
+    with FaultProxy(project.url) as proxy:
+        write_settings(settings, proxy.url, project.authenticator)
+        proxy.fail("buda_submit", faultproxy.body(warning), times=None)
+        for more in ([], ["--dry-run"]):
+            words = ["buda:fti", "--input", "in=a.csv", "--output", "x", *more]
+            status, _, err = do("batch", "submit", *words)
+            assert (status, 'has no BUDA app "fti"' in err) == (1, True)
+        assert check("--app", "buda:fti").of("app buda:fti")[0][0] == "FAILED"
+        # The warning is about another app.
+        words = ["buda:fit", "--input", "in=a.csv", "--output", "x", "--dry-run"]
+        assert do("batch", "submit", *words)[0] == 0

@@ -24,6 +24,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.site import lacks_buda_app
 from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from boinc_gahp.submit.buda_names import buda_name, project_app
 from boinc_gahp.templates.reading import read_templates
@@ -189,7 +190,7 @@ def _check_app(
         yield check_versions(project, app, takes_containers=True)
         yield from check_outputs(project, app, batches)
         if buda is not None:
-            yield _buda_note(buda)
+            yield _check_buda(project, buda)
         return
     try:
         inputs, outputs = read_templates(text)
@@ -213,7 +214,12 @@ def _check_app(
     yield from _check_rules(app, inputs, outputs)
 
 
-def _buda_note(name: str) -> Check:
+def _check_buda(project: WebRpcs, name: str) -> Check:
+    if lacks_buda_app(project, name):
+        return failed(
+            f"app buda:{name}: the project has no such BUDA app",
+            "ask its admin for the app's internal name",
+        )
     return note(
         f"app buda:{name}: a project does not tell whether it has this BUDA app, nor its inputs "
         "and outputs. Jobs for one that does not exist wait for ever. Jobs have to name the outputs"
