@@ -160,7 +160,7 @@ class Uploaded:
         Raises:
             OutputError: it is deleted, or cannot be had from where it was moved to.
         """
-        what = f"output number {output.number} of job {self.job_name!r}"
+        which = f"{output.number} of job {self.job_name!r}"
         name = f"{self.job_name}__file_{output.name}"
         if self._open_moved is not None and place < len(self._sizes):
             try:
@@ -172,8 +172,8 @@ class Uploaded:
                     raise
             except (ProjectError, ProtocolError) as refused:
                 raise OutputError(
-                    f"the project {gone.host} has deleted {what}, or its assimilator has moved it "
-                    f"away and the project does not hand it out: {refused}; ask its admin for an "
+                    f"the project {gone.host} has deleted output number {which}, or its assimilator "
+                    f"has moved it away, and it is not handed out: {refused}; ask the admin for an "
                     "assimilator that leaves outputs where they are (sample_dummy_assimilator -d 3 "
                     "--app NAME), not batch_collect_assimilator"
                 ) from gone
@@ -182,6 +182,6 @@ class Uploaded:
                     return stream
                 stack.close()
         raise OutputError(
-            f"the project {gone.host} has deleted {what}: it keeps outputs only until its own "
-            "assimilator has seen them (it says: no such file)"
+            f"the project {gone.host} has deleted output number {which}: it keeps outputs only until "
+            "its own assimilator has seen them (it says: no such file)"
         ) from gone

@@ -103,7 +103,6 @@ def said(tmp_path_factory):
         )
         said["batch list"] = desk.json("list")
         said["batch show"] = desk.json("show", "two", "--details", "--instances")
-        said["batch fetch --failed"] = desk.json("fetch", "two", "--failed", status=3)
         # An output that the project has lost.
         for path in (directory / "project" / "upload").rglob("*"):
             if path.is_file():
