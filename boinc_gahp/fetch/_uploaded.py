@@ -172,8 +172,9 @@ class Uploaded:
                     raise
             except (ProjectError, ProtocolError) as refused:
                 raise OutputError(
-                    f"the project {gone.host} has deleted output number {which}, or its assimilator "
-                    f"has moved it away, and it is not handed out: {refused}; ask the admin for an "
+                    f"the project {gone.host} has deleted output number {which}, or its "
+                    "assimilator has moved it away, and it is not handed out: "
+                    f"{refused}; ask the admin for an "
                     "assimilator that leaves outputs where they are (sample_dummy_assimilator -d 3 "
                     "--app NAME), not batch_collect_assimilator"
                 ) from gone
@@ -182,6 +183,6 @@ class Uploaded:
                     return stream
                 stack.close()
         raise OutputError(
-            f"the project {gone.host} has deleted output number {which}: it keeps outputs only until "
-            "its own assimilator has seen them (it says: no such file)"
+            f"the project {gone.host} has deleted output number {which}: it keeps outputs only "
+            "until its own assimilator has seen them (it says: no such file)"
         ) from gone

@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 
-import pexpect
 import psutil
 import pytest
 
@@ -13,7 +12,7 @@ from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import directory as layout
 from boinc_gahp.localproject.supplied import SUPPLIED
 from tests.cli.conftest import COMMAND
-from tests.helpers import hang_up, wait_for
+from tests.helpers import wait_for
 
 pytestmark = pytest.mark.long
 
@@ -131,13 +130,6 @@ class TestWhatGoesWrong:
         assert "--directory" in err
         assert list(temporary.iterdir()) == []
 
-    @pytest.mark.usefixtures("temporary")
-    def test_jobs_that_take_too_long_are_given_up(self, monkeypatch, capsys):
-        monkeypatch.setattr(demo, "_TIMEOUT", 2.0)
-        monkeypatch.setattr(demo, "_HOSTS", 0)
-        assert main(["demo"]) == 1
-        assert "not done in time" in capsys.readouterr().err
-
     @pytest.mark.parametrize(
         ("program", "words"),
         [
@@ -155,19 +147,3 @@ class TestWhatGoesWrong:
         monkeypatch.setattr(demo, "_program", lambda: other)
         assert main(["demo", "--directory", str(temporary / "here")]) == 1
         assert words in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("_no_child_left", "home")
-class TestOnATerminal:
-    def test_ctrl_c_leaves_nothing(self, temporary):
-        child = pexpect.spawn(COMMAND, ["demo"], encoding="utf-8", timeout=60, dimensions=(30, 100))
-        try:
-            child.expect("running")
-            child.sendintr()
-            child.expect(pexpect.EOF)
-            child.close()
-            assert child.exitstatus == 130
-            assert "Traceback" not in (child.before or "")
-        finally:
-            hang_up(child)
-        assert list(temporary.iterdir()) == []

@@ -3,7 +3,6 @@ import re
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.localproject.run import init_project
 from tests.templates.good import INPUT, OUTPUT
 
 #: A template with a warning in line 2 and an error in line 10.
@@ -79,14 +78,6 @@ def test_what_is_no_template_is_one_error(home, capsys, data):
 def test_line_ends_of_windows_do_not_matter(home):
     (home / "template").write_bytes(INPUT.replace("\n", "\r\n").encode())
     assert check("--strict", "template") == 0
-
-
-def test_a_new_projects_templates_are_clean(home, capsys):
-    init_project(home / "p")
-    files = sorted(path for path in (home / "p/templates").iterdir() if path.is_file())
-    assert check("--strict", *map(str, files)) == 0
-    assert capsys.readouterr().out == f"{len(files)} files: 0 errors, 0 warnings\n"
-    assert len(files) >= 10
 
 
 @pytest.mark.parametrize(

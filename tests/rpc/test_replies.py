@@ -8,7 +8,6 @@ from hypothesis import example, given, settings, strategies as st
 from boinc_gahp.errors import (
     DatabaseTrouble,
     GahpError,
-    ProjectDown,
     ProjectError,
     ProtocolError,
     TransportError,
@@ -115,20 +114,6 @@ def test_reply_that_is_no_complete_one_is_a_protocol_error(body, cut, says):
     assert "ping of boinc.example.edu" in str(caught.value)
 
 
-@pytest.mark.parametrize("number", [-183, -138])
-def test_numbers_of_a_stopped_project_are_project_down(number):
-    error = f"<error><error_num>{number}</error_num><error_msg>x</error_msg></error>"
-    with pytest.raises(ProjectDown) as caught:
-        project(inside("ping", error)).ping()
-    assert caught.value.number == number
-    assert not caught.value.may_have_happened
-
-
-def test_error_can_be_the_root():
-    with pytest.raises(ProjectError, match="bad command"):
-        project(b"<?xml version='1.0'?>\n" + ERROR.format("bad command").encode()).ping()
-
-
 @pytest.mark.parametrize("chunk", [65536, 999])
 def test_error_message_of_a_megabyte_that_is_no_xml_is_kept_whole(chunk):
     words = "create_work failed: " + "x < & <b> </query_batch> \n" * 40_000
@@ -211,13 +196,6 @@ def test_http_status_is_an_error(status, kind, permanent):
     assert caught.value.permanent == permanent
     assert f" {status} " in f" {caught.value} "
     assert caught.value.may_have_happened == (status >= 500)
-
-
-def test_http_500_with_the_beginning_of_a_reply_is_a_quiet_php_fatal_error():
-    body = b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<query_files>\n'
-    with pytest.raises(ProtocolError) as caught:
-        project(body, status=500).query_files(["x"], batch_id=1)
-    assert caught.value.php_fatal
 
 
 PIECES = st.one_of(

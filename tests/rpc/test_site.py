@@ -3,8 +3,6 @@
 import contextlib
 import hashlib
 import logging
-import traceback
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
@@ -181,65 +179,6 @@ def server():
 
 def lookup(project):
     return key_of(project, EMAIL, PASSWORD)
-
-
-ASKED = {
-    "apps": (apps, APPS),
-    "about": (about, CONFIG),
-    "lookup": (lookup, ACCOUNT),
-}
-HTML = raw(http(200, b"<html><title>Router login</title></html>", Content_Type="text/html"))
-
-
-def faults(good):
-    """What may come instead of a good reply."""
-    reply = (PROLOG + good).encode()
-    return {
-        "reset": (scripted.reset(), TransportError),
-        "lost reply": (scripted.goodbye(), TransportError),
-        "hang": (scripted.hang(), TransportError),
-        "hang in body": (scripted.hang(http(200, reply)[:-9]), TransportError),
-        "500": (scripted.status(500, b"<html>oops</html>"), TransportError),
-        "500 of a PHP fatal error": (scripted.status(500, reply[:60]), ProtocolError),
-        "fatal error shown": (
-            ok(
-                reply[:60]
-                + b"<br />\n<b>Fatal error</b>:  Uncaught x in <b>/f</b> on line <b>1</b>"
-            ),
-            ProtocolError,
-        ),
-        "404": (scripted.status(404), TransportError),
-        "HTML": (HTML, ProtocolError),
-        "cut XML": (ok(reply[:-14]), ProtocolError),
-        "empty": (ok(b""), ProtocolError),
-    }
-
-
-@pytest.mark.parametrize("fault", list(faults("")))
-@pytest.mark.parametrize("page", list(ASKED))
-def test_each_fault_is_an_error_without_secrets(server, page, fault):
-    ask, good = ASKED[page]
-    play, kind = faults(good)[fault]
-    server.answers.append(play)
-    options = replace(ONCE, read_timeout=0.3) if "hang" in fault else ONCE
-    with (
-        WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
-        pytest.raises(kind) as caught,
-    ):
-        ask(project)
-    told = "".join(traceback.format_exception(caught.value))
-    assert not any(each in told for each in (HASH, PASSWORD, AUTHENTICATOR))
-    assert str(caught.value).startswith(("apps", "get_project_config", "lookup_account"))
-
-
-@pytest.mark.parametrize("page", list(ASKED))
-@pytest.mark.parametrize("fault", ["reset", "lost reply", "500", "cut XML", "empty"])
-def test_what_passes_is_asked_again(server, page, fault):
-    ask, good = ASKED[page]
-    server.answers += [faults(good)[fault][0], ok((PROLOG + good).encode())]
-    with WebRpcs(server.url, AUTHENTICATOR, options=replace(ONCE, retry_total=60)) as project:
-        ask(project)
-    assert len(server.requests) == 2
 
 
 class TestSecrets:

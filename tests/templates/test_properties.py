@@ -9,7 +9,6 @@ from boinc_gahp.templates.documents import read_result, read_workunit
 from boinc_gahp.templates.filling import JobFile, fill_input, fill_output
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.types import Severity, TemplateError
-from boinc_gahp.templates.writing import write_input_template, write_output_template
 from tests.templates.good import INPUT, OUTPUT
 from tests.templates.test_filling import input_templates, lines, output_templates
 
@@ -73,20 +72,6 @@ def test_any_text_can_be_checked(text):
 def test_a_template_without_errors_is_read(text):
     if not any(p.severity is Severity.ERROR for p in check_template(text)):
         assert refused(text) == ()
-
-
-#: Findings about how a template is written, not about what it says.
-LAYOUT = {"malformed", "no-template", "bad-flag", "bad-number", "file-order", "not-one-document"}
-
-
-@given(input_templates())
-def test_an_input_template_that_is_written_is_laid_out_right(template):
-    assert not LAYOUT & {p.code for p in check_template(write_input_template(template))}
-
-
-@given(output_templates())
-def test_an_output_template_that_is_written_is_laid_out_right(template):
-    assert not LAYOUT & {p.code for p in check_template(write_output_template(template))}
 
 
 def staged(name, gzipped_nbytes=None):

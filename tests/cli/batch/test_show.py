@@ -160,12 +160,3 @@ def test_jobs_are_shown_with_what_was_submitted(site, batch, tmp_path, monkeypat
     assert "what was submitted is known only on the machine that did it\n" in out
     (job, _) = json.loads(batch("show", name, "--json")[1])["jobs"]
     assert job["args"] is job["parameters"] is job["inputs"] is None
-
-
-def test_the_end_of_a_batch_is_when_the_project_was_asked(site, batch):
-    number, _ = site.finished("")
-    assert re.search(
-        r"^  ended    by 2\d{3}-.* \(.*\), when the project was asked$",
-        batch("show", number)[1],
-        re.MULTILINE,
-    )

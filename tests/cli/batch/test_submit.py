@@ -277,23 +277,6 @@ def test_what_is_wrong_is_reported_in_a_line(batch, here, words, said):
     assert all(line.startswith("boinc_gahp: to continue, once that is fixed: ") for line in rest)
 
 
-def test_a_submit_that_failed_tells_how_to_go_on(batch, here):
-    words = ["submit", "uppercase", "--input", "in=data/new file.txt"]
-    status, _, err = batch(*words)
-    found = re.fullmatch(
-        r"boinc_gahp: input file 'data/new file.txt' cannot be read: .*\n"
-        r"boinc_gahp: to continue: boinc_gahp batch (.*) --name (uppercase-\S+)\n",
-        err,
-    )
-    assert (status, bool(found)) == (1, True)
-    assert found
-    assert found[1] == "submit uppercase --input 'in=data/new file.txt'"
-    (here / "data" / "new file.txt").write_text("here\n")
-    status, out, _ = batch(*words, "--name", found[2])
-    assert status == 0
-    assert f"'{found[2]}': 1 job" in out
-
-
 def test_jobs_for_a_version_that_nobody_has_are_told_to_stay_queued(batch, here):
     words = ["submit", "uppercase", "--input", "in=data/a.1.txt", "--app-version", "999"]
     told = "only with version 999 of uppercase. A project does not tell which versions it has: "
