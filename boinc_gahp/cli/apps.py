@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.jsons import print_json
-from boinc_gahp.cli.known_apps import listed_apps, version_number
+from boinc_gahp.cli.known_apps import listed_apps, version_number, version_words
 from boinc_gahp.config.accounts import authenticator_of, find_project
 from boinc_gahp.config.layers import load
 from boinc_gahp.errors import (
@@ -24,11 +24,11 @@ from boinc_gahp.terminal.output import command_line
 from boinc_gahp.terminal.parsing import Parser, not_empty
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.terminal.words import moment, one_line
-from boinc_gahp.text import count, did_you_mean, listed
+from boinc_gahp.text import count, did_you_mean
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator
 
     from boinc_gahp.config.settings import ProjectSettings
     from boinc_gahp.rpc.types import AppInfo, AppVersionInfo
@@ -45,10 +45,8 @@ Some projects do not tell programs which apps they have. Then you can ask about 
 _COLUMNS = (
     Column("app", minimum=16, middle=True),
     Column("for", rank=3, minimum=20),
-    Column("versions", rank=4),
+    Column("versions", rank=4, minimum=20),
 )
-#: How many platforms a list names.
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +86,7 @@ def run(arguments: list[str], config: str | None) -> int:
                 print(line)
     else:
         rows = (
-            (name, known[name].user_friendly_name, _short_versions(known[name].versions))
-            for name in names
+            (name, known[name].user_friendly_name, version_words(known[name])) for name in names
         )
         for line in table.lines(_COLUMNS, rows, sys.stdout):
             print(line)
@@ -166,15 +163,6 @@ def _details(project: WebRpcs, name: str, known: Collection[str]) -> Details:
 
 
 # -- for people
-
-
-def _short_versions(versions: Sequence[AppVersionInfo]) -> str:
-    """Return the newest version, and the platforms that have any."""
-    if not versions:
-        return ""
-    newest = max(each.version_num for each in versions)
-    platforms = dict.fromkeys(each.platform_short for each in versions)
-    return f"{version_number(newest)} {listed(list(platforms), _NAMED)}"
 
 
 def _long(

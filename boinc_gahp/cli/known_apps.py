@@ -32,3 +32,12 @@ def listed_apps(project: WebRpcs) -> tuple[dict[str, AppInfo], str]:
 def version_number(version: int) -> str:
     """Return a version as BOINC's pages show it: 102 is 1.02."""
     return f"{version / 100:.2f}"
+
+
+def version_words(app: AppInfo) -> str:
+    """Return an app's versions: ``1.02 x86_64-pc-linux-gnu (docker), …``."""
+    return ", ".join(
+        f"{version_number(each.version_num)} {each.platform_short}"
+        + (f" ({each.plan_class})" if each.plan_class else "")
+        for each in app.versions
+    )

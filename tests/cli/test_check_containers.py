@@ -83,12 +83,6 @@ def test_an_output_template_alone_is_in_nobodys_way(check, template):
     assert check().of("app docker")[0][0] == "ok"
 
 
-def test_a_broken_template_is_there_too(check, template):
-    template.write_text("no template")
-    level, text = check().of("app docker")[0]
-    assert (level, "remove templates/docker_in" in text) == ("FAILED", True)
-
-
 def test_an_app_without_templates_that_the_settings_do_not_name_fails_with_what_to_set(
     check, settings, project
 ):

@@ -1,4 +1,3 @@
-import argparse
 import re
 import shlex
 import subprocess
@@ -127,14 +126,6 @@ def test_a_wrong_option_gets_one_line_and_status_2(path, capsys):
 def _arguments(words, path):
     place = next(place for place in range(len(words)) if tuple(words[place:])[: len(path)] == path)
     return words[place + len(path) :]
-
-
-def test_a_hidden_argument_is_not_among_those_that_are_shown():
-    shown = [
-        option for each in arguments_of(PARSERS["completion",]) for option in each.option_strings
-    ]
-    assert shown == ["-h", "--help"]
-    assert all(argument.help != argparse.SUPPRESS for argument in arguments_of(PARSERS[()]))
 
 
 @pytest.mark.processes

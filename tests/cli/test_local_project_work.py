@@ -1,12 +1,10 @@
 """``local-project create-work`` and ``stage-file``."""
 
-import os
 import re
-import subprocess
 
 import pytest
 
-from tests.cli.conftest import COMMAND, empty_batch, rows
+from tests.cli.conftest import empty_batch, rows
 
 
 def job(directory, name):
@@ -71,16 +69,6 @@ def test_jobs_from_standard_input_take_defaults_from_the_command_line(do, direct
     assert rows(directory, "SELECT njobs FROM batch WHERE name = 'lines'") == [{"njobs": 2}]
 
 
-def test_of_lines_with_a_mistake_no_job_is_made(do, directory):
-    before = rows(directory, "SELECT count(*) FROM workunit")
-    lines = "--wu_name x1 data.txt\n--wu_name x2 --colour red data.txt\n"
-    status, out, errors = do("create-work", "uppercase", "--stdin", stdin=lines)
-    assert (status, out, errors.count("\n")) == (1, "", 1)
-    assert "line 2: create_work: bad stdin argument '--colour'" in errors
-    assert rows(directory, "SELECT count(*) FROM workunit") == before
-    assert do("create-work", "uppercase", "--stdin") == (0, "", "")
-
-
 def test_a_template_of_a_job_is_kept_as_it_was(do, directory, tmp_path):
     own = tmp_path / "own_in"
     own.write_text((directory / "templates" / "uppercase_in").read_text().replace("86400", "77"))
@@ -132,21 +120,3 @@ def test_stage_file_says_the_names_and_refuses_other_contents(do, directory, tmp
     # Nothing would end it but a full disk.
     status, _, errors = do("stage-file", "/dev/zero")
     assert (status, "/dev/zero cannot be staged: expected a file" in errors) == (1, True)
-
-
-@pytest.mark.processes
-def test_what_is_not_utf_8_is_refused(do, directory):
-    before = rows(directory, "SELECT count(*) FROM workunit")
-    status, _, errors = do("create-work", "uppercase", "--command_line", "\udce9", "data.txt")
-    assert (status, errors.startswith("boinc_gahp: a text is not UTF-8")) == (1, True)
-    done = subprocess.run(
-        [COMMAND, "local-project", "create-work", str(directory), "uppercase", "--stdin"],
-        input=b'data.txt\n--command_line "\xe9" data.txt\n',
-        env={**os.environ, "PYTHONUTF8": "1"},
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
-    assert (done.returncode, done.stdout) == (1, b"")
-    assert done.stderr.count(b"\n") == 1
-    assert rows(directory, "SELECT count(*) FROM workunit") == before

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.check.checks import Check, note, ok, warning
-from boinc_gahp.cli.known_apps import listed_apps, version_number
+from boinc_gahp.cli.known_apps import listed_apps, version_words
 from boinc_gahp.errors import GahpError, OutputGone
 from boinc_gahp.states import BatchState
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from boinc_gahp.rpc.client import WebRpcs
-    from boinc_gahp.rpc.types import AppInfo, BatchInfo
+    from boinc_gahp.rpc.types import BatchInfo
 
 #: A file's number in the output template, at the end of its name.
 _NUMBER = re.compile(r"_([0-9]{1,6})\s*\Z")
@@ -42,18 +42,10 @@ def check_versions(project: WebRpcs, app: str, *, takes_containers: bool) -> Che
     if takes_containers and not any("docker" in each.plan_class for each in found.versions):
         return warning(
             f"app {app}: no version has a plan class with docker in its name, for which BOINC's "
-            f"clients look; there are {_versions(found)}",
+            f"clients look; there are {version_words(found)}",
             "ask the project's admin for one",
         )
-    return ok(f"app {app}: versions {_versions(found)}")
-
-
-def _versions(app: AppInfo) -> str:
-    return ", ".join(
-        f"{version_number(each.version_num)} {each.platform_short}"
-        + (f" ({each.plan_class})" if each.plan_class else "")
-        for each in app.versions
-    )
+    return ok(f"app {app}: versions {version_words(found)}")
 
 
 def check_outputs(project: WebRpcs, app: str, batches: Sequence[BatchInfo]) -> Iterator[Check]:

@@ -68,13 +68,6 @@ def test_a_terminal_shows_the_first_jobs_and_a_pipe_all(site, batch):
     assert "… and 58 more.\n" in batch("show", number, "--limit", 2)[1]
 
 
-def test_an_empty_batch_says_that_its_jobs_are_still_to_come(site, batch):
-    number, _ = site.batch()
-    _, out, _ = batch("show", number)
-    assert "being made: its jobs are still being submitted" in out
-    assert out.endswith("It has no jobs.\n")
-
-
 def test_a_retired_batch_is_found_by_its_id_and_a_name_that_is_an_id_by_either(site, batch):
     number, name = site.batch("")
     other, _ = site.batch("", name=str(number))
