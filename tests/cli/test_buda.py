@@ -82,6 +82,9 @@ def test_a_batch_has_the_inputs_and_outputs_that_are_named(do, project):
     assert (status, err) == (0, "")
     assert "2 jobs of buda on" in out
     assert made(project, "one") == [("fit", ["data.csv"], ["fit.json"])] * 2
+    assert (
+        "Projects send no jobs of BUDA apps that they do not have" in do("batch", "show", "one")[1]
+    )
     # The same again is the same batch.
     assert "It was there already" in do("batch", "submit", *words, "--name", "one")[1]
     status, _, err = do("batch", "submit", *words, "--output", "x", "--name", "one")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 
 from boinc_gahp.cli.batch.job_options import (
     add_job_options,
@@ -47,7 +46,7 @@ def estimate(arguments: list[str], config: str | None) -> int:
         from boinc_gahp.api.request import new_batch_name
 
         app = options.app
-        with Work(stream=sys.stderr) as work:
+        with Work() as work:
             more = submit_options(options)
             more["name"] = new_batch_name(app)
             jobs = look_up_jobs(project, options, work, more)

@@ -61,7 +61,7 @@ def dry_run(project: Project, options: Namespace, more: Options, look_up: LookUp
     from boinc_gahp.api.progress import StepView
 
     plans: list[Plan] = []
-    with Work(stream=sys.stderr) as work:
+    with Work() as work:
         jobs = look_up(project, options, work, more)
         more["progress"] = StepView(work.show)
         for part in _parts(project, options, jobs.jobs, more):

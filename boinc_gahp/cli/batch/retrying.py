@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job
@@ -81,7 +80,7 @@ def retry(arguments: list[str], config: str | None) -> int:
         if plan.jobs:
             go_on = command_line(words_as_typed("retry", arguments, config))
             try:
-                with Work(stream=sys.stderr) as work:
+                with Work() as work:
                     made = batch.retry(options.job, progress=StepView(work.show))
             except KeyboardInterrupt:
                 complain(f"interrupted; to continue: {go_on}")

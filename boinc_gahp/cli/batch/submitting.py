@@ -165,7 +165,7 @@ def send(
             return status
         typed = Typed(arguments, config, options, more["name"] or "", action)
         try:
-            with Work(stream=sys.stderr) as work:
+            with Work() as work:
                 batches = _sent(project, options, more, work, look_up)
         except KeyboardInterrupt:
             complain(f"interrupted; to continue: {typed.to_continue}")
