@@ -183,6 +183,8 @@ class Uploaded:
                     return stream
                 stack.close()
         raise OutputError(
-            f"the project {gone.host} has deleted output number {which}: it keeps outputs only "
-            "until its own assimilator has seen them (it says: no such file)"
+            f"the project {gone.host} has deleted output number {which} (it says: no such file): "
+            "for later jobs its admin adds <no_delete/> to the app's output template, and runs an "
+            "assimilator that leaves outputs where they are (sample_dummy_assimilator -d 3 --app "
+            "NAME)"
         ) from gone

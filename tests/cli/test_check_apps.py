@@ -44,7 +44,7 @@ def test_outputs_that_are_moved_and_can_be_fetched_are_well():
 @pytest.mark.parametrize(
     ("moved", "why"),
     [
-        (None, "HTTP 404"),
+        (None, "it has no get_output3.php"),
         (Reply(b"", FILE | {"Content-Length": "0"}), "has it not"),
         (Reply(b"", {"Location": "/test/login_form.php"}, status=302), "it wants a login"),
     ],

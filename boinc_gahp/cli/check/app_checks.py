@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.check.checks import Check, note, ok, warning
 from boinc_gahp.cli.known_apps import listed_apps, version_words
-from boinc_gahp.errors import GahpError, OutputGone
+from boinc_gahp.errors import GahpError, OutputGone, TransportError
 from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def _gone(project: WebRpcs, app: str, instance_id: int, number: int, size: int) 
         with closing(project.moved_file(instance_id, number)) as moved:
             is_there, why = moved.length == size, "get_output3.php has it not"
     except GahpError as error:
-        is_there, why = False, str(error)
+        has_page = not (isinstance(error, TransportError) and error.status == 404)
+        is_there, why = False, str(error) if has_page else "it has no get_output3.php"
     if is_there:
         return ok(
             f"app {app}: its assimilator moves outputs away (batch_collect_assimilator); they are "
