@@ -104,6 +104,8 @@ class Exchange:
         url = urlsplit(self.target)
         if cmd := parse_qs(url.query).get("cmd"):
             return cmd[0]
+        if not self.length:
+            return url.path.rpartition("/")[2].removesuffix(".php")
         text = bytes(self.body[:_LOOK_AT]).decode("utf-8", "replace")
         if "urlencoded" in self.header("content-type"):
             _, found, value = f"&{text}".partition("&request=")

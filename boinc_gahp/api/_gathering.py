@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from boinc_gahp import client_exits
 from boinc_gahp.api import fetching, watching
+from boinc_gahp.api._fetching_batch import PASSING, is_final, sorted_out
 from boinc_gahp.api.family import as_they_count
-from boinc_gahp.api.fetching_batch import PASSING, is_final, sorted_out
 from boinc_gahp.api.reasons import why
 from boinc_gahp.api.types import JobState
 from boinc_gahp.backoff import Backoff
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from boinc_gahp.api._fetching_batch import FinishedJob
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.family import Family
-    from boinc_gahp.api.fetching_batch import FinishedJob
     from boinc_gahp.api.folders import Folder, Note
     from boinc_gahp.api.futures import JobFuture
     from boinc_gahp.api.watching import Poll

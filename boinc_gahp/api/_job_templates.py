@@ -15,8 +15,8 @@ from boinc_gahp.containers.names import ENDING
 from boinc_gahp.errors import TemplatesMissing
 
 if TYPE_CHECKING:
+    from boinc_gahp.api._fetching_batch import FinishedJob
     from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.fetching_batch import FinishedJob
 
 __all__ = ["MOST_UNKNOWN", "JobTemplates", "OwnTemplate", "unknown_template"]
 

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import finding, folders
-from boinc_gahp.api.fetching_batch import check_answers
+from boinc_gahp.api import finding
+from boinc_gahp.api._fetching_batch import check_answers
 from boinc_gahp.api.types import JobState
-from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.destinations import explain
-from boinc_gahp.fetch.directories import make_directories
 from boinc_gahp.fetch.failures import failure_of
-from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.threads import in_order
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Iterator
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.fetch.types import Failure
     from boinc_gahp.rpc.types import JobInfo
 
-__all__ = ["JobFailure", "failures", "save_failure"]
+__all__ = ["JobFailure", "failures"]
 
 #: How many jobs are asked about at a time.
 _THREADS = 4
@@ -82,21 +76,3 @@ def failures(
 
     failed = (job for job in listed if job.state is JobState.FAILED)
     yield from in_order(ask, failed, threads=_THREADS, name="failure")
-
-
-def save_failure(failure: JobFailure, directory: str | os.PathLike[str]) -> Path:
-    """Write the reasons of a failure to ``failure.txt`` in the job's folder; return its path.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
-    root = Path(directory).absolute()
-    path = root / folders.folder_name(failure.name) / folders.FAILURE
-    try:
-        make_directories(root, NEVER_CANCELLED)
-    except OSError as error:
-        raise explain(error, path) from error
-    with registry.file(path, inside=root) as file:
-        file.write(failure.text.encode("utf-8", "backslashreplace"))
-        file.commit()
-    return path

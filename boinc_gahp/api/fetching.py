@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import _jobs_csv
+from boinc_gahp.api._fetching_batch import BatchFetch, FinishedJob, Jobs, jobs_of
 from boinc_gahp.api._records import RowMaker, as_fetched
 from boinc_gahp.api.failures import JobFailure, failures
-from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, Jobs, jobs_of
 from boinc_gahp.api.folders import NOTE, folder_name
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.errors import OutputError

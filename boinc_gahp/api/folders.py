@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import stat
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.api.fetching_batch import FinishedJob
+    from boinc_gahp.api._fetching_batch import FinishedJob
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.engine import FetchedFiles
 
 __all__ = [
-    "FAILURE",
     "NOTE",
     "Folder",
     "Note",
@@ -43,7 +41,6 @@ __all__ = [
 ]
 
 #: Name of the file in a failed job's folder that says why it failed.
-FAILURE = "failure.txt"
 #: The note's file name.
 NOTE = f"{OWN}.json"
 
@@ -352,10 +349,6 @@ class Folder(Sink):
             # Its name may be on the disk before theirs: a note's files are looked for again.
             write_note(self.directory, written, self.job_name, scope, directories)
             self.note = written
-        if self.job.repeats and FAILURE not in files:
-            # It was about the job that failed, and is done now.
-            with suppress(OSError):
-                (self.directory / FAILURE).unlink()
         return sum(new.values())
 
     def told(self, note: Note) -> Note:

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import finding
+from boinc_gahp.api._fetching_batch import check_answers, fetch_streams
 from boinc_gahp.api.endings import (
     ended_badly,
     may_have_ended_badly,
@@ -16,7 +17,6 @@ from boinc_gahp.api.endings import (
     ran_programs,
     stream,
 )
-from boinc_gahp.api.fetching_batch import check_answers, fetch_streams
 from boinc_gahp.api.folders import folder_name
 from boinc_gahp.api.reasons import why
 from boinc_gahp.api.types import JobState

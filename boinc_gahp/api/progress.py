@@ -249,7 +249,7 @@ def _display() -> Iterator[Show | None]:
         finally:
             notebook.end()
     elif is_live(sys.stderr):
-        with Work(stream=sys.stderr) as work:
+        with Work() as work:
             yield work.show
     else:
         yield None

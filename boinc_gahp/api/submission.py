@@ -15,19 +15,22 @@ from boinc_gahp.api.comparing import Comparison
 from boinc_gahp.api.request import build_request, new_batch_name
 from boinc_gahp.errors import (
     AppNotFound,
+    BadRequest,
     BatchConflict,
     BatchTooLarge,
     GahpError,
     JobRefused,
     StagingError,
 )
+from boinc_gahp.rpc.site import lacks_buda_app
 from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from boinc_gahp.submit.abort import abort_empty
 from boinc_gahp.submit.association import absent_names
-from boinc_gahp.submit.buda_names import project_app
+from boinc_gahp.submit.buda_names import buda_name, project_app
 from boinc_gahp.submit.names_in_use import check_names
 from boinc_gahp.submit.query import jobs_there
 from boinc_gahp.submit.types import Progress, StagedFile
+from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -161,6 +164,7 @@ def submit(
         RpcError: the project refused, or could not be asked.
     """
     request = build_request(app_name, jobs, **options)
+    _check_buda(session, app_name)
     comparison = Comparison(session, request, lineage)
     comparison.check()
     try:
@@ -175,6 +179,20 @@ def submit(
         comparison.check()  # another process may have filled the batch in the meantime
     assert comparison.batch is not None  # noqa: S101  (a submit that returns has seen its batch)
     return comparison.batch, comparison.knows(batch_id)
+
+
+def _check_buda(session: Session, app_name: str) -> None:
+    """Refuse jobs of a BUDA app if the project shows that it has no such app.
+
+    Raises:
+        BadRequest: it does; the jobs would be accepted, and wait for ever.
+    """
+    name = buda_name(app_name)
+    if name is not None and lacks_buda_app(session.rpc, name):
+        raise BadRequest(
+            f"the project {session.rpc.host} has no BUDA app {quoted(name)}: ask its admin for the "
+            "app's internal name"
+        )
 
 
 def called(options: Options) -> OnProgress | None:
@@ -207,6 +225,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
     """
     progress = called(options)
     request = build_request(app_name, jobs, **options)
+    _check_buda(session, app_name)
     try:
         validation = validator(session, request).validation()
     except AppNotFound as error:

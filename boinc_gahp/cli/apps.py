@@ -6,7 +6,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli.known_apps import KnownApp, known_apps, why_unlisted
+from boinc_gahp.cli.batch.jsons import print_json
+from boinc_gahp.cli.known_apps import listed_apps, version_number, version_words
 from boinc_gahp.config.accounts import authenticator_of, find_project
 from boinc_gahp.config.layers import load
 from boinc_gahp.errors import (
@@ -16,7 +17,6 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.site import ProjectSite
 from boinc_gahp.templates.reading import read_templates
 from boinc_gahp.templates.types import DEFAULTS, InputTemplate, TemplateError
 from boinc_gahp.terminal import table, words
@@ -24,40 +24,29 @@ from boinc_gahp.terminal.output import command_line
 from boinc_gahp.terminal.parsing import Parser, not_empty
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.terminal.words import moment, one_line
-from boinc_gahp.text import count, did_you_mean, listed
+from boinc_gahp.text import count, did_you_mean
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator
 
-    from boinc_gahp.cli.known_apps import KnownApps
     from boinc_gahp.config.settings import ProjectSettings
-    from boinc_gahp.rpc.types import AppVersionInfo
+    from boinc_gahp.rpc.types import AppInfo, AppVersionInfo
     from boinc_gahp.templates.types import OutputTemplate
-    from boinc_gahp.terminal.table import Cell
 
 _DESCRIPTION = """\
-Lists the project's apps: what each is for, its newest versions by platform, and how many of your
-batches have it. With names of apps, or with --details, it also asks whether your account may submit
-jobs to each, which input files a job needs, and which outputs it makes.
+Lists the project's apps: what each is for, and its newest versions by platform. With names of apps,
+it also asks whether your account may submit jobs to each, which input files a job needs, and which
+outputs it makes.
 
-Some projects do not tell programs which apps they have. Then those of your batches are listed, and
-you can ask about any other app by its name.
+Some projects do not tell programs which apps they have. Then you can ask about an app by its name.
 """
 
 _COLUMNS = (
     Column("app", minimum=16, middle=True),
     Column("for", rank=3, minimum=20),
-    Column("allowed", rank=1),
-    Column("inputs", rank=2, minimum=8),
-    Column("outputs", rank=2, minimum=8),
-    Column("versions", rank=4),
-    Column("batches", rank=5, right=True),
+    Column("versions", rank=4, minimum=20),
 )
-#: The words for "jobs may be submitted".
-_MAY = {True: ("yes", "green"), False: ("no", "yellow")}
-#: How many platforms a list names.
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +54,12 @@ class Details:
     """What the project says when it is asked for an app's templates.
 
     Attributes:
-        may_submit: whether the account may submit jobs to the app; None: not known.
+        may_submit: whether the account may submit jobs to the app.
         templates: the app's templates, if they can be read.
         trouble: why there are none; "" if there are.
     """
 
-    may_submit: bool | None
+    may_submit: bool
     templates: tuple[InputTemplate, OutputTemplate] | None = None
     trouble: str = ""
 
@@ -82,28 +71,33 @@ def run(arguments: list[str], config: str | None) -> int:
     _, chosen = find_project(settings, options.project)
     key = authenticator_of(settings, chosen)
     network = ClientOptions.for_people(settings, chosen)
-    with (
-        ProjectSite(chosen.url, key, options=network) as site,
-        WebRpcs(chosen.url, key, options=network) as project,
-    ):
-        found = known_apps(site, project)
-        apps = _chosen(found, options.app)
-        details: dict[str, Details] = {}
-        for name in [each.name for each in apps] if options.app or options.details else ():
-            details[name] = _details(project, name, found, asked=bool(options.app))
+    with WebRpcs(chosen.url, key, options=network) as project:
+        known, why = listed_apps(project)
+        names = list(dict.fromkeys(options.app)) or sorted(known)
+        details = {name: _details(project, name, known) for name in names if options.app}
     if options.json:
-        _print_json(chosen, found, apps, details)
+        apps = (_json(name, known.get(name), details.get(name)) for name in names)
+        document = {"project": chosen.url, "is_complete": not why, "trouble": why or None}
+        print_json(document, apps=apps)
     elif options.app:
-        for number, app in enumerate(apps):
+        for number, name in enumerate(names):
             print("\n" * (number > 0), end="")
-            for line in _long(options, chosen, app, details[app.name]):
+            for line in _long(options, chosen, name, known.get(name), details[name]):
                 print(line)
     else:
-        rows = (_row(each, details.get(each.name)) for each in apps)
+        rows = (
+            (name, known[name].user_friendly_name, version_words(known[name])) for name in names
+        )
         for line in table.lines(_COLUMNS, rows, sys.stdout):
             print(line)
-        for line in _remarks(options, found, project.host):
-            print(line)
+        more = command_line(["boinc_gahp", "apps", *_common(options)])
+        if why:
+            print(
+                f"{project.host} does not tell which apps it has ({one_line(why)}). Ask its admin "
+                f"for their names; then {more} NAME tells more."
+            )
+        else:
+            print(f"More about an app: {more} NAME" if names else f"{project.host} has no apps.")
     return 0
 
 
@@ -115,7 +109,7 @@ def run_parser(config: str | None = None) -> Parser:
         examples=(
             "boinc_gahp apps",
             "boinc_gahp apps uppercase",
-            "boinc_gahp apps --details --project astro --config ~/astro.toml",
+            "boinc_gahp apps uppercase multi --project astro --config ~/astro.toml",
             "boinc_gahp apps --json",
         ),
     )
@@ -125,27 +119,17 @@ def run_parser(config: str | None = None) -> Parser:
         ),
         "app",
     )
-    parser.add_argument(
-        "--details", action="store_true", help="ask the project about each app: a request per app"
-    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_project()
     parser.add_config(config)
     return parser
 
 
-def _chosen(found: KnownApps, names: Sequence[str]) -> list[KnownApp]:
-    if not names:
-        return list(found.apps)
-    known = {each.name: each for each in found.apps}
-    return [known.get(name, KnownApp(name)) for name in dict.fromkeys(names)]
-
-
-def _details(project: WebRpcs, name: str, found: KnownApps, *, asked: bool) -> Details:
+def _details(project: WebRpcs, name: str, known: Collection[str]) -> Details:
     """Ask for an app's templates.
 
     Raises:
-        AppNotFound: there is no such app, and the user has named it.
+        AppNotFound: there is no such app.
         RpcError: the project does not answer.
     """
     from boinc_gahp.submit.buda_names import project_app
@@ -164,10 +148,7 @@ def _details(project: WebRpcs, name: str, found: KnownApps, *, asked: bool) -> D
     except PermissionDenied as error:
         return Details(may_submit=False, trouble=f"the project says: {error.words}")
     except AppNotFound as error:
-        if not asked:
-            # Its batches are older than its end.
-            return Details(may_submit=False, trouble="the project has it no more")
-        near = did_you_mean(name, [each.name for each in found.apps])
+        near = did_you_mean(name, known)
         raise AppNotFound(
             f"{error.host} has no app {name!r}{near or '; boinc_gahp apps lists those it has'}",
             rpc=error.rpc,
@@ -184,41 +165,16 @@ def _details(project: WebRpcs, name: str, found: KnownApps, *, asked: bool) -> D
 # -- for people
 
 
-def _row(app: KnownApp, details: Details | None) -> tuple[Cell, ...]:
-    inputs, outputs = _files(details)
-    may = None if details is None else details.may_submit
-    return (
-        app.name,
-        app.title,
-        "" if may is None else _MAY[may],
-        ", ".join(inputs or ()),
-        ", ".join(outputs or ()),
-        _short_versions(app.versions or ()),
-        f"{app.batches:,}" if app.batches else "",
-    )
-
-
-def _short_versions(versions: Sequence[AppVersionInfo]) -> str:
-    """Return the newest version, and the platforms that have any."""
-    if not versions:
-        return ""
-    newest = max(each.version_num for each in versions)
-    platforms = dict.fromkeys(each.platform_short for each in versions)
-    return f"{_number(newest)} {listed(list(platforms), _NAMED)}"
-
-
-def _number(version: int) -> str:
-    """Return a version as BOINC's pages show it: 102 is 1.02."""
-    return f"{version / 100:.2f}"
-
-
 def _long(
-    options: Namespace, chosen: ProjectSettings, app: KnownApp, details: Details
+    options: Namespace,
+    chosen: ProjectSettings,
+    name: str,
+    app: AppInfo | None,
+    details: Details,
 ) -> Iterator[str]:
-    title = words.printable(app.title)
-    yield f"{words.printable(app.name)}: {title}" if title else words.printable(app.name)
-    may = {True: "you may submit them", False: "you may not submit them", None: "not known"}
-    yield f"  jobs:      {may[details.may_submit]}"
+    title = "" if app is None else words.printable(app.user_friendly_name)
+    yield f"{words.printable(name)}: {title}" if title else words.printable(name)
+    yield f"  jobs:      you {'may' if details.may_submit else 'may not'} submit them"
     if details.trouble:
         yield f"             {one_line(details.trouble)}"
     inputs, outputs = _files(details)
@@ -227,13 +183,12 @@ def _long(
         yield f"  outputs:   {words.printable(', '.join(outputs)) or 'none'}"
     if details.templates is not None:
         yield f"  defaults:  {_defaults(details.templates[0])}"
-    yield from _versions(app)
-    if app.batches:
-        yield f"  batches:   {count(app.batches, 'batch', 'batches')} of yours"
+    if app is not None:
+        yield from _versions(app)
     if inputs is not None and details.may_submit:
-        line = ["boinc_gahp", "batch", "submit", app.name]
-        for name in inputs:
-            line += ["--input", f"{name}=FILE"]
+        line = ["boinc_gahp", "batch", "submit", name]
+        for each in inputs:
+            line += ["--input", f"{each}=FILE"]
         yield f"  to submit: {command_line([*line, *_common(options)])}"
     elif not details.may_submit:
         yield f"  Ask the admin of {chosen.url} for the right to submit to it."
@@ -252,17 +207,15 @@ def _defaults(template: InputTemplate) -> str:
     )
 
 
-def _versions(app: KnownApp) -> Iterator[str]:
-    if app.versions is None:
-        return
+def _versions(app: AppInfo) -> Iterator[str]:
     if not app.versions:
         yield "  versions:  none, so no volunteer gets its jobs"
         return
-    beta = "; only volunteers who test apps get its jobs" if app.is_beta else ""
+    beta = "; only volunteers who test apps get its jobs" if app.beta else ""
     yield f"  versions:  {count(len(app.versions), 'version')}{beta}"
     rows = (
         (
-            _number(each.version_num),
+            version_number(each.version_num),
             each.platform_short,
             each.plan_class + (" (test)" if each.beta else ""),
             words.at(each.date_unix)[:10] if each.date_unix else "",
@@ -273,30 +226,15 @@ def _versions(app: KnownApp) -> Iterator[str]:
     yield from table.lines(columns, rows, sys.stdout, indent=" " * 13)
 
 
-def _files(details: Details | None) -> tuple[list[str] | None, list[str] | None]:
+def _files(details: Details) -> tuple[list[str] | None, list[str] | None]:
     """Return the open names of inputs and outputs; None if they are not known."""
-    if details is None or details.templates is None:
+    if details.templates is None:
         return None, None
     inputs, outputs = details.templates
     return (
         [each.open_name for each in inputs.per_job_files],
         [each.open_name + (" (optional)" if each.optional else "") for each in outputs.files],
     )
-
-
-def _remarks(options: Namespace, found: KnownApps, host: str) -> Iterator[str]:
-    more = command_line(["boinc_gahp", "apps", *_common(options)])
-    if found.unlisted is not None:
-        which = "these are the apps of your batches" if found.apps else "and you have no batches"
-        yield (
-            f"{host} does not tell which apps it has ({one_line(why_unlisted(found.unlisted))}): "
-            f"{which}. "
-            f"Ask its admin for other names; then {more} NAME tells more."
-        )
-    elif not found.apps:
-        yield f"{host} has no apps."
-    elif not options.details:
-        yield f"More about an app: {more} NAME"
 
 
 def _common(options: Namespace) -> list[str]:
@@ -307,23 +245,7 @@ def _common(options: Namespace) -> list[str]:
 # -- for programs
 
 
-def _print_json(
-    chosen: ProjectSettings,
-    found: KnownApps,
-    apps: Sequence[KnownApp],
-    details: dict[str, Details],
-) -> None:
-    from boinc_gahp.cli.batch.jsons import print_json
-
-    document = {
-        "project": chosen.url,
-        "is_complete": found.unlisted is None,
-        "trouble": None if found.unlisted is None else str(found.unlisted),
-    }
-    print_json(document, apps=(_json(each, details.get(each.name)) for each in apps))
-
-
-def _json(app: KnownApp, details: Details | None) -> dict[str, Any]:
+def _json(name: str, app: AppInfo | None, details: Details | None) -> dict[str, Any]:
     inputs, outputs = None, None
     if details is not None and details.templates is not None:
         inputs = [each.open_name for each in details.templates[0].per_job_files]
@@ -332,17 +254,14 @@ def _json(app: KnownApp, details: Details | None) -> dict[str, Any]:
             for each in details.templates[1].files
         ]
     return {
-        "name": app.name,
-        "title": app.title or None,
-        "beta": app.is_beta,
-        "batches": app.batches,
+        "name": name,
+        "title": None if app is None else app.user_friendly_name or None,
+        "beta": app is not None and app.beta,
         "may_submit": None if details is None else details.may_submit,
         "trouble": None if details is None else details.trouble or None,
         "inputs": inputs,
         "outputs": outputs,
-        "versions": None
-        if app.versions is None
-        else [_version_json(each) for each in app.versions],
+        "versions": None if app is None else [_version_json(each) for each in app.versions],
     }
 
 

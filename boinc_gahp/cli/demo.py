@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-import select
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import GahpError
 from boinc_gahp.extras import need_extra
-from boinc_gahp.gahp.lines import LineSplitter
 from boinc_gahp.gahp.words import decode, join, split
 from boinc_gahp.logs import redact
 from boinc_gahp.states import JobState, job_state
@@ -25,7 +23,6 @@ from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import FrameType
 
 _INPUTS = (
@@ -68,18 +65,14 @@ def run(arguments: list[str], _config: str | None) -> int:
     """Run the demo; return the exit status."""
     options = run_parser().read(arguments)
     need_extra("local-project", "the demo", "flask", "waitress")
-    directory, is_ours = _directory(options.directory)
     before = signal.signal(signal.SIGTERM, _leave)
-    done = False
     try:
-        with _scratch(directory, keep=options.keep):
-            status = _demonstrate(directory, options.show_conversation)
-        done = True
-        return status
+        if options.directory is not None:
+            return _demonstrate(_made(options.directory), options.show_conversation)
+        with TemporaryDirectory(prefix="boinc_gahp-demo-") as directory:
+            return _demonstrate(Path(directory), options.show_conversation)
     finally:
         signal.signal(signal.SIGTERM, before)
-        if is_ours and not done and not options.keep:
-            shutil.rmtree(directory, ignore_errors=True)
 
 
 def run_parser(_config: str | None = None) -> Parser:
@@ -89,7 +82,7 @@ def run_parser(_config: str | None = None) -> Parser:
         _DESCRIPTION,
         examples=(
             "boinc_gahp demo",
-            "boinc_gahp demo --show-conversation --directory ~/demo --keep",
+            "boinc_gahp demo --show-conversation --directory ~/demo",
         ),
         statuses={
             0: "every output is right",
@@ -104,12 +97,10 @@ def run_parser(_config: str | None = None) -> Parser:
             "--directory",
             type=Path,
             metavar="DIR",
-            help="a new or empty directory for inputs and outputs (default: a temporary one)",
+            help="a new or empty directory, in which inputs, outputs, the project and the daemon's "
+            "log stay (default: a temporary one, which is removed at the end)",
         ),
         "directory",
-    )
-    parser.add_argument(
-        "--keep", action="store_true", help="also keep the project, its database and the log there"
     )
     return parser
 
@@ -130,40 +121,30 @@ class _Gahp:
         }
         # A variable configures the measuring of coverage in processes that tests start.
         environment |= {k: text for k, text in os.environ.items() if k.startswith("COVERAGE_")}
-        self._errors = directory / "stderr"
-        with self._errors.open("wb") as errors:
-            # A session of its own: Ctrl-C at the keyboard goes to us, and we stop the daemon.
-            self._process = subprocess.Popen(
-                [_program()],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=environment,
-                cwd=directory,
-                start_new_session=True,
-            )
+        # A session of its own: Ctrl-C at the keyboard goes to us, and we stop the daemon.
+        self._process = subprocess.Popen(
+            [_program()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            cwd=directory,
+            start_new_session=True,
+        )
         self._show = show
-        self._deadline = time.monotonic() + _TIMEOUT
-        self._splitter = LineSplitter()
-        self._lines: list[str] = []
+        self._is_late = False
+        self._timer = threading.Timer(_TIMEOUT, self._give_up)
         self._prefix = ""
         self._announced = False
         self._last_id = 1  # a gridmanager begins with 2, too
         self._results: dict[int, list[str]] = {}
 
     def __enter__(self) -> _Gahp:
+        self._timer.start()
         return self
 
-    def begin(self) -> None:
-        """Read the banner, and send a gridmanager's first commands."""
-        self._line()
-        self.ask("COMMANDS")
-        self.ask("RESPONSE_PREFIX", _PREFIX)
-        self._prefix = _PREFIX
-        self.ask("ASYNC_MODE_ON")
-
-    def stop(self) -> None:
+    def __exit__(self, *_exception: object) -> None:
         """Stop the daemon as a gridmanager does: by closing its stdin."""
+        self._timer.cancel()
         with self._process as process:
             if process.stdin is not None:
                 with suppress(OSError):
@@ -173,8 +154,13 @@ class _Gahp:
             except subprocess.TimeoutExpired:
                 process.kill()
 
-    def __exit__(self, *_exception: object) -> None:
-        self.stop()
+    def begin(self) -> None:
+        """Read the banner, and send a gridmanager's first commands."""
+        self._line()
+        self.ask("COMMANDS")
+        self.ask("RESPONSE_PREFIX", _PREFIX)
+        self._prefix = _PREFIX
+        self.ask("ASYNC_MODE_ON")
 
     def ask(self, *words: str) -> list[str]:
         """Send a command; return the arguments of its Return Line."""
@@ -184,11 +170,11 @@ class _Gahp:
             os.write(self._process.stdin.fileno(), line + b"\r\n")  # type: ignore[union-attr]
         except BrokenPipeError:
             raise self._ended() from None
-        while (answer := self._line()) == "R":
+        while (answer := self._line()) == b"R":
             self._announced = True
-        status, *values = split(answer.encode("utf-8", "surrogateescape"))
+        status, *values = split(answer)
         if status != "S":
-            raise DemoTrouble(f"{words[0]} was answered with {answer}")
+            raise DemoTrouble(f"{words[0]} was answered with {decode(answer)}")
         return values
 
     def request(self, command: str, *words: str) -> int:
@@ -201,43 +187,41 @@ class _Gahp:
         """Wait for the result of a request; return its values."""
         while request_id not in self._results:
             if not self._announced:
-                self._announced = self._line() == "R"
+                self._announced = self._line() == b"R"
                 continue
             self._announced = False
             [count] = self.ask("RESULTS")
             for _ in range(int(count)):
-                number, *values = split(self._line().encode("utf-8", "surrogateescape"))
+                number, *values = split(self._line())
                 self._results[int(number)] = values
         error, *values = self._results.pop(request_id)
         if error != "NULL":
-            raise DemoTrouble(f"the daemon's answer is: {error} (--keep keeps its log)")
+            raise DemoTrouble(f"the daemon's answer is: {error} (--directory keeps its log)")
         return values
 
-    def _line(self) -> str:
+    def _line(self) -> bytes:
         """Return the daemon's next line, without the prefix."""
-        stdout = self._process.stdout.fileno()  # type: ignore[union-attr]
-        while not self._lines:
-            left = self._deadline - time.monotonic()
-            if left <= 0 or not select.select([stdout], [], [], left)[0]:
-                raise DemoTrouble("the jobs are not done in time (--keep keeps the daemon's log)")
-            data = os.read(stdout, 65536)
-            if not data:
-                raise self._ended()
-            self._lines += [decode(x) for x in self._splitter.feed(data) if isinstance(x, bytes)]
-        line = self._lines.pop(0)
-        self._tell("<", line)
-        if not line.startswith(self._prefix):
-            raise DemoTrouble(f"the daemon wrote a line without the prefix: {shorten(line)}")
-        return line.removeprefix(self._prefix)
+        line = self._process.stdout.readline().rstrip(b"\r\n")  # type: ignore[union-attr]
+        if not line:
+            raise self._ended()
+        self._tell("<", decode(line))
+        if not line.startswith(self._prefix.encode()):
+            shown = shorten(decode(line))
+            raise DemoTrouble(f"the daemon wrote a line without the prefix: {shown}")
+        return line.removeprefix(self._prefix.encode())
 
     def _tell(self, arrow: str, line: str) -> None:
         if self._show:
             print(arrow, redact(line).encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
+    def _give_up(self) -> None:
+        self._is_late = True
+        self._process.kill()
+
     def _ended(self) -> DemoTrouble:
-        self.stop()
-        words = self._errors.read_text("utf-8", "replace") or f"status {self._process.returncode}"
-        return DemoTrouble(f"the daemon has ended: {shorten(redact(words))}")
+        if self._is_late:
+            return DemoTrouble("the jobs are not done in time (--directory keeps the daemon's log)")
+        return DemoTrouble(f"the daemon has ended with status {self._process.wait()}")
 
 
 def _program() -> Path:
@@ -273,7 +257,7 @@ def _demonstrate(directory: Path, show_conversation: bool) -> int:
         (outputs / _output(number)).read_text("utf-8") == _INPUTS[number % len(_INPUTS)].upper()
         for number in range(_JOBS)
     )
-    print(f"That took {time.monotonic() - begun:.1f} s. The outputs are in {outputs}")
+    print(f"That took {time.monotonic() - begun:.1f} s.")
     print(f"{right} of {_JOBS} outputs are right")
     return 0 if right == _JOBS else 1
 
@@ -297,7 +281,7 @@ def _run_batch(gahp: _Gahp, inputs: list[Path], outputs: Path) -> None:
         # Jobs that changed around the time of the last query are reported again.
         done = {job for job, state in changed.items() if state is JobState.DONE} - fetched
         if JobState.FAILED in changed.values():
-            raise DemoTrouble(f"the project gave up on jobs of {batch} (--keep keeps the log)")
+            raise DemoTrouble(f"jobs of {batch} have failed (--directory keeps the daemon's log)")
         requests = [
             gahp.request(
                 "BOINC_FETCH_OUTPUT",
@@ -326,10 +310,12 @@ def _output(number: int) -> str:
     return f"output{number:02}.txt"
 
 
-def _directory(named: Path | None) -> tuple[Path, bool]:
-    """Return the directory for all files, and whether it was made only for this demo."""
-    if named is None:
-        return Path(tempfile.mkdtemp(prefix="boinc_gahp-demo-")), True
+def _made(named: Path) -> Path:
+    """Return a directory, which is made if it is missing.
+
+    Raises:
+        DemoTrouble: it has something in it, or cannot be used.
+    """
     directory = named.expanduser().absolute()
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -337,20 +323,7 @@ def _directory(named: Path | None) -> tuple[Path, bool]:
             raise DemoTrouble(f"{directory} is not empty; name a new or an empty directory")
     except OSError as error:
         raise DemoTrouble(f"{directory} cannot be used: {error.strerror}") from error
-    return directory, False
-
-
-@contextmanager
-def _scratch(directory: Path, *, keep: bool) -> Iterator[None]:
-    """Remove the files, unless they are to be kept."""
-    try:
-        yield
-    finally:
-        if keep:
-            print(f"The project and the daemon's log are kept in {directory}")
-        else:
-            for name in ("project", "daemon"):
-                shutil.rmtree(directory / name, ignore_errors=True)
+    return directory
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

@@ -24,7 +24,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.site import ProjectSite, must_be_private
+from boinc_gahp.rpc.site import about, key_of, must_be_private
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.output import command_line
@@ -65,14 +65,14 @@ def run(arguments: list[str], config: str | None) -> int:
     url = ProjectUrl(options.url)
     settings = load(options.config)
     network = _network(settings, url)
-    with ProjectSite(url, options=network) as site:
-        info = _told(site)
-        url = _best_url(site, info)
+    with WebRpcs(url, "", options=network) as project:
+        info = _told(project)
+        url = _best_url(project, info)
         if options.email is not None:
             must_be_private(url)
         _say_where(url, info)
-        with WebRpcs(url, "", options=network) as project:
-            project.ping()
+        with WebRpcs(url, "", options=network) as best:
+            best.ping()
         entry = account_entry(load(environ={}), settings, url, options.name)
         key = _key(options, entry)
         if isinstance(key, str):
@@ -138,14 +138,14 @@ def _network(settings: Settings, url: ProjectUrl) -> ClientOptions:
     return ClientOptions.for_people(settings, same[0] if same else None)
 
 
-def _told(site: ProjectSite) -> ProjectInfo | None:
+def _told(project: WebRpcs) -> ProjectInfo | None:
     """Return what the project says of itself; None if it does not answer that page.
 
     Raises:
         TransportError: it does not answer at all.
     """
     try:
-        return site.about()
+        return about(project)
     except TransportError as error:
         if error.status is None:
             raise
@@ -154,18 +154,18 @@ def _told(site: ProjectSite) -> ProjectInfo | None:
     return None
 
 
-def _best_url(site: ProjectSite, info: ProjectInfo | None) -> ProjectUrl:
+def _best_url(project: WebRpcs, info: ProjectInfo | None) -> ProjectUrl:
     """Return the project's address, with https if the project has that."""
-    if site.https_url is not None:
-        return ProjectUrl(site.https_url)
+    if project.https_url is not None:
+        return ProjectUrl(project.https_url)
     for text in () if info is None else (info.web_rpc_url_base, info.master_url):
         try:
             other = ProjectUrl(text)
         except BadRequest:
             continue
-        if other.startswith("https:") and are_one_project(other, site.url):
+        if other.startswith("https:") and are_one_project(other, project.url):
             return other
-    return site.url
+    return project.url
 
 
 def _say_where(url: ProjectUrl, info: ProjectInfo | None) -> None:
@@ -229,9 +229,9 @@ def _secret(options: Namespace, prompt: str) -> str:
 
 
 def _looked_up(email: str, password: str, url: ProjectUrl, network: ClientOptions) -> Authenticator:
-    with ProjectSite(url, options=network) as site:
+    with WebRpcs(url, "", options=network) as project:
         try:
-            return site.authenticator_of(email, password)
+            return key_of(project, email, password)
         except ProjectError as error:
             what = {
                 _NO_SUCH_ACCOUNT: f"has no account with the e-mail address {one_line(email)}",

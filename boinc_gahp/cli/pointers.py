@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from importlib import import_module
 
 from boinc_gahp.cli import COMMANDS
+from boinc_gahp.terminal.output import command_line
 from boinc_gahp.text import did_you_mean, nearest
-
-#: Words that are no action, or not only one, and the actions that people mean by them.
-MEANT = {
-    "status": ("batch list", "ledger status", "local-project status"),
-    "jobs": ("batch show", "ledger status"),
-    "ls": ("batch list", "ledger status"),
-    "queue": ("batch list", "ledger status"),
-    "q": ("batch list", "ledger status"),
-    "cancel": ("batch abort",),
-    "rm": ("batch abort",),
-    "init": ("local-project init",),
-    "start": ("local-project run",),
-}
-
-#: Whose actions a command's are, where it is not the only one that has them.
-_OF = {"batch": "your batches", "ledger": "jobs from HTCondor", "local-project": "a local project"}
 
 #: What is said before the console's prompt.
 WELCOME = """\
@@ -44,15 +28,12 @@ def instead(word: str, arguments: list[str]) -> str:
 
     Args:
         word: the word in a command's place.
-        arguments: the words after it, which are repeated if there is only one thing to type.
+        arguments: the words after it.
     """
     actions = _actions()
-    places = list(MEANT.get(word, ())) or [f"{group} {word}" for group in actions.get(word, ())]
-    if places:
-        if len(places) == 1:
-            return f"; type: boinc_gahp {' '.join([places[0], *map(shlex.quote, arguments)])}"
-        said = [f"boinc_gahp {place} ({_OF[place.partition(' ')[0]]})" for place in places]
-        return f"; type {', '.join(said[:-1])} or {said[-1]}"
+    if groups := actions.get(word):
+        lines = (command_line(["boinc_gahp", group, word, *arguments]) for group in groups)
+        return f"; type: {', or '.join(lines)}"
     if near := did_you_mean(word, COMMANDS):
         return near
     like = nearest(word, actions)

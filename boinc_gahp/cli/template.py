@@ -29,7 +29,7 @@ message [code]". The message says what was found, what to write, and why.
 """
 _EXAMPLES = (
     "boinc_gahp template check templates/uppercase_in templates/uppercase_out",
-    "boinc_gahp template check --strict --kind input - < uppercase_in",
+    "boinc_gahp template check --strict - < uppercase_in",
 )
 _STATUSES = {
     0: "no errors",
@@ -64,7 +64,7 @@ def check(arguments: list[str], _config: str | None) -> int:
     errors = warnings = unreadable = 0
     for name in options.files:
         try:
-            problems = check_template(_text(name), kind=options.kind)
+            problems = check_template(_text(name))
         except Unreadable as error:
             sys.stdout.flush()
             print(f"boinc_gahp: {error}", file=sys.stderr)
@@ -94,11 +94,6 @@ def check_parser(_config: str | None = None) -> Parser:
         "file",
     )
     parser.add_argument("--strict", action="store_true", help="treat warnings as errors")
-    parser.add_argument(
-        "--kind",
-        choices=("input", "output"),
-        help="what the files contain (default: either or both)",
-    )
     return parser
 
 

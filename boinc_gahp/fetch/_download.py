@@ -65,7 +65,7 @@ def download(
     unpack = output.gzip and context.settings.jobs.gunzip_outputs
     limit, too_large = _limit(output, what, context.settings.jobs.max_output_bytes)
     for attempt in range(_ATTEMPTS):
-        with uploaded.open(output.number, numbered=output.numbered) as stream:
+        with uploaded.open(output) as stream:
             try:
                 # gzip makes data that cannot be compressed a little larger.
                 sent = limit + limit // 100 + _CHUNK if unpack else limit

@@ -12,12 +12,21 @@ import re
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import OutputError, OutputGone, OutputNotFound, ProjectDown, ProjectError
+from boinc_gahp.errors import (
+    OutputError,
+    OutputGone,
+    OutputNotFound,
+    ProjectDown,
+    ProjectError,
+    ProtocolError,
+    TransportError,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from boinc_gahp.fetch._select import Output
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.rpc.outputs import OutputStream
     from boinc_gahp.rpc.types import ResultInfo
@@ -39,7 +48,9 @@ def uploaded_by(context: FetchContext, job_name: str, instance: ResultInfo | Non
     project = context.project
     if instance is None:
         return Uploaded(functools.partial(project.workunit_file, job_name), job_name)
-    return Uploaded(functools.partial(project.result_file, instance.name), job_name)
+    open_file = functools.partial(project.result_file, instance.name)
+    open_moved = functools.partial(project.moved_file, instance.id)
+    return Uploaded(open_file, job_name, open_moved, instance.outfile_sizes)
 
 
 class Uploaded:
@@ -48,38 +59,43 @@ class Uploaded:
     Args:
         open_file: opens the k-th uploaded file.
         job_name: for error messages.
+        open_moved: opens the file with a number in the template, if an assimilator has moved it.
+        sizes: bytes of the uploaded files.
     """
 
     def __init__(
-        self, open_file: Callable[[int], AbstractContextManager[OutputStream]], job_name: str
+        self,
+        open_file: Callable[[int], AbstractContextManager[OutputStream]],
+        job_name: str,
+        open_moved: Callable[[int], AbstractContextManager[OutputStream]] | None = None,
+        sizes: Sequence[int] = (),
     ) -> None:
         self._open_file = open_file
         self.job_name = job_name
+        self._open_moved = open_moved
+        self._sizes = sizes
         # The number in the template of the k-th uploaded file, as far as known.
         self._numbers: dict[int, int] = {}
         # Places without a file.
         self._empty: set[int] = set()
 
     @contextmanager
-    def open(self, number: int, *, numbered: bool = True) -> Iterator[OutputStream]:
-        """Open the file with this number in the template.
-
-        Args:
-            number: the number.
-            numbered: False for a file whose name the template fixes: it does not end in a number.
+    def open(self, output: Output) -> Iterator[OutputStream]:
+        """Open the file of an output.
 
         Raises:
             Absent: there is no such file.
-            OutputError: the project has deleted it.
+            OutputError: the project has deleted it, or does not hand it out.
             RpcError: see :meth:`WebRpcs.result_file`.
         """
         with ExitStack() as stack:
-            if numbered:
-                yield self._find(number, stack)
+            if output.numbered:
+                yield self._find(output, stack)
             else:
-                yield stack.enter_context(self._open_file(number))
+                yield stack.enter_context(self._open_file(output.number))
 
-    def _find(self, number: int, stack: ExitStack) -> OutputStream:
+    def _find(self, output: Output, stack: ExitStack) -> OutputStream:
+        number = output.number
         while True:
             place = self._place(number)
             if place is None:
@@ -89,7 +105,9 @@ class Uploaded:
             except ProjectDown:
                 raise
             except ProjectError as error:
-                self._learn_from(error, place, number)
+                self._learn_from(error, place)
+                if self._numbers.get(place) == number:
+                    return self._moved(output, place, error, stack)
                 continue
             found = _NUMBER.search(stream.filename or "")
             if found is None:
@@ -119,8 +137,8 @@ class Uploaded:
                 high = min(high, place - 1)
         return high if low <= high else None
 
-    def _learn_from(self, error: ProjectError, place: int, number: int) -> None:
-        """Learn from an ``ERROR:`` page; raise if it is about the wanted file."""
+    def _learn_from(self, error: ProjectError, place: int) -> None:
+        """Learn from an ``ERROR:`` page which number the file at a place has."""
         if not isinstance(error, OutputGone | OutputNotFound):
             raise error
         found = _NUMBER.search(error.named.strip())
@@ -128,11 +146,45 @@ class Uploaded:
             # No file has this place: the number is bad, or what is gone is not a file but one of
             # the project's directories (wire/get_output__workunit_file_num_out_of_range).
             self._empty.add(place)
-        elif int(found[1]) != number:
-            self._numbers[place] = int(found[1])
         else:
-            raise OutputError(
-                f"the project {error.host} has deleted output number {number} of job "
-                f"{self.job_name!r}: it keeps outputs only until its own assimilator has seen "
-                "them (it says: no such file)"
-            ) from error
+            self._numbers[place] = int(found[1])
+
+    def _moved(
+        self, output: Output, place: int, gone: ProjectError, stack: ExitStack
+    ) -> OutputStream:
+        """Open a file that is not where it was uploaded to.
+
+        A file that is not there is not told from an empty one, so name and size have to be right
+        (``web-rpcs.rst``, "get_output3").
+
+        Raises:
+            OutputError: it is deleted, or cannot be had from where it was moved to.
+        """
+        which = f"{output.number} of job {self.job_name!r}"
+        name = f"{self.job_name}__file_{output.name}"
+        if self._open_moved is not None and place < len(self._sizes):
+            try:
+                stream = stack.enter_context(self._open_moved(output.number))
+            except ProjectDown:
+                raise
+            except TransportError as error:
+                if error.status != 404:  # older servers do not have the page
+                    raise
+            except (ProjectError, ProtocolError) as refused:
+                raise OutputError(
+                    f"the project {gone.host} has deleted output number {which}, or its "
+                    "assimilator has moved it away, and it is not handed out: "
+                    f"{refused}; ask the admin for an "
+                    "assimilator that leaves outputs where they are (sample_dummy_assimilator -d 3 "
+                    "--app NAME), not batch_collect_assimilator"
+                ) from gone
+            else:
+                if (stream.filename, stream.length) == (name, self._sizes[place]):
+                    return stream
+                stack.close()
+        raise OutputError(
+            f"the project {gone.host} has deleted output number {which} (it says: no such file): "
+            "for later jobs its admin adds <no_delete/> to the app's output template, and runs an "
+            "assimilator that leaves outputs where they are (sample_dummy_assimilator -d 3 --app "
+            "NAME)"
+        ) from gone

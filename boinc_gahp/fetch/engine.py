@@ -283,7 +283,7 @@ class _Fetch:
         """Return whether there is something to deliver."""
         self._scope.check()
         try:
-            with self._uploaded.open(output.number, numbered=output.numbered):
+            with self._uploaded.open(output):
                 return True
         except NotUploaded:
             return not output.optional

@@ -30,10 +30,6 @@ _FORM, _FORM_TYPE = encode_multipart_formdata([("request", b"\0")])
 #: What is around the document in a request without files. It is made once, since making it takes
 #: ten times as long as joining the three.
 _BEFORE, _, _AFTER = _FORM.partition(b"\0")
-#: What is between it and the contents of a second field.
-_BETWEEN = encode_multipart_formdata(
-    [("request", b"\0"), ("padding", b"\0")], _FORM_TYPE.partition("boundary=")[2]
-)[0].split(b"\0")[1]
 
 _BINARY = "application/octet-stream"
 #: Files that have no more bytes together are read before the request is sent.
@@ -44,8 +40,7 @@ class FormBody:
     """The form of a request: the field ``request``, then the files in the order of its names.
 
     Closing it closes the files. ``sent`` is called with the size of each block before it is sent,
-    and can raise to stop. A form without files has at least ``nbytes`` bytes: a field that no
-    project reads makes it so large.
+    and can raise to stop.
     """
 
     def __init__(
@@ -53,8 +48,6 @@ class FormBody:
         xml: bytes,
         files: Sequence[UploadFile] = (),
         sent: Callable[[int], None] = lambda _: None,
-        *,
-        nbytes: int = 0,
     ) -> None:
         self._sent = sent
         self._files: list[_Checked] = []
@@ -66,8 +59,7 @@ class FormBody:
                 parts: dict[str, bytes | tuple[str, bytes, str]] = {"request": xml, **_whole(files)}
                 body, self.content_type = encode_multipart_formdata(parts)
             else:
-                padding = _padding(nbytes - size_of(xml))
-                body, self.content_type = b"".join((_BEFORE, xml, padding, _AFTER)), _FORM_TYPE
+                body, self.content_type = b"".join((_BEFORE, xml, _AFTER)), _FORM_TYPE
             self._source, self._size = io.BytesIO(body), len(body)
             return
         from requests_toolbelt import MultipartEncoder  # noqa: PLC0415  (few requests have them)
@@ -111,10 +103,6 @@ class FormBody:
 def size_of(xml: bytes) -> int:
     """Return the number of bytes that ``xml`` has on the wire."""
     return len(_BEFORE) + len(xml) + len(_AFTER)
-
-
-def _padding(nbytes: int) -> bytes:
-    return _BETWEEN + b" " * (nbytes - len(_BETWEEN)) if nbytes > len(_BETWEEN) else b""
 
 
 def _whole(files: Sequence[UploadFile]) -> dict[str, tuple[str, bytes, str]]:

@@ -25,7 +25,7 @@ from boinc_gahp.rpc._pages import PAGE_BYTES, page_beginning
 from boinc_gahp.rpc._replies import IncompleteReply, Reply, ReplyTooLong, read
 from boinc_gahp.rpc._reply_errors import ReplyErrors
 from boinc_gahp.rpc._transport import HttpRequest, odd_encoding
-from boinc_gahp.rpc.retry import Attempts
+from boinc_gahp.rpc.retry import repeated
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Caller:
             return attempt(traffic)
 
         try:
-            result = Attempts(rpc, self.options.retry_total, until, self.closing).run(once)
+            result = repeated(once, rpc, self.options.retry_total, until, self.closing)
         except BaseException as error:
             self.log_line(rpc, _in_short(error), traffic)
             raise
@@ -210,7 +210,7 @@ class Caller:
                 return reply, translator
             try:
                 if 300 <= reply.status < 400:
-                    url = self._redirected(rpc, url, reply)
+                    url = self._redirected(call, url, reply)
                     continue
                 body = b"" if odd is not None else beginning(translator.chunks(reply.chunks()))
             finally:
@@ -255,13 +255,16 @@ class Caller:
             cookie=call.cookie,
         )
 
-    def _redirected(self, rpc: Rpc, url: str, reply: HttpReply) -> str:
+    def _redirected(self, call: RpcCall, url: str, reply: HttpReply) -> str:
         """Return the next URL; the request's method and body do not change."""
+        rpc = call.rpc
         try:
             there = _redirects.followed(reply.status, reply.headers.get("Location", ""), url)
         except _redirects.RedirectRefused as refused:
             what = str(refused)
         else:
+            if _redirects.is_login_form(there):
+                raise self.reply_errors(call).refusal(-1, "it wants a login (login_form.php)")
             if _redirects.is_upgrade(url, there):
                 self.speaks_https.set()
             self._log_once(

@@ -1,14 +1,13 @@
 """Web pages that arrive instead of a reply or an output: recognises them and reads their text.
 
-A page can contain anything. So only its beginning is read, once, from one end to the other, without
-going back.
+A page can contain anything. So only its beginning is read.
 """
 
 from __future__ import annotations
 
-import html
 import re
-from contextlib import suppress
+
+from lxml import etree
 
 #: How many bytes of a page are read. BOINC's own pages have 5,000, with the message in the last 500
 #: (wire/get_output__database_down).
@@ -16,10 +15,6 @@ PAGE_BYTES = 16384
 
 _ROOT = re.compile(rb"<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _SPACE = re.compile(rb"\s*")
-_NAME = re.compile(r"[a-z][a-z0-9]*")
-#: Elements whose text is not for people, and their ends.
-_HIDDEN = {name: re.compile(rf"</{name}\s*>") for name in ("script", "style", "head", "nav")}
-_LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
 def is_page(body: bytes) -> bool:
@@ -43,39 +38,28 @@ def page_beginning(body: bytes) -> str:
 
 def page_title(page: str) -> str:
     """Return the title of a web page, or its first words."""
-    lowered = page.translate(_LOWER)  # no letter changes its place
-    start = lowered.find("<title")
-    begin = lowered.find(">", start) + 1 if start >= 0 else 0
-    end = lowered.find("</title>", begin) if begin else -1
-    return _words(page[begin:end]) if end >= 0 else page_text(page)
+    root = _parsed(page)
+    title = "" if root is None else root.findtext(".//title") or ""
+    return " ".join(title.split()) or page_text(page)
 
 
 def page_text(page: str) -> str:
     """Return the words of a web page."""
-    lowered = page.translate(_LOWER)
-    parts: list[str] = []
-    unclosed: set[str] = set()
-    here = 0
-    while (start := page.find("<", here)) >= 0:
-        name = _NAME.match(lowered, start + 1)
-        closing = None
-        if name is not None and name[0] in _HIDDEN and name[0] not in unclosed:
-            closing = _HIDDEN[name[0]].search(lowered, name.end())
-            if closing is None:
-                unclosed.add(name[0])
-        end = page.find(">", start) + 1 if closing is None else closing.end()
-        if end == 0:
-            break
-        parts.append(page[here:start])
-        here = end
-    parts.append(page[here:])
-    return _words(" ".join(parts))
+    root = _parsed(page)
+    if root is None:
+        return ""
+    etree.strip_elements(root, "script", "style", "head", "nav", with_tail=False)
+    return " ".join(" ".join(map(str, root.itertext())).split())
 
 
-def _words(text: str) -> str:
-    with suppress(ValueError):  # a character number of more than 4,300 digits
-        text = html.unescape(text)
-    return " ".join(text.split())
+def _parsed(page: str) -> etree._Element | None:
+    parser = etree.HTMLParser(
+        encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
+    )
+    try:
+        return etree.fromstring(page.encode("utf-8", "replace"), parser)
+    except etree.XMLSyntaxError:  # there is nothing in it
+        return None
 
 
 def _after_space(body: bytes, here: int) -> int:

@@ -60,6 +60,11 @@ def is_upgrade(url: str, to: str) -> bool:
     return url.startswith("http:") and to.startswith("https:")
 
 
+def is_login_form(to: str) -> bool:
+    """Tell whether a redirect asks for a login, as pages for people do."""
+    return (parse_url(to).path or "").endswith("/login_form.php")
+
+
 def upgraded(url: str) -> str:
     """Return the same URL on the https server of its host."""
     return parse_url(url)._replace(scheme="https", port=None).url

@@ -131,6 +131,7 @@ _ANYWHERE = (
         "|too many connections|is full|disk full|no space left|error writing file|read-only"
         "|crashed",
         DatabaseTrouble,
+        "its database has trouble: try again later, or tell its admin",
     ),
     _holds(r"# of uploaded files \((?P<named>\d{1,9})\) doesn't agree with", TooManyFiles),
     _holds(r"file immutability violation(?: for (?P<named>\S*))?", FileDiffers),

@@ -133,15 +133,15 @@ def read(
     records: RepeatedElements[Any] | None = None,
     *,
     answers: tuple[str, ...] = (),
-    most: int = REPLY_BYTES,
 ) -> Reply:
     """Read a whole reply; repeated elements go to ``records``, which is emptied first.
 
     Of the root's children the first of each name in ``answers`` is kept.
 
     Raises:
-        TooMuch: it has more than ``most`` bytes, or more records than possible.
+        ReplyTooLong: it has more bytes, or more records, than possible.
     """
+    most = REPLY_BYTES
     if records is not None:
         records.clear()
         most = max(most, ITEM_BYTES * records.most)

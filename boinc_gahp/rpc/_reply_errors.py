@@ -28,6 +28,7 @@ _DOWN = re.compile(
 _CHECK_URL = (
     "check the project's URL, and whether it can be reached without a login page in between"
 )
+_QUERY = re.compile(r"\n\s*query=")
 _XML_PREFIX = re.compile(r"\s*<\?xml")
 
 
@@ -56,7 +57,8 @@ class ReplyErrors:
         from boinc_gahp.rpc import _refusals  # noqa: PLC0415  (slow to import, and seldom needed)
 
         words = self.redact(words)
-        shown = shorten(words) or f"error {number}"
+        # The database's error is followed by the query, which may have a megabyte.
+        shown = shorten(_QUERY.split(words, maxsplit=1)[0]) or f"error {number}"
         means = _refusals.meaning(number, words)
         advice = f" ({means.advice})" if means.advice else ""
         partial = words.lower().lstrip().startswith(self.rpc.partial)

@@ -9,9 +9,11 @@ from boinc_gahp.rpc.types import BatchInfo
 SUBMIT_HANDLER = "submit_rpc_handler.php"
 FILE_HANDLER = "job_file.php"
 OUTPUT_HANDLER = "get_output.php"
+MOVED_HANDLER = "get_output3.php"
 LOOKUP_HANDLER = "lookup_account.php"
 CONFIG_HANDLER = "get_project_config.php"
 APPS_HANDLER = "apps.php"
+BUDA_HANDLER = "buda_submit.php"
 
 
 #: The most bytes of any reply, decompressed. The longest are error messages that echo a request.
@@ -45,6 +47,7 @@ class Rpc:
         dies: PHP crashes on some correct requests, and will again (``web-rpcs.rst``, "Files" and
             "query_completed_job"). A reply without an end is taken for that, and final.
         reply: the root element of the reply; "": it is called like the RPC.
+        cookie: only for users who have logged in, so the authenticator is sent as their cookie.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Rpc:
     partial: tuple[str, ...] = ()
     dies: bool = False
     reply: str = ""
+    cookie: bool = False
 
     @property
     def root(self) -> str:
@@ -84,6 +88,8 @@ ASSOCIATE_FILES = replace(QUERY_FILES, dies=True)
 UPLOAD_FILES = Rpc("upload_files", _SUCCESS, FILE_HANDLER, repeatable=False, partial=("",))
 RESULT_FILE = Rpc("result_file", handler=OUTPUT_HANDLER)
 WORKUNIT_FILE = Rpc("workunit_file", handler=OUTPUT_HANDLER)
+#: Outputs that BOINC's batch_collect_assimilator has moved (``web-rpcs.rst``, "get_output3").
+MOVED_FILE = Rpc("get_output3", handler=MOVED_HANDLER, cookie=True)
 # Pages of the web site, which are no RPCs (``web-rpcs.rst``, "Pages for programs").
 LOOKUP_ACCOUNT = Rpc("lookup_account", ("authenticator",), LOOKUP_HANDLER, reply="account_out")
 PROJECT_CONFIG = Rpc(
@@ -92,4 +98,6 @@ PROJECT_CONFIG = Rpc(
     CONFIG_HANDLER,
     reply="project_config",
 )
-APPS = Rpc("apps", handler=APPS_HANDLER, reply="app_versions")
+APPS = Rpc("apps", handler=APPS_HANDLER, reply="app_versions", cookie=True)
+#: The form with which people submit jobs of a BUDA app.
+BUDA_FORM = Rpc("buda_submit", handler=BUDA_HANDLER, cookie=True)

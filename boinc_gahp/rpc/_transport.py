@@ -129,12 +129,17 @@ class HttpTransport:
     small request. requests finds the pool once for each host, with the proxy and certificates.
     Proxies from the environment (``https_proxy``, ``NO_PROXY``, ...) are looked up then, too.
 
+    Args:
+        options: time-outs, certificates, proxy.
+        clock: is told the time of each reply.
+
     Raises:
         ConfigError: the file with certificates does not exist.
     """
 
-    def __init__(self, options: ClientOptions) -> None:
+    def __init__(self, options: ClientOptions, clock: Clock | None = None) -> None:
         guard_library_logs()
+        self._clock = clock
         if options.ca_bundle is not None and not Path(options.ca_bundle).exists():
             raise ConfigError(
                 f"ca_bundle {options.ca_bundle!r} does not exist: expected a PEM file with the "
@@ -149,6 +154,7 @@ class HttpTransport:
         adapter = _Adapter(self._options, self._trust) if request.fresh else self._adapter
         only_here = adapter if request.fresh else None
         body: Body | None = None
+        began = _uptime()
         try:
             route = adapter.route(request.url)
             headers = {
@@ -182,6 +188,8 @@ class HttpTransport:
         finally:
             if body is not None:
                 body.close()
+        if self._clock is not None:
+            self._clock.hear(response.headers.get("Date"), began)
         return _Reply(response, only_here)
 
     def close(self) -> None:
@@ -355,26 +363,6 @@ class Clock:
         # A Date has whole seconds, so on average half a second is lost.
         ahead = stamp + 0.5 + _uptime() - heard_at - time.time()
         return at if abs(ahead) <= _SLACK else at + ahead
-
-
-class ClockedTransport:
-    """A transport that reads the time from its replies.
-
-    Args:
-        transport: sends the requests.
-        clock: receives the times.
-    """
-
-    def __init__(self, transport: Transport, clock: Clock) -> None:
-        self._transport = transport
-        self._clock = clock
-
-    def send(self, request: HttpRequest) -> HttpReply:
-        """Send ``request``; see :class:`Transport`."""
-        began = _uptime()
-        reply = self._transport.send(request)
-        self._clock.hear(reply.headers.get("Date"), began)
-        return reply
 
 
 def _uptime() -> float:

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-import copy
-import hashlib
-import math
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, TypeVar
 
-from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.errors import BadRequest, RpcError
+from boinc_gahp.errors import BadRequest
 from boinc_gahp.rpc import _build, _regular_form, _results, _table
 from boinc_gahp.rpc._bodies import FormBody, size_of
-from boinc_gahp.rpc._caller import Caller, RpcCall
-from boinc_gahp.rpc._redact import Redactor
-from boinc_gahp.rpc._redirects import upgraded
+from boinc_gahp.rpc._caller import RpcCall
+from boinc_gahp.rpc._connection import Connection
 from boinc_gahp.rpc._replies import RepeatedElements
 from boinc_gahp.rpc._spool import Dropped, SpooledJobs
-from boinc_gahp.rpc._transport import Clock, ClockedTransport, HttpTransport
-from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.outputs import OutputStream
 from boinc_gahp.rpc.types import BatchDetails
-from boinc_gahp.secret import Authenticator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from lxml import etree
-    from typing_extensions import Self
-
-    from boinc_gahp.rpc._caller import Traffic
-    from boinc_gahp.rpc._foreign_errors import ErrorTranslator
-    from boinc_gahp.rpc._table import Rpc
-    from boinc_gahp.rpc._transport import HttpReply, Transport
+    from boinc_gahp.rpc.outputs import OutputStream
     from boinc_gahp.rpc.types import (
         BatchInfo,
         BatchSubmission,
@@ -47,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class WebRpcs:
+class WebRpcs(Connection):
     """A BOINC project's web RPCs, called with one account's authenticator.
 
     Thread-safe. Every method raises :class:`~boinc_gahp.errors.RpcError`, whose subclass tells who
@@ -63,75 +47,7 @@ class WebRpcs:
         account: 16 hex digits that identify the authenticator in the ledger.
     """
 
-    def __init__(
-        self,
-        url: str,
-        authenticator: str | Authenticator,
-        *,
-        options: ClientOptions = ClientOptions(),  # noqa: B008  (frozen)
-        transport: Transport | None = None,
-    ) -> None:
-        self.url = ProjectUrl(url)
-        self.host = self.url.host
-        if not isinstance(authenticator, Authenticator):
-            authenticator = Authenticator(authenticator)
-        self._authenticator = authenticator
-        self._until: float | None = None
-        self._clock = Clock()
-        # Another transport's replies may be recordings, with the time of another day.
-        self._tells_time = transport is None
-        self._transport = HttpTransport(options) if transport is None else transport
-        watched = (
-            ClockedTransport(self._transport, self._clock) if self._tells_time else self._transport
-        )
-        self._caller = Caller(self.host, options, watched, Redactor(authenticator))
-
-    @property
-    def account(self) -> str:
-        """16 hex digits that identify the authenticator."""
-        return self._authenticator.account
-
-    @property
-    def https_url(self) -> str | None:
-        """The project's URL with https, if it has redirected a request there from http."""
-        return upgraded(self.url) if self._caller.speaks_https.is_set() else None
-
-    def until(self, deadline: float) -> WebRpcs:
-        """Return a view whose RPCs, retries included, end by ``time.monotonic() == deadline``."""
-        view = copy.copy(self)
-        view._until = deadline if self._until is None else min(deadline, self._until)  # noqa: SLF001
-        return view
-
-    @property
-    def deadline(self) -> float:
-        """``time.monotonic()`` by which this view's RPCs end; infinite without a deadline."""
-        return math.inf if self._until is None else self._until
-
-    def close(self) -> None:
-        """Close the connections of all views; pauses between attempts end at once."""
-        self._caller.closing.set()
-        if isinstance(self._transport, HttpTransport):
-            self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"WebRpcs({self.url!r}, account {self.account})"
-
     # -- batches
-
-    def ping(self, nbytes: int = 0) -> None:
-        """Ask whether the project answers; needs no account.
-
-        Args:
-            nbytes: the request has at least so many bytes, of which the project keeps nothing. If
-                its post_max_size is less, this raises :class:`RequestTooLarge`.
-        """
-        self._ask(_table.PING, _build.document("ping", None), _results.success, nbytes=nbytes)
 
     def create_batch(self, batch_name: str, app_name: str, *, expire_time: float = 0) -> int:
         """Create a batch in state INIT; return its id.
@@ -386,8 +302,12 @@ class WebRpcs:
         """Return an instance's output; ``file_num`` counts the files that it uploaded."""
         return self._output(
             _table.RESULT_FILE,
-            {"result_name": result_name, "file_num": str(file_num)},
-            self._derived(_build.check_text(result_name, "result_name")),
+            {
+                "cmd": "result_file",
+                "result_name": result_name,
+                "file_num": str(file_num),
+                "auth_str": self._derived(_build.check_text(result_name, "result_name")),
+            },
             f"file {file_num} of {result_name!r}",
         )
 
@@ -398,70 +318,28 @@ class WebRpcs:
         """
         return self._output(
             _table.WORKUNIT_FILE,
-            {"wu_name": _build.check_text(wu_name, "wu_name"), "file_num": str(file_num)},
-            self._authenticator.reveal(),
+            {
+                "cmd": "workunit_file",
+                "wu_name": _build.check_text(wu_name, "wu_name"),
+                "file_num": str(file_num),
+                "auth_str": self._authenticator.reveal(),
+            },
             f"file {file_num} of {wu_name!r}",
         )
 
-    # -- what they have in common
+    def moved_file(self, result_id: int, index: int) -> OutputStream:
+        """Return an output that BOINC's batch_collect_assimilator has moved away.
 
-    def _derived(self, of: str) -> str:
-        """Return the ``auth_str`` made of the authenticator and one object."""
-        text = self._authenticator.reveal() + of
-        encoded = text.encode("utf-8", "surrogateescape")
-        return hashlib.md5(encoded, usedforsecurity=False).hexdigest()
-
-    def _to_project(self, at: float) -> float:
-        """Convert a time of this machine's clock to the project's clock; 0 stays 0."""
-        if not at:
-            return at
-        if self._tells_time and not self._clock.is_known:
-            try:
-                self.ping()
-            except RpcError:
-                if not self._clock.is_known:  # any reply tells the time
-                    raise
-        return self._clock.to_project(at)
-
-    def _submission(self, rpc: str, submission: BatchSubmission) -> bytes:
-        return _build.submission_document(rpc, self._authenticator, submission)
-
-    def _simple(
-        self,
-        rpc: Rpc,
-        answer: Callable[[etree._Element], T],
-        *parts: str,
-        records: RepeatedElements[Any] | None = None,
-        subject: str = "",
-    ) -> T:
-        xml = _build.document(rpc.name, self._authenticator, parts)
-        return self._ask(rpc, xml, answer, records=records, subject=subject)
-
-    def _ask(
-        self,
-        rpc: Rpc,
-        xml: bytes,
-        answer: Callable[[etree._Element], T],
-        *,
-        records: RepeatedElements[Any] | None = None,
-        subject: str = "",
-        nbytes: int = 0,
-    ) -> T:
-        url = self.url + rpc.handler
-        form = partial(FormBody, xml, nbytes=nbytes)
-        return self._caller.ask(RpcCall(rpc, url, form, records, subject), answer, self._until)
-
-    def _output(self, rpc: Rpc, about: dict[str, str], auth_str: str, subject: str) -> OutputStream:
-        query = urlencode(
-            {"cmd": rpc.name, **about, "auth_str": auth_str}, errors="surrogateescape"
+        ``index`` counts the files of the instance's output template. If the file is not there, an
+        empty one may come, or one without a length (``web-rpcs.rst``, "get_output3").
+        """
+        return self._output(
+            _table.MOVED_FILE,
+            {
+                "action": "get_file",
+                "result_id": str(result_id),
+                "index": str(index),
+                "download": "1",
+            },
+            f"output {index} of result {result_id}",
         )
-        call = RpcCall(rpc, f"{self.url}{rpc.handler}?{query}", subject=subject)
-
-        def begin(reply: HttpReply, translator: ErrorTranslator, traffic: Traffic) -> OutputStream:
-            def ended(outcome: str, received: int) -> None:
-                traffic.received += received
-                self._caller.log_line(rpc, outcome, traffic)
-
-            return OutputStream(reply, translator, self._caller.reply_errors(call), ended)
-
-        return self._caller.open(call, begin, self._until)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import logging
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.backoff import Backoff
@@ -46,41 +45,43 @@ def allowed_retries(error: RpcError, rpc: Rpc) -> int:
     return _FEW_RETRIES if mostly_not else _MANY_RETRIES
 
 
-@dataclass(frozen=True, slots=True)
-class Attempts:
-    """Attempts of one RPC: for ``total`` seconds, or up to ``until`` (monotonic), if it is given.
+def repeated(
+    attempt: Callable[[], T],
+    rpc: Rpc,
+    total: float,
+    until: float | None,
+    closing: threading.Event,
+) -> T:
+    """Return the result of the first ``attempt()`` that succeeds; else raise the last error.
 
-    If ``total`` is 0 there is one. The last error is raised unchanged. ``closing`` ends a pause.
+    Args:
+        attempt: sends the RPC.
+        rpc: decides which errors are retried.
+        total: seconds for all attempts; 0: there is one.
+        until: ``time.monotonic()`` until which to go on instead, if it is given.
+        closing: ends a pause.
     """
-
-    rpc: Rpc
-    total: float
-    until: float | None
-    closing: threading.Event
-
-    def run(self, attempt: Callable[[], T]) -> T:
-        """Return the result of the first ``attempt()`` that succeeds."""
-        begun = time.monotonic()
-        end = begun + self.total
-        if self.until is not None and self.total:
-            end = self.until
-        tried = 0
-        logged = False
-        while True:
-            try:
-                return attempt()
-            except RpcError as failed:
-                error = failed
-            pause = _pause(error, tried)
-            if tried >= allowed_retries(error, self.rpc) or time.monotonic() + pause >= end:
-                raise error
-            if pause and not logged:
-                # For people who wait; the log has a line for every RPC anyway.
-                log.debug("%s; trying again for up to %.0f s", error, end - begun)
-                logged = True
-            if self.closing.wait(pause):
-                raise error
-            tried += 1
+    begun = time.monotonic()
+    end = begun + total
+    if until is not None and total:
+        end = until
+    tried = 0
+    logged = False
+    while True:
+        try:
+            return attempt()
+        except RpcError as failed:
+            error = failed
+        pause = _pause(error, tried)
+        if tried >= allowed_retries(error, rpc) or time.monotonic() + pause >= end:
+            raise error
+        if pause and not logged:
+            # For people who wait; the log has a line for every RPC anyway.
+            log.debug("%s; trying again for up to %.0f s", error, end - begun)
+            logged = True
+        if closing.wait(pause):
+            raise error
+        tried += 1
 
 
 def _pause(error: RpcError, tried: int) -> float:

@@ -12,14 +12,10 @@ from boinc_gahp.templates.types import InputTemplate, OutputTemplate, Problem, T
 _CROWDED = re.compile(r"<result>[ \t]*[^\s]")
 
 
-def check_template(text: str, *, kind: str | None = None) -> list[Problem]:
+def check_template(text: str) -> list[Problem]:
     """Return what is wrong with an input template, an output template, or a text with both.
 
     A text without errors can be read, and a text that cannot be read has an error.
-
-    Args:
-        text: the content of the file.
-        kind: ``input`` or ``output``, if it must be that; None: the elements tell the kind.
 
     Returns:
         The problems, ordered by line; lines are 1 or more.
@@ -32,7 +28,7 @@ def check_template(text: str, *, kind: str | None = None) -> list[Problem]:
     except TemplateError as error:
         return _sorted(error.problems)
     found: list[Problem] = []
-    for what in [f"{kind} template"] if kind else [k for k in (INPUT, OUTPUT) if templates[k]]:
+    for what in (kind for kind in (INPUT, OUTPUT) if templates[kind]):
         template: InputTemplate | OutputTemplate
         try:
             parts = only(templates, what)
@@ -41,7 +37,7 @@ def check_template(text: str, *, kind: str | None = None) -> list[Problem]:
             found += error.problems
         else:
             found += [*problems, *faults(template)]
-    if not any(templates.values()) and not kind:
+    if not any(templates.values()):
         text = "there is no template: expected <input_template> or <output_template>"
         return _sorted([Problem(0, text, "no-template")])
     if not templates[OUTPUT] and (problem := document_error(text)) is not None:

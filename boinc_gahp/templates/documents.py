@@ -82,14 +82,6 @@ class ResultFile:
     upload_when_present: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ResultDocument:
-    """The content of ``result.xml_doc_in``; a file's place is its number."""
-
-    files: tuple[ResultFile, ...]
-    report_immediately: bool = False
-
-
 def read_workunit(document: str) -> WorkunitDocument:
     """Read ``workunit.xml_doc``.
 
@@ -141,8 +133,8 @@ def _character(reference: re.Match[str]) -> str:
     return bytes([int(reference[2]) % 256]).decode("ascii", "replace")
 
 
-def read_result_document(document: str) -> ResultDocument:
-    """Read ``result.xml_doc_in``.
+def read_result(document: str) -> tuple[ResultFile, ...]:
+    """Return the files of ``result.xml_doc_in``; a file's place is its number.
 
     Raises:
         TemplateError: it is not such a document.
@@ -165,15 +157,9 @@ def read_result_document(document: str) -> ResultDocument:
         )
         for name, fields in _joined(infos, body, problems)
     )
-    report_immediately = Fields(problems, body).flag("report_immediately")
     if problems:
         raise TemplateError(_RESULT, problems)
-    return ResultDocument(files, report_immediately)
-
-
-def read_result(document: str) -> tuple[ResultFile, ...]:
-    """Return the files of :func:`read_result_document`, which raises the same."""
-    return read_result_document(document).files
+    return files
 
 
 def _document(

@@ -53,55 +53,6 @@ class JobFile:
         return cls(f"js_{md5}", nbytes, md5, (url,))
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A file's lines in a document, and those of its texts that can be long."""
-
-    info: str
-    ref: str
-    name: str
-    urls: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FilledDocument:
-    """A document that may still be too large for the database."""
-
-    what: str
-    text: str
-    parts: tuple[_Part, ...]
-    command: str = ""
-
-    @property
-    def nbytes(self) -> int:
-        """Its size."""
-        return _bytes(self.text)
-
-    def checked(self) -> str:
-        """Return the document.
-
-        Raises:
-            TemplateError: it is too large; the text says which part makes it so.
-        """
-        size = self.nbytes
-        if size < DOCUMENT_LIMIT:
-            return self.text
-        shares = {
-            "their URLs": sum(_bytes(*part.urls) for part in self.parts),
-            "their names": sum(2 * _bytes(part.name) for part in self.parts),
-            "the command line": _bytes(self.command),
-        }
-        shares["the rest"] = size - sum(shares.values())
-        largest = sorted(shares.items(), key=lambda share: -share[1])
-        sizes = ", ".join(f"{name} {nbytes:,}" for name, nbytes in largest if nbytes)
-        text = (
-            f"it would have {size:,} bytes and must have fewer than {DOCUMENT_LIMIT:,} "
-            f"(files: {len(self.parts)}; bytes: {sizes}): "
-            "use fewer files (a zip can hold many), shorter names or a shorter command line"
-        )
-        raise TemplateError(self.what, [Problem(0, text, "document-size")])
-
-
 def fill_input(
     template: InputTemplate,
     files: Sequence[JobFile] = (),
@@ -123,7 +74,8 @@ def fill_input(
     Raises:
         TemplateError: the number of files does not fit, or the document would be too large.
     """
-    return build_input(template, files, command_line=command_line, staged=staged).checked()
+    text = build_input(template, files, command_line=command_line, staged=staged)
+    return _checked("workunit.xml_doc", text)
 
 
 def build_input(
@@ -132,24 +84,22 @@ def build_input(
     *,
     command_line: str | None = None,
     staged: Callable[[str], JobFile] | None = None,
-) -> FilledDocument:
+) -> str:
     """Fill in an input template like :func:`fill_input`, whatever its size."""
     given = iter(_expect(template, files))
-    parts = []
+    infos = refs = ""
     for file in template.files:
         job_file = None
         if file.physical_name is None and not file.generate_locally:
             job_file = next(given)
         elif file.constant and staged is not None:
             job_file = staged(file.physical_name or "")
-        parts.append(_input_part(file, job_file))
+        info, ref = _input_elements(file, job_file)
+        infos += info
+        refs += ref
     line = escape(template.command_line or "") if command_line is None else command_line
     command = f"<command_line>\n{line}\n</command_line>\n"
-    document = (
-        f"{''.join(part.info for part in parts)}<workunit>\n{command}"
-        f"{''.join(part.ref for part in parts)}{_for_client(template)}</workunit>"
-    )
-    return FilledDocument("workunit.xml_doc", document, tuple(parts), command)
+    return f"{infos}<workunit>\n{command}{refs}{_for_client(template)}</workunit>"
 
 
 def fill_output(template: OutputTemplate, result_name: str, upload_url: str, suffix: str) -> str:
@@ -160,28 +110,44 @@ def fill_output(template: OutputTemplate, result_name: str, upload_url: str, suf
     Raises:
         TemplateError: the document would be too large.
     """
-    return build_output(template, result_name, upload_url, suffix).checked()
+    text = build_output(template, result_name, upload_url, suffix)
+    return _checked("result.xml_doc_in", text)
 
 
-def build_output(
-    template: OutputTemplate, result_name: str, upload_url: str, suffix: str
-) -> FilledDocument:
+def build_output(template: OutputTemplate, result_name: str, upload_url: str, suffix: str) -> str:
     """Fill in an output template like :func:`fill_output`, whatever its size."""
-    parts = []
+    infos = refs = ""
     for file in template.files:
         name = file.file_name
         if file.number is not None:
             name = f"{result_name}_{suffix}_{file.number}"
         urls = tuple(escape(upload_url if url == UPLOAD_URL else url) for url in file.urls)
-        name = escape(name)
-        info, ref = output_elements(file, name, urls)
-        parts.append(_Part("".join(info), "".join(ref), name, urls))
+        info, ref = output_elements(file, escape(name), urls)
+        infos += "".join(info)
+        refs += "".join(ref)
     immediately = "    <report_immediately/>\n" if template.report_immediately else ""
-    document = (
-        f"{''.join(part.info for part in parts)}<result>\n"
-        f"{''.join(part.ref for part in parts)}{immediately}</result>\n"
+    return f"{infos}<result>\n{refs}{immediately}</result>\n"
+
+
+def _checked(what: str, text: str) -> str:
+    """Return a document.
+
+    Raises:
+        TemplateError: it is too large for the database.
+    """
+    nbytes = nbytes_of(text)
+    if nbytes < DOCUMENT_LIMIT:
+        return text
+    problem = (
+        f"it would have {nbytes:,} bytes and must have fewer than {DOCUMENT_LIMIT:,}: use fewer "
+        "files (a zip can hold many), shorter names or a shorter command line"
     )
-    return FilledDocument("result.xml_doc_in", document, tuple(parts))
+    raise TemplateError(what, [Problem(0, problem, "document-size")])
+
+
+def nbytes_of(text: str) -> int:
+    """Return the size of a document."""
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def output_elements(
@@ -232,10 +198,6 @@ def _flags(file: object, names: tuple[str, ...], indent: int) -> list[str]:
     return [f"{' ' * indent}<{name}/>\n" for name in names if getattr(file, name)]
 
 
-def _bytes(*texts: str) -> int:
-    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-
-
 def _expect(template: InputTemplate, files: Sequence[JobFile]) -> Sequence[JobFile | None]:
     """Return one entry for each file that the template does not name."""
     unnamed = [f for f in template.files if f.physical_name is None and not f.generate_locally]
@@ -250,7 +212,8 @@ def _expect(template: InputTemplate, files: Sequence[JobFile]) -> Sequence[JobFi
     raise TemplateError("input template", [Problem(0, text, "file-count")])
 
 
-def _input_part(file: InputFileInfo, given: JobFile | None) -> _Part:
+def _input_elements(file: InputFileInfo, given: JobFile | None) -> tuple[str, str]:
+    """Return the file_info and the file_ref of an input file."""
     physical_name = given.physical_name if given else file.physical_name or file.open_name
     plain, md5, nbytes, gzipped_nbytes = _content(file, physical_name, given)
     name = escape(physical_name)
@@ -275,8 +238,7 @@ def _input_part(file: InputFileInfo, given: JobFile | None) -> _Part:
         f"    <open_name>{escape(file.open_name)}</open_name>\n"
         f"{''.join(_flags(file, ('copy_file',), 4))}</file_ref>\n"
     )
-    info = f"<file_info>\n{''.join(lines)}</file_info>\n"
-    return _Part(info, ref, name, tuple(urls))
+    return f"<file_info>\n{''.join(lines)}</file_info>\n", ref
 
 
 def _content(

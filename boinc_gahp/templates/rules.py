@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.templates.filling import JobFile, build_input, build_output
+from boinc_gahp.templates.filling import JobFile, build_input, build_output, nbytes_of
 from boinc_gahp.templates.types import (
     DEFAULTS,
     DOCUMENT_LIMIT,
@@ -130,13 +130,13 @@ def _size(template: Template, chars: int) -> int:
     if isinstance(template, OutputTemplate):
         url = f"{_URL}_cgi/file_upload_handler"
         filled = build_output(template, "n" * chars, url, "r2147483647")
-        return filled.nbytes + len(template.files) * _CERTIFICATE
+        return nbytes_of(filled) + len(template.files) * _CERTIFICATE
 
     def staged(name: str) -> JobFile:
         return JobFile(name, 10**12, "0" * 32, (f"{_URL}download/3ff/{name}",), 10**12)
 
     count = sum(file.physical_name is None and not file.generate_locally for file in template.files)
-    return build_input(template, [staged("n" * chars)] * count, staged=staged).nbytes
+    return nbytes_of(build_input(template, [staged("n" * chars)] * count, staged=staged))
 
 
 def _large(template: Template, *, longest: bool) -> Iterator[tuple[int, str]]:

@@ -2,8 +2,7 @@
 
 For work that counts up to a total, use :class:`Work`::
 
-    with Work(stream=sys.stderr) as work:
-        work.say("staging 3 files")                    # a line that stays
+    with Work() as work:
         work.show("staging", done=2, total=3)          # as often as you like, from any thread
 
 On a terminal that shows ``staging  ━━━━━━━━━━━━━━      66%  2 of 3``, redrawn several times a
@@ -128,15 +127,14 @@ class Live:
 
 
 class Work:
-    """Progress of work with a total, or of several such steps in turn.
+    """Progress of work with a total, or of several such steps in turn, on stderr.
 
     Args:
-        stream: where to draw; default: stderr.
-        quiet: whether to show no progress, and only print lines from say().
+        quiet: whether to show nothing.
     """
 
-    def __init__(self, *, stream: TextIO | None = None, quiet: bool = False) -> None:
-        self._live = Live(self._lines, stream=sys.stderr if stream is None else stream)
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._live = Live(self._lines, stream=sys.stderr)
         self._quiet = quiet
         self._lock = threading.Lock()
         self._now: tuple[str, float, float, str, bool] | None = None
@@ -156,10 +154,6 @@ class Work:
     ) -> None:
         """Remove the progress from the screen."""
         self._live.__exit__(kind, value, traceback)
-
-    def say(self, text: str) -> None:
-        """Print a line that stays."""
-        self._live.say(text)
 
     def show(
         self, what: str, done: float, total: float, text: str | None = None, *, left: bool = True

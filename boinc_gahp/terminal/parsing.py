@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import shlex
 import shutil
 import sys
 import textwrap
@@ -38,7 +37,6 @@ PROGRAM = "boinc_gahp"
 _WIDTH = 80
 #: Separates an example from its remark.
 _REMARK = "  # "
-_SEPARATORS = frozenset("|&;()<>")
 
 
 class Parser(argparse.ArgumentParser):
@@ -216,36 +214,6 @@ def kind_of(action: Any) -> Kind | None:
 def arguments_of(action: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     """Yield a parser's arguments, options and others, except hidden ones."""
     yield from (each for each in action._actions if each.help != argparse.SUPPRESS)  # noqa: SLF001
-
-
-def command_lines(example: str) -> list[list[str]]:
-    """Return the words after ``boinc_gahp`` for each time an example runs it.
-
-    Args:
-        example: a shell command line; it may have pipes, redirections and a remark.
-
-    Raises:
-        ValueError: a quote is not closed.
-    """
-    text = example.partition(_REMARK)[0].replace("\\\n", " ")
-    words = shlex.shlex(text, posix=True, punctuation_chars=True)
-    words.whitespace_split = True
-    words.commenters = ""
-    found: list[list[str]] = []
-    inside = False
-    to_file = False
-    for word in words:
-        if word and set(word) <= _SEPARATORS:
-            to_file = set(word) <= set("<>")
-            inside = inside and to_file
-        elif to_file:
-            to_file = False
-        elif inside:
-            found[-1].append(word)
-        elif word.rpartition("/")[2] == PROGRAM:
-            inside = True
-            found.append([])
-    return found
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):

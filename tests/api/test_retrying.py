@@ -210,13 +210,10 @@ def test_outputs_of_retries_are_in_the_folders_of_the_jobs_that_failed(working, 
     batch.wait(timeout=60, poll=QUICK)
     made.wait(timeout=60, poll=QUICK)
     folder = tmp_path / "out" / f"{batch.name}_1"
-    folder.mkdir(parents=True)
-    (folder / "failure.txt").write_text("it failed")
     fetched = batch.fetch(tmp_path / "out")
     assert (fetched.fetched, fetched.failed, fetched.unfinished, fetched.retried) == (2, 0, 0, 1)
     assert fetched.is_complete
     assert (folder / "out").read_text() == "1\n"
-    assert not (folder / "failure.txt").exists()
     assert "args: -n 1" in (folder / "stderr.txt").read_text()
     again = batch.fetch(tmp_path / "out")
     assert (again.fetched, again.here) == (0, 2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
-from boinc_gahp.api.fetching_batch import FinishedJob
+from boinc_gahp.api._fetching_batch import FinishedJob
 from boinc_gahp.api.folders import Folder
 from boinc_gahp.config.settings import JobSettings, ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.rpc.client import WebRpcs
 from tests.cli.conftest import write_settings
 from tests.rpc import scripted
 from tests.rpc.canned import inside
@@ -16,11 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Apps = Callable[..., tuple[int, str, str]]
-
-BATCH = (
-    "<batch><id>1</id><name>b</name><app_name>old app</app_name><state>2</state>"
-    "<njobs>1</njobs></batch>"
-)
 
 
 @pytest.fixture
@@ -35,16 +29,13 @@ def apps(settings, capsys, monkeypatch):
     return apps
 
 
-def test_all_are_listed_with_versions_and_the_number_of_batches(apps, project):
-    with WebRpcs(project.url, project.authenticator) as client:
-        client.create_batch("of multi", "multi")
+def test_all_are_listed_with_versions(apps):
     status, out, err = apps()
     assert (status, err) == (0, "")
     rows = {line.split("  ")[0]: line for line in out.splitlines()}
     assert next(iter(rows)) == "app"
     assert "two inputs, three outputs, the last optional" in rows["multi"]
     assert "1.00 " in rows["multi"]
-    assert rows["multi"].endswith(" 1")
     assert out.endswith("More about an app: boinc_gahp apps NAME\n")
 
 
@@ -57,13 +48,6 @@ def test_one_is_shown_with_all_that_a_submit_needs(apps):
     assert "outputs:   out0, out1, out2 (optional)\n" in out
     assert "24 h until the deadline, 50 MB of memory" in out
     assert "boinc_gahp batch submit multi --input in0=FILE --input in1=FILE\n" in out
-
-
-def test_details_of_all_have_the_rights_and_files(apps):
-    out = apps("--details")[1]
-    (line,) = [line for line in out.splitlines() if line.startswith("optmid")]
-    assert "yes" in line
-    assert "out0, out1 (optional), out2" in line
 
 
 def test_a_name_that_is_none_gets_the_nearest(apps):
@@ -111,19 +95,16 @@ def test_json_has_everything(apps, project):
     ],
     ids=["login", "404", "odd", "cut"],
 )
-def test_without_a_list_the_batches_tell(apps, settings, page, why):
+def test_a_project_that_does_not_list_its_apps_is_told_with_why(apps, settings, page, why):
     with Scripted() as server:
         write_settings(settings, server.url, AUTHENTICATOR, "[timeouts]\nretry = 0\n")
-        answer = ok(inside("query_batches", BATCH))
-        server.answers += [page, answer, page, answer]
+        server.answers.append(page)
         status, out, err = apps()
         assert (status, err) == (0, "")
-        assert out.splitlines()[1].startswith("old app")
+        assert "does not tell which apps it has" in out
         assert why in out
-        assert "these are the apps of your batches" in out
         document = json.loads(apps("--json")[1])
-        assert document["is_complete"] is False
-        assert document["apps"][0]["versions"] is None
+        assert (document["is_complete"], document["apps"]) == (False, [])
 
 
 def test_words_of_a_project_do_not_move_the_cursor(apps, settings):
@@ -137,9 +118,7 @@ def test_words_of_a_project_do_not_move_the_cursor(apps, settings):
         write_settings(settings, server.url, AUTHENTICATOR, "[timeouts]\nretry = 0\n")
         server.answers += [
             ok(inside("app_versions", app)),
-            ok(inside("query_batches", "")),
             ok(inside("app_versions", app)),
-            ok(inside("query_batches", "")),
             ok(
                 inside(
                     "get_templates",

@@ -8,7 +8,9 @@ from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import new_app
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.templates.reading import read_input_template, read_output_template
+from tests import faultproxy
 from tests.cli.conftest import write_settings
+from tests.faultproxy import FaultProxy
 from tests.inside import workunit_names
 
 if TYPE_CHECKING:
@@ -73,12 +75,16 @@ def made(project, batch):
 
 
 def test_a_batch_has_the_inputs_and_outputs_that_are_named(do, project):
-    words = ["buda:fit", "--each", "*.csv", "--as", "data.csv", "--args=--level 3"]
+    words = ["buda:fit", "--each", "*.csv", "--input", "data.csv={path}"]
+    words += ["--args=--level 3"]
     words += ["--output", "fit.json"]
     status, out, err = do("batch", "submit", *words, "--name", "one")
     assert (status, err) == (0, "")
     assert "2 jobs of buda on" in out
     assert made(project, "one") == [("fit", ["data.csv"], ["fit.json"])] * 2
+    assert (
+        "Projects send no jobs of BUDA apps that they do not have" in do("batch", "show", "one")[1]
+    )
     # The same again is the same batch.
     assert "It was there already" in do("batch", "submit", *words, "--name", "one")[1]
     status, _, err = do("batch", "submit", *words, "--output", "x", "--name", "one")
@@ -113,7 +119,7 @@ def test_an_estimate_counts_jobs_without_a_size_as_create_work_does(do):
     ("words", "told"),
     [
         (["buda:other", "--input", "in=a.csv"], "does not tell which outputs its BUDA app"),
-        (["buda:fit", "--each", "*.csv"], "name the one that gets the files with --as NAME"),
+        (["buda:fit", "--each", "*.csv"], "name the one that gets the files: --input NAME={path}"),
         (["buda:a/b", "--input", "in=a.csv"], "the internal name of a BUDA app is expected"),
         (["buda:fit", "--input", "in=a.csv", "--output", "x", "--args", "$HOME"], "has a $"),
         (["buda:fit", "--input", "in=a.csv", "--output", "../x"], "is not the name of a file"),
@@ -152,3 +158,21 @@ def test_check_sees_a_template_that_would_apply_to_all_jobs(check, settings, pro
         path.unlink()
     assert report.status == 1
     assert "templates/buda_in" in report.of("app buda")[0][1]
+
+
+def test_an_app_that_the_projects_form_does_not_find_is_refused(do, check, settings, project):
+    warning = (
+        b"<br />\n<b>Warning</b>:  file_get_contents(../../buda_apps/fti/desc.json): "
+        b"Failed to open stream: No such file or directory in <b>/buda.inc</b> on line <b>38</b>"
+    )
+    with FaultProxy(project.url) as proxy:
+        write_settings(settings, proxy.url, project.authenticator)
+        proxy.fail("buda_submit", faultproxy.body(warning), times=None)
+        for more in ([], ["--dry-run"]):
+            words = ["buda:fti", "--input", "in=a.csv", "--output", "x", *more]
+            status, _, err = do("batch", "submit", *words)
+            assert (status, 'has no BUDA app "fti"' in err) == (1, True)
+        assert check("--app", "buda:fti").of("app buda:fti")[0][0] == "FAILED"
+        # The warning is about another app.
+        words = ["buda:fit", "--input", "in=a.csv", "--output", "x", "--dry-run"]
+        assert do("batch", "submit", *words)[0] == 0

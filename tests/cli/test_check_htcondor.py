@@ -57,10 +57,6 @@ class TestVersion:
         assert "[timeouts] submit" in htcondor()[2][1]
         assert job_router() == []
 
-    def test_one_that_cannot_be_told_is_noted(self, condor):
-        condor.version("unknown")
-        assert htcondor()[0][0] == "note"
-
 
 class TestProgram:
     def test_one_that_is_not_set_says_what_to_set(self, condor):

@@ -76,34 +76,6 @@ def test_a_transform_that_another_file_leaves_out_is_a_warning_that_names_that_f
     assert "/etc/condor/zzz.conf, line 4" in text
 
 
-@pytest.mark.parametrize(
-    ("line", "advice"),
-    [
-        ("GridResource batch boinc", 'write: SET GridResource "batch boinc"'),
-        ('gridresource "batch boinc"', 'write: SET GridResource "batch boinc"'),
-        ("SET GridResource batch boinc", "lacks quotes"),
-        ("MaxJobs 10", "write: MaxJobs = 10"),
-        ("MaxIdleJobs 10", "write: MaxIdleJobs = 10"),
-    ],
-)
-def test_a_line_that_htcondor_would_not_take_is_shown(condor, line, advice):
-    route = ROUTE if line.startswith("Max") else ROUTE.replace("SET GridResource", "# SET")
-    condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": f"{route}  {line}\n"}))
-    condor.accepts()
-    [(level, text)] = job_router()
-    assert level == "FAILED"
-    assert f'"{line}"' in text
-    assert advice in text
-
-
-def test_the_old_syntax_fails(condor):
-    route = '[ GridResource = "batch boinc"; name = "Boinc" ]'
-    condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": route}))
-    level, text = job_router()[0]
-    assert level == "FAILED"
-    assert "old syntax" in text
-
-
 def test_a_route_that_htcondor_leaves_out_fails(condor):
     condor.set(**ROUTER)
     condor.accepts("Other")
@@ -111,31 +83,14 @@ def test_a_route_that_htcondor_leaves_out_fails(condor):
     assert level == "FAILED"
     assert "drops route Boinc" in text
     assert "JobRouterLog" in text
-    condor.set(JOB_ROUTER_ROUTE_Boinc=ROUTE.partition("\n")[2])
-    assert "JobRouterLog" in job_router()[0][1]
-    condor.set(JOB_ROUTER_SOURCE_JOB_CONSTRAINT=None)
-    assert "it has no REQUIREMENTS" in job_router()[0][1]
 
 
-@pytest.mark.parametrize(
-    ("versions", "level", "words"),
-    [
-        ("25.14.1 true", "FAILED", "25.14.1 refuses JOB_ROUTER_ENTRIES"),
-        ("23.9.6 false", "FAILED", "is not looked at unless"),
-        ("23.9.6 true", "warning", "only up to HTCondor 24"),
-    ],
-)
-def test_entries_are_a_thing_of_the_past(condor, versions, level, words):
-    version, allowed = versions.split()
-    condor.version(version)
-    condor.set(
-        DAEMON_LIST="JOB_ROUTER",
-        JOB_ROUTER_ENTRIES='[ GridResource = "batch boinc"; ]',
-        JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES=allowed,
-    )
-    [(found, text)] = job_router()
-    assert found == level
-    assert words in text
+def test_entries_are_a_thing_of_the_past(condor):
+    entries = '[ GridResource = "batch boinc"; ]'
+    condor.set(DAEMON_LIST="JOB_ROUTER", JOB_ROUTER_ENTRIES=entries)
+    [(level, text)] = job_router()
+    assert level == "FAILED"
+    assert "write the route with JOB_ROUTER_ROUTE_NAMES" in text
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 import stat
-from pathlib import Path
 
 import pytest
 
@@ -89,26 +88,6 @@ def test_an_app_gets_templates_that_pass_the_checker(do, directory):
     assert do("create-work", "sorts", "--wu_name", "so", "data.txt", "data.txt")[0] == 0
 
 
-def test_a_command_names_its_files_by_full_paths_and_keeps_placeholders(
-    do, directory, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    Path("app.py").write_text("")
-    Path("in").write_text("")
-    for name, command in (("plain", "sh app.py in $HOME '*'"), ("placed", "{python} -I app.py")):
-        given = ["--command", command, "--in", "in", "--out", "out"]
-        assert do("add-app", name, *given)[0] == 0
-    commands = rows(
-        directory,
-        "SELECT command FROM app_version v JOIN app a ON a.id = v.appid "
-        "WHERE name IN ('plain', 'placed') ORDER BY v.id",
-    )
-    plain, placed = (json.loads(str(row["command"])) for row in commands)
-    assert Path(plain[0]).is_absolute()
-    assert plain[1:] == [f"{tmp_path}/app.py", "in", "$HOME", "*"]
-    assert placed == ["{python}", "-I", f"{tmp_path}/app.py"]
-
-
 def test_another_version_of_an_app_is_added(do, directory):
     given = ["--in", "in", "--out", "out"]
     assert do("add-app", "grows", "--command", "true", *given)[0] == 0
@@ -117,25 +96,6 @@ def test_another_version_of_an_app_is_added(do, directory):
     assert (status, "has a version 101 already (it has 100, 101)" in errors) == (1, True)
     status, _, errors = do("add-app", "grows", "--command", "false", "--version", "102", *given)
     assert (status, "give only --version and --command" in errors) == (1, True)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--command", "/etc/passwd", "--out", "o"], "it is not an executable file"),
-        (["--command", "sh 'x", "--out", "o"], "cannot be split: No closing quotation"),
-        (["--command", "sh", "--out", "o", "--out", "o"], "'o' is given twice"),
-        (["--command", "sh", "--out", "o", "--validator", "nosuch"], "no module 'nosuch'"),
-        (["--command", "sh", "--out", "o", "--assimilator", "json:nosuch"], "has no 'nosuch'"),
-    ],
-    ids=["not-executable", "quote", "twice", "plugin", "attr"],
-)
-def test_an_app_that_could_not_work_is_refused(do, directory, words, said):
-    status, _, errors = do("add-app", "bad", *words)
-    assert status == 1
-    assert said in errors
-    assert rows(directory, "SELECT * FROM app WHERE name = 'bad'") == []
-    assert not (directory / "templates" / "bad_in").exists()
 
 
 # Hosts. They are made when a project runs; here by hand.
@@ -162,42 +122,10 @@ def test_hosts_and_jobs_are_told_how_to_behave(do, directory, host):
     assert rows(directory, "SELECT kind FROM behaviour") == []
 
 
-def test_to_a_job_that_has_ended_it_is_too_late_to_say(do, directory):
-    assert do("create-work", "uppercase", "--wu_name", "over", "data.txt")[0] == 0
-    core = open_core(directory)
-    with core.db.write() as connection:
-        connection.execute("UPDATE workunit SET error_mask = 2 WHERE name = 'over'")
-    core.db.close()
-    assert do("behave", "--job", "over", "crash") == (0, "Job over (it has ended): crash\n", "")
-    assert do("behave", "--job", "over", "normal")[0] == 0
-
-
 def test_a_host_gets_other_capacities(do, directory, host):
     assert do("set-host", host, "speed=5e9", "memory=2e9")[0] == 0
     (row,) = rows(directory, "SELECT * FROM host WHERE domain_name = ?", host)
     assert (row["p_fpops"], row["m_nbytes"], row["d_free"]) == (5e9, 2e9, 1e12)
-
-
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
-    [
-        (["behave", "volunteer-0"], 2, "the behaviour is missing: fail=STATUS"),
-        (
-            ["behave", "volunteer-0", "normal", "crash"],
-            1,
-            "cannot be combined with other behaviours",
-        ),
-        (["set-host", "nosuch", "speed=1"], 1, "there is no host 'nosuch'"),
-        (["set-host", "volunteer-0", "speed=fast"], 2, "speed: 'fast' was given; a number"),
-        (["set-host", "volunteer-0", "wheels=4"], 2, "expected one of speed=X, memory=X"),
-        (["set-host", "volunteer-0", "speed=0"], 1, "expected a positive number"),
-    ],
-    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
-)
-def test_a_wrong_word_about_hosts_is_answered_with_what_is_expected(do, host, words, status, said):
-    done = do(*words)
-    assert done[0] == status
-    assert said in done[2]
 
 
 # Status, help, and directories that cannot be used.
@@ -272,14 +200,3 @@ def test_a_user_gets_an_address_and_a_password_from_standard_input(do, directory
     (row,) = rows(directory, "SELECT email_addr, passwd_hash FROM user WHERE name = 'ada'")
     assert row["email_addr"] == "ada@example.edu"
     assert row["passwd_hash"]
-
-
-@pytest.mark.parametrize(
-    ("email", "password", "says"),
-    [("eve@example.edu", "short", "at least 6"), ("no address", "correct horse", "is not an")],
-)
-def test_a_user_with_a_wrong_login_is_not_added(do, directory, email, password, says):
-    status, _, errors = do("add-user", "eve", "--email", email, stdin=password)
-    assert status == 1
-    assert says in errors
-    assert rows(directory, "SELECT name FROM user WHERE name = 'eve'") == []

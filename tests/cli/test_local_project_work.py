@@ -1,12 +1,10 @@
 """``local-project create-work`` and ``stage-file``."""
 
-import os
 import re
-import subprocess
 
 import pytest
 
-from tests.cli.conftest import COMMAND, empty_batch, rows
+from tests.cli.conftest import empty_batch, rows
 
 
 def job(directory, name):
@@ -71,21 +69,6 @@ def test_jobs_from_standard_input_take_defaults_from_the_command_line(do, direct
     assert rows(directory, "SELECT njobs FROM batch WHERE name = 'lines'") == [{"njobs": 2}]
 
 
-def test_of_lines_with_a_mistake_no_job_is_made(do, directory):
-    before = rows(directory, "SELECT count(*) FROM workunit")
-    lines = "--wu_name x1 data.txt\n--wu_name x2 --colour red data.txt\n"
-    status, out, errors = do("create-work", "uppercase", "--stdin", stdin=lines)
-    assert (status, out, errors.count("\n")) == (1, "", 1)
-    assert "line 2: create_work: bad stdin argument '--colour'" in errors
-    assert rows(directory, "SELECT count(*) FROM workunit") == before
-    assert do("create-work", "uppercase", "--stdin") == (0, "", "")
-
-
-def test_lines_may_end_as_on_windows(do):
-    lines = "--wu_name crlf1 data.txt\r\n\r\n--wu_name crlf2 data.txt\r\n"
-    assert do("create-work", "uppercase", "--stdin", stdin=lines) == (0, "crlf1\ncrlf2\n", "")
-
-
 def test_a_template_of_a_job_is_kept_as_it_was(do, directory, tmp_path):
     own = tmp_path / "own_in"
     own.write_text((directory / "templates" / "uppercase_in").read_text().replace("86400", "77"))
@@ -99,12 +82,6 @@ def test_a_template_of_a_job_is_kept_as_it_was(do, directory, tmp_path):
     status, _, errors = do("create-work", "uppercase", "--wu_template", "/nosuch", "data.txt")
     told = "No such file or directory [BG-LOCAL-PROJECT-TROUBLE]"
     assert (status, errors) == (1, f"boinc_gahp: /nosuch: {told}\n")
-
-
-def test_a_batch_that_is_not_there_is_reported(do):
-    status, out, errors = do("create-work", "uppercase", "--batch", "4711", "data.txt")
-    assert (status, out, errors.count("\n")) == (1, "", 1)
-    assert "there is no batch 4711" in errors
 
 
 @pytest.mark.parametrize(
@@ -143,43 +120,3 @@ def test_stage_file_says_the_names_and_refuses_other_contents(do, directory, tmp
     # Nothing would end it but a full disk.
     status, _, errors = do("stage-file", "/dev/zero")
     assert (status, "/dev/zero cannot be staged: expected a file" in errors) == (1, True)
-
-
-@pytest.mark.processes
-def test_what_is_not_utf_8_is_refused(do, directory):
-    before = rows(directory, "SELECT count(*) FROM workunit")
-    status, _, errors = do("create-work", "uppercase", "--command_line", "\udce9", "data.txt")
-    assert (status, errors.startswith("boinc_gahp: a text is not UTF-8")) == (1, True)
-    done = subprocess.run(
-        [COMMAND, "local-project", "create-work", str(directory), "uppercase", "--stdin"],
-        input=b'data.txt\n--command_line "\xe9" data.txt\n',
-        env={**os.environ, "PYTHONUTF8": "1"},
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
-    assert (done.returncode, done.stdout) == (1, b"")
-    assert done.stderr.count(b"\n") == 1
-    assert rows(directory, "SELECT count(*) FROM workunit") == before
-
-
-@pytest.mark.processes
-def test_a_full_disk_is_reported_and_nothing_is_changed(do, directory):
-    """The limit on the size of files fills the disk for one process."""
-    before = rows(directory, "SELECT count(*) FROM workunit")
-    lines = "".join(f'--command_line "{"x" * 2000}" data.txt\n' for _ in range(3000))
-    limited = 'ulimit -f 2000; exec "$0" local-project create-work "$1" uppercase --stdin'
-    done = subprocess.run(
-        ["sh", "-c", limited, COMMAND, str(directory)],
-        input=lines,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("boinc_gahp: the project's database: ")
-    assert "nothing was changed" in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert rows(directory, "SELECT count(*) FROM workunit") == before
-    assert do("create-work", "uppercase", "data.txt")[0] == 0

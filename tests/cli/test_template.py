@@ -3,7 +3,6 @@ import re
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.localproject.directory import make
 from tests.templates.good import INPUT, OUTPUT
 
 #: A template with a warning in line 2 and an error in line 10.
@@ -34,7 +33,7 @@ def test_standard_input_is_checked(run):
     done = run("template", "check", "-", stdin=INPUT.replace("in<", "in</"))
     assert done.returncode == 1
     assert done.stdout.startswith("<stdin>:7: error: ")
-    assert run("template", "check", "--kind", "input", "-", stdin=INPUT).returncode == 0
+    assert run("template", "check", "-", stdin=INPUT).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -45,10 +44,8 @@ def test_standard_input_is_checked(run):
         (INPUT.replace("<no_delete/>", "<sticky/>"), [], 0),
         (INPUT.replace("<no_delete/>", "<sticky/>"), ["--strict"], 1),
         (BROKEN, [], 1),
-        (OUTPUT, ["--kind", "input"], 1),
-        (OUTPUT, ["--kind", "output"], 0),
     ],
-    ids=["clean", "clean-strict", "warning", "warning-strict", "error", "wrong-kind", "kind"],
+    ids=["clean", "clean-strict", "warning", "warning-strict", "error"],
 )
 def test_the_exit_status_tells_what_was_found(home, text, arguments, status):
     (home / "template").write_text(text)
@@ -83,24 +80,15 @@ def test_line_ends_of_windows_do_not_matter(home):
     assert check("--strict", "template") == 0
 
 
-def test_a_new_projects_templates_are_clean(home, capsys):
-    make(home / "p")
-    files = sorted(path for path in (home / "p/templates").iterdir() if path.is_file())
-    assert check("--strict", *map(str, files)) == 0
-    assert capsys.readouterr().out == f"{len(files)} files: 0 errors, 0 warnings\n"
-    assert len(files) >= 10
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["check"], "required: FILE"),
         ([], "an action is missing: check"),
         (["chek", "x"], "there is no action 'chek'; did you mean check?"),
-        (["check", "--kind", "both", "x"], "invalid choice: 'both'"),
         (["--strict", "check", "x"], "--strict comes before the action"),
     ],
-    ids=["no-file", "no-action", "action", "kind", "option-first"],
+    ids=["no-file", "no-action", "action", "option-first"],
 )
 def test_a_wrong_command_line_gets_status_2(arguments, words, capsys):
     with pytest.raises(SystemExit) as left:

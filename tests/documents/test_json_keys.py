@@ -19,7 +19,7 @@ PAGE = (Path(__file__).parent.parent.parent / "docs/reference/json.rst").read_te
 #: Seconds that an action may take.
 _LONGEST = 120.0
 
-_HEADING = re.compile(r"^((?:batch|ledger) [^\n]*|apps|check)\n-+\n", re.MULTILINE)
+_HEADING = re.compile(r"^((?:batch|ledger) [^\n]*|apps)\n-+\n", re.MULTILINE)
 _KEY = re.compile(r"^   ``([\w\[\].]+)`` \|", re.MULTILINE)
 
 
@@ -103,7 +103,6 @@ def said(tmp_path_factory):
         )
         said["batch list"] = desk.json("list")
         said["batch show"] = desk.json("show", "two", "--details", "--instances")
-        said["batch fetch --failed"] = desk.json("fetch", "two", "--failed", status=3)
         # An output that the project has lost.
         for path in (directory / "project" / "upload").rglob("*"):
             if path.is_file():
@@ -121,7 +120,6 @@ def said(tmp_path_factory):
         ledger.close()
         said["ledger status"] = desk.json("status", status=1, command="ledger")
         said["apps"] = desk.json("uppercase", command="apps")
-        said["check"] = desk.json("--app", "uppercase", status=1, command="check")
         yield said
 
 

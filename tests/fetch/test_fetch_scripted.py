@@ -11,7 +11,7 @@ import pytest
 from boinc_gahp.errors import NotFound, OutputError, ProtocolError, RpcError
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.types import FetchRequest, FetchResult
-from tests.submit.scripted import Script, batch, error, job
+from tests.submit.scripted import Reply, Script, batch, error, job
 
 JOB = "b#1.0"
 INSTANCE = "b#1.0_0"
@@ -282,6 +282,67 @@ def test_a_deleted_output_is_reported(tmp_path):
     with pytest.raises(OutputError, match="has deleted output number 0"):
         fetch(script, tmp_path)
     assert names(tmp_path) == ["job.err"]
+
+
+GONE = f"ERROR: no such file /srv/boinc/upload/324/{INSTANCE}_r799338679_0".encode()
+FILE = {
+    "Content-Type": "application/octet-stream",
+    "Content-Disposition": f"attachment; filename={JOB}__file_out0",
+    "Content-Length": "3",
+}
+HTML = {"Content-Type": "text/html; charset=UTF-8"}
+
+
+def moved(reply):
+    """A job whose output is not where it was uploaded; ``reply`` comes from get_output3.php."""
+    script = done("out0")
+    script.replies["query_job"] = instance(3)
+    script.page, script.moved = GONE, reply
+    return script
+
+
+def test_an_output_that_an_assimilator_has_moved_comes_with_the_cookie_of_a_login(tmp_path):
+    script = moved(Reply(b"one", FILE))
+    fetch(script, tmp_path)
+    assert (tmp_path / "out0").read_text() == "one"
+    wanted = {"action": ["get_file"], "result_id": ["119"], "index": ["0"], "download": ["1"]}
+    assert script.arguments("get_output3") == [wanted]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(b"", FILE | {"Content-Length": "0"}),
+        Reply(b"<b>Warning</b>: filesize(): stat failed", FILE | {"Content-Length": ""}),
+        Reply(b"one", FILE | {"Content-Disposition": f"attachment; filename={JOB}__file_out1"}),
+        Reply(b"<html><title>Not Found</title></html>", HTML, status=404),
+    ],
+    ids=["empty", "no length", "another output", "no such page"],
+)
+def test_what_is_not_the_moved_output_is_not_delivered(tmp_path, reply):
+    with pytest.raises(OutputError, match="has deleted output number 0"):
+        fetch(moved(reply), tmp_path)
+    assert not (tmp_path / "out0").exists()
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (
+            Reply(b"", {"Location": "/test/login_form.php?next_url=x"}, status=302),
+            "it wants a login",
+        ),
+        (Reply(b"<html><title>Unable to handle request</title></html>", HTML), "Unable to handle"),
+    ],
+    ids=["login", "error page"],
+)
+def test_a_moved_output_that_is_not_handed_out_is_told_with_what_the_admin_does(
+    tmp_path, reply, why
+):
+    with pytest.raises(OutputError, match=why) as caught:
+        fetch(moved(reply), tmp_path)
+    assert "sample_dummy_assimilator -d 3 --app NAME" in str(caught.value)
+    assert "no_delete" not in str(caught.value)
 
 
 def test_templates_that_cannot_be_had_are_the_projects_error(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import OutputError, ProjectDown, ProjectError
+from boinc_gahp.fetch._select import Output
 from boinc_gahp.fetch._uploaded import NotUploaded, Uploaded
 from tests.helpers import refusal
 
@@ -58,7 +59,7 @@ class Server:
 
 def found(uploaded, number):
     try:
-        with uploaded.open(number) as stream:
+        with uploaded.open(Output("out", number)) as stream:
             return stream.filename
     except NotUploaded:
         return None
@@ -103,13 +104,13 @@ def test_all_there_is_one_request_a_file():
 
 def test_a_project_that_gives_no_names_is_taken_by_its_count():
     server = Server([0, 1], named=False)
-    with server.uploaded().open(1):
+    with server.uploaded().open(Output("out", 1)):
         assert server.asked == [1]
 
 
 def test_a_file_with_a_name_of_its_own_is_taken_by_its_count():
     server = Server([5, 6])
-    with server.uploaded().open(1, numbered=False) as stream:
+    with server.uploaded().open(Output("out", 1, numbered=False)) as stream:
         assert stream.filename == "job_0_0_r799338679_6"
 
 

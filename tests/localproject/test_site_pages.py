@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from boinc_gahp.errors import ProjectDown, ProjectError, ProtocolError
+from boinc_gahp.errors import ProjectDown, ProjectError
 from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.site import ProjectSite
+from boinc_gahp.rpc.site import about, apps, key_of
 from boinc_gahp.secret import Authenticator
 
 
@@ -20,14 +21,14 @@ def project(tmp_path_factory):
 
 @pytest.fixture
 def site(project):
-    key = Authenticator(project.authenticator)
-    with ProjectSite(project.url, key, options=ClientOptions(retry_total=0)) as site:
+    options = ClientOptions(retry_total=0)
+    with WebRpcs(project.url, project.authenticator, options=options) as site:
         yield site
 
 
 def test_the_account_is_found_by_address_and_password(project, site):
     for address in ("ada@example.edu", "ADA@Example.EDU"):
-        found = site.authenticator_of(address, "correct horse")
+        found = key_of(site, address, "correct horse")
         assert found == Authenticator(project.authenticator_of("ada"))
 
 
@@ -42,7 +43,7 @@ def test_the_account_is_found_by_address_and_password(project, site):
 )
 def test_a_wrong_login_has_the_real_servers_number(site, email, password, number):
     with pytest.raises(ProjectError) as caught:
-        site.authenticator_of(email, password)
+        key_of(site, email, password)
     assert caught.value.number == number
 
 
@@ -56,27 +57,27 @@ def test_the_database_has_no_password_that_could_be_sent(project):
 
 
 def test_the_apps_are_listed_with_their_newest_versions(project, site):
-    apps = {app.name: app for app in site.apps()}
-    assert {"uppercase", "multi", "zipped"} <= apps.keys()
-    (version,) = apps["uppercase"].versions
+    found = {app.name: app for app in apps(site)}
+    assert {"uppercase", "multi", "zipped"} <= found.keys()
+    (version,) = found["uppercase"].versions
     assert (version.version_num, version.plan_class, version.beta) == (100, "", False)
     assert "linux" in version.platform_short
-    assert apps["uppercase"].user_friendly_name == "one text in capitals"
+    assert found["uppercase"].user_friendly_name == "one text in capitals"
 
 
 def test_the_project_tells_its_address_even_while_it_is_down(project, site):
     project.core.web_stopped = True
     try:
-        assert site.about().master_url == project.url
+        assert about(site).master_url == project.url
         with pytest.raises(ProjectDown):
-            site.authenticator_of("ada@example.edu", "correct horse")
+            key_of(site, "ada@example.edu", "correct horse")
         with pytest.raises(ProjectDown):
-            site.apps()
+            apps(site)
     finally:
         project.core.web_stopped = False
 
 
 def test_the_list_of_apps_is_only_for_those_who_have_logged_in(project):
-    for other in (None, Authenticator("0" * 32)):
-        with ProjectSite(project.url, other) as site, pytest.raises(ProtocolError, match="Log in"):
-            site.apps()
+    for other in ("", "0" * 32):
+        with WebRpcs(project.url, other) as site, pytest.raises(ProjectError, match="a login"):
+            apps(site)

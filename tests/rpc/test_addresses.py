@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import trustme
 
-from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, ProtocolError, TransportError
+from boinc_gahp.errors import BadRequest, ProtocolError, TransportError
 from boinc_gahp.rpc._transport import trusting
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
@@ -180,15 +180,6 @@ def test_a_certificate_of_the_systems_store_is_trusted(authority, bundle, monkey
         assert project.create_batch("b", "uppercase") == 3
 
 
-def test_a_bundle_is_instead_of_the_systems_store(authority, bundle, tmp_path, monkeypatch):
-    monkeypatch.setenv("SSL_CERT_FILE", bundle)
-    other = tmp_path / "other.pem"
-    trustme.CA().cert_pem.write_to_path(str(other))
-    with secure(authority) as server:
-        trouble(server.url, "its certificate is not trusted", options(str(other)))
-        assert server.requests == []
-
-
 def test_where_python_knows_of_no_system_store_certifis_is_used(authority, tmp_path, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing"))
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "missing"))
@@ -226,22 +217,6 @@ def test_https_where_http_is_spoken_is_reported(server):
     server.answers.append(ok())
     url = server.url.replace("http:", "https:")
     trouble(url, "no secure connection .* should begin with http:", options(None))
-
-
-def test_missing_bundle_is_reported_before_anything_is_sent(tmp_path):
-    with pytest.raises(ConfigError, match=r"missing\.pem' does not exist"):
-        WebRpcs("https://h/", AUTHENTICATOR, options=options(str(tmp_path / "missing.pem")))
-
-
-def test_bundle_without_certificates_is_reported(authority, tmp_path):
-    path = tmp_path / "empty.pem"
-    path.write_text("nothing\n")
-    with (
-        secure(authority) as server,
-        WebRpcs(server.url, AUTHENTICATOR, options=options(str(path))) as project,
-        pytest.raises((TransportError, ProjectError)),
-    ):
-        project.ping()
 
 
 def test_https_goes_through_a_proxy_without_its_seeing_anything(server, authority, bundle):

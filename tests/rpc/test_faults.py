@@ -260,28 +260,12 @@ def test_unknown_host_is_reported(monkeypatch):
     assert not caught.value.may_have_happened
 
 
-def test_connection_is_kept_for_the_next_request(server):
-    server.answers.append(ok())
-    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
-        for _ in range(3):
-            project.ping()
-    assert [request.connection for request in server.requests] == [0, 0, 0]
-
-
 def test_kept_connection_that_the_server_gave_up_does_not_show(server):
     server.answers += [scripted.then_closed(ok()), ok()]
     with WebRpcs(server.url, AUTHENTICATOR, options=AGAIN) as project:
         project.ping()
         project.ping()
     assert [request.connection for request in server.requests] == [0, 1]
-
-
-def test_kept_connection_that_is_reset_by_the_next_request_does_not_show(server):
-    server.answers += [ok(), scripted.goodbye(), ok()]
-    with WebRpcs(server.url, AUTHENTICATOR, options=AGAIN) as project:
-        project.ping()
-        project.ping()
-    assert [request.connection for request in server.requests] == [0, 0, 1]
 
 
 def test_unrepeatable_rpc_takes_no_used_connection(server):
@@ -388,14 +372,6 @@ def test_request_larger_than_a_socket_takes_is_sent_whole(server):
         assert project.submit_batch(submission) == 7
         assert len(server.requests[0].body) == project.request_size(submission)
     assert server.requests[0].xml.count(b"<job>") == 5000
-
-
-def test_proxy_setting_is_used(server):
-    server.answers.append(ok())
-    options = ClientOptions(retry_total=0, proxy=f"http://127.0.0.1:{server.port}")
-    with WebRpcs("http://boinc.example.edu/test/", AUTHENTICATOR, options=options) as project:
-        project.ping()
-    assert server.requests[0].path == "http://boinc.example.edu/test/submit_rpc_handler.php"
 
 
 def test_proxy_variables_are_used_and_netrc_is_not(server, monkeypatch, tmp_path):

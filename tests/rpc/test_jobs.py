@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.errors import NotFound, ProtocolError, RpcError
+from boinc_gahp.errors import ProtocolError, RpcError
 from boinc_gahp.rpc._spool import NoRoom, SpooledJobs
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
@@ -15,7 +15,7 @@ from boinc_gahp.rpc.types import JobInfo
 from tests.contract.replay import Recording, ReplayReply, names
 from tests.rpc.canned import URL, XML, inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, short
-from tests.submit.scripted import batch, error
+from tests.submit.scripted import batch
 
 
 def written(job):
@@ -82,12 +82,6 @@ def test_a_reply_that_breaks_off_gives_no_job_at_all():
         jobs = project(whole[:end]).iter_jobs(7)
         with pytest.raises(ProtocolError):
             next(jobs)
-
-
-def test_a_batch_that_is_not_there_is_reported_when_the_first_job_is_wanted():
-    jobs = project(inside("query_batch", error("no batch named x"))).iter_jobs(7)
-    with pytest.raises(NotFound):
-        next(jobs)
 
 
 def test_after_a_reply_that_broke_off_every_job_comes_once():
@@ -161,9 +155,3 @@ def test_a_disk_that_fills_up_is_reported_as_that(lacking):
             next(project(reply(*some_jobs(10_010))).iter_jobs(7))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def test_a_list_of_jobs_that_is_not_read_to_its_end_leaves_nothing_open():
-    jobs = project(reply(*some_jobs(15_000))).iter_jobs(7)
-    assert next(jobs).id == 1
-    jobs.close()

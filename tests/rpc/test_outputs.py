@@ -156,6 +156,22 @@ def test_queries_name_what_is_asked_for(server, project):
     assert [auth == AUTHENTICATOR for _, _, auth in derived] == [False, True]
 
 
+def test_a_moved_output_is_asked_for_with_the_cookie_of_a_login(server, project):
+    server.answers.append(raw(file(b"x", "attachment; filename=job__file_out"), stay=True))
+    with project.moved_file(7, 1) as stream:
+        assert (stream.filename, stream.length) == ("job__file_out", 1)
+    (request,) = server.requests
+    assert request.path == "/test/get_output3.php?action=get_file&result_id=7&index=1&download=1"
+    assert request.headers["cookie"] == f"auth={AUTHENTICATOR}"
+
+
+def test_a_redirect_to_a_login_form_is_a_refusal(server, project):
+    server.answers.append(scripted.status(302, Location="/test/login_form.php?next_url=x"))
+    with pytest.raises(ProjectError, match="it wants a login"):
+        project.moved_file(7, 0)
+    assert len(server.requests) == 1
+
+
 def test_deadline_ends_an_output(server, project):
     server.answers.append(scripted.drip(file(CONTENTS), 0.01))
     with pytest.raises(TransportError, match=r"in time|time limit"):

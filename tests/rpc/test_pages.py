@@ -1,6 +1,5 @@
 """Web pages in the place of a reply: told from replies, and their words."""
 
-import html
 import re
 
 import pytest
@@ -14,10 +13,6 @@ PIECES += ["<!doctype  HTML>", "<htmlx>", "x", "<?xml?>", "\t", "<!---->", "<!--
 PAGE = re.compile(
     rb"\s*(?:<!--(?:(?!-->).)*-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
 )
-WORDS = ["<p>", "</p>", "<br/>", "a", "b c", "&lt;", "&#65;", "&", " ", "\n", "<a href='x'>", "<"]
-WORDS += ["<script>", "<SCRIPT x>", "</script>", "<style>", "</style >", "<head>", "</head>"]
-WORDS += ["<header>", "</header>", "<nav>", "</nav>", "<title>", "</title>", ">", "\N{KELVIN SIGN}"]
-NOT_TEXT = re.compile(r"<(script|style|head|nav)\b.*?</\1\s*>|<[^>]*>", re.I | re.S)
 
 
 @example(["<!-->", "-->", "<html>"])
@@ -25,12 +20,6 @@ NOT_TEXT = re.compile(r"<(script|style|head|nav)\b.*?</\1\s*>|<[^>]*>", re.I | r
 def test_a_page_is_what_has_a_page_s_root_after_comments(pieces):
     body = "".join(pieces).encode()
     assert is_page(body) == bool(PAGE.match(body))
-
-
-@given(st.lists(st.sampled_from(WORDS), max_size=12))
-def test_the_words_of_a_page_are_what_is_not_markup(pieces):
-    page = "".join(pieces)
-    assert page_text(page) == " ".join(html.unescape(NOT_TEXT.sub(" ", page)).split())
 
 
 @given(st.text())
@@ -45,9 +34,8 @@ def test_any_text_has_words_and_a_title(text):
         ("<html><head><title>Log in</title></head></html>", "Log in"),
         ("<HTML><TITLE lang='de'>Bitte\n warten</TITLE>", "Bitte warten"),
         ("<html><title>&lt;b&gt;</title>", "<b>"),
-        ("<html><title>never closed <body>Welcome", "never closed Welcome"),
         ("<html><body><h1>Gone</h1>", "Gone"),
-        ("&#" + "9" * 5000 + ";", "&#" + "9" * 5000 + ";"),
+        ("<html><nav>Home</nav><p>It is <b>gone</b>.<script>x</script>", "It is gone ."),
         ("", ""),
     ],
 )

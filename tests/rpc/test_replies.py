@@ -6,14 +6,14 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from boinc_gahp.errors import (
+    DatabaseTrouble,
     GahpError,
-    ProjectDown,
     ProjectError,
     ProtocolError,
     TransportError,
 )
 from boinc_gahp.rpc._repair import RAW_TEXT, Repair
-from boinc_gahp.rpc.types import JobStatus
+from boinc_gahp.rpc.types import BatchSubmission, JobStatus
 from tests.rpc.canned import inside, project
 
 FATAL = (
@@ -114,20 +114,6 @@ def test_reply_that_is_no_complete_one_is_a_protocol_error(body, cut, says):
     assert "ping of boinc.example.edu" in str(caught.value)
 
 
-@pytest.mark.parametrize("number", [-183, -138])
-def test_numbers_of_a_stopped_project_are_project_down(number):
-    error = f"<error><error_num>{number}</error_num><error_msg>x</error_msg></error>"
-    with pytest.raises(ProjectDown) as caught:
-        project(inside("ping", error)).ping()
-    assert caught.value.number == number
-    assert not caught.value.may_have_happened
-
-
-def test_error_can_be_the_root():
-    with pytest.raises(ProjectError, match="bad command"):
-        project(b"<?xml version='1.0'?>\n" + ERROR.format("bad command").encode()).ping()
-
-
 @pytest.mark.parametrize("chunk", [65536, 999])
 def test_error_message_of_a_megabyte_that_is_no_xml_is_kept_whole(chunk):
     words = "create_work failed: " + "x < & <b> </query_batch> \n" * 40_000
@@ -161,6 +147,18 @@ def test_error_of_a_job_is_no_error_of_the_reply():
 def test_statuses_that_do_not_add_up_are_no_answer(content, says):
     with pytest.raises(ProtocolError, match=says):
         project(inside("query_batch2", content)).query_batch2(["b"])
+
+
+def test_an_error_of_the_database_is_told_without_its_query():
+    query = "\nquery=insert into workunit values (0, 1, 'j', '<file_info>')"
+    words = f"create_work failed: Database error: MySQL server has gone away{query}"
+    reply = inside("submit_batch", ERROR.format(words))
+    with pytest.raises(DatabaseTrouble) as caught:
+        project(reply).submit_batch(BatchSubmission("uppercase", []))
+    assert str(caught.value).endswith(
+        "(its database has trouble: try again later, or tell its admin): "
+        "create_work failed: Database error: MySQL server has gone away"
+    )
 
 
 def test_templates_come_as_they_are():
@@ -198,13 +196,6 @@ def test_http_status_is_an_error(status, kind, permanent):
     assert caught.value.permanent == permanent
     assert f" {status} " in f" {caught.value} "
     assert caught.value.may_have_happened == (status >= 500)
-
-
-def test_http_500_with_the_beginning_of_a_reply_is_a_quiet_php_fatal_error():
-    body = b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<query_files>\n'
-    with pytest.raises(ProtocolError) as caught:
-        project(body, status=500).query_files(["x"], batch_id=1)
-    assert caught.value.php_fatal
 
 
 PIECES = st.one_of(

@@ -78,6 +78,7 @@ CALLS = {
     "submit_batch": lambda p: p.submit_batch(BatchSubmission("a", [JobSubmission("j")])),
     "workunit_file": lambda p: b"".join(p.workunit_file("job", 0).chunks()),
     "result_file": lambda p: p.result_file("job_0", 0),
+    "moved_file": lambda p: p.moved_file(1, 0),
 }
 PLAYS = {
     "echo": echoing,

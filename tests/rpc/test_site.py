@@ -3,8 +3,6 @@
 import contextlib
 import hashlib
 import logging
-import traceback
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
@@ -17,8 +15,9 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
+from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.site import ProjectSite
+from boinc_gahp.rpc.site import about, apps, key_of
 from boinc_gahp.rpc.types import AppInfo, AppVersionInfo, ProjectInfo
 from boinc_gahp.secret import Authenticator
 from tests.rpc import scripted
@@ -95,38 +94,36 @@ def error(number, words):
 
 def site(text, url=URL, *, chunk=65536):
     canned = Canned((PROLOG + text).encode(), chunk=chunk)
-    return ProjectSite(url, options=ONCE, transport=canned)
+    return WebRpcs(url, AUTHENTICATOR, options=ONCE, transport=canned)
 
 
 class TestReading:
     @pytest.mark.parametrize("chunk", [65536, 1], ids=["whole", "bytewise"])
     @pytest.mark.parametrize("before", ["", WARNING], ids=["plain", "after a warning of PHP"])
     def test_apps_and_their_versions_are_read(self, before, chunk):
-        assert site(before + APPS, chunk=chunk).apps() == FOUND
+        assert apps(site(before + APPS, chunk=chunk)) == FOUND
 
     def test_a_project_without_apps_has_none(self):
-        assert site("<app_versions>\n</app_versions>\n").apps() == ()
+        assert apps(site("<app_versions>\n</app_versions>\n")) == ()
 
     def test_a_project_tells_its_name_and_addresses(self):
-        assert site(WARNING + CONFIG).about() == ProjectInfo(
+        assert about(site(WARNING + CONFIG)) == ProjectInfo(
             "Folding & Co", "http://boinc.example.edu/test/", "https://boinc.example.edu/test/"
         )
 
     def test_an_account_is_found(self):
-        found = site(WARNING + ACCOUNT, "https://boinc.example.edu/test/").authenticator_of(
-            "a", "b"
-        )
+        found = key_of(site(WARNING + ACCOUNT, "https://boinc.example.edu/test/"), "a", "b")
         assert found == Authenticator(AUTHENTICATOR)
 
     @pytest.mark.parametrize(("number", "words"), [(-136, "Not found"), (-206, "Invalid password")])
     def test_a_refused_login_has_the_projects_number(self, number, words):
         with pytest.raises(ProjectError, match=words) as caught:
-            site(error(number, words), "https://a.example/").authenticator_of("a", "b")
+            key_of(site(error(number, words), "https://a.example/"), "a", "b")
         assert caught.value.number == number
 
     def test_a_project_that_is_down_says_so(self):
         with pytest.raises(ProjectDown):
-            site(error(-183, "Project is temporarily offline")).apps()
+            apps(site(error(-183, "Project is temporarily offline")))
 
     @pytest.mark.parametrize(
         "text",
@@ -141,22 +138,22 @@ class TestReading:
     )
     def test_a_list_with_something_wrong_is_refused(self, text):
         with pytest.raises(ProtocolError, match="incomplete or wrong"):
-            site(text).apps()
+            apps(site(text))
 
     @pytest.mark.parametrize("key", ["", "two words", "ümlaut", "x" * 300])
     def test_a_key_that_is_none_is_refused_and_not_told(self, key):
         reply = ACCOUNT.replace(AUTHENTICATOR, key)
         with pytest.raises(ProtocolError) as caught:
-            site(reply, "https://a.example/").authenticator_of("a", "b")
+            key_of(site(reply, "https://a.example/"), "a", "b")
         assert not key or key not in str(caught.value)
 
 
 @given(st.binary(max_size=2000), st.integers(1, 100))
 def test_whatever_comes_is_apps_or_an_error(data, chunk):
-    project = ProjectSite(URL, options=ONCE, transport=Canned(data, chunk=chunk))
-    for ask in (project.apps, project.about):
+    project = WebRpcs(URL, AUTHENTICATOR, options=ONCE, transport=Canned(data, chunk=chunk))
+    for ask in (apps, about):
         with contextlib.suppress(RpcError):
-            ask()
+            ask(project)
 
 
 @given(st.data())
@@ -167,7 +164,7 @@ def test_a_reply_that_is_cut_or_mixed_up_is_apps_or_an_error(data):
     between = data.draw(st.binary(max_size=20))
     mixed = text[:begin] + between + text[end:]
     try:
-        found = ProjectSite(URL, options=ONCE, transport=Canned(mixed)).apps()
+        found = apps(WebRpcs(URL, AUTHENTICATOR, options=ONCE, transport=Canned(mixed)))
     except RpcError:
         return
     assert len(found) <= 2
@@ -181,73 +178,14 @@ def server():
 
 
 def lookup(project):
-    return project.authenticator_of(EMAIL, PASSWORD)
-
-
-ASKED = {
-    "apps": (lambda project: project.apps(), APPS),
-    "about": (lambda project: project.about(), CONFIG),
-    "lookup": (lookup, ACCOUNT),
-}
-HTML = raw(http(200, b"<html><title>Router login</title></html>", Content_Type="text/html"))
-
-
-def faults(good):
-    """What may come instead of a good reply."""
-    reply = (PROLOG + good).encode()
-    return {
-        "reset": (scripted.reset(), TransportError),
-        "lost reply": (scripted.goodbye(), TransportError),
-        "hang": (scripted.hang(), TransportError),
-        "hang in body": (scripted.hang(http(200, reply)[:-9]), TransportError),
-        "500": (scripted.status(500, b"<html>oops</html>"), TransportError),
-        "500 of a PHP fatal error": (scripted.status(500, reply[:60]), ProtocolError),
-        "fatal error shown": (
-            ok(
-                reply[:60]
-                + b"<br />\n<b>Fatal error</b>:  Uncaught x in <b>/f</b> on line <b>1</b>"
-            ),
-            ProtocolError,
-        ),
-        "404": (scripted.status(404), TransportError),
-        "HTML": (HTML, ProtocolError),
-        "cut XML": (ok(reply[:-14]), ProtocolError),
-        "empty": (ok(b""), ProtocolError),
-    }
-
-
-@pytest.mark.parametrize("fault", list(faults("")))
-@pytest.mark.parametrize("page", list(ASKED))
-def test_each_fault_is_an_error_without_secrets(server, page, fault):
-    ask, good = ASKED[page]
-    play, kind = faults(good)[fault]
-    server.answers.append(play)
-    options = replace(ONCE, read_timeout=0.3) if "hang" in fault else ONCE
-    with (
-        ProjectSite(server.url, Authenticator(AUTHENTICATOR), options=options) as project,
-        pytest.raises(kind) as caught,
-    ):
-        ask(project)
-    told = "".join(traceback.format_exception(caught.value))
-    assert not any(each in told for each in (HASH, PASSWORD, AUTHENTICATOR))
-    assert str(caught.value).startswith(("apps", "get_project_config", "lookup_account"))
-
-
-@pytest.mark.parametrize("page", list(ASKED))
-@pytest.mark.parametrize("fault", ["reset", "lost reply", "500", "cut XML", "empty"])
-def test_what_passes_is_asked_again(server, page, fault):
-    ask, good = ASKED[page]
-    server.answers += [faults(good)[fault][0], ok((PROLOG + good).encode())]
-    with ProjectSite(server.url, options=replace(ONCE, retry_total=60)) as project:
-        ask(project)
-    assert len(server.requests) == 2
+    return key_of(project, EMAIL, PASSWORD)
 
 
 class TestSecrets:
     def test_the_log_shows_neither_the_password_nor_what_is_made_of_it(self, server, caplog):
         caplog.set_level(logging.DEBUG)
         server.answers.append(ok((PROLOG + ACCOUNT).encode()))
-        with ProjectSite(server.url, options=ONCE) as project:
+        with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
             found = lookup(project)
         (request,) = server.requests
         assert f"passwd_hash={HASH}" in request.path
@@ -259,7 +197,7 @@ class TestSecrets:
     def test_a_page_that_echoes_what_was_sent_is_quoted_without_it(self, server):
         server.answers.append(scripted.status(403, f"<title>no {HASH}</title>".encode()))
         with (
-            ProjectSite(server.url, options=ONCE) as project,
+            WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project,
             pytest.raises(TransportError) as caught,
         ):
             lookup(project)
@@ -267,36 +205,34 @@ class TestSecrets:
 
     def test_no_password_is_sent_in_clear_to_another_machine(self):
         canned = Canned(b"")
-        project = ProjectSite(URL, options=ONCE, transport=canned)
+        project = WebRpcs(URL, AUTHENTICATOR, options=ONCE, transport=canned)
         with pytest.raises(BadRequest, match="use https"):
             lookup(project)
         assert canned.sent == []
 
     def test_the_list_of_apps_is_asked_for_with_the_cookie_of_the_account(self, server):
         server.answers.append(ok((PROLOG + APPS).encode()))
-        for key in (Authenticator(AUTHENTICATOR), None):
-            with ProjectSite(server.url, key, options=ONCE) as project:
-                project.apps()
-        with_key, without = server.requests
-        assert with_key.headers["cookie"] == f"auth={AUTHENTICATOR}"
-        assert "cookie" not in without.headers
-        assert with_key.path == "/test/apps.php?xml=1"
+        with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
+            apps(project)
+        (request,) = server.requests
+        assert request.headers["cookie"] == f"auth={AUTHENTICATOR}"
+        assert request.path == "/test/apps.php?xml=1"
 
     def test_the_cookie_does_not_follow_to_another_server(self, server):
         with Scripted() as other:
             server.answers.append(raw(http(302, b"", Location=f"{other.url}apps.php")))
             other.answers.append(ok((PROLOG + APPS).encode()))
             with (
-                ProjectSite(server.url, Authenticator(AUTHENTICATOR), options=ONCE) as project,
+                WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project,
                 pytest.raises(TransportError, match="redirects to another server"),
             ):
-                project.apps()
+                apps(project)
             assert other.requests == []
 
     def test_other_pages_get_no_cookie(self, server):
         server.answers.append(ok((PROLOG + CONFIG).encode()))
-        with ProjectSite(server.url, Authenticator(AUTHENTICATOR), options=ONCE) as project:
-            project.about()
+        with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
+            about(project)
         assert "cookie" not in server.requests[0].headers
 
 
@@ -315,4 +251,4 @@ class TestSecrets:
     ],
 )
 def test_only_https_and_this_machine_are_private(url, *, is_private):
-    assert ProjectSite(url).is_private is is_private
+    assert WebRpcs(url, "").is_private is is_private

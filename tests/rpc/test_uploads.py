@@ -8,7 +8,6 @@ import time
 import tracemalloc
 
 import pytest
-from requests_toolbelt import MultipartDecoder
 
 from boinc_gahp.errors import StagingError, TransportError
 from boinc_gahp.rpc._bodies import FormBody
@@ -160,13 +159,3 @@ def test_size_is_known_beforehand_and_memory_is_not_used_up(tmp_path):
     tracemalloc.stop()
     assert count == form.len
     assert peak < 5_000_000
-
-
-def test_a_padded_form_has_its_size_and_the_same_request():
-    for nbytes in (0, 1, 500, 100_000):
-        form = FormBody(b"<ping> </ping>", nbytes=nbytes)
-        body = form.read()
-        assert len(body) == form.len == max(nbytes, len(FormBody(b"<ping> </ping>").read()))
-        parts = MultipartDecoder(body, form.content_type).parts
-        assert parts[0].content == b"<ping> </ping>"
-        assert [part.content.strip() for part in parts[1:]] in ([], [b""])

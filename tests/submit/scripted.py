@@ -58,6 +58,8 @@ class Script:
     replies: dict[str, str | Callable[[Arguments], str]] = field(default_factory=dict)
     files: dict[tuple[str, int], tuple[str, bytes]] = field(default_factory=dict)
     page: bytes | None = None
+    #: What get_output3.php answers.
+    moved: Reply = field(default_factory=lambda: Reply(b"", {}, status=404))
     asked: list[tuple[str, Arguments]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -84,6 +86,10 @@ class Script:
         return Reply(document.encode(), {"Content-Type": "text/xml;charset=UTF-8"})
 
     def file(self, arguments):
+        if "action" in arguments:
+            with self.lock:
+                self.asked.append(("get_output3", arguments))
+            return self.moved
         [cmd], [number] = arguments["cmd"], arguments["file_num"]
         name = (arguments.get("result_name") or arguments["wu_name"])[0]
         with self.lock:

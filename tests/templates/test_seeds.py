@@ -1,9 +1,6 @@
 """The templates of BOINC's JobTemplates and JobIn, with values in place of its letters."""
 
-import pytest
-
 from boinc_gahp.templates.checking import check_template
-from boinc_gahp.templates.documents import read_workunit
 from boinc_gahp.templates.filling import JobFile, fill_input
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.types import (
@@ -153,9 +150,9 @@ def test_an_output_template_with_every_element_is_read():
 
 
 def test_the_examples_have_no_errors():
-    assert check_template(INPUT, kind="input") == []
+    assert check_template(INPUT) == []
     # The document has the flag in one place, and today's file deleter looks in another.
-    [problem] = check_template(OUTPUT, kind="output")
+    [problem] = check_template(OUTPUT)
     assert (problem.code, problem.severity) == ("no-delete-output", Severity.WARNING)
     assert check_template(write_input_template(read_input_template(INPUT))) == []
 
@@ -184,22 +181,3 @@ def test_the_document_of_a_compressed_file_is_the_real_servers():
         "    <nbytes>9</nbytes>\n"
         "</file_info>\n"
     )
-
-
-def test_a_remote_file_of_the_job_is_called_after_its_md5():
-    remote = JobFile.remote("http://elsewhere.example.edu/x?y=1", 77, MD5)
-    [file] = read_workunit(fill_input(InputTemplate((InputFileInfo("in"),)), [remote])).files
-    assert (file.name, file.open_name) == (f"js_{MD5}", "in")
-    assert (file.urls, file.nbytes, file.md5_cksum) == (
-        ("http://elsewhere.example.edu/x?y=1",),
-        77,
-        MD5,
-    )
-
-
-def test_a_constant_file_that_is_not_staged_is_the_callers_error():
-    def missing(name):
-        raise LookupError(f"{name} is not staged")
-
-    with pytest.raises(LookupError, match=r"image\.vdi is not staged"):
-        fill_input(InputTemplate(FILES[1:2]), staged=missing)

@@ -54,24 +54,26 @@ def terminal(monkeypatch):
 def test_elsewhere_there_is_a_line_now_and_then(monkeypatch):
     monkeypatch.setattr(live, "PAUSE", 0.0)
     out = io.StringIO()
-    with Work(stream=out) as work:
+    monkeypatch.setattr("sys.stderr", out)
+    with Work() as work:
         work.show("staging", 1, 3)
         work.show("reading", 5, 0, "5 kB")
-        work.say("done")
-    assert out.getvalue() == "staging 33%: 1 of 3\nreading: 5 kB\ndone\n"
+    assert out.getvalue() == "staging 33%: 1 of 3\nreading: 5 kB\n"
     monkeypatch.setattr(live, "PAUSE", 3600.0)
     out = io.StringIO()
-    with Work(stream=out) as work:
+    monkeypatch.setattr("sys.stderr", out)
+    with Work() as work:
         for number in range(100):
             work.show("staging", number, 100)
     assert out.getvalue() == ""
 
 
-def test_a_terminal_shows_a_bar_and_what_is_reported_stays_above_it(terminal):
-    with Work(stream=terminal.stream) as work:
+def test_a_terminal_shows_a_bar_and_what_is_reported_stays_above_it(terminal, monkeypatch):
+    monkeypatch.setattr("sys.stderr", terminal.stream)
+    with Work() as work:
         work.show("staging", 1, 4)
         wait_for(lambda: "25%  1 of 4" in _ESCAPES.sub("", terminal.text), "the bar")
-        work.say("a file [red]&<i> 批\x1b[31m")
+        live.remark("a file [red]&<i> 批\x1b[31m")
         work.show("staging", 4, 4)
     terminal.stream.flush()
     wait_for(lambda: "100%" in terminal.text, "the end")
@@ -80,8 +82,9 @@ def test_a_terminal_shows_a_bar_and_what_is_reported_stays_above_it(terminal):
     assert "\x1b[2K" in terminal.text.rpartition("100%")[2]
 
 
-def test_quiet_work_shows_nothing(terminal):
-    with Work(stream=terminal.stream, quiet=True) as work:
+def test_quiet_work_shows_nothing(terminal, monkeypatch):
+    monkeypatch.setattr("sys.stderr", terminal.stream)
+    with Work(quiet=True) as work:
         work.show("staging", 1, 4)
     terminal.stream.flush()
     assert terminal.text == ""
@@ -98,6 +101,7 @@ def test_lines_stay_if_they_are_to_be_kept(terminal):
 def test_a_dumb_terminal_gets_lines(terminal, monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(live, "PAUSE", 0.0)
-    with Work(stream=terminal.stream) as work:
+    monkeypatch.setattr("sys.stderr", terminal.stream)
+    with Work() as work:
         work.show("staging", 1, 4)
     wait_for(lambda: terminal.text == "staging 25%: 1 of 4\r\n", "the line")

@@ -1,10 +1,8 @@
-"""Arguments of ``boinc_gahp batch``: batches, numbers, spans and times."""
+"""Arguments of ``boinc_gahp batch``: batches, numbers and spans."""
 
 from __future__ import annotations
 
 import argparse
-import math
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BadRequest
@@ -71,25 +69,3 @@ def quantity(kind: Quantity) -> Callable[[str], float]:
 
 #: Reads a time span, ``90``, ``30min``, ``12h``, ``7d``, ``2w``; returns seconds.
 span = quantity(SPAN)
-
-
-def moment(text: str) -> float:
-    """Read a time, ``2026-12-24`` (its end) or ``2026-12-24T18:00``; return seconds of the epoch.
-
-    It is in this machine's local time, unless it has a zone: ``2026-12-24T18:00Z``, ``…+01:00``.
-    ``never`` is infinite.
-    """
-    iso = text.strip().replace(" ", "T", 1)
-    if iso == "never":
-        return math.inf
-    # Python 3.10 does not read a Z.
-    iso = iso[:-1] + "+00:00" if iso[-1:] in {"Z", "z"} else iso
-    try:
-        read = datetime.fromisoformat(iso)
-        if "T" not in iso:
-            read = read.replace(hour=23, minute=59, second=59)
-        return read.timestamp()
-    except (ValueError, OverflowError, OSError):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a time like 2037-12-24 or 2037-12-24T18:00"
-        ) from None

@@ -14,7 +14,7 @@ from boinc_gahp.cli.batch import arguments as reading, states
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import command, opened
 from boinc_gahp.errors import BatchConflict, GahpError
-from boinc_gahp.quantities import LEASE, LONGEST
+from boinc_gahp.quantities import LEASE
 from boinc_gahp.states import BatchState
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import remark
@@ -50,9 +50,8 @@ On a terminal, it asks first if that would lose outputs or unfinished jobs. Else
 """
 
 _EXTEND = """\
-Sets the time until which the project keeps batches. After it, the project may abort and retire
-them. The time is given from now on, or as a time in this machine's time zone. --for leaves a later
-end as it is; --until replaces any.
+Sets for how long from now the project keeps batches. After it, the project may abort and retire
+them. A later end stays as it is.
 """
 
 _SEVERAL = """
@@ -108,26 +107,17 @@ def extend_parser(config: str | None = None) -> Parser:
         _EXTEND + _SEVERAL,
         examples=(
             "boinc_gahp batch extend 12 --for 7d",
-            "boinc_gahp batch extend sweep sweep2 --until 2037-12-24",
-            "boinc_gahp batch extend 12 --until 2037-12-24T18:00",
-            "boinc_gahp batch extend 12 --until never",
+            "boinc_gahp batch extend sweep sweep2 --for 8w",
         ),
     )
     reading.add_batch(parser, several=True)
-    how = parser.add_mutually_exclusive_group(required=True)
-    how.add_argument(
+    parser.add_argument(
         "--for",
         type=reading.quantity(LEASE),
         dest="span",
+        required=True,
         metavar="SPAN",
         help="this long from now: seconds, or 12h, 7d, 2w",
-    )
-    how.add_argument(
-        "--until",
-        type=reading.moment,
-        metavar="TIME",
-        help="until this time: 2037-12-24 (the end of that day), 2037-12-24T18:00, or "
-        "never (the project keeps the batch until it is retired)",
     )
     reading.add_common(parser, config)
     return parser
@@ -175,15 +165,8 @@ def retire(arguments: list[str], config: str | None) -> int:
 
 def extend(arguments: list[str], config: str | None) -> int:
     """Set the end of batches; return 0 if it was set for all."""
-    parser = extend_parser(config)
-    options = parser.read(arguments)
-    now = time.time()
-    until = options.until if options.span is None else now + options.span
-    if until <= now:
-        parser.error(f"{words.at(until)} is in the past: choose a time in the future")
-
-    if now + LONGEST < until < math.inf:
-        parser.error(f"{words.at(until)} is too far in the future: --until never sets no end")
+    options = extend_parser(config).read(arguments)
+    until = time.time() + options.span
 
     def act(batch: Batch) -> str:
         if batch.state is BatchState.RETIRED:
@@ -191,13 +174,11 @@ def extend(arguments: list[str], config: str | None) -> int:
                 f"batch {batch.id} ({printable(batch.name)}) of {batch.project.host} is retired: "
                 "there is nothing left to keep"
             )
-        if options.span is not None and (batch.expire_time or math.inf) > until:
+        if (batch.expire_time or math.inf) > until:
             end = words.at(batch.expire_time) if batch.expire_time else "it is retired"
-            return f"is unchanged: it is kept until {end} already; --until sets an earlier end"
+            return f"is unchanged: it is kept until {end} already"
         batch.extend(until)
-        if math.isinf(until):
-            return "is kept until it is retired"
-        return f"is kept until {words.at(until)} ({words.span(until - now)} from now)"
+        return f"is kept until {words.at(until)} ({words.span(options.span)} from now)"
 
     with opened(options) as project:
         return _each(options, _found(project, options.batch), act)

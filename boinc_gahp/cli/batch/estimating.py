@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import sys
 
 from boinc_gahp.cli.batch.job_options import (
     add_job_options,
+    look_up_jobs,
     read_options,
     submit_options,
 )
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.batch.opening import opened
-from boinc_gahp.cli.batch.reading_jobs import look_up_jobs
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
 from boinc_gahp.terminal.parsing import Parser
@@ -47,7 +46,7 @@ def estimate(arguments: list[str], config: str | None) -> int:
         from boinc_gahp.api.request import new_batch_name
 
         app = options.app
-        with Work(stream=sys.stderr) as work:
+        with Work() as work:
             more = submit_options(options)
             more["name"] = new_batch_name(app)
             jobs = look_up_jobs(project, options, work, more)

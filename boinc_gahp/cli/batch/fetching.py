@@ -5,18 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
+from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job
 from boinc_gahp.cli.batch.opening import opened, words_as_typed
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.terminal import words
+from boinc_gahp.terminal.live import Work
 from boinc_gahp.terminal.output import command_line, complain
 from boinc_gahp.terminal.parsing import Parser, not_empty
+from boinc_gahp.text import count, printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.fetching import Fetched
+    from boinc_gahp.errors import GahpError
 
 _DESCRIPTION = """\
 Fetches the outputs of a batch's finished jobs. DIR gets a folder per job, named after the job, with
@@ -38,8 +41,7 @@ a status other than 0, its job counts as failed from now on; its outputs are fet
 A job that was submitted with its own output template may have more outputs than the app's template
 lists. The project does not tell their names; they are called output_1, output_2 and so on.
 
-With --zip everything goes into one archive, which is written from scratch each time. With --failed
-no outputs are fetched; instead, the command shows what the project knows about the failed jobs.
+With --zip everything goes into one archive, which is written from scratch each time.
 """
 
 _STATUSES = {
@@ -51,6 +53,10 @@ _STATUSES = {
 }
 
 
+#: The most errors of single jobs to print one by one.
+_TOLD = 10
+
+
 def fetch_parser(config: str | None = None) -> Parser:
     """Return the parser of ``batch fetch``."""
     parser = Parser(
@@ -60,7 +66,6 @@ def fetch_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch fetch sweep results",
             "boinc_gahp batch fetch 12 --job sweep_007 --job sweep_008",
             "boinc_gahp batch fetch 12 --zip sweep.zip --no-stderr",
-            "boinc_gahp batch fetch 12 --failed",
         ),
         statuses=_STATUSES,
     )
@@ -84,23 +89,9 @@ def fetch_parser(config: str | None = None) -> Parser:
         "file",
     )
     parser.add_argument(
-        "--failed",
-        action="store_true",
-        help="instead of outputs, fetch why jobs failed: show it, and write it to "
-        "failure.txt in each folder",
-    )
-    parser.add_argument(
-        "--threads",
-        type=whole_number,
-        default=4,
-        metavar="N",
-        help="fetch N jobs at a time (default: 4)",
-    )
-    parser.add_argument(
         "--no-stderr", action="store_true", help="do not fetch stderr; this saves time"
     )
-    parser.add_argument("--again", action="store_true", help="fetch everything again")
-    add_common(parser, config, json="print JSON: what was fetched, or with --failed what failed")
+    add_common(parser, config, json="print JSON: what was fetched")
     return parser
 
 
@@ -108,103 +99,75 @@ def fetch(arguments: list[str], config: str | None) -> int:
     """Fetch; return the exit status."""
     parser = fetch_parser(config)
     options = parser.read(arguments)
-    if options.zip is not None:
-        for other, name in ((options.directory, "DIR"), (options.failed, "--failed")):
-            if other:
-                parser.error(f"--zip and {name} do not go together")
-        if options.again:
-            parser.error("--again is for folders: an archive is written from scratch each time")
+    if options.zip is not None and options.directory:
+        parser.error("--zip and DIR do not go together")
     try:
         with opened(options) as project:
-            batch = project.batch(options.batch)
-            if options.failed:
-                return _failed(batch, options)
-            return _outputs(batch, options)
+            return _outputs(project.batch(options.batch), options)
     except KeyboardInterrupt:
         again = command_line(words_as_typed("fetch", arguments, config))
-        rest = (
-            "run it again" if options.zip or options.failed else "the same command fetches the rest"
-        )
+        rest = "run it again" if options.zip else "the same command fetches the rest"
         complain(f"interrupted; {rest}: {again}")
         return INTERRUPTED
 
 
 def _outputs(batch: Batch, options: Namespace) -> int:
-    from boinc_gahp.cli.batch import fetch_view
+    from boinc_gahp.api.folders import folder_name
+    from boinc_gahp.api.progress import StepView
     from boinc_gahp.cli.batch.jsons import print_json
     from boinc_gahp.cli.batch.reasons_view import failed_in, reasons_json
 
-    how: dict[str, Any] = {
-        "jobs": options.job,
-        "threads": options.threads,
-        "stderr": not options.no_stderr,
-    }
-    where = Path(options.zip) if options.zip is not None else _directory(batch, options)
-    with fetch_view.FetchView(quiet=options.json) as view:
-        if options.zip is not None:
-            fetched = batch.fetch_zip(where, progress=view.progress, **how)
-        else:
-            fetched = batch.fetch(where, progress=view.progress, again=options.again, **how)
-    fetch_view.print_errors(fetched.errors)
+    where = Path(options.zip or options.directory or folder_name(batch.name))
+    bring = batch.fetch if options.zip is None else batch.fetch_zip
+    with Work(quiet=options.json) as work:
+        fetched = bring(
+            where,
+            jobs=options.job,
+            stderr=not options.no_stderr,
+            progress=StepView(work.show),
+        )
+    _print_errors(fetched.errors)
     if options.json:
-        errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
+        errors = (
+            {"job": name, "error": str(error), "code": error.code}
+            for name, error in fetched.errors.items()
+        )
         more = reasons_json(failed_in(batch, options.job))
-        print_json(fetch_view.fetched_json(batch, fetched), errors=errors, **more)
+        print_json(_json(batch, fetched), errors=errors, **more)
     else:
-        print(fetch_view.summary(fetched, where))
+        print(_summary(fetched, where))
         if fetched.archive is not None and not fetched.files:
             print("The archive has only jobs.csv: there are no outputs.")
         _say_more(batch, options, fetched)
     return _status(batch, fetched)
 
 
-def _failed(batch: Batch, options: Namespace) -> int:
-    from boinc_gahp.api.failures import save_failure
-    from boinc_gahp.api.family import standing_of
-    from boinc_gahp.api.fetching_batch import jobs_of
-    from boinc_gahp.cli.batch import fetch_view, states
-    from boinc_gahp.cli.batch.jsons import print_json
-    from boinc_gahp.cli.batch.reasons_view import retry_lines
-
-    where = _directory(batch, options)
-    selected = jobs_of(batch, options.job)
-    standing = standing_of(batch, options.job)
-    failed = [job.id for job in standing.failed]
-    found = []
-    with fetch_view.FetchView(quiet=options.json) as view:
-        for failure in batch.failures(jobs=failed) if failed else ():
-            found.append((failure, save_failure(failure, where)))
-            view.asked(len(found), selected.failed)
-    if options.json:
-        print_json(
-            {
-                "batch": batch.id,
-                "name": batch.name,
-                "jobs_done": len(selected.finished),
-                "jobs_failed": len(found),
-                "jobs_unfinished": selected.unfinished,
-            },
-            failures=(fetch_view.failure_json(*each) for each in found),
-        )
-    elif found:
-        for line in fetch_view.failure_lines([failure for failure, _ in found]):
-            print(line)
-        print()
-        print(fetch_view.failure_summary(len(found), where))
-        if batch.lease_is_over:
-            print(states.lease_warning(batch, words.now()))
-    else:
-        print(fetch_view.none_failed(selected))
-    if not options.json:
-        for line in retry_lines(options, standing):
-            print(line)
-    return _exit_status(batch, len(selected.finished), len(found), selected.unfinished)
+def _summary(fetched: Fetched, where: Path) -> str:
+    """Return the result of a fetch, on one line."""
+    parts = [f"{count(fetched.fetched, 'job')} fetched ({words.size(fetched.nbytes)})"]
+    if fetched.here:
+        parts.append(f"{fetched.here:,} already here")
+    if fetched.retried:
+        parts.append(f"{fetched.retried:,} of them from retries")
+    if fetched.ended_badly:
+        parts.append(f"{len(fetched.ended_badly):,} of them ended badly")
+    if fetched.errors:
+        parts.append(f"{len(fetched.errors):,} could not be fetched")
+    if fetched.failed:
+        parts.append(f"{fetched.failed:,} failed")
+    if fetched.unfinished:
+        parts.append(f"{fetched.unfinished:,} not finished yet")
+    return f"{', '.join(parts)}; in {printable(str(where))}"
 
 
-def _directory(batch: Batch, options: Namespace) -> Path:
-    from boinc_gahp.api.folders import folder_name
-
-    return Path(options.directory or folder_name(batch.name))
+def _print_errors(errors: dict[str, GahpError]) -> None:
+    """Print the errors of single jobs on stderr, one per line, but not thousands of them."""
+    for name, error in list(errors.items())[:_TOLD]:
+        message = printable(str(error))
+        text = message if repr(name) in message else f"job {printable(repr(name))}: {message}"
+        complain(error.told(text))
+    if len(errors) > _TOLD:
+        complain(f"… and {len(errors) - _TOLD:,} more jobs that could not be fetched")
 
 
 def _say_more(batch: Batch, options: Namespace, fetched: Fetched) -> None:
@@ -227,18 +190,36 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched) -> None:
 
 
 def _status(batch: Batch, fetched: Fetched) -> int:
+    """Return the exit status."""
     if fetched.errors:
         return 1
     bad = len(fetched.ended_badly)
-    done = fetched.fetched + fetched.here - bad
-    return _exit_status(batch, done, fetched.failed + bad, fetched.unfinished)
-
-
-def _exit_status(batch: Batch, done: int, failed: int, unfinished: int) -> int:
-    """Return the exit status for these numbers of jobs: done, failed, and neither."""
+    done, failed = fetched.fetched + fetched.here - bad, fetched.failed + bad
     # A batch that is being made has no jobs yet.
-    if unfinished or not (done or failed or batch.is_over):
+    if fetched.unfinished or not (done or failed or batch.is_over):
         return 5
     if failed:
         return 3 if done else 4
     return 0
+
+
+def _json(batch: Batch, fetched: Fetched) -> dict[str, Any]:
+    """Return the result of a fetch into a directory or an archive."""
+    place: dict[str, Any] = {
+        "directory": str(fetched.directory),
+        "table": None if fetched.table is None else str(fetched.table),
+        "jobs_already_here": fetched.here,
+    }
+    if fetched.archive is not None:
+        place = {"zip": str(fetched.archive), "files": fetched.files}
+    return {
+        "batch": batch.id,
+        "name": batch.name,
+        **place,
+        "jobs_fetched": fetched.fetched,
+        "jobs_failed": fetched.failed,
+        "jobs_unfinished": fetched.unfinished,
+        "jobs_retried": fetched.retried,
+        "jobs_ended_badly": len(fetched.ended_badly),
+        "bytes": fetched.nbytes,
+    }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.terminal.live import remark
-from boinc_gahp.text import listed
+from boinc_gahp.text import count, listed
 
 if TYPE_CHECKING:
     import argparse
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.patterns import Patterns
     from boinc_gahp.api.types import Job, LocalFile
+    from boinc_gahp.terminal.live import Work
 
 #: Rows between two progress messages.
 _ROWS = 100
@@ -52,14 +53,20 @@ def values_of(number: int, batch_name: str, path: str | None) -> dict[str, str |
     return values
 
 
+def names_file(patterns: Patterns) -> bool:
+    """Tell whether a placeholder stands for the file of ``--each``, or for a part of its path."""
+    used = patterns.used(values_of(0, "", ""))
+    return not used.isdisjoint(("path", "file", "name", "stem"))
+
+
 def filled_jobs(
     options: argparse.Namespace,
     batch_name: str,
     patterns: Patterns,
-    progress: Callable[[int], None],
+    work: Work,
     *,
     templates: dict[str, str | None] | None = None,
-    of_each: Callable[[], str] | None = None,
+    of_each: Callable[[], str | None] = lambda: None,
 ) -> CommandLineJobs:
     """Return the jobs that the options of :func:`.job_options.add_which` tell.
 
@@ -67,21 +74,35 @@ def filled_jobs(
         options: the options.
         batch_name: the name of their batch.
         patterns: what a job's values are filled into.
-        progress: called now and then with the number of rows read.
+        work: shows the progress.
         templates: the templates of jobs that have none of their own.
-        of_each: returns the name of the input that gets the file of ``--each``; None: none does.
+        of_each: returns the name of the input that gets the file of ``--each``, or None.
 
     Raises:
         BadRequest: an option's value is wrong.
         WrongRow: a row is wrong.
     """
-    from boinc_gahp.api.types import Job
-
     templates = templates or {}
     if options.rows is not None:
-        return _row_jobs(options, patterns, templates, progress)
+        made = _row_jobs(options, patterns, templates, work)
+    else:
+        made = _other_jobs(options, batch_name, patterns, templates, of_each)
+    number = len(made.jobs)
+    work.show("checking jobs", 0, number, count(number, "job"))
+    return made
+
+
+def _other_jobs(
+    options: argparse.Namespace,
+    batch_name: str,
+    patterns: Patterns,
+    templates: dict[str, str | None],
+    of_each: Callable[[], str | None],
+) -> CommandLineJobs:
+    from boinc_gahp.api.types import Job
+
     files = None if options.each is None else _matching(options.each)
-    name = None if files is None or of_each is None else of_each()
+    name = None if files is None else of_each()
     made = CommandLineJobs()
     for number in range(len(files) if files is not None else options.count or 1):
         path = None if files is None else files[number]
@@ -103,17 +124,17 @@ def _row_jobs(
     options: argparse.Namespace,
     patterns: Patterns,
     templates: dict[str, str | None],
-    progress: Callable[[int], None],
+    work: Work,
 ) -> CommandLineJobs:
     from dataclasses import replace
 
     from boinc_gahp.api.rows import read_rows
 
     made = CommandLineJobs(rows="standard input" if options.rows == "-" else options.rows)
-    for number, row in enumerate(read_rows(options.rows, options.format, patterns)):
+    for number, row in enumerate(read_rows(options.rows, None, patterns)):
         job = row.job
         if number % _ROWS == 0:
-            progress(number)
+            work.show("reading rows", number, 0)
         for kind, text in templates.items():
             if text is not None and getattr(job, kind) is None:
                 job = replace(job, **{kind: text})  # type: ignore[arg-type]

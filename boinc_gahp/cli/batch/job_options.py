@@ -12,19 +12,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.arguments import add_common, quantity, whole_number
-from boinc_gahp.cli.batch.filled_jobs import filled_jobs, values_of
+from boinc_gahp.cli.batch.filled_jobs import filled_jobs, names_file, values_of
 from boinc_gahp.cli.batch.own_templates import on_project, own_template, read_input
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import DELAY, DISK, MEMORY, OPERATIONS
 from boinc_gahp.terminal.parsing import not_empty
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
 
     from boinc_gahp.api.patterns import Patterns
+    from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.types import Parameters
     from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
+    from boinc_gahp.terminal.live import Work
     from boinc_gahp.terminal.parsing import Parser
 
 #: Options whose value may begin with a dash.
@@ -62,14 +64,8 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         "{path}, {name} and {stem} are those of the file; {index:4} is 0000, 0001, ...; {{ and }} "
         "are braces",
     )
-    add_which(parser, which, "--args")
-    which.add_argument(
-        "--as",
-        dest="as_",
-        metavar="NAME",
-        help="the input that gets the file of --each (default: the only input of the app "
-        "that has no --input)",
-    )
+    of_each = ", which is the only input that has no --input, or where --input NAME={path} says"
+    add_which(parser, which, "--args", of_each)
     needs = parser.add_argument_group("what the jobs need", "The app's template has the defaults.")
     for name in ("input", "output"):
         parser.completes(
@@ -105,8 +101,17 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
     add_common(parser, config, json=json)
 
 
-def add_which(parser: Parser, which: argparse._ArgumentGroup, words: str) -> None:
-    """Add the options that tell how many jobs there are; ``words`` is where placeholders are."""
+def add_which(
+    parser: Parser, which: argparse._ArgumentGroup, words: str, of_each: str = ""
+) -> None:
+    """Add the options that tell how many jobs there are.
+
+    Args:
+        parser: of the action.
+        which: the group of the options.
+        words: where placeholders are.
+        of_each: what each file is for, for the help.
+    """
     which.add_argument(
         "--count", type=_count, metavar="N", help="submit N jobs, which differ only in {index}"
     )
@@ -115,7 +120,7 @@ def add_which(parser: Parser, which: argparse._ArgumentGroup, words: str) -> Non
             "--each",
             nargs="+",
             metavar="FILES",
-            help="submit a job for each of these files; a pattern in quotes works, too "
+            help=f"submit a job for each of these files{of_each}; a pattern in quotes works, too "
             "('data/*.dat', 'a/**/*')",
         ),
         "file",
@@ -131,11 +136,6 @@ def add_which(parser: Parser, which: argparse._ArgumentGroup, words: str) -> Non
             "for the job; - is standard input",
         ),
         "file",
-    )
-    which.add_argument(
-        "--format",
-        choices=("csv", "json", "jsonl"),
-        help="the format of --rows (default: from the file's name or its first character)",
     )
     which.add_argument(
         "--name-jobs",
@@ -181,8 +181,6 @@ def read_options(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace
     """Return the options; exits with status 2 if some do not go together."""
     options = parser.read(list(_joined(arguments)))
     check_which(parser, options)
-    if options.each is None and options.as_ is not None:
-        parser.error("--as is for the files of --each, and there is no --each")
     check_patterns(parser, options, lambda: _patterns(options, ""))
     return options
 
@@ -194,8 +192,6 @@ def check_which(parser: Parser, options: argparse.Namespace) -> None:
         parser.error(
             f"{' and '.join(ways)} do not go together: each of them says which jobs there are"
         )
-    if options.rows is None and options.format is not None:
-        parser.error("--format is the format of --rows, and there is no --rows")
 
 
 def check_patterns(
@@ -215,8 +211,14 @@ def check_patterns(
 
 def _patterns(options: argparse.Namespace, batch_name: str) -> Patterns:
     """Return the placeholders' patterns; raises BadRequest."""
-    from boinc_gahp.api.files import split_named
     from boinc_gahp.api.patterns import Patterns
+
+    return Patterns(options.args, _inputs(options), options.name_jobs, batch_name)
+
+
+def _inputs(options: argparse.Namespace) -> dict[str, str]:
+    """Return the texts of the files of ``--input`` by open names; raises BadRequest."""
+    from boinc_gahp.api.files import split_named
 
     inputs: dict[str, str] = {}
     for text in options.input:
@@ -224,7 +226,7 @@ def _patterns(options: argparse.Namespace, batch_name: str) -> Patterns:
         if name in inputs:
             raise BadRequest(f"--input {name}=… is given twice: give the input one file")
         inputs[name] = file
-    return Patterns(options.args, inputs, options.name_jobs, batch_name)
+    return inputs
 
 
 def _joined(arguments: Sequence[str]) -> list[str]:
@@ -263,19 +265,16 @@ def submit_options(options: argparse.Namespace) -> Options:
     return made
 
 
-def read_jobs(
-    options: argparse.Namespace,
-    batch_name: str,
-    inputs: Callable[[], Sequence[str]],
-    progress: Callable[[int], None],
+def look_up_jobs(
+    project: Project, options: argparse.Namespace, work: Work, more: Options
 ) -> CommandLineJobs:
-    """Return the jobs that the options describe.
+    """Return the jobs that the options describe, for a batch; shows the progress.
 
     Args:
+        project: the project.
         options: from :func:`read_options`.
-        batch_name: the name of their batch.
-        inputs: returns the open names of the app's inputs; called only if they matter.
-        progress: called now and then with the number of rows read.
+        work: shows the progress.
+        more: what is given for the whole batch; its name is set.
 
     Raises:
         BadRequest: an option's value is wrong, or a template cannot be read.
@@ -285,55 +284,46 @@ def read_jobs(
         "input_template": own_template(options.input_template, is_input=True),
         "output_template": own_template(options.output_template, is_input=False),
     }
-    patterns = _patterns(options, batch_name)
-
-    def of_each() -> str:
-        name = options.as_ or _only_input(patterns.open_names, options, inputs)
-        if name in patterns.open_names:
-            raise BadRequest(
-                f"--as {name} and --input {name}=… do not go together: give the input one file"
-            )
-        return name
-
+    name = more["name"] or ""
+    patterns = _patterns(options, name)
     made = filled_jobs(
-        options, batch_name, patterns, progress, templates=templates, of_each=of_each
+        options,
+        name,
+        patterns,
+        work,
+        templates=templates,
+        of_each=lambda: _only_input(project, options),
     )
     if options.outputs is not None:
         made.jobs = [replace(job, outputs=options.outputs) for job in made.jobs]
     return made
 
 
-def _only_input(
-    shared: Collection[str], options: argparse.Namespace, inputs: Callable[[], Sequence[str]]
-) -> str:
-    """Return the name of the app's only input that has no file yet."""
+def _only_input(project: Project, options: argparse.Namespace) -> str | None:
+    """Return the only input that has no file yet; None if ``--input`` says where each file goes."""
+    from boinc_gahp.api.patterns import Patterns
     from boinc_gahp.submit.buda_names import buda_name
 
+    shared = _inputs(options)
+    if names_file(Patterns(None, shared, None, "")):
+        return None
+    how = "name the one that gets the files: --input NAME={path}"
     if on_project(options.input_template) is not None:
-        raise BadRequest(
-            "--each: with a template on the project, it is not known which input gets the files: "
-            "name it with --as NAME"
-        )
+        raise BadRequest(f"--each: the inputs of a template on the project are not known: {how}")
     if options.input_template is not None:
         wanted = [file.open_name for file in read_input(options.input_template).per_job_files]
     elif buda_name(options.app) is not None:
-        raise BadRequest(
-            "--each: a project does not tell the inputs of a BUDA app: name the one that gets the "
-            "files with --as NAME"
-        )
+        raise BadRequest(f"--each: a project does not tell the inputs of a BUDA app: {how}")
     else:
-        wanted = list(inputs())
+        wanted = [file.open_name for file in project.app(options.app).inputs]
     left = [name for name in wanted if name not in shared]
     if not left:
         raise BadRequest(
             f"--each: --input already gives all inputs of {options.app} "
-            f"({', '.join(wanted) or 'it has none'}): leave out the one that --each is to give"
+            f"({', '.join(wanted) or 'it has none'}): {how}"
         )
     if len(left) > 1:
-        raise BadRequest(
-            f"--each: {options.app} has the inputs {', '.join(wanted)}: name the one that gets the "
-            "files with --as NAME, and give the others with --input"
-        )
+        raise BadRequest(f"--each: {options.app} has the inputs {', '.join(wanted)}: {how}")
     return left[0]
 
 

@@ -68,20 +68,15 @@ def news_json(batch: Batch, now: float) -> dict[str, Any]:
     }
 
 
-def print_json(
-    document: Mapping[str, Any] | Iterable[Any],
-    stream: TextIO | None = None,
-    **lists: Iterable[Any],
-) -> None:
+def print_json(document: Mapping[str, Any] | Iterable[Any], **lists: Iterable[Any]) -> None:
     """Print one JSON document, indented by 2 spaces.
 
     Args:
         document: an object, printed whole; or any other iterable, printed as a list with a line per
             element, each written as soon as it is available.
-        stream: instead of stdout.
         lists: members of the object to print after the others, each as a list in the same way.
     """
-    out = _utf8(sys.stdout) if stream is None else stream
+    out = _utf8(sys.stdout)
     if not hasattr(document, "keys"):
         _write_list(out, document, "")
         out.write("\n")

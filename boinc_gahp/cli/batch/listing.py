@@ -75,7 +75,6 @@ def list_batches_parser(config: str | None = None) -> Parser:
         examples=(
             "boinc_gahp batch list",
             "boinc_gahp batch list --state in_progress --state init",
-            "boinc_gahp batch list --watch  # live, until all are over",
             "boinc_gahp batch list --app uppercase --limit 20 --json",
         ),
     )
@@ -98,26 +97,18 @@ def list_batches_parser(config: str | None = None) -> Parser:
     parser.add_argument(
         "--limit", type=whole_number, metavar="N", help="show at most N batches, the newest ones"
     )
-    parser.add_argument(
-        "--watch",
-        action="store_true",
-        help="watch those that are in progress, until they are over; exit statuses are those of "
-        '"batch wait"',
-    )
     add_look(parser)
     add_common(parser, config)
     return parser
 
 
 def list_batches(arguments: list[str], config: str | None) -> int:
-    """Print the batches; return 0, or with --watch the exit status of a wait."""
+    """Print the batches; return 0."""
     options = list_batches_parser(config).read(arguments)
     with opened_to_look(options) as project:
         every = project.batches()
         chosen = [batch for batch in every if _is_wanted(batch, options.state, options.app)]
         batches = chosen if options.limit is None else chosen[: options.limit]
-        if options.watch:
-            return _watch(options, project, batches)
         if options.json:
             print_json({"project": project.url}, batches=map(batch_json, batches))
         elif not batches:
@@ -133,16 +124,6 @@ def list_batches(arguments: list[str], config: str | None) -> int:
                 for line in () if silent else lease_lines(options, batch):
                     print(line)
     return 0
-
-
-def _watch(options: Namespace, project: Project, batches: Sequence[Batch]) -> int:
-    """Watch the batches that are in progress; return the exit status."""
-    from boinc_gahp.cli.batch import waiting
-
-    found = waiting.living(batches)
-    if not found:
-        return waiting.say_nothing_lives(options, project)
-    return waiting.wait_for(options, project, found)
 
 
 def table_lines(batches: Sequence[Batch]) -> Iterator[str]:

@@ -86,8 +86,9 @@ def opened(options: Namespace, *, timeout: float | None = None) -> Iterator[Proj
 
     # Without any handler, logging would print warnings among the output.
     logging.getLogger().addHandler(logging.NullHandler())
-    handler, warnings = _Remarks(), _Warnings()
-    _repeating.addHandler(handler)
+    repeats, warnings = _Remarks(_PAUSE), _Remarks()
+    warnings.setLevel(logging.WARNING)
+    _repeating.addHandler(repeats)
     _manifests.addHandler(warnings)
     _repeating.setLevel(logging.DEBUG)
     try:
@@ -97,7 +98,7 @@ def opened(options: Namespace, *, timeout: float | None = None) -> Iterator[Proj
             yield project
     finally:
         _manifests.removeHandler(warnings)
-        _repeating.removeHandler(handler)
+        _repeating.removeHandler(repeats)
         _repeating.setLevel(logging.NOTSET)
 
 
@@ -111,31 +112,23 @@ _manifests = logging.getLogger("boinc_gahp.api.manifest_files")
 
 
 class _Remarks(logging.Handler):
-    """Prints now and then what a repeated request waits for."""
+    """Prints what is logged, each text once; with a pause, only now and then.
 
-    def __init__(self) -> None:
+    Args:
+        pause: seconds between two messages; 0: none.
+    """
+
+    def __init__(self, pause: float = 0.0) -> None:
         super().__init__()
-        self._last_remark = -math.inf
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print it, unless something was printed just before."""
-        now = time.monotonic()
-        if now >= self._last_remark + _PAUSE:
-            self._last_remark = now
-            remark(f"boinc_gahp: {one_line(record.getMessage())}")
-
-
-class _Warnings(logging.Handler):
-    """Prints warnings, each once."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
+        self._pause = pause
+        self._last = -math.inf
         self._told: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print it, unless it was printed before."""
-        text = one_line(record.getMessage())
-        if text not in self._told:
+        """Print it, unless something was printed just before, or this was."""
+        now, text = time.monotonic(), one_line(record.getMessage())
+        if now >= self._last + self._pause and text not in self._told:
+            self._last = now
             self._told.add(text)
             remark(f"boinc_gahp: {text}")
 

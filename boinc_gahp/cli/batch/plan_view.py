@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import print_json
-from boinc_gahp.cli.batch.reading_jobs import show_progress
 from boinc_gahp.containers.job_files import is_archive
 from boinc_gahp.containers.names import OWN_FILES
 from boinc_gahp.errors import JobRefused
@@ -60,10 +58,12 @@ def dry_run(project: Project, options: Namespace, more: Options, look_up: LookUp
         more: what is given for the whole batch; its name is set, since placeholders may have it.
         look_up: returns the jobs.
     """
+    from boinc_gahp.api.progress import StepView
+
     plans: list[Plan] = []
-    with Work(stream=sys.stderr) as work:
+    with Work() as work:
         jobs = look_up(project, options, work, more)
-        more["progress"] = partial(show_progress, work)
+        more["progress"] = StepView(work.show)
         for part in _parts(project, options, jobs.jobs, more):
             plans.append(project.plan(options.app, part, **more))
     first, status = 0, 0

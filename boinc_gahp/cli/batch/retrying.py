@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import command, opened, words_as_typed
-from boinc_gahp.cli.batch.reading_jobs import show_progress
 from boinc_gahp.cli.batch.reasons_view import retry_lines
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import GahpError
+from boinc_gahp.states import JobState
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
 from boinc_gahp.terminal.output import command_line, complain
@@ -68,6 +66,7 @@ def retry_parser(config: str | None = None) -> Parser:
 def retry(arguments: list[str], config: str | None) -> int:
     """Send failed jobs again; return 0 if they are sent, or there is none to send."""
     from boinc_gahp.api.comparing import is_final
+    from boinc_gahp.api.progress import StepView
     from boinc_gahp.api.retrying import plan_retry
 
     options = retry_parser(config).read(arguments)
@@ -81,8 +80,8 @@ def retry(arguments: list[str], config: str | None) -> int:
         if plan.jobs:
             go_on = command_line(words_as_typed("retry", arguments, config))
             try:
-                with Work(stream=sys.stderr) as work:
-                    made = batch.retry(options.job, progress=partial(show_progress, work))
+                with Work() as work:
+                    made = batch.retry(options.job, progress=StepView(work.show))
             except KeyboardInterrupt:
                 complain(f"interrupted; to continue: {go_on}")
                 return INTERRUPTED
@@ -123,12 +122,31 @@ def _print_nothing(options: Namespace, plan: RetryPlan) -> None:
     """Print why nothing is sent."""
     standing = plan.standing
     name = f"batch {plan.parent.id} {printable(plan.parent.name)!r}"
+    missing = _not_here(plan.parent)
+    if missing:
+        print(
+            f"{count(missing, 'job')} of {name} {'is' if missing == 1 else 'are'} done for the "
+            "project, and not fetched here. If the project has deleted the outputs, which fetch "
+            "says, submit these jobs as a new batch."
+        )
     if not (standing.saved or standing.under_way or standing.failed):
         print(f"No job of {name} has failed: there is nothing to send again.")
         return
     print(f"Nothing to send: all jobs of {name} that failed were sent again.")
     for line in retry_lines(options, standing):
         print(line)
+
+
+def _not_here(batch: Batch) -> int:
+    """Return how many jobs are done, and lack in the directory of the last fetch from here."""
+    from boinc_gahp.api.folders import folder_name, note_of
+
+    root = batch.directory
+    if root is None:
+        return 0
+    done = (job for job in batch.jobs() if job.state is JobState.DONE)
+    notes = (note_of(root / folder_name(job.name), batch.project.url, job.id) for job in done)
+    return sum(note is None for note in notes)
 
 
 def _print_plan(options: Namespace, plan: RetryPlan) -> None:

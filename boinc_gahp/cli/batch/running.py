@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.arguments import add_common, whole_number
-from boinc_gahp.cli.batch.filled_jobs import filled_jobs
+from boinc_gahp.cli.batch.filled_jobs import filled_jobs, names_file
 from boinc_gahp.cli.batch.following import FOLLOWED, check_following
 from boinc_gahp.cli.batch.job_options import (
     add_needs,
@@ -191,9 +191,7 @@ def run_program(arguments: list[str], config: str | None) -> int:
     options = parser.read(arguments)
     check_which(parser, options)
     check_patterns(parser, options, lambda: _patterns(options, ""))
-    if options.each is not None and not _patterns(options, "").used(
-        ["file", "path", "name", "stem", "index", "batch"]
-    ) & {"file", "path", "name", "stem"}:
+    if options.each is not None and not names_file(_patterns(options, "")):
         parser.error("--each: nothing tells the files to the program; write {file} in the command")
     _check_files_are_sent(parser, options)
     check_following(parser, options)
@@ -245,14 +243,7 @@ def _look_up(project: Project, options: Namespace, work: Work, more: Options) ->
     from boinc_gahp.api.programs import Programs, made_programs
 
     name = more["name"] or ""
-    found = filled_jobs(
-        options,
-        name,
-        _patterns(options, name),
-        lambda number: work.show("reading rows", number, 0),
-    )
-    count = len(found.jobs)
-    work.show("checking jobs", 0, count, words.count(count, "job"))
+    found = filled_jobs(options, name, _patterns(options, name), work)
     common = Programs(
         image=options.image,
         outputs=options.output,

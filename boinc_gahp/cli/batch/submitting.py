@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
@@ -18,12 +17,12 @@ from boinc_gahp.cli.batch.following import (
 )
 from boinc_gahp.cli.batch.job_options import (
     add_job_options,
+    look_up_jobs,
     read_options,
     submit_options,
 )
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import command, opened
-from boinc_gahp.cli.batch.reading_jobs import look_up_jobs, show_progress
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import (
     BadRequest,
@@ -161,10 +160,12 @@ def send(
         if options.dry_run:
             from boinc_gahp.cli.batch.plan_view import dry_run
 
-            return dry_run(project, options, more, look_up)
+            status = dry_run(project, options, more, look_up)
+            _warn_of_templates(project, options)
+            return status
         typed = Typed(arguments, config, options, more["name"] or "", action)
         try:
-            with Work(stream=sys.stderr) as work:
+            with Work() as work:
                 batches = _sent(project, options, more, work, look_up)
         except KeyboardInterrupt:
             complain(f"interrupted; to continue: {typed.to_continue}")
@@ -176,7 +177,28 @@ def send(
                 complain(again)
             return 1
         _print_results(project, options, batches)
+        _warn_of_templates(project, options)
         return follow(project, options, batches, config)
+
+
+def _warn_of_templates(project: Project, options: Namespace) -> None:
+    """Say if the project may delete files of the jobs too early, as ``check --app`` says it."""
+    from boinc_gahp.templates.rules import faults
+    from boinc_gahp.templates.types import TemplateError
+
+    own = [getattr(options, f"{kind}_template", None) for kind in ("input", "output")]
+    if all(own):
+        return
+    try:
+        used = project.session.context.cache.templates(options.app)
+    except (GahpError, TemplateError):
+        return  # jobs in containers bring their own
+    for problem in (
+        *(faults(used.input) if own[0] is None else ()),
+        *(faults(used.output) if own[1] is None else ()),
+    ):
+        if problem.code.startswith("no-delete-"):
+            complain(f"app {options.app}: {problem.text}; ask its admin to change it")
 
 
 def _print_results(project: Project, options: Namespace, batches: Sequence[Batch]) -> None:
@@ -206,8 +228,10 @@ class _Failed(Exception):
 def _sent(
     project: Project, options: Namespace, more: Options, work: Work, look_up: LookUp
 ) -> list[Batch]:
+    from boinc_gahp.api.progress import StepView
+
     jobs = look_up(project, options, work, more)
-    more["progress"] = partial(show_progress, work)
+    more["progress"] = StepView(work.show)
     try:
         if options.split:
             return project.submit_split(options.app, jobs.jobs, **more)

@@ -40,10 +40,7 @@ what to do.
 def run(arguments: list[str], config: str | None) -> int:
     """Print the points; return 0 if all is well, else 1."""
     options = run_parser(config).read(arguments)
-    if options.json:
-        levels = _print_json(options.config, options.project, options.app)
-    else:
-        levels = print_checks(options.config, options.project, options.app)
+    levels = print_checks(options.config, options.project, options.app)
     return 1 if Level.FAILED in levels or Level.WARNING in levels else 0
 
 
@@ -68,29 +65,6 @@ def print_checks(config: str | None, project: str | None, apps: Sequence[str] = 
     return levels
 
 
-def _print_json(config: str | None, project: str | None, apps: Sequence[str]) -> list[Level]:
-    from boinc_gahp.cli.batch.jsons import print_json
-
-    found = list(_all_checks(config, project, apps))
-    levels = [check.level for check in found]
-    totals = {
-        "failures": levels.count(Level.FAILED),
-        "warnings": levels.count(Level.WARNING),
-    }
-    print_json(totals, checks=map(_json, found))
-    return levels
-
-
-def _json(check: Check) -> dict[str, str | None]:
-    return {
-        "id": check.id,
-        "app": check.app,
-        "state": check.level.value.lower(),
-        "text": check.text,
-        "advice": check.advice or None,
-    }
-
-
 def run_parser(config: str | None = None) -> Parser:
     """Return the parser of the command's arguments."""
     parser = Parser(
@@ -100,7 +74,6 @@ def run_parser(config: str | None = None) -> Parser:
             "boinc_gahp check",
             "boinc_gahp check --app uppercase --app multi",
             "boinc_gahp check --project astro --config ~/astro.toml",
-            "boinc_gahp check --json",
         ),
         statuses={1: "a warning or a failure"},
     )
@@ -115,7 +88,6 @@ def run_parser(config: str | None = None) -> Parser:
         ),
         "app",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_project()
     parser.add_config(config)
     return parser

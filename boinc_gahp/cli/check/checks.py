@@ -56,28 +56,6 @@ class Check:
         """The text and the advice."""
         return f"{self.text}; {self.advice}" if self.advice else self.text
 
-    @property
-    def id(self) -> str:
-        """What was looked at, in a word that stays (``docs/reference/json.rst``, "check")."""
-        topic = self.text.partition(":")[0]
-        return "app" if topic.startswith("app ") else _IDS.get(topic, topic)
-
-    @property
-    def app(self) -> str | None:
-        """The name of the app that was looked at; None if it is not about one app."""
-        topic = self.text.partition(":")[0]
-        return topic.removeprefix("app ") if topic.startswith("app ") else None
-
-
-#: By what comes before the colon, where it is not the id itself.
-_IDS = {
-    "HTCondor": "htcondor",
-    "Job Router": "job_router",
-    "installed apps": "apps",
-    "account, files and apps": "not_checked",
-    "files and apps": "not_checked",
-}
-
 
 def ok(text: str) -> Check:
     """Return a point that is in order."""

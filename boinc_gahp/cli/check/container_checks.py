@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.check.checks import Check, failed, note, ok, warning
 from boinc_gahp.containers.image import read_image
-from boinc_gahp.errors import GahpError, ProjectError, RequestTooLarge
+from boinc_gahp.errors import GahpError, ProjectError
 from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from boinc_gahp.terminal import words
 
@@ -66,15 +66,12 @@ def check_image(project: ProjectSettings) -> Iterator[Check]:
     )
 
 
-def check_container_app(
-    project: WebRpcs, app: str, max_post_bytes: int, *, has_templates: bool
-) -> Iterator[Check]:
+def check_container_app(project: WebRpcs, app: str, *, has_templates: bool) -> Iterator[Check]:
     """Find out whether an app can take container jobs; the account may submit to it.
 
     Args:
         project: the project.
         app: the app's name.
-        max_post_bytes: the setting.
         has_templates: whether the app has both template files; an app for container jobs has none.
     """
     try:
@@ -91,7 +88,6 @@ def check_container_app(
         )
     else:
         yield ok(f"app {app}: jobs that bring their own programs may be submitted")
-    yield _check_post_size(project, app, max_post_bytes)
     yield note(
         f"app {app}: a project does not tell the largest file that it takes (upload_max_filesize, "
         "2 MiB by default). Programs, images and archives of input directories are often larger: "
@@ -99,9 +95,8 @@ def check_container_app(
         "post_max_size"
     )
     yield note(
-        f"app {app}: a project does not tell whether its volunteers run containers. If jobs wait "
-        "for long, ask the project's admin whether the app has versions with a plan class for "
-        "docker, and how many hosts take them"
+        f"app {app}: a project does not tell how many of its volunteers run containers. If jobs "
+        "wait for long, ask the project's admin"
     )
 
 
@@ -122,20 +117,3 @@ def _has_input_template(project: WebRpcs, app: str) -> bool:
         if _NOT_READ not in error.words:
             raise
     return True
-
-
-def _check_post_size(project: WebRpcs, app: str, nbytes: int) -> Check:
-    try:
-        project.ping(nbytes)
-    except RequestTooLarge as error:
-        return failed(
-            error.told(
-                f"app {app}: the project does not take requests of {nbytes:,} bytes, the largest "
-                "that boinc_gahp would send (max_post_bytes): ask its admin for post_max_size of "
-                "PHP, and to raise it, or set max_post_bytes, and bytes_per_post in [staging], to "
-                "less than that"
-            )
-        )
-    except GahpError as error:
-        return failed(f"app {app}: a request of {nbytes:,} bytes (max_post_bytes): {error.told()}")
-    return ok(f"app {app}: the project takes requests of {nbytes:,} bytes (max_post_bytes)")

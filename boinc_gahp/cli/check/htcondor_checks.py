@@ -66,7 +66,7 @@ def check_htcondor(settings: Settings, command: Path, config: str | None) -> Ite
         yield _check_submit_time(settings.timeouts.submit)
     if version is None or version[0] >= _BATCH_ONLY:
         yield from check_attributes()
-        yield from check_routes(version)
+        yield from check_routes()
         yield from _check_settings(config)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from boinc_gahp.cli.check.app_checks import check_outputs, check_versions
 from boinc_gahp.cli.check.checks import Check, failed, note, ok, warning
 from boinc_gahp.cli.check.container_checks import check_container_app
 from boinc_gahp.config.accounts import no_authenticator
@@ -23,6 +24,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.site import lacks_buda_app
 from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from boinc_gahp.submit.buda_names import buda_name, project_app
 from boinc_gahp.templates.reading import read_templates
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from boinc_gahp.config.settings import ProjectSettings, Settings
+    from boinc_gahp.rpc.types import BatchInfo
 
 #: Seconds; if they are too few, the user can start ``check`` again.
 RETRY = 5.0
@@ -47,8 +50,6 @@ READ = 30.0
 
 #: Seconds by which the clocks may differ; so little makes no difference to anybody.
 CLOCK_DIFFERENCE = 60.0
-
-#: How the project's message begins for an account without rights (``web-rpcs.rst``, "Rights").
 
 
 def check_project(
@@ -100,8 +101,9 @@ def _check_account(
         yield note("files and apps: not looked at without an authenticator")
         return
     without = None
+    batches: list[BatchInfo] = []
     try:
-        trouble = _trouble(project.query_batches, but=PermissionDenied)
+        trouble = _trouble(lambda: batches.extend(project.query_batches()), but=PermissionDenied)
     except PermissionDenied as error:
         trouble, without = error.told(), "an account that the project knows"
         if isinstance(error, NoSubmitAccess | NoFileAccess):
@@ -129,7 +131,7 @@ def _check_account(
     if chosen.container_app is not None:
         wanted[chosen.container_app] = None
     for app in wanted:
-        yield from _check_app(project, app, chosen)
+        yield from _check_app(project, app, chosen, batches)
 
 
 def _check_clock(project: WebRpcs) -> Check:
@@ -167,7 +169,9 @@ def _limits_note(settings: Settings, chosen: ProjectSettings) -> Check:
     )
 
 
-def _check_app(project: WebRpcs, app: str, chosen: ProjectSettings) -> Iterator[Check]:
+def _check_app(
+    project: WebRpcs, app: str, chosen: ProjectSettings, batches: Sequence[BatchInfo]
+) -> Iterator[Check]:
     try:
         buda, app = buda_name(app), project_app(app)
     except JobRefused as error:
@@ -182,11 +186,11 @@ def _check_app(project: WebRpcs, app: str, chosen: ProjectSettings) -> Iterator[
             yield failed(_refusal(app, error))
             return
     if text is None or takes_containers:
-        yield from check_container_app(
-            project, app, chosen.max_post_bytes, has_templates=text is not None
-        )
+        yield from check_container_app(project, app, has_templates=text is not None)
+        yield check_versions(project, app, takes_containers=True)
+        yield from check_outputs(project, app, batches)
         if buda is not None:
-            yield _buda_note(buda)
+            yield _check_buda(project, buda)
         return
     try:
         inputs, outputs = read_templates(text)
@@ -205,10 +209,17 @@ def _check_app(project: WebRpcs, app: str, chosen: ProjectSettings) -> Iterator[
         f"outputs {_names(outputs.files)}"
     )
     yield _show_defaults(app, inputs)
+    yield check_versions(project, app, takes_containers=False)
+    yield from check_outputs(project, app, batches)
     yield from _check_rules(app, inputs, outputs)
 
 
-def _buda_note(name: str) -> Check:
+def _check_buda(project: WebRpcs, name: str) -> Check:
+    if lacks_buda_app(project, name):
+        return failed(
+            f"app buda:{name}: the project has no such BUDA app",
+            "ask its admin for the app's internal name",
+        )
     return note(
         f"app buda:{name}: a project does not tell whether it has this BUDA app, nor its inputs "
         "and outputs. Jobs for one that does not exist wait for ever. Jobs have to name the outputs"

@@ -1,7 +1,7 @@
 """What ``check`` says about the Job Router: whether vanilla jobs find their way to volunteers.
 
 A mistake in a route shows only in JobRouterLog, and the route is dropped
-(``gridmanager-batch.rst``, "Job Router"); the mistakes seen there are named here.
+(``gridmanager-batch.rst``, "Job Router").
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 EXAMPLE = "conf/zz-boinc_gahp.router.conf"
 _GRID_EXAMPLE = "conf/20-boinc_gahp.condor.conf"
 
-#: The HTCondor that dropped JOB_ROUTER_ENTRIES (seen with 25.14.1; 23.9.6 still had it).
-_NO_ENTRIES = 25
-
 _LEADS_TO_BOINC = re.compile(r"\bbatch\s+boinc\b", re.IGNORECASE)
 _COPIED = re.compile(r"^\s*COPY\s+TransferOutputRemaps\s+(\w+)\s*$", re.IGNORECASE | re.MULTILINE)
 _SETS_REMAPS = re.compile(
@@ -34,16 +31,19 @@ _REQUIREMENTS = re.compile(r"^\s*REQUIREMENTS\b(.*)$", re.IGNORECASE | re.MULTIL
 #: Jobs that a route is for: what each sets.
 _APP = 'BoincApp = "app"'
 _OWN_PROGRAM = "WantBoinc = true"
-_NEEDS_EQUALS = re.compile(r"(MaxJobs|MaxIdleJobs)\s+[^\s=]", re.IGNORECASE)
 
 
-def check_routes(version: tuple[int, int, int] | None) -> Iterator[Check]:
+def check_routes() -> Iterator[Check]:
     """Check the routes to BOINC; never raises."""
     listed = condor_tools.definition("JOB_ROUTER_ROUTE_NAMES")
     routes, unlisted = _divided(listed, "JOB_ROUTER_ROUTE_", _LEADS_TO_BOINC)
     entries = _LEADS_TO_BOINC.search(condor_tools.value("JOB_ROUTER_ENTRIES") or "")
     if entries:
-        yield _check_entries(version)
+        yield failed(
+            "Job Router: HTCondor 24 and older read JOB_ROUTER_ENTRIES only if "
+            "JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES is true, later ones never; write the route "
+            f"with JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_..., as {EXAMPLE}"
+        )
     for name in unlisted:
         yield failed(
             f"Job Router: route {name} leads to BOINC, but is not in JOB_ROUTER_ROUTE_NAMES, "
@@ -67,12 +67,13 @@ def check_routes(version: tuple[int, int, int] | None) -> Iterator[Check]:
     yield from _check_constraint()
     accepted = condor_tools.accepted_routes()
     for name, text in routes.items():
-        mistakes = [*_mistakes(text)]
-        yield from (failed(f"Job Router: route {name}: {each}") for each in mistakes)
         if accepted is not None and name not in accepted:
-            if not mistakes:
-                yield failed(f"Job Router: HTCondor drops route {name}; {_why_dropped(text)}")
-        elif not mistakes:
+            yield failed(
+                f"Job Router: HTCondor drops route {name}; JobRouterLog says why. Often it is in "
+                "the old syntax, in brackets, or lacks REQUIREMENTS, a SET, an = or quotes; "
+                f"{EXAMPLE} has one that works"
+            )
+        else:
             yield ok(f"Job Router: route {name} leads to BOINC")
         yield from _check_lost_files(name, text)
     found = map(_REQUIREMENTS.search, routes.values())
@@ -150,42 +151,6 @@ def _divided(
 
 def _last_word(found: condor_tools.Definition) -> str:
     return f"which is last set in {found.place}" if found.place else "which no file sets"
-
-
-def _check_entries(version: tuple[int, int, int] | None) -> Check:
-    remedy = f"write the route with JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_..., as {EXAMPLE}"
-    if version is not None and version[0] >= _NO_ENTRIES:
-        shown = ".".join(map(str, version))
-        return failed(f"Job Router: HTCondor {shown} refuses JOB_ROUTER_ENTRIES; {remedy}")
-    if (condor_tools.value("JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES") or "").lower() != "true":
-        return failed(
-            "Job Router: JOB_ROUTER_ENTRIES is not looked at unless "
-            f"JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES is true; {remedy}"
-        )
-    return warning(f"Job Router: JOB_ROUTER_ENTRIES works only up to HTCondor 24; {remedy}")
-
-
-def _mistakes(text: str) -> Iterator[str]:
-    """Yield mistakes for which HTCondor drops a route, or sends its jobs nowhere."""
-    if text.lstrip().startswith("["):
-        yield f"it is in the old syntax, in brackets; write it as {EXAMPLE} has it"
-        return
-    for line in map(str.strip, text.splitlines()):
-        words = line.split(None, 2)
-        first = words[0].lower() if words else ""
-        if first == "gridresource" and not line[len(first) :].lstrip().startswith("="):
-            yield f'"{line}" is not an instruction; write: SET GridResource "batch boinc"'
-        elif first == "set" and len(words) == 3 and words[1].lower() == "gridresource":
-            if not words[2].startswith('"'):
-                yield f'in "{line}" the value lacks quotes; write: SET GridResource "batch boinc"'
-        elif _NEEDS_EQUALS.match(line):
-            yield f'"{line}" lacks an =; write: {words[0]} = {words[1]}'
-
-
-def _why_dropped(text: str) -> str:
-    if not (_REQUIREMENTS.search(text) or condor_tools.value("JOB_ROUTER_SOURCE_JOB_CONSTRAINT")):
-        return f"it has no REQUIREMENTS, which say what jobs it is for, as in {EXAMPLE}"
-    return f"JobRouterLog says why; {EXAMPLE} has one that works"
 
 
 def _check_lost_files(name: str, text: str) -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""``submit --wait``, ``submit --fetch``, ``wait`` for all batches, ``list --watch``, ``--then``."""
+"""``submit --wait``, ``submit --fetch``, ``wait`` for all batches, ``--then``."""
 
 import json
 import re
@@ -129,20 +129,12 @@ def test_without_a_name_all_batches_in_progress_are_waited_for(site, batch, volu
     )
 
 
-@pytest.mark.parametrize("words", [("wait",), ("list", "--watch")], ids=["wait", "list --watch"])
-def test_if_no_batch_is_in_progress_there_is_nothing_to_wait_for(site, batch, words):
+def test_if_no_batch_is_in_progress_there_is_nothing_to_wait_for(site, batch):
     abort_all(site)
-    status, out, err = batch(*words)
+    status, out, err = batch("wait")
     assert (status, err) == (0, "")
     assert re.fullmatch(r"None of your batches on 127\.0\.0\.1:\d+ is in progress\.\n", out)
-    assert batch(*words, "--json") == (0, "", "")
-
-
-def test_a_list_can_be_watched(site, batch, volunteers):
-    number, name = site.batch("--sleep 0.3")
-    status, out, err = batch("list", "--watch", "--limit", 1)
-    assert (status, err) == (0, "")
-    assert f"Batch {number} {name} is complete: 1 of 1 job done.\n" in out
+    assert batch("wait", "--json") == (0, "", "")
 
 
 # -- then

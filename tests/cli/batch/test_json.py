@@ -1,5 +1,6 @@
 """What ``--json`` prints: one document, in UTF-8, with keys that stay."""
 
+import contextlib
 import io
 import json
 import re
@@ -120,14 +121,14 @@ def test_times_are_rfc_3339_in_utc(seconds, text):
 @given(st.dictionaries(st.text(min_size=1), VALUES, max_size=3), st.lists(VALUES, max_size=3))
 def test_whatever_is_printed_is_one_document_that_json_reads(members, items):
     members.pop("items", None)
-    out = io.StringIO()
-    print_json(members, out, items=iter(items))
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        print_json(members, items=iter(items))
     read = json.loads(out.getvalue(), parse_constant=_refuse)
     out.getvalue().encode()
     assert len(read["items"]) == len(items)
     assert list(read)[-1] == "items"
-    listed = io.StringIO()
-    print_json(iter(items), listed)
+    with contextlib.redirect_stdout(io.StringIO()) as listed:
+        print_json(iter(items))
     assert json.loads(listed.getvalue(), parse_constant=_refuse) == read["items"]
 
 

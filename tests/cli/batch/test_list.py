@@ -67,13 +67,6 @@ def test_an_account_without_batches_is_told_how_to_make_one(site, batch, tmp_pat
     assert "boinc_gahp batch submit" in out
 
 
-def test_a_project_that_the_settings_do_not_have_is_reported_in_a_line(batch):
-    status, out, err = batch("list", "--project", "nowhere")
-    assert (status, out) == (1, "")
-    assert err.count("\n") == 1
-    assert 'no project "nowhere"' in err
-
-
 def test_a_table_fits_any_terminal_and_names_are_cut_last(site, batch):
     site.batch("", name="批次" * 25)
     for columns in (40, 80, 200):
@@ -124,16 +117,6 @@ def test_nothing_is_imported_that_a_list_does_not_need(site):
         "waitress",
     }
     assert not (rooms | heavy) & set(done.stderr.split())
-
-
-@pytest.mark.processes
-def test_names_are_shown_whatever_letters_the_locale_has(site, batch):
-    number, _ = site.batch("", name="a\tb Größe <i> 批")
-    shown = batch.piped(
-        "list", "--limit", 1, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"
-    ).stdout
-    assert shown.isascii()
-    assert f"{number}  a b Gr" in shown
 
 
 def test_a_project_that_does_not_answer_is_reported_while_it_is_asked_again(batch, tmp_path):

@@ -9,8 +9,6 @@ import pytest
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.cli.batch import opening
 from boinc_gahp.cli.main import main
-from tests.cli.conftest import write_settings
-from tests.faultproxy import FaultProxy, hang
 from tests.helpers import wait_for
 
 LOOKS = [("list",), ("show", "1"), ("logs", "1")]
@@ -74,14 +72,3 @@ def test_a_pipe_waits_longer(site, batch, monkeypatch, capsys):
     looking.join(60)
     assert statuses == [0]
     assert GAVE_UP not in told + capsys.readouterr().err
-
-
-def test_a_project_that_takes_a_request_and_says_nothing_is_given_up(site, batch, tmp_path):
-    with FaultProxy(site.project.url) as proxy:
-        config = write_settings(tmp_path / "c.toml", proxy.url, site.project.authenticator)
-        silent = hang()
-        proxy.fail("query_batches", silent, times=100)
-        status, _, err = batch("list", "--timeout", "0.3", "--config", config)
-        silent.release()
-    assert status == 1
-    assert GAVE_UP in err

@@ -54,8 +54,6 @@ def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(batch, failed):
 
 def test_outputs_of_a_retry_come_with_those_of_the_batch(batch, site, here, failed):
     number, name = failed
-    status, out, err = batch("fetch", number, "--failed")
-    assert (here / name / f"{name}_1" / "failure.txt").is_file()
     status, out, err = batch("retry", number)
     assert (status, err) == (0, "")
     first, *_, wait, fetch = out.splitlines()
@@ -84,8 +82,6 @@ def test_outputs_of_a_retry_come_with_those_of_the_batch(batch, site, here, fail
         ],
     )
     assert (here / name / f"{name}_1" / "out").read_text() == "HELLO\n"
-    assert not (here / name / f"{name}_1" / "failure.txt").exists()
-    assert batch("fetch", number, "--failed")[1].splitlines()[0] == "No job has failed: 2 done."
     shown = json.loads(batch("show", number, "--json")[1])
     assert (shown["reasons"], [each["id"] for each in shown["retries"]]) == ([], [again])
     assert batch("retire", number, "--yes")[1] == (
@@ -138,3 +134,20 @@ def test_a_retry_that_fails_says_how_to_go_on_and_that_sends_each_job_once(
     assert batch("retry", number)[1].startswith("Nothing to send")
     made = json.loads(batch("show", f"{name}-retry1", "--json")[1])
     assert [job["name"] for job in made["jobs"]] == [f"{name}_1-retry1"]
+
+
+def test_outputs_that_the_project_has_deleted_are_not_passed_over(batch, site, here):
+    name = f"gone-{here.parent.name[-12:]}"
+    words = ("--input", "in=in.txt", "--count", 2, "--name", name)
+    assert batch("submit", "uppercase", *words)[0] == 0
+    site.work()
+    for path in site.project.core.directory.glob(f"upload/*/{name}_1_*"):
+        path.unlink()
+    status, _, err = batch("fetch", name)
+    assert (status, "has deleted output number 0" in err) == (1, True)
+    status, out, _ = batch("retry", name)
+    first, second = out.splitlines()
+    assert status == 0
+    assert first.startswith("1 job of batch ")
+    assert first.endswith("which fetch says, submit these jobs as a new batch.")
+    assert second.startswith("No job of batch ")

@@ -107,15 +107,6 @@ def test_the_same_command_again_sends_nothing_and_another_one_is_told(site, batc
     assert "outputs of job run-twice_0;" in err
 
 
-def test_another_image_in_the_same_file_is_told(site, batch, here):
-    words = ("run", "--image", "rootfs:image.tar", "--app", "docker", "--name", "same-file")
-    for content, expected in (("one", 0), ("two", 1)):
-        (here / "image.tar").write_text(content)
-        status, _, err = batch(*words, "--", "id")
-        assert status == expected
-    assert "than these: image of job same-file_0; to submit these as a new batch" in err
-
-
 def test_a_dry_run_shows_what_the_program_would_find(site, batch):
     words = ("--dry-run", "--input", "in.csv=data/a.csv", "--", "./fit.sh", "two words", "data")
     status, out, err = batch(*RUN, *words)

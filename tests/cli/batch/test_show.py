@@ -68,13 +68,6 @@ def test_a_terminal_shows_the_first_jobs_and_a_pipe_all(site, batch):
     assert "… and 58 more.\n" in batch("show", number, "--limit", 2)[1]
 
 
-def test_an_empty_batch_says_that_its_jobs_are_still_to_come(site, batch):
-    number, _ = site.batch()
-    _, out, _ = batch("show", number)
-    assert "being made: its jobs are still being submitted" in out
-    assert out.endswith("It has no jobs.\n")
-
-
 def test_a_retired_batch_is_found_by_its_id_and_a_name_that_is_an_id_by_either(site, batch):
     number, name = site.batch("")
     other, _ = site.batch("", name=str(number))
@@ -124,7 +117,6 @@ def test_a_batch_that_its_lease_has_ended_says_so(site, batch):
     assert told in batch("show", number)[1]
     assert told in batch("wait", number)[1]
     assert told in batch("fetch", number, site.config.parent / "ended")[1]
-    assert told in batch("fetch", number, site.config.parent / "ended", "--failed")[1]
 
 
 def swept(batch, directory, name):
@@ -161,12 +153,3 @@ def test_jobs_are_shown_with_what_was_submitted(site, batch, tmp_path, monkeypat
     assert "what was submitted is known only on the machine that did it\n" in out
     (job, _) = json.loads(batch("show", name, "--json")[1])["jobs"]
     assert job["args"] is job["parameters"] is job["inputs"] is None
-
-
-def test_the_end_of_a_batch_is_when_the_project_was_asked(site, batch):
-    number, _ = site.finished("")
-    assert re.search(
-        r"^  ended    by 2\d{3}-.* \(.*\), when the project was asked$",
-        batch("show", number)[1],
-        re.MULTILINE,
-    )

@@ -1,7 +1,6 @@
 """Words for states, spans and times."""
 
 import argparse
-import math
 import subprocess
 import sys
 
@@ -37,31 +36,10 @@ def test_help_and_completion_import_nothing_that_takes_long():
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("90", 90), ("1.5h", 5400), ("30min", 1800), ("30m", 1800), ("7d", 604800), ("2W", 1209600)],
-)
-def test_a_span_is_a_number_with_a_unit(text, seconds):
-    assert arguments.span(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "h", "-1h", "1e99", "5 years", "1h30", "inf", "٣h"])
-def test_what_is_no_span_is_refused(text):
-    with pytest.raises(argparse.ArgumentTypeError):
-        arguments.span(text)
-
-
 @pytest.mark.parametrize("text", ["0", "-3", "1.5", "", "٣", "9" * 30])
 def test_what_is_no_number_of_things_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError):
         arguments.whole_number(text)
-
-
-def test_a_time_may_be_never_or_in_another_zone():
-    assert arguments.moment("never") == math.inf
-    assert arguments.moment("2037-12-24T19:00+01:00") == arguments.moment("2037-12-24T18:00Z")
-    with pytest.raises(argparse.ArgumentTypeError):
-        arguments.moment("99999-01-01")
 
 
 @pytest.mark.parametrize(
@@ -70,23 +48,6 @@ def test_a_time_may_be_never_or_in_another_zone():
 )
 def test_only_what_is_whole_is_100_percent(fraction, text):
     assert words.percent(fraction) == text
-
-
-@pytest.mark.parametrize(
-    ("nbytes", "text"),
-    [
-        (0, "0 bytes"),
-        (1, "1 byte"),
-        (999, "999 bytes"),
-        (1000, "1 kB"),
-        (12_345, "12 kB"),
-        (999_700, "1 MB"),
-        (16e9, "16 GB"),
-        (5e18, "5,000 PB"),
-    ],
-)
-def test_sizes_have_the_unit_that_people_read(nbytes, text):
-    assert words.size(nbytes) == text
 
 
 def test_times_ago_and_ahead_are_in_words():

@@ -29,7 +29,7 @@ def test_it_tells_jobs_files_and_the_request_and_sends_nothing(site, batch, here
 
 
 def test_it_says_that_templates_of_the_project_are_not_looked_at(batch, here):
-    words = ["submit", "uppercase", "--each", "*.txt", "--as", "in"]
+    words = ["submit", "uppercase", "--each", "*.txt", "--input", "in={path}"]
     words += ["--input-template", "project:other"]
     status, out, err = batch(*words, "--dry-run")
     assert (status, err) == (0, "")

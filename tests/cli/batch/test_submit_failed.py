@@ -6,7 +6,7 @@ import pytest
 
 from boinc_gahp.localproject.php import STOCK
 from tests.cli.conftest import write_settings
-from tests.faultproxy import FaultProxy, status
+from tests.faultproxy import FaultProxy
 
 
 @pytest.fixture
@@ -157,17 +157,6 @@ def test_an_output_template_that_is_not_there_leaves_nothing(site, batch, tag):
     assert batches(site) == before
     assert told(again) == [*words, *wrong, "--name", f"{tag}-2"]
     assert batch(*words, "--name", told(again)[-1])[0] == 0
-
-
-@pytest.mark.long
-def test_a_project_that_is_in_trouble_is_asked_again_with_the_same_command(site, batch, tag, proxy):
-    config = ("--config", "proxy.toml")
-    proxy.fail("submit_batch", status(500), times=None)
-    _, _, err = batch("submit", "uppercase", "--input", "in=in.txt", "--name", tag, *config)
-    proxy.heal()
-    again = err.splitlines()[-1]
-    assert again.startswith("boinc_gahp: to continue: ")
-    assert batch(*told(again))[0] == 0
 
 
 def test_a_batch_of_several_that_is_refused_is_told_with_the_list_of_those_that_there_are(

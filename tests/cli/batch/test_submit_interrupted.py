@@ -63,30 +63,6 @@ def test_a_project_in_trouble_is_reported_with_how_to_go_on(batch, proxy):
     assert batch("submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url)[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        (
-            'args,input:in\n-a,in.txt\n"-b \'""\'",in.txt\n',
-            'contains a ", which ends the command line',
-        ),
-        ("name,input:in\nt,in.txt\nt,in.txt\n", 'job name "t" is twice in this request'),
-    ],
-    ids=["argument", "name"],
-)
-def test_a_row_that_is_refused_is_reported_with_its_line(batch, proxy, tmp_path, rows, said):
-    (tmp_path / "rows.csv").write_text(rows)
-    status, out, err = batch("submit", "uppercase", "--rows", "rows.csv")
-    refusal, again = err.splitlines()
-    assert (status, out) == (1, "")
-    assert refusal.startswith("boinc_gahp: rows.csv:3: ")
-    assert said in refusal
-    assert again == (
-        "boinc_gahp: to continue, once that is fixed: "
-        "boinc_gahp batch submit uppercase --rows rows.csv"
-    )
-
-
 @pytest.mark.processes
 def test_what_goes_on_is_reported_as_a_shell_reads_it_and_harmless_to_the_terminal(
     batch, proxy, tmp_path
@@ -117,10 +93,3 @@ def test_a_batch_that_cannot_be_told_on_stdout_is_reported_on_stderr(site, batch
     assert (done.returncode, first.endswith("(unsaid) is submitted")) == (1, True)
     assert "the output could not be written" in second
     assert "unsaid" in [each.name for each in site.rpc.query_batches()]
-
-
-def test_an_account_without_rights_is_reported_once(batch, proxy, tmp_path):
-    (tmp_path / "key").write_text("0" * 32)
-    exit_status, _, err = batch("submit", "uppercase", "--input", "in=in.txt")
-    assert (exit_status, err.count("\n")) == (1, 1)
-    assert "to go on" not in err
