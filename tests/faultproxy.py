@@ -104,7 +104,7 @@ class Exchange:
         url = urlsplit(self.target)
         if cmd := parse_qs(url.query).get("cmd"):
             return cmd[0]
-        if not self.length:
+        if self.method != "POST":
             return url.path.rpartition("/")[2].removesuffix(".php")
         text = bytes(self.body[:_LOOK_AT]).decode("utf-8", "replace")
         if "urlencoded" in self.header("content-type"):

@@ -33,8 +33,7 @@ def allowed_retries(error: RpcError, rpc: Rpc) -> int:
     if not (rpc.repeatable or (isinstance(error, TransportError) and not error.may_have_happened)):
         return 0
     if isinstance(error, TransportError):
-        mostly_not = error.status == 500
-        passing = not error.permanent and not (mostly_not and rpc.dies)
+        passing, mostly_not = not error.permanent, error.status == 500
     elif isinstance(error, ProtocolError):
         passing = error.cut and not (error.php_fatal and rpc.dies)
         mostly_not = error.php_fatal
