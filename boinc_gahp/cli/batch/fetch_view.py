@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.terminal import table, words
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.failures import JobFailure
     from boinc_gahp.api.fetching import Fetched
     from boinc_gahp.api.fetching_batch import Jobs
     from boinc_gahp.api.types import Progress
     from boinc_gahp.errors import GahpError
+    from boinc_gahp.fetch.job_end import JobEnd
 
 #: The most errors of single jobs to print one by one.
 _TOLD = 10
@@ -96,7 +97,7 @@ def print_errors(errors: dict[str, GahpError]) -> None:
         complain(f"… and {len(errors) - _TOLD:,} more jobs that could not be fetched")
 
 
-def failure_lines(failures: Sequence[JobFailure]) -> Iterator[str]:
+def failure_lines(failures: Sequence[JobEnd]) -> Iterator[str]:
     """Yield the lines of a table of failed jobs."""
     rows = (
         (each.name, " ".join(map(str, each.exit_statuses)), (each.why, "red")) for each in failures
@@ -143,15 +144,15 @@ def error_json(name: str, error: GahpError) -> dict[str, Any]:
     return {"job": name, "error": str(error), "code": error.code}
 
 
-def failure_json(failure: JobFailure, path: Path) -> dict[str, Any]:
+def failure_json(end: JobEnd, project: str, path: Path) -> dict[str, Any]:
     """Return what is known about a failed job, and the file that has it."""
     return {
-        "job": failure.name,
-        "id": failure.id,
-        "errors": list(failure.failure.words),
-        "why": failure.why,
-        "exit_statuses": list(failure.exit_statuses),
-        "report": failure.failure.report,
-        "stderr": failure.failure.stderr,
+        "job": end.name,
+        "id": end.id,
+        "errors": list(end.job.errors),
+        "why": end.why,
+        "exit_statuses": list(end.exit_statuses),
+        "report": replace(end, stderr=None).report(project),
+        "stderr": end.stderr or "",
         "file": str(path),
     }

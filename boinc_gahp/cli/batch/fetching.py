@@ -159,9 +159,9 @@ def _outputs(batch: Batch, options: Namespace) -> int:
 
 
 def _failed(batch: Batch, options: Namespace) -> int:
-    from boinc_gahp.api.failures import save_failure
     from boinc_gahp.api.family import standing_of
     from boinc_gahp.api.fetching_batch import jobs_of
+    from boinc_gahp.api.logs import logs_of, save_failure
     from boinc_gahp.cli.batch import fetch_view, states
     from boinc_gahp.cli.batch.jsons import print_json
     from boinc_gahp.cli.batch.reasons_view import retry_lines
@@ -172,8 +172,8 @@ def _failed(batch: Batch, options: Namespace) -> int:
     failed = [job.id for job in standing.failed]
     found = []
     with fetch_view.FetchView(quiet=options.json) as view:
-        for failure in batch.failures(jobs=failed) if failed else ():
-            found.append((failure, save_failure(failure, where)))
+        for end in logs_of(batch, jobs=failed) if failed else ():
+            found.append((end, save_failure(end, batch.project.url, where)))
             view.asked(len(found), selected.failed)
     if options.json:
         print_json(
@@ -184,10 +184,10 @@ def _failed(batch: Batch, options: Namespace) -> int:
                 "jobs_failed": len(found),
                 "jobs_unfinished": selected.unfinished,
             },
-            failures=(fetch_view.failure_json(*each) for each in found),
+            failures=(fetch_view.failure_json(end, batch.project.url, path) for end, path in found),
         )
     elif found:
-        for line in fetch_view.failure_lines([failure for failure, _ in found]):
+        for line in fetch_view.failure_lines([end for end, _ in found]):
             print(line)
         print()
         print(fetch_view.failure_summary(len(found), where))
