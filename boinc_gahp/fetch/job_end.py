@@ -173,8 +173,9 @@ class JobEnd:
             return self.failure
         if self.is_aborted:
             return "its batch's lease ended, or it was aborted" if self.lease_is_over else "aborted"
+        errors = self.job.errors
         status = self.exit_status
-        if status is not None:
+        if status is not None and _DISAGREED.isdisjoint(errors):
             return f"exit status {status}{self._meaning(status)}"
         errors = self.job.errors
         states = (

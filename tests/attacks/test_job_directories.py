@@ -11,14 +11,17 @@ import zipfile
 
 import pytest
 
-from boinc_gahp.api import failures, folders
+from boinc_gahp.api import folders
 from boinc_gahp.api.fetching_batch import FinishedJob
+from boinc_gahp.api.logs import save_failure
 from boinc_gahp.config.settings import JobSettings
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch._zip_archive import ZipArchive
 from boinc_gahp.fetch.destinations import Directories
+from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.fetch.temporary import Temporaries
-from boinc_gahp.fetch.types import AdFiles, Failure
+from boinc_gahp.fetch.types import AdFiles
+from boinc_gahp.rpc.types import JobInfo
 from tests.attacks.hostile_outputs import HostileOutputs
 
 #: Another user, who need not exist.
@@ -225,9 +228,8 @@ def test_write_through_a_link_that_is_called_as_a_job_is(tmp_path, elsewhere):
     folder = folders.Folder(path, FinishedJob("job", 1, 2), stderr=True, again=False)
     with pytest.raises(OutputError, match="job' is a symbolic link, and the project chose"):
         folder.make(Directories())
-    report = Failure((), "it failed", (), "report", "", None)
     with pytest.raises(OutputError, match="job' is a symbolic link, and the project chose"):
-        failures.save_failure(failures.JobFailure("job", 1, report), tmp_path)
+        save_failure(JobEnd(JobInfo(1, "job", 0)), "https://x/", tmp_path)
     assert files(elsewhere) == {}
 
 
