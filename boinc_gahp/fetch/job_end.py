@@ -66,6 +66,8 @@ _BROKEN = re.compile(
     r"|.*(\bsyntax error\b|command not found$|: not found$|Exec format error)",
     re.IGNORECASE,
 )
+#: Characters of an image's name that are told.
+_LONGEST = 300
 #: Exit statuses of a shell that did not find a program, or could not run it.
 _NOT_RUN_BY_SHELL = (126, 127)
 
@@ -177,7 +179,6 @@ class JobEnd:
         status = self.exit_status
         if status is not None and _DISAGREED.isdisjoint(errors):
             return f"exit status {status}{self._meaning(status)}"
-        errors = self.job.errors
         states = (
             dict.fromkeys(map(_state_words, self._states)) if _MERELY.issuperset(errors) else ()
         )
@@ -248,7 +249,7 @@ class JobEnd:
 
     def _meaning(self, status: int) -> str:
         if self._has_no_container:
-            image = f"its image {quoted(self.image)}" if self.image else "its image"
+            image = f"its image {quoted(self.image, _LONGEST)}" if self.image else "its image"
             return f", not of the program: {image} could not be pulled or built, or not be started"
         meaning = client_exits.MEANINGS.get(status)
         if meaning is None and self.image is not None:

@@ -229,7 +229,7 @@ def test_failed_and_unknown_jobs(desk):
     fetched = desk.fetch("fail")
     assert (fetched.fetched, fetched.failed, fetched.unfinished) == (1, 1, 0)
     assert not fetched.is_complete
-    (failure,) = logs_of(desk.batch("fail"))
+    (failure,) = (end for end in logs_of(desk.batch("fail")) if end.why)
     assert failure.name == "fail#1.0"
     assert set(failure.exit_statuses) == {11}
     path = save_failure(failure, "https://x/", desk.results)

@@ -1,10 +1,13 @@
 """Why jobs failed: grouped, with a line of stderr, and the logs of single jobs."""
 
+import csv
+
 import pytest
 
 from boinc_gahp.api.reasons import Reason
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.fetch.job_end import JobEnd
+from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.states import JobState
 from tests import faultproxy
@@ -20,6 +23,56 @@ def spoil(site, batch, mask=2, *names):
         for name in chosen:
             connection.execute("UPDATE workunit SET error_mask = ? WHERE name = ?", (mask, name))
     batch.refresh()
+
+
+def ends(site, name, outcome, client_state=0):
+    """Let the instances of a job end, as the project's database shows it."""
+    with site.local.core.db.write() as connection:
+        connection.execute(
+            "UPDATE result SET server_state = ?, outcome = ?, client_state = ? WHERE workunitid = "
+            "(SELECT id FROM workunit WHERE name = ?)",
+            (ServerState.OVER, outcome, client_state, name),
+        )
+
+
+def test_failures_without_an_exit_status_are_told_by_what_became_of_the_instances(site, tmp_path):
+    batch = site.batch(4)
+    names = [job.name for job in batch.jobs()]
+    spoil(site, batch)
+    ends(site, names[0], Outcome.CLIENT_ERROR, 7)
+    ends(site, names[1], Outcome.VALIDATE_ERROR)
+    ends(site, names[2], Outcome.NO_REPLY)
+    ends(site, names[3], Outcome.NO_REPLY)
+    late = "Timed out - no response: no result came before the deadline"
+    told = [
+        "Upload failed: its outputs could not be uploaded",
+        "Validate error: the project's validator could not check its outputs",
+        late,
+        late,
+    ]
+    assert [row["why"] for row in batch.to_records()] == told
+    assert [log.why for log in batch.logs()] == told
+    assert [(reason.count, reason.end.why) for reason in batch.reasons()] == [
+        (2, late),
+        (1, told[0]),
+        (1, told[1]),
+    ]
+    table = batch.fetch(tmp_path / "out").table
+    assert table is not None
+    with table.open(newline="") as file:
+        assert [row["why"] for row in csv.DictReader(file)] == told
+
+
+def test_the_instances_of_a_hundred_jobs_are_asked_for_and_no_more(site, monkeypatch):
+    monkeypatch.setattr("boinc_gahp.api.logs.ASKED", 2)
+    batch = site.batch(4)
+    spoil(site, batch)
+    for job in batch.jobs():
+        ends(site, job.name, Outcome.NO_REPLY)
+    asked = site.proxy.count("query_job")
+    found = [row["why"] for row in batch.to_records()]
+    assert [why.startswith("Timed out") for why in found] == [True, True, False, False]
+    assert site.proxy.count("query_job") == asked + 2
 
 
 def test_jobs_are_grouped_by_their_reasons_the_most_frequent_first(site):

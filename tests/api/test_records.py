@@ -289,6 +289,6 @@ def test_what_a_stranger_says_is_no_formula(tmp_path):
 def test_a_failed_job_tells_its_exit_status_and_why():
     job = JobInfo(7, "j", 0, "error", ("too_many_error_results",), (3, 3), 1.5)
     assert job.state is JobState.FAILED
-    row = RowMaker(None, {1: JobEnd(job)}).row(job)
+    row = RowMaker(None, {7: JobEnd(job)}).row(job)
     assert (row["exit_status"], row["cpu_time"]) == (3, 1.5)
     assert "exit status 3" in row["why"]

@@ -200,6 +200,16 @@ def test_a_program_that_ended_well_after_all_has_no_exit_code(site, context):
     follow(context, sent, "failed", "finished", "finished")
 
 
+def test_a_job_whose_outputs_could_not_be_uploaded_is_held_for_that(site, context):
+    sent = send(site, context, ("--fail", "5"))
+    sent.await_end()
+    change(site, "UPDATE result SET exit_status = 0, client_state = 7")
+    follow(context, sent, "failed")
+    reason = str(sent.job.hold_reason)
+    assert reason.endswith(": Upload failed: its outputs could not be uploaded")
+    assert "exit statuses" not in reason
+
+
 def test_a_job_that_was_aborted_is_held_whatever_its_instances_did(site, context):
     sent = send(site, context, ("--fail", "5"))
     sent.await_end()

@@ -78,7 +78,7 @@ def test_some_failed(batch, here, mixed):
     status, out, _ = batch("fetch", number, "results", "--failed")
     assert status == 3
     assert out.splitlines()[1].split()[:4] == [f"{name}_1", "7", "7", "7"]
-    assert "too many instances failed" in out
+    assert "exit status 7" in out
     assert "7, 7, 7" in (here / f"results/{name}_1/failure.txt").read_text()
     assert not (here / f"results/{name}_0/failure.txt").exists()
 
@@ -108,6 +108,7 @@ def test_json(batch, here, mixed):
                 "exit_status": 7,
                 "errors": ["too_many_error_results"],
                 "stderr": None,
+                "advice": None,
             }
         ],
         "retries": [],
