@@ -17,12 +17,10 @@ if TYPE_CHECKING:
     from boinc_gahp.api.app import App
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.counting import Counts
-    from boinc_gahp.api.failures import JobFailure
     from boinc_gahp.api.fetching import Fetched
     from boinc_gahp.api.functions import Function
     from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
     from boinc_gahp.api.job import BatchJob
-    from boinc_gahp.api.logs import JobLog
     from boinc_gahp.api.manifest import SubmittedInput, SubmittedJob
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.reasons import Reason
@@ -31,10 +29,10 @@ if TYPE_CHECKING:
     from boinc_gahp.api.submission import Plan
     from boinc_gahp.api.table import jobs_from
     from boinc_gahp.api.types import (
-        Failure,
         File,
         InlineFile,
         Job,
+        JobEnd,
         LocalFile,
         OnProgress,
         Parameters,
@@ -51,16 +49,14 @@ __all__ = [
     "BatchJob",
     "BatchState",
     "Counts",
-    "Failure",
     "Fetched",
     "File",
     "Function",
     "InlineFile",
     "Job",
-    "JobFailure",
+    "JobEnd",
     "JobFuture",
     "JobFutures",
-    "JobLog",
     "JobResult",
     "JobState",
     "LocalFile",
@@ -86,12 +82,10 @@ _PLACES = {
     "api.app": ["App"],
     "api.batch": ["Batch"],
     "api.counting": ["Counts"],
-    "api.failures": ["JobFailure"],
     "api.fetching": ["Fetched"],
     "api.functions": ["Function"],
     "api.futures": ["JobFuture", "JobFutures", "JobResult"],
     "api.job": ["BatchJob"],
-    "api.logs": ["JobLog"],
     "api.manifest": ["SubmittedInput", "SubmittedJob"],
     "api.project": ["Project"],
     "api.reasons": ["Reason"],
@@ -100,10 +94,10 @@ _PLACES = {
     "api.submission": ["Plan"],
     "api.table": ["jobs_from"],
     "api.types": [
-        "Failure",
         "File",
         "InlineFile",
         "Job",
+        "JobEnd",
         "LocalFile",
         "OnProgress",
         "Parameters",

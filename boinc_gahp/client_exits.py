@@ -7,11 +7,6 @@ the program crashed or could not run, one of the client's, or of Windows (``lib/
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 ERR_FOPEN = -108
 ERR_FILE_TOO_BIG = -131
 ERR_NOT_FOUND = -161
@@ -68,16 +63,3 @@ NOT_RUN = {
     # Of clients before version 7.
     *(-195, -197, -221, -232, -233, -234),
 }
-
-
-def telling(statuses: Iterable[int]) -> int | None:
-    """Return the exit status that says most about why a job failed; None: all are 0.
-
-    It is the last one of an instance that ran the program, or else the last one.
-
-    Args:
-        statuses: one for each instance that failed, in their order.
-    """
-    failed = [status for status in statuses if status]
-    ran = [status for status in failed if status not in NOT_RUN]
-    return next(reversed(ran or failed), None)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from boinc_gahp.client_exits import MEANINGS
 from boinc_gahp.htcondor._boinc_attributes import NAMES
-from boinc_gahp.htcondor._failures import MEANINGS
 from boinc_gahp.htcondor.hold_codes import HoldCode
 
 ROOT = Path(__file__).parent.parent

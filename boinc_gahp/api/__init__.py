@@ -9,8 +9,8 @@
         batch = project.submit("logistic", jobs, name="sweep", progress=print)
         batch.wait(progress=print)
         batch.fetch("results")
-        for failure in batch.failures():
-            print(failure)
+        for reason in batch.reasons():
+            print(reason)
         batch.retire()
 
 Its parts, in the order in which a batch meets them:
@@ -34,7 +34,7 @@ progress        shows it on terminals and in notebooks
 fetching        outputs, with fetching_batch's threads, into folders or zips
 _job_templates  which outputs jobs have; _program_folders are for those of programs
 _records        a row for each job, for DataFrames and for _jobs_csv
-failures, logs  what the project tells about single jobs; reasons has each reason once
+logs            how single jobs ended, and what they wrote; reasons has each reason once
 _runs, _mapping from rows to futures over the jobs of an app, or of a program
 futures         a future for each job; _gathering sets their results as the jobs end
 _naming         a batch's name that is made from its contents

@@ -13,14 +13,14 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import InvalidStateError
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from boinc_gahp import client_exits
 from boinc_gahp.api import fetching, watching
 from boinc_gahp.api._fetching_batch import PASSING, is_final, sorted_out
 from boinc_gahp.api.family import as_they_count
-from boinc_gahp.api.reasons import why
+from boinc_gahp.api.logs import ends_of
 from boinc_gahp.api.types import JobState
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
@@ -29,8 +29,8 @@ from boinc_gahp.errors import (
     JobFailed,
 )
 from boinc_gahp.fetch.cancel import Stopped
-from boinc_gahp.fetch.failures import failure_of
-from boinc_gahp.fetch.stderr import last_line, meaning
+from boinc_gahp.fetch.failures import learn
+from boinc_gahp.fetch.stderr import last_line
 from boinc_gahp.submit.control import abort_jobs
 from boinc_gahp.text import quoted
 from boinc_gahp.threads import in_order, start
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.folders import Folder, Note
     from boinc_gahp.api.futures import JobFuture
     from boinc_gahp.api.watching import Poll
+    from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.rpc.types import JobInfo
 
 __all__ = ["Gathering", "failed_job"]
@@ -82,8 +83,6 @@ def failed_job(
     """
     line = last_line(stderr)
     said = f"; the last line of its stderr: {quoted(line, _LONGEST)}" if line else ""
-    if meaning(line):
-        said += f" ({meaning(line)})"
     return JobFailed(
         f"job {name!r} of batch {batch.name!r} (id {batch.id}) of {batch.project.host} failed: "
         f"{why}{said}",
@@ -292,22 +291,21 @@ class Gathering(Generic[T]):
 
     def _failed(self, jobs: Sequence[JobInfo], family: Family) -> None:
         """Set the errors of jobs that failed."""
-        lease_is_over = self.batch.lease_is_over
         asked: Counter[str] = Counter()
 
-        def error_of(job: JobInfo) -> tuple[str, JobFailed]:
-            reason = why(job, lease_is_over=lease_is_over)
-            asked[reason] += 1
+        def error_of(end: JobEnd) -> tuple[str, JobFailed]:
+            asked[end.why] += 1
             stderr = ""
-            if asked[reason] <= _ASKED:
-                attempt = family.of(job)
-                stderr = failure_of(self._session.context, attempt.job if attempt else job).stderr
-            status = client_exits.telling(job.exit_statuses)
-            return job.name, failed_job(
-                self.batch, job.name, reason, exit_status=status, stderr=stderr
+            if asked[end.why] <= _ASKED:
+                attempt = family.of(end.job)
+                known = end if attempt is None else replace(end, job=attempt.job)
+                stderr = learn(self._session.context, known).stderr or ""
+            return end.name, failed_job(
+                self.batch, end.name, end.why, exit_status=end.exit_status, stderr=stderr
             )
 
-        for name, error in in_order(error_of, jobs, threads=_THREADS, name="failure"):
+        ends = ends_of(self.batch, jobs).values()
+        for name, error in in_order(error_of, ends, threads=_THREADS, name="failure"):
             self._fail(self._open.get(name), error)
 
     def _missing(self, listed: Sequence[JobInfo]) -> None:

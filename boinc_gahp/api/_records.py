@@ -11,11 +11,10 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from boinc_gahp import client_exits
 from boinc_gahp.api import finding
 from boinc_gahp.api.family import as_they_count
 from boinc_gahp.api.folders import folder_name, note_of
-from boinc_gahp.api.reasons import why
+from boinc_gahp.api.logs import ends_of
 from boinc_gahp.api.types import JobState
 from boinc_gahp.text import shorten
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Note
     from boinc_gahp.api.manifest import Manifest
+    from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.fetch.types import FetchResult
     from boinc_gahp.rpc.types import JobInfo
 
@@ -76,7 +76,7 @@ class RowMaker:
     Args:
         manifest: what was submitted; None: this machine does not know, so ``args`` are None, and
             there are no keys for parameters and inputs.
-        lease_is_over: whether the batch was aborted, and its lease is over.
+        ends: how the jobs that failed ended, by their ids.
 
     Attributes:
         keys: the keys in their order: ``job``, the parameters, ``args``, ``input:NAME`` and
@@ -84,9 +84,9 @@ class RowMaker:
             ``why``, ``attempts`` and ``folder``.
     """
 
-    def __init__(self, manifest: Manifest | None, *, lease_is_over: bool = False) -> None:
+    def __init__(self, manifest: Manifest | None, ends: Mapping[int, JobEnd]) -> None:
         self._manifest = manifest
-        self._lease_is_over = lease_is_over
+        self._ends = ends
         parameters, inputs = ((), ()) if manifest is None else manifest.columns()
         of_inputs = [key for name in inputs for key in (_INPUT + name, _MD5 + name)]
         self.keys = (FIRST, *map(parameter_key, parameters), _ARGS, *of_inputs, *LAST)
@@ -109,8 +109,8 @@ class RowMaker:
         row.update(self._submitted(job.name))
         row["cpu_time"] = job.cpu_time
         if job.state is JobState.FAILED:
-            row["exit_status"] = client_exits.telling(job.exit_statuses)
-            row["why"] = why(job, lease_is_over=self._lease_is_over)
+            end = self._ends[job.id]
+            row["exit_status"], row["why"] = end.exit_status, end.why
         elif ended.trouble:
             row["why"] = ended.trouble
         if ended.result is not None:
@@ -142,12 +142,12 @@ class RowMaker:
 
 def records(batch: Batch, which: Iterable[int | str] | None) -> list[Row]:
     """Return rows of a batch's jobs, in the order of their submission; see ``Batch.to_records``."""
-    maker = RowMaker(batch.manifest, lease_is_over=batch.lease_is_over)
     url = batch.project.url
     root = batch.directory
     session = batch.project.session
     listed = finding.find_jobs(session, batch.id, batch.name, which)
     found, family = as_they_count(batch, listed)
+    maker = RowMaker(batch.manifest, ends_of(batch, found))
     counts = family.counts
     return [maker.row(job, ended_in(root, job, url), counts.get(job.name, 1)) for job in found]
 

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from boinc_gahp.api.fetching import Fetched, JobFailure
-    from boinc_gahp.api.logs import JobLog
+    from boinc_gahp.api.fetching import Fetched
     from boinc_gahp.api.reasons import Reason
-    from boinc_gahp.api.types import OnProgress
+    from boinc_gahp.api.types import JobEnd, OnProgress
 
 #: How many names of jobs a notebook offers.
 _OFFERED = 1000
@@ -266,17 +265,6 @@ class Batch(KnownBatch):
                 stderr=stderr,
             )
 
-    def failures(
-        self, *, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
-    ) -> Iterator[JobFailure]:
-        """Yield the reasons of each failed job; asks the project job by job.
-
-        Raises:
-            NoSuchJob: one of ``jobs`` does not exist.
-            RpcError: the project could not be asked.
-        """
-        return fetching.failures(self, jobs=_several(jobs))
-
     def reasons(
         self,
         *,
@@ -302,8 +290,8 @@ class Batch(KnownBatch):
 
     def logs(
         self, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
-    ) -> Iterator[JobLog]:
-        """Yield the stderr of each job, and how it ended; asks the project job by job.
+    ) -> Iterator[JobEnd]:
+        """Yield how each job ended, with its stderr; asks the project job by job.
 
         Args:
             jobs: names, ids or handles, or one of them; None: all.

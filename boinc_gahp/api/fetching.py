@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api import _jobs_csv
 from boinc_gahp.api._fetching_batch import BatchFetch, FinishedJob, Jobs, jobs_of
 from boinc_gahp.api._records import RowMaker, as_fetched
-from boinc_gahp.api.failures import JobFailure, failures
 from boinc_gahp.api.folders import NOTE, folder_name
+from boinc_gahp.api.logs import ends_of
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Fetched",
-    "JobFailure",
-    "failures",
     "fetch",
     "fetch_zip",
     "folder_name",
@@ -244,9 +242,9 @@ def _table(
     errors: Mapping[str, GahpError],
 ) -> Path | None:
     """Write the file with a row for each job; return its path."""
-    maker = RowMaker(batch.manifest, lease_is_over=batch.lease_is_over)
     texts = {name: str(error) for name, error in errors.items()}
     listed, attempts = selected.listed, selected.attempts
+    maker = RowMaker(batch.manifest, ends_of(batch, listed))
     rows = (
         maker.row(
             job,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.fetching import Fetched
     from boinc_gahp.api.folders import Note
     from boinc_gahp.api.manifest import SubmittedInput, SubmittedJob
-    from boinc_gahp.fetch.types import Failure
+    from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.rpc.types import JobInfo, ResultInfo
     from boinc_gahp.submit.types import Parameter
 
@@ -206,7 +206,7 @@ class BatchJob:
         """Fetch the job's outputs into ``directory``; see :meth:`Batch.fetch`."""
         return self.batch.fetch(directory, jobs=[self.name])
 
-    def failure(self) -> Failure | None:
+    def failure(self) -> JobEnd | None:
         """Ask why the job failed; None if it has not, or is done after all. Raises RpcError."""
         return look_up_failure(self.batch.project.session.context, self.name, self.batch.id)
 

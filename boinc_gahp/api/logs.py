@@ -1,28 +1,25 @@
-"""The stderr of jobs, and what else is known about how each of them ended."""
+"""How jobs ended, and what they wrote to their streams."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import finding
 from boinc_gahp.api._fetching_batch import check_answers, fetch_streams
-from boinc_gahp.api.endings import (
-    ended_badly,
-    may_have_ended_badly,
-    program_note,
-    ran_programs,
-    stream,
-)
+from boinc_gahp.api.endings import ended_badly, program_note, ran_programs, stream
 from boinc_gahp.api.folders import folder_name
-from boinc_gahp.api.reasons import why
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import OutputError, RpcError
-from boinc_gahp.fetch.failures import failure_of
+from boinc_gahp.fetch.failures import learn, with_instances
+from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.fetch.stderr import unwrap
+from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.threads import in_order
 
 if TYPE_CHECKING:
@@ -32,44 +29,14 @@ if TYPE_CHECKING:
     from boinc_gahp.api.folders import Note
     from boinc_gahp.rpc.types import JobInfo, ResultInfo
 
-__all__ = ["JobLog", "log_of", "logs_of", "page_of"]
+__all__ = ["ends_of", "log_of", "logs_of", "page_of"]
 
 #: How many jobs are asked about at a time.
 _THREADS = 4
+#: How many jobs are asked about, one by one, where the list of all does not tell why they failed.
+ASKED = 100
 #: A project's web page about an instance; it shows the stderr (``html/user/result.php``).
 _PAGE = "result.php?resultid="
-
-
-@dataclass(frozen=True, slots=True)
-class JobLog:
-    """What is known about how a job ended.
-
-    Attributes:
-        name: the job's name.
-        id: its number on the project.
-        state: its state.
-        why: of a failed job: why it failed, on one line; otherwise "".
-        exit_statuses: of a failed job: one for each instance that failed; of a job that is done:
-            that of its canonical instance.
-        stderr: what the job wrote to its stderr; None: it is not over, or the project does not
-            tell. Few projects tell the stderr of failed jobs (``web-rpcs.rst``,
-            "query_completed_job").
-        instances: of a failed job: its instances, with the project's words for their states; empty
-            if they are not known.
-        trouble: why the project could not be asked about this job; None: it could.
-        stdout: what the job's program wrote to its standard output; None: it is not over, or the
-            job ran an app.
-    """
-
-    name: str
-    id: int
-    state: JobState
-    why: str = ""
-    exit_statuses: tuple[int, ...] = ()
-    stderr: str | None = None
-    instances: tuple[ResultInfo, ...] = ()
-    trouble: RpcError | None = None
-    stdout: str | None = None
 
 
 def page_of(project: str, instance: ResultInfo) -> str:
@@ -80,13 +47,39 @@ def page_of(project: str, instance: ResultInfo) -> str:
     return f"{project}{_PAGE}{instance.id}"
 
 
+def ends_of(batch: Batch, jobs: Iterable[JobInfo]) -> dict[int, JobEnd]:
+    """Return how jobs ended, without their streams, by their ids.
+
+    The list of a batch's jobs tells most. Where it only says that instances failed, the project is
+    asked for the job's instances, a request for each of the first hundred; until it does not
+    answer.
+
+    Args:
+        batch: the batch.
+        jobs: jobs of it, or of retries with the names of the jobs that they repeat.
+    """
+    listed = list(jobs)
+    bad = ended_badly(batch, listed)
+    image, lease_is_over = _image_of(batch), batch.lease_is_over
+    ends = {
+        job.id: JobEnd(job, image, lease_is_over, *_program(bad.get(job.name))) for job in listed
+    }
+    untold = islice((end for end in ends.values() if not end.is_told), ASKED)
+    ask = partial(with_instances, batch.project.session.context)
+    for end in in_order(ask, untold, threads=_THREADS, name="ends"):
+        ends[end.id] = end
+        if end.trouble is not None:
+            break
+    return ends
+
+
 def logs_of(
     batch: Batch,
     *,
     jobs: Iterable[int | str] | None = None,
     wanted: Callable[[JobState], bool] | None = None,
-) -> Iterator[JobLog]:
-    """Yield what is known of each job, in order; asks the project about each job that is over.
+) -> Iterator[JobEnd]:
+    """Yield how each job ended, in order; asks the project about each job that is over.
 
     Args:
         batch: the batch.
@@ -98,12 +91,8 @@ def logs_of(
         NoSuchJob: one of ``jobs`` does not exist.
         RpcError: the project could not be asked for the jobs, or stopped answering.
     """
-    session = batch.project.session
-    listed = finding.find_jobs(session, batch.id, batch.name, jobs)
-    bad: dict[str, Note] = {}
-    if may_have_ended_badly(batch):
-        listed = list(listed)
-        bad = ended_badly(batch, listed)
+    listed = list(finding.find_jobs(batch.project.session, batch.id, batch.name, jobs))
+    bad = ended_badly(batch, listed)
 
     def counts_as(job: JobInfo) -> JobState:
         return JobState.FAILED if job.name in bad else job.state
@@ -112,73 +101,68 @@ def logs_of(
     yield from in_order(partial(log_of, batch), chosen, threads=_THREADS, name="logs")
 
 
-def log_of(batch: Batch, job: JobInfo) -> JobLog:
-    """Return what is known of a job; asks the project about it if it is over.
+def log_of(batch: Batch, job: JobInfo) -> JobEnd:
+    """Return how a job ended, with its streams; asks the project about it if it is over.
 
     Raises:
         RpcError: the project does not answer any more, or refuses the account.
     """
     session = batch.project.session
+    end = JobEnd(job, _image_of(batch), batch.lease_is_over)
     if job.state is JobState.FAILED:
-        failure = failure_of(session.context, job)
-        if failure.trouble is not None:
-            check_answers(session, failure.trouble)
-        return JobLog(
-            job.name,
-            job.id,
-            job.state,
-            why(job, lease_is_over=batch.lease_is_over),
-            job.exit_statuses,
-            failure.stderr or None,
-            failure.instances,
-            failure.trouble,
-        )
+        end = learn(session.context, end)
+        if isinstance(end.trouble, RpcError):
+            check_answers(session, end.trouble)
+        return end
     if job.state is not JobState.DONE:
-        return JobLog(job.name, job.id, job.state)
-    if ran_programs(batch):
-        return _of_program(batch, job)
+        return end
     try:
+        if end.image is not None:
+            return _of_program(batch, end)
         completed = session.rpc.query_completed_job(job.name)
     except RpcError as error:
         check_answers(session, error)
-        return JobLog(job.name, job.id, job.state, trouble=error)
-    return JobLog(
-        job.name,
-        job.id,
-        job.state,
-        "",
-        (completed.exit_status,),
-        unwrap(completed.stderr_out),
-    )
+        return replace(end, trouble=error)
+    except OutputError as error:
+        return replace(end, trouble=error)
+    result = FetchResult(completed.exit_status, completed.elapsed_time, completed.cpu_time)
+    return replace(end, result=result, stderr=unwrap(completed.stderr_out))
 
 
-def _of_program(batch: Batch, job: JobInfo) -> JobLog:
-    """Return what is known of a program that has ended; what was fetched is not asked for again."""
+def _of_program(batch: Batch, end: JobEnd) -> JobEnd:
+    """Return how a program has ended; what was fetched is not asked for again."""
     root = batch.directory
-    note = program_note(batch, job, root)
+    note = program_note(batch, end.job, root)
     if note is not None and root is not None:
-        return _told(job, note, root / folder_name(job.name))
+        return _told(end, note, root / folder_name(end.name))
     with TemporaryDirectory(prefix="boinc_gahp-") as room:
-        try:
-            note = fetch_streams(batch, job, Path(room, "job"))
-        except RpcError as error:
-            check_answers(batch.project.session, error)
-            return JobLog(job.name, job.id, job.state, trouble=error)
-        except OutputError as error:
-            return JobLog(job.name, job.id, job.state, why=str(error))
-        if note is None:
-            return JobLog(job.name, job.id, job.state)
-        return _told(job, note, Path(room, "job"))
+        note = fetch_streams(batch, end.job, Path(room, "job"))
+        return end if note is None else _told(end, note, Path(room, "job"))
 
 
-def _told(job: JobInfo, note: Note, folder: Path) -> JobLog:
-    state = JobState.FAILED if note.failure else job.state
-    return JobLog(
-        job.name,
-        job.id,
-        state,
-        note.failure,
-        () if note.exit_status is None else (note.exit_status,),
-        stream(folder, note.stderr),
+def _told(end: JobEnd, note: Note, folder: Path) -> JobEnd:
+    failure, result = _program(note)
+    return replace(
+        end,
+        failure=failure,
+        result=result,
+        stderr=stream(folder, note.stderr),
         stdout=stream(folder, note.stdout),
     )
+
+
+def _program(note: Note | None) -> tuple[str, FetchResult | None]:
+    """Return why a program counts as failed, and its exit status and times."""
+    if note is None or note.exit_status is None:
+        return "", None
+    return note.failure, note.result or FetchResult(note.exit_status, 0.0, 0.0)
+
+
+def _image_of(batch: Batch) -> str | None:
+    """Return the image of a batch's jobs, "" if it is not known; None: they run an app."""
+    if not ran_programs(batch):
+        return None
+    manifest = batch.manifest
+    name = None if manifest is None else next(iter(manifest.jobs), None)
+    program = None if manifest is None or name is None else manifest.job(name).program
+    return "" if program is None else str(json.loads(program.shared).get("image", ""))

@@ -5,7 +5,7 @@ Points in time are seconds since the epoch, durations are in seconds, sizes in b
 
 from __future__ import annotations
 
-from boinc_gahp.fetch.types import Failure
+from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.states import JobState
 from boinc_gahp.submit.types import (
     File,
@@ -21,10 +21,10 @@ from boinc_gahp.submit.types import (
 )
 
 __all__ = [
-    "Failure",
     "File",
     "InlineFile",
     "Job",
+    "JobEnd",
     "JobState",
     "LocalFile",
     "OnProgress",

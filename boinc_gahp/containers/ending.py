@@ -26,6 +26,9 @@ PROBLEMS = {
     "no-job": "the script has no job number {}",
 }
 
+#: The problem if an ``_exit`` is not as the script writes it.
+UNTOLD = "a volunteer's computer did not tell how the program ended"
+
 _TEXT = re.compile(r"\s*(?:([0-9]{1,3})|([a-z-]{1,40})(?: ([^\n]{1,4096}))?)\s*")
 #: The most bytes that an ``_exit`` of ours has.
 LARGEST = 1 << 16
@@ -79,7 +82,7 @@ def read_ending(content: bytes) -> Ending:
     outputs = tuple(names.splitlines()) if line else None
     found = _TEXT.fullmatch(told)
     if found is None or (found[2] is not None and found[2] not in PROBLEMS):
-        return Ending(problem="a volunteer's computer did not tell how the program ended")
+        return Ending(problem=UNTOLD)
     if found[2] is not None:
         return Ending(problem=PROBLEMS[found[2]].format(repr(found[3] or "")))
     status = int(found[1])

@@ -1,23 +1,22 @@
-"""What is known about a job without a result: its exit status, and a text for its stderr."""
+"""How jobs without a result ended, as far as a project tells it."""
 
 from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import JobNotFound, OutputError, RpcError
+from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.fetch.stderr import unwrap
-from boinc_gahp.fetch.types import Failure, FetchResult
-from boinc_gahp.states import CANCELLED, ERROR_MEANINGS, JobState
+from boinc_gahp.fetch.types import FetchResult
+from boinc_gahp.states import JobState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located
-    from boinc_gahp.rpc.types import CompletedJob, JobInfo, ResultInfo
+    from boinc_gahp.rpc.types import CompletedJob, JobInfo
 
 log = logging.getLogger("boinc_gahp.fetch")
 
@@ -40,17 +39,29 @@ def failed_job(context: FetchContext, job_name: str, located: Located) -> tuple[
             f"job {job_name!r} on {host} is not finished (the project says: {state}): its output "
             "can be fetched when its status is DONE"
         )
-    learned = _collect(context, job)
-    if learned.result is None:
+    end = learn(context, JobEnd(job))
+    if not end.exit_statuses:
         raise OutputError(
-            f"job {job_name!r} failed on {host} ({learned.why}), and the project does not "
+            f"job {job_name!r} failed on {host} ({end.why}), and the project does not "
             "know its exit status: there is nothing to fetch"
         )
-    return learned.result, learned.report + ("\n" + learned.stderr if learned.completed else "")
+    elapsed = 0.0 if end.result is None else end.result.elapsed_time
+    # A failed job never reports 0: its instances may have ended well, but the validator found them
+    # wrong.
+    result = FetchResult(end.exit_status or 1, elapsed, end.cpu_time or 0.0)
+    return result, end.report(context.project.url)
 
 
-def look_up_failure(context: FetchContext, job_name: str, batch_id: int) -> Failure | None:
-    """Return what is known about a job in error; None if it is not in error (any more).
+def look_up_failure(
+    context: FetchContext, job_name: str, batch_id: int, image: str | None = None
+) -> JobEnd | None:
+    """Return how a job in error ended; None if it is not in error (any more).
+
+    Args:
+        context: the project.
+        job_name: the job's name.
+        batch_id: its batch's.
+        image: of a job in a container: its image.
 
     Raises:
         NotFound: the project has no such batch, or the batch no such job.
@@ -71,74 +82,38 @@ def look_up_failure(context: FetchContext, job_name: str, batch_id: int) -> Fail
                 named=job_name,
             )
         return None
-    return failure_of(context, job) if _is_over(job) else None
+    return learn(context, JobEnd(job, image)) if _is_over(job) else None
 
 
-def failure_of(context: FetchContext, job: JobInfo) -> Failure:
-    """Return what is known about a job that query_batch, with details, shows to be in error.
+def learn(context: FetchContext, end: JobEnd) -> JobEnd:
+    """Return how a job in error ended, with its instances and a stderr if the project tells them.
+
+    The exit statuses come from query_batch with details: query_completed_job breaks for a job
+    without a canonical instance on PHP 8 (``web-rpcs.rst``, "query_completed_job").
 
     Raises nothing: if a request fails, its part is not known.
     """
-    learned = _collect(context, job)
-    return Failure(
-        job.errors,
-        learned.why,
-        job.exit_statuses,
-        learned.report,
-        learned.stderr,
-        learned.result,
-        learned.trouble,
-        learned.instances,
-    )
+    # If a job was aborted before any of its instances failed, there is nothing more to know.
+    if end.is_aborted and not end.exit_statuses:
+        return end
+    completed = _completed(context, end.name)
+    if completed is not None:
+        result = FetchResult(completed.exit_status, completed.elapsed_time, completed.cpu_time)
+        end = replace(end, result=result, stderr=unwrap(completed.stderr_out))
+    return with_instances(context, end)
 
 
-@dataclass(frozen=True, slots=True)
-class _Learned:
-    why: str
-    report: str
-    stderr: str
-    completed: bool
-    result: FetchResult | None
-    trouble: RpcError | None
-    instances: tuple[ResultInfo, ...]
+def with_instances(context: FetchContext, end: JobEnd) -> JobEnd:
+    """Return how a job ended, with its instances, or with the trouble that kept them unknown."""
+    try:
+        return replace(end, instances=context.project.query_job(end.id))
+    except RpcError as error:
+        log.debug("Cannot get the instances of the job %s: %s", end.name, error)
+        return replace(end, trouble=error)
 
 
 def _is_over(job: JobInfo) -> bool:
     return job.state is JobState.FAILED or bool(job.errors)
-
-
-def _collect(context: FetchContext, job: JobInfo) -> _Learned:
-    """Ask for everything about a failed job.
-
-    The exit statuses come from query_batch with details: query_completed_job breaks for a job
-    without a canonical instance on PHP 8 (``web-rpcs.rst``, "query_completed_job").
-    """
-    # If a job was aborted before any of its instances failed, there is nothing more to know.
-    asks = bool(job.exit_statuses) or not CANCELLED.issuperset(job.errors)
-    completed = _completed(context, job.name) if asks else None
-    statuses = (
-        job.exit_statuses if completed is None else (*job.exit_statuses, completed.exit_status)
-    )
-    why = ", ".join(_words(job)) or "no reason given"
-    result = None
-    if statuses:
-        result = FetchResult(
-            # After the last one the project gave up the job. A failed job never reports 0: its
-            # instances may have ended well, but the validator found them wrong.
-            next((status for status in reversed(statuses) if status), 1),
-            0.0 if completed is None else completed.elapsed_time,
-            (job.cpu_time or 0.0) if completed is None else completed.cpu_time,
-        )
-    instances, trouble = _instances(context, job) if asks else ((), None)
-    return _Learned(
-        why,
-        _report(context, job, why, instances) if asks else "",
-        "" if completed is None else unwrap(completed.stderr_out),
-        completed is not None,
-        result,
-        trouble,
-        instances,
-    )
 
 
 def _completed(context: FetchContext, job_name: str) -> CompletedJob | None:
@@ -150,29 +125,3 @@ def _completed(context: FetchContext, job_name: str) -> CompletedJob | None:
         log.debug("Cannot get the stderr of the failed job %s: %s", job_name, error)
         return None
     return completed if completed.error_resultid else None
-
-
-def _words(job: JobInfo) -> list[str]:
-    return [
-        f"{word}: {ERROR_MEANINGS[word]}" if word in ERROR_MEANINGS else word for word in job.errors
-    ]
-
-
-def _instances(
-    context: FetchContext, job: JobInfo
-) -> tuple[tuple[ResultInfo, ...], RpcError | None]:
-    """Return a job's instances, or why they are not known."""
-    try:
-        return context.project.query_job(job.id), None
-    except RpcError as error:
-        log.debug("Cannot get the instances of the failed job %s: %s", job.name, error)
-        return (), error
-
-
-def _report(context: FetchContext, job: JobInfo, why: str, instances: Iterable[ResultInfo]) -> str:
-    """Return lines for people."""
-    lines = [f"boinc_gahp: job {job.name} failed on {context.project.url} ({why})"]
-    if job.exit_statuses:
-        lines.append("exit statuses of its instances: " + ", ".join(map(str, job.exit_statuses)))
-    lines += [f"instance {instance.name}: {instance.state}" for instance in instances]
-    return "\n".join(lines) + "\n"

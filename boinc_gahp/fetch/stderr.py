@@ -48,16 +48,6 @@ def lines_of(text: str) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def meaning(line: str) -> str:
-    """Return in words what a line of BOINC's wrapper for containers means; "": nothing is known.
-
-    The wrapper does not tell what the engine said (``samples/docker_wrapper``, ``build_image``).
-    """
-    if line.startswith("build command failed"):
-        return "the image could not be pulled or built; check its name"
-    return ""
-
-
 def last_line(text: str) -> str:
     """Return the last line of a stderr that is not BOINC's own, else its last one; "": none."""
     lines = [line.strip() for line in lines_of(text) if line.strip()]

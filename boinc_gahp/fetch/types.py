@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from boinc_gahp.errors import RpcError
-    from boinc_gahp.rpc.types import ResultInfo
-
+from typing import Literal
 
 #: Prefix of the names of boinc_gahp's own files beside outputs.
 OWN = ".boinc_gahp"
@@ -107,39 +102,3 @@ class FetchResult:
     exit_status: int
     elapsed_time: float
     cpu_time: float
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """What a project says about a job that is in error.
-
-    Attributes:
-        words: the project's own words for the bits of its error_mask.
-        why: the same, explained, on one line.
-        exit_statuses: one for each instance that failed, in their order.
-        report: lines for people: all of the above, and the state of each instance.
-        stderr: an instance's stderr; empty if the project cannot tell, as most cannot.
-        result: exit status (never 0) and times; None if no exit status is known.
-        trouble: why the instances are not known; None: they are, or there is nothing to ask.
-        instances: all instances, in their order, with the project's words for their states; empty
-            if they are not known.
-    """
-
-    words: tuple[str, ...]
-    why: str
-    exit_statuses: tuple[int, ...]
-    report: str
-    stderr: str
-    result: FetchResult | None
-    trouble: RpcError | None = None
-    instances: tuple[ResultInfo, ...] = ()
-
-    @property
-    def states(self) -> tuple[str, ...]:
-        """The states of all instances, in their order, in the project's words."""
-        return tuple(instance.state for instance in self.instances)
-
-    @property
-    def text(self) -> str:
-        """The report and, after an empty line, stderr."""
-        return self.report + (f"\n{self.stderr}" if self.stderr else "")

@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from boinc_gahp import client_exits
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import (
     BatchNotFound,
@@ -31,7 +30,7 @@ from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.errors import GahpError
-    from boinc_gahp.fetch.types import Failure
+    from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.htcondor._context import AccountContext
     from boinc_gahp.ledger.rows import BatchRow, JobRow
 
@@ -47,52 +46,6 @@ _QUOTED = 300
 #: database keeps 64 kB (``web-rpcs.rst``).
 _MAX_STDERR = 1 << 17
 _AGAIN = "condor_release sends it again, as a new job"
-#: A program's own exit status is never that of its container (:mod:`boinc_gahp.containers.script`).
-_CONTAINER_FAILED = (
-    "; this is not the exit status of the program: its container could not be made on the "
-    "volunteers' computers, or was ended there. Most often they cannot {}, that it is built for "
-    "their processors, and that it has a shell (sh)"
-)
-_NO_HOST = (
-    ": request less memory and disk (request_memory, request_disk), or ask the project's admin "
-    "what the computers have that take jobs in containers"
-)
-_LIMIT = (
-    "; this is not the exit status of the program: the volunteers' computers ended it at that limit"
-)
-#: What to look at, by how the image is named.
-_IMAGE_FAILED = {
-    "oci-archive:": "use the image {}: check that podman saved it with --format oci-archive",
-    "rootfs:": "use the image {}: check that it is a tar archive of all files of a system, such as "
-    "podman export makes, and not a saved image",
-    "": "get the image {}: check that its name is right, that everybody may pull it",
-}
-
-
-#: The job attribute that asks for more of a resource that was not enough.
-_MORE = {
-    client_exits.EXIT_DISK_LIMIT_EXCEEDED: "BoincRscDiskBound",
-    client_exits.EXIT_TIME_LIMIT_EXCEEDED: "BoincRscFpopsBound",
-    client_exits.EXIT_MEM_LIMIT_EXCEEDED: "BoincRscMemoryBound",
-}
-#: The lines of a submit file that set the same for a job in a container.
-_REQUEST = {
-    client_exits.EXIT_DISK_LIMIT_EXCEEDED: "request_disk",
-    client_exits.EXIT_MEM_LIMIT_EXCEEDED: "request_memory",
-}
-#: Meanings of the statuses that are not the program's own, and what to do.
-MEANINGS = {
-    status: meaning + (f": ask for more with {_MORE[status]}" if status in _MORE else "")
-    for status, meaning in client_exits.MEANINGS.items()
-}
-#: The client's own statuses; negative ones are the client's, too, or of a crash on Windows.
-_OF_CLIENT = range(client_exits.EXIT_SIGNAL, client_exits.EXIT_OUT_OF_MEMORY + 1)
-#: How the states of instances begin if the program ended well, so that the validator got them
-#: (``html/inc/result.inc``, state_string), and if it did not.
-_WELL = ("Completed", "Validate error")
-_ILL = ("Error while computing", "Error while uploading", "Upload failed")
-#: The project's words for a job whose instances ended well but did not agree.
-_DISAGREED = frozenset({"too_many_success_results", "no_canonical_result"})
 
 
 def fail(context: AccountContext, job: JobRow) -> bool:
@@ -113,31 +66,27 @@ def fail(context: AccountContext, job: JobRow) -> bool:
     if batch is None or batch.project_batch_id is None or job.job_name is None:
         return True  # it is in no batch (any more)
     try:
-        failure = look_up_failure(context.project, job.job_name, batch.project_batch_id)
+        end = look_up_failure(context.project, job.job_name, batch.project_batch_id, _image_of(job))
     except RpcError as error:
         if lose_if_gone(context, job, batch, error):
             return True
         log.warning("It is not known why job %s failed: %s", job.job_name, error)
         return False
-    if failure is None:
+    if end is None:
         return False
-    cpu_time = failure.result.cpu_time if failure.result else None
-    if not CANCELLED.isdisjoint(failure.words):
+    status = end.exit_status or 0
+    if not CANCELLED.isdisjoint(end.job.errors):
         hold = Hold(_aborted(context, job, batch), HoldCode.ABORTED, 0)
     else:
-        reason = reason_of(context, job, batch, failure)
-        image = _image_of(job)
-        if image is not None:
-            reason += _why_no_container(failure, image)
-        code = exit_code(failure) if image is None else None
-        if code is not None and completes(context, job):
-            ended = ProgramFailure(code, cpu_time, reason, _shortened(failure.text))
+        reason = reason_of(context, job, batch, end)
+        if end.exit_code is not None and completes(context, job):
+            text = _shortened(end.report(context.url))
+            ended = ProgramFailure(end.exit_code, end.cpu_time, reason, text)
             context.jobs.program_failed(job.id, ended)
-            log.info("Job %d is to be completed with exit code %d: %s", job.id, code, reason)
+            log.info("Job %d is to be completed with exit code %d: %s", job.id, status, reason)
             return True
-        hold = Hold(reason, HoldCode.FAILED, last_status(failure))
-    status = last_status(failure) if failure.result else None
-    context.jobs.fail(job.id, hold, status, cpu_time)
+        hold = Hold(reason, HoldCode.FAILED, status)
+    context.jobs.fail(job.id, hold, status if end.exit_statuses else None, end.cpu_time)
     log.info("Job %d is held: %s", job.id, hold.reason)
     return True
 
@@ -147,16 +96,6 @@ def _shortened(text: str) -> str:
         return text
     half = _MAX_STDERR // 2
     return f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
-
-
-def _why_no_container(failure: Failure, image: str) -> str:
-    if "couldnt_send_result" in failure.words:
-        return _NO_HOST
-    last = statuses(failure)[-1:]
-    if last and last[0] in _MORE:
-        return _LIMIT + (f", which {_REQUEST[last[0]]} sets, too" if last[0] in _REQUEST else "")
-    hint = next(text for kind, text in _IMAGE_FAILED.items() if image.startswith(kind))
-    return _CONTAINER_FAILED.format(hint.format(image))
 
 
 def _image_of(job: JobRow) -> str | None:
@@ -231,62 +170,18 @@ def _aborted(context: AccountContext, job: JobRow, batch: BatchRow) -> str:
     )
 
 
-def reason_of(context: AccountContext, job: JobRow, batch: BatchRow, failure: Failure) -> str:
+def reason_of(context: AccountContext, job: JobRow, batch: BatchRow, end: JobEnd) -> str:
     """Return the reason to tell a failed job's owner, on one line."""
     parts = [
         f"job {job.job_name} (batch id {batch.project_batch_id}) failed on the BOINC project "
-        f"{host_of(context)}: {shorten(failure.why)}"
+        f"{host_of(context)}: {shorten(end.why)}"
     ]
-    statuses = failure.exit_statuses
-    if statuses:
+    statuses = end.exit_statuses
+    if any(statuses):
         listed = ", ".join(map(str, statuses[-_LISTED:]))
         dots = "..., " if len(statuses) > _LISTED else ""
         parts.append(f"exit statuses on the volunteers' computers: {dots}{listed}")
-        parts += [
-            f"{status} usually means: {MEANINGS[status]}"
-            for status in dict.fromkeys(statuses[-_LISTED:])
-            if status in MEANINGS
-        ]
-    stderr = shorten(failure.stderr[-_QUOTED:], _QUOTED)
+    stderr = shorten((end.stderr or "")[-_QUOTED:], _QUOTED)
     if stderr:
         parts.append(f"its stderr ends: {stderr}")
-    return "; ".join(parts)
-
-
-def exit_code(failure: Failure) -> int | None:
-    """Return the exit status of a failed job's program; None if the program is not to blame.
-
-    If there are several instances, the last one that ran its program counts.
-    """
-    ran = [status for status in statuses(failure) if status and status not in client_exits.NOT_RUN]
-    if not ran or not _is_of_program(ran[-1]) or _ended_well(failure):
-        return None
-    return ran[-1]
-
-
-def statuses(failure: Failure) -> tuple[int, ...]:
-    """Return the exit statuses of the instances that failed, in their order, as far as known."""
-    if failure.exit_statuses or failure.result is None:
-        return failure.exit_statuses
-    return (failure.result.exit_status,)
-
-
-def last_status(failure: Failure) -> int:
-    """Return the last exit status that is not 0; 0 if there is none."""
-    return next((status for status in reversed(statuses(failure)) if status), 0)
-
-
-def _is_of_program(status: int) -> bool:
-    # An app that runs another program reports this if that program has failed.
-    is_child = status == client_exits.EXIT_CHILD_FAILED
-    return is_child or (status > 0 and status not in _OF_CLIENT)
-
-
-def _ended_well(failure: Failure) -> bool:
-    """Tell whether the last instance that ran its program ended well, but was found wrong."""
-    for state in reversed(failure.states):
-        if state.startswith(_WELL):
-            return True
-        if state.startswith(_ILL):
-            return False
-    return not _DISAGREED.isdisjoint(failure.words)
+    return "; ".join([*parts, *filter(None, [end.advice])])

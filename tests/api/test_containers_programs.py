@@ -164,10 +164,10 @@ def test_programs_that_end_badly_have_failed_for_people_and_can_be_sent_again(
     with (tmp_path / "here/out/jobs.csv").open(newline="") as file:
         table = {row["job"]: row for row in csv.DictReader(file)}
     assert {name: table[name]["why"] for name in why} == why
-    reasons = {reason.text: reason for reason in batch.reasons()}
+    reasons = {reason.end.why: reason for reason in batch.reasons()}
     assert set(reasons) == set(why.values())
     assert reasons["exit status 3"].stderr == "ValueError: bad"
-    assert reasons["exit status 3"].exit_status == 3
+    assert reasons["exit status 3"].end.exit_status == 3
     logs = {log.name: log for log in batch.logs()}
     assert (logs["bad_1"].stderr, logs["bad_1"].exit_statuses) == ("ValueError: bad\n", (3,))
     # Somebody mends the cause; here it is in the project, so the same is sent and fails again.

@@ -1,22 +1,19 @@
 """Why jobs failed: grouped, with a line of stderr, and the logs of single jobs."""
 
-import pytest
-from hypothesis import given, strategies as st
+import csv
 
-from boinc_gahp import Job, client_exits
-from boinc_gahp.api._gathering import failed_job
-from boinc_gahp.api.reasons import Reason, why
+import pytest
+
+from boinc_gahp.api.reasons import Reason
 from boinc_gahp.api.watching import Poll
+from boinc_gahp.fetch.job_end import JobEnd
+from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.states import JobState
 from tests import faultproxy
 from tests.inside import tell_of_failed_jobs
 
 QUICK = Poll(0.05, 0.2)
-
-
-def failed(*statuses, errors=("too_many_error_results",)):
-    return JobInfo(1, "j", 0, "error", errors, statuses)
 
 
 def spoil(site, batch, mask=2, *names):
@@ -28,41 +25,54 @@ def spoil(site, batch, mask=2, *names):
     batch.refresh()
 
 
-@pytest.mark.parametrize(
-    ("job", "text"),
-    [
-        (failed(3, 3, 3), "exit status 3"),
-        (failed(3, client_exits.EXIT_ABORTED_VIA_GUI), "exit status 3"),
-        (
-            failed(client_exits.ERR_RESULT_DOWNLOAD),
-            "exit status -186: an input file could not be downloaded",
-        ),
-        (failed(0, 0), "too many instances failed"),
-        (failed(errors=("couldnt_send_result",)), "no volunteer could take it"),
-        (failed(errors=("a_new_word",)), "a new word"),
-        (failed(errors=()), "the project gives no reason"),
-        (failed(7, errors=("cancelled",)), "aborted"),
-        (failed(7, errors=("too_many_error_results", "cancelled")), "exit status 7"),
-    ],
-)
-def test_a_reason_is_what_says_most(job, text):
-    assert why(job) == text
+def ends(site, name, outcome, client_state=0):
+    """Let the instances of a job end, as the project's database shows it."""
+    with site.local.core.db.write() as connection:
+        connection.execute(
+            "UPDATE result SET server_state = ?, outcome = ?, client_state = ? WHERE workunitid = "
+            "(SELECT id FROM workunit WHERE name = ?)",
+            (ServerState.OVER, outcome, client_state, name),
+        )
 
 
-def test_a_lease_that_ended_is_a_reason(site):
-    job = failed(errors=("cancelled",))
-    assert why(job, lease_is_over=True) == "its batch's lease ended, or it was aborted"
+def test_failures_without_an_exit_status_are_told_by_what_became_of_the_instances(site, tmp_path):
+    batch = site.batch(4)
+    names = [job.name for job in batch.jobs()]
+    spoil(site, batch)
+    ends(site, names[0], Outcome.CLIENT_ERROR, 7)
+    ends(site, names[1], Outcome.VALIDATE_ERROR)
+    ends(site, names[2], Outcome.NO_REPLY)
+    ends(site, names[3], Outcome.NO_REPLY)
+    late = "Timed out - no response: no result came before the deadline"
+    told = [
+        "Upload failed: its outputs could not be uploaded",
+        "Validate error: the project's validator could not check its outputs",
+        late,
+        late,
+    ]
+    assert [row["why"] for row in batch.to_records()] == told
+    assert [log.why for log in batch.logs()] == told
+    assert [(reason.count, reason.end.why) for reason in batch.reasons()] == [
+        (2, late),
+        (1, told[0]),
+        (1, told[1]),
+    ]
+    table = batch.fetch(tmp_path / "out").table
+    assert table is not None
+    with table.open(newline="") as file:
+        assert [row["why"] for row in csv.DictReader(file)] == told
 
 
-@given(st.lists(st.integers(-(2**31), 2**31 - 1)))
-def test_the_telling_status_is_one_of_them_and_of_the_program_if_one_ran_it(statuses):
-    told = client_exits.telling(statuses)
-    ran = [status for status in statuses if status and status not in client_exits.NOT_RUN]
-    if told is None:
-        assert not any(statuses)
-    else:
-        assert told in statuses
-        assert told == ran[-1] if ran else told in client_exits.NOT_RUN
+def test_the_instances_of_a_hundred_jobs_are_asked_for_and_no_more(site, monkeypatch):
+    monkeypatch.setattr("boinc_gahp.api.logs.ASKED", 2)
+    batch = site.batch(4)
+    spoil(site, batch)
+    for job in batch.jobs():
+        ends(site, job.name, Outcome.NO_REPLY)
+    asked = site.proxy.count("query_job")
+    found = [row["why"] for row in batch.to_records()]
+    assert [why.startswith("Timed out") for why in found] == [True, True, False, False]
+    assert site.proxy.count("query_job") == asked + 2
 
 
 def test_jobs_are_grouped_by_their_reasons_the_most_frequent_first(site):
@@ -72,8 +82,8 @@ def test_jobs_are_grouped_by_their_reasons_the_most_frequent_first(site):
     spoil(site, batch, 1, *names[1:4])
     queries = site.proxy.count("query_batch")
     found = batch.reasons()
-    assert [(each.text, each.count, each.job) for each in found] == [
-        ("no volunteer could take it (Unsent)", 3, names[1]),
+    assert [(each.end.why, each.count, each.end.name) for each in found] == [
+        ("no volunteer could take it", 3, names[1]),
         ("aborted", 1, names[0]),
     ]
     assert str(found[1]) == f"1 × aborted ({names[0]})"
@@ -91,23 +101,9 @@ def test_a_reason_has_the_last_line_of_stderr_where_the_project_tells_it(
         tell_of_failed_jobs(monkeypatch)
     batch = working.batch(2, args="--fail 3").wait(timeout=60, poll=QUICK)
     [reason] = batch.reasons()
-    assert (reason.text, reason.count, reason.exit_status) == ("exit status 3", 2, 3)
-    assert (reason.errors, reason.stderr) == (("too_many_error_results",), told)
+    assert (reason.end.why, reason.count, reason.end.exit_status) == ("exit status 3", 2, 3)
+    assert reason.stderr == told
     assert batch.reasons(stderr=False)[0].stderr == ""
-
-
-def test_an_image_that_cannot_be_pulled_is_told_in_words(working, monkeypatch):
-    tell_of_failed_jobs(monkeypatch)
-    line = "build command failed: -1"
-    last = "build_image() failed: -1"  # what BOINC's wrapper prints after it
-    said = f"echo '{line}' >&2; echo '{last}' >&2; exit 1"
-    working.local.add_app("unbuilt", ["sh", "-c", said], outputs="out")
-    batch = working.project.submit("unbuilt", [Job()]).wait(timeout=60, poll=QUICK)
-    [reason] = batch.reasons()
-    assert reason.text.startswith("exit status 1")
-    assert (reason.stderr, "could not be pulled" in reason.text) == (line, True)
-    error = failed_job(batch, "unbuilt_0", "exit status 1", stderr=f"x\n{line}\n{last}\n")
-    assert f'"{line}" (the image could not be pulled or built; check its name)' in str(error)
 
 
 def test_reasons_are_told_also_if_the_project_does_not_tell_of_single_jobs(site):
@@ -117,11 +113,12 @@ def test_reasons_are_told_also_if_the_project_does_not_tell_of_single_jobs(site)
     site.proxy.fail("query_completed_job", faultproxy.status(500), times=None)
     site.proxy.fail("query_job", faultproxy.status(500), times=None)
     [reason] = quick.reasons()
-    assert (reason.text, reason.count) == ("too many instances failed", 2)
+    assert (reason.end.why, reason.count) == ("too many instances failed", 2)
 
 
 def test_control_characters_of_a_stderr_do_not_reach_people():
-    reason = Reason("exit status 3", 1, "j\x1b[2J", 3, (), "\x1b]0;x\x07 \u202e")
+    job = JobInfo(1, "j\x1b[2J", 0, "error", ("\x1b",))
+    reason = Reason(1, JobEnd(job, stderr="\x1b]0;x\x07 \u202e"))
     assert str(reason).isprintable()
 
 

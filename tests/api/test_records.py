@@ -14,6 +14,7 @@ from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.types import InlineFile, Job, JobState, LocalFile
 from boinc_gahp.errors import NoSuchJob, NotKnownHere, OutputError
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
+from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.submit.types import SubmitRequest
 
@@ -246,7 +247,7 @@ def test_every_parameter_has_a_key_of_its_own(rows):
     jobs = [
         (f"j{n}", Job((), {"in": InlineFile("x")}, parameters=row)) for n, row in enumerate(rows)
     ]
-    maker = RowMaker(describe(SubmitRequest("b", "a", jobs), {}))
+    maker = RowMaker(describe(SubmitRequest("b", "a", jobs), {}), {})
     names = {name for row in rows for name in row}
     assert len(maker.keys) == len(set(maker.keys)) == len({FIRST, "args", *LAST}) + 2 + len(names)
     for (job, _), given_ in zip(jobs, rows, strict=True):
@@ -288,6 +289,6 @@ def test_what_a_stranger_says_is_no_formula(tmp_path):
 def test_a_failed_job_tells_its_exit_status_and_why():
     job = JobInfo(7, "j", 0, "error", ("too_many_error_results",), (3, 3), 1.5)
     assert job.state is JobState.FAILED
-    row = RowMaker(None).row(job)
+    row = RowMaker(None, {7: JobEnd(job)}).row(job)
     assert (row["exit_status"], row["cpu_time"]) == (3, 1.5)
     assert "exit status 3" in row["why"]

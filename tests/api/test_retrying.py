@@ -136,7 +136,7 @@ def test_reasons_leave_out_what_is_sent_again(site):
     assert [each.count for each in batch.reasons()] == [2]
     made = batch.retry(f"{batch.name}_0")
     assert made is not None
-    assert [(each.count, each.job) for each in batch.reasons()] == [(1, f"{batch.name}_1")]
+    assert [(each.count, each.end.name) for each in batch.reasons()] == [(1, f"{batch.name}_1")]
     spoil(site, made)
     assert [each.count for each in batch.reasons()] == [2]
 

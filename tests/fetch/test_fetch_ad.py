@@ -425,20 +425,18 @@ def test_a_failure_is_all_that_the_project_tells(tmp_path):
         failed(details, completed(11, result="error_resultid")).context(), JOB, 7
     )
     assert told is not None
-    assert told.words == ("too_many_error_results",)
-    assert "too many instances failed" in told.why
-    assert told.exit_statuses == (9, 11)
+    assert told.job.errors == ("too_many_error_results",)
+    assert told.why == "exit status 11"
+    assert (told.exit_statuses, told.exit_code) == ((9, 11), 11)
     assert told.stderr == "said\n"
-    assert f"instance {INSTANCE}: Error while computing" in told.report
-    assert told.result is not None
-    assert told.result.exit_status == 11
+    assert f"instance {INSTANCE}: Error while computing" in told.report("https://x/")
 
 
 def test_of_a_job_that_was_aborted_before_it_ran_nothing_more_is_asked():
     script = failed("<error>cancelled</error><status>error</status>")
     told = look_up_failure(script.context(), JOB, 7)
     assert told is not None
-    assert (told.words, told.exit_statuses, told.result) == (("cancelled",), (), None)
+    assert (told.why, told.exit_statuses) == ("aborted", ())
     assert [name for name, _ in script.asked] == ["query_batch"]
 
 

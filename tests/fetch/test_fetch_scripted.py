@@ -163,7 +163,7 @@ def test_an_app_without_outputs_delivers_stderr(tmp_path):
         pytest.param(
             "<error>something_new</error><exit_status>7</exit_status>",
             7,
-            "something_new",
+            "(exit status 7)",
             id="a word that is not known",
         ),
     ],

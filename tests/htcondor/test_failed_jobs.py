@@ -9,15 +9,12 @@ from typing import NamedTuple
 
 import classad2
 import pytest
-from hypothesis import given, strategies as st
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.fetch.types import Failure
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._fetching import Fetcher
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.localproject.states import Outcome
-from boinc_gahp.rpc.types import ResultInfo
 from boinc_gahp.submit.control import abort_jobs
 from tests import faultproxy
 from tests.helpers import wait_for
@@ -72,8 +69,7 @@ def test_a_job_whose_program_fails_is_completed_with_its_exit_code(site):
     assert (end.ad["ExitCode"], end.ad["ExitBySignal"]) == (11, False)
     assert "ExitSignal" not in end.ad
     reason = str(end.ad["ExitReason"])
-    assert "too many instances failed" in reason
-    assert "exit statuses on the volunteers' computers: 11, 11" in reason
+    assert ": exit status 11; exit statuses on the volunteers' computers: 11, 11" in reason
     assert site.authenticator not in reason
     told = (job.iwd / "job.err").read_text()
     assert "exit statuses of its instances: 11, 11" in told
@@ -204,25 +200,14 @@ def test_a_program_that_ended_well_after_all_has_no_exit_code(site, context):
     follow(context, sent, "failed", "finished", "finished")
 
 
-def failure_with(*statuses, states=(), words="x"):
-    instances = tuple(ResultInfo(n, f"j_{n}", state) for n, state in enumerate(states))
-    return Failure((words,), "x", statuses, "report", "", None, instances=instances)
-
-
-@given(st.integers(-(2**31), 2**31 - 1).filter(bool))
-def test_a_status_is_the_programs_or_the_clients(status):
-    is_clients = status < 0 or (193 <= status <= 205 and status != 195)
-    assert _failures.exit_code(failure_with(status)) == (None if is_clients else status)
-
-
-def test_where_no_instance_is_known_the_projects_words_tell_whether_they_ended_well():
-    assert _failures.exit_code(failure_with(5, words="too_many_error_results")) == 5
-    assert _failures.exit_code(failure_with(5, words="no_canonical_result")) is None
-    states = ("Completed, validation inconclusive", "Error while computing")
-    assert _failures.exit_code(failure_with(5, states=states, words="no_canonical_result")) == 5
-    assert _failures.exit_code(failure_with(5, states=(*states, "Abandoned"))) == 5
-    assert _failures.exit_code(failure_with(5, states=states[::-1])) is None
-    assert _failures.exit_code(failure_with(0, 0)) is None
+def test_a_job_whose_outputs_could_not_be_uploaded_is_held_for_that(site, context):
+    sent = send(site, context, ("--fail", "5"))
+    sent.await_end()
+    change(site, "UPDATE result SET exit_status = 0, client_state = 7")
+    follow(context, sent, "failed")
+    reason = str(sent.job.hold_reason)
+    assert reason.endswith(": Upload failed: its outputs could not be uploaded")
+    assert "exit statuses" not in reason
 
 
 def test_a_job_that_was_aborted_is_held_whatever_its_instances_did(site, context):

@@ -3,16 +3,16 @@
 import itertools
 import re
 import uuid
-from dataclasses import replace
 
 import pytest
 
 from boinc_gahp.config.settings import Timeouts
-from boinc_gahp.fetch.types import Failure, FetchResult
+from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._following import Follower
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.overview import overviews
+from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.submit.control import abort_jobs
 from boinc_gahp.submit.query import query_jobs
 from tests import faultproxy
@@ -170,10 +170,9 @@ def test_a_failed_job_is_held_with_what_is_known(site, context):
         job.job_name or "?",
         f"batch id {sent.batch.project_batch_id}",
         site.proxy.url.split("/")[2],
-        "too many instances failed",
+        "exit status 197: it ran for longer than allowed",
         "exit statuses on the volunteers' computers: 197, 197",
         "BoincRscFpopsBound",
-        "197 usually means",
     ):
         assert words in reason
     assert "\n" not in reason
@@ -387,18 +386,14 @@ def test_one_batch_that_cannot_be_asked_about_keeps_no_failure_of_another_from_b
 def test_of_a_failure_there_is_what_helps(site, context):
     site.local.pause_volunteers()
     sent = send(site, context)
-    told = FetchResult(1, 0.0, 3.5)
-    statuses = (*range(1, 13), -161, 0)
-    failure = Failure(("x",), "x: why", statuses, "report", "one\ntwo " + "three " * 90, told)
-    reason = _failures.reason_of(context, sent.job, sent.batch, failure)
+    job = JobInfo(1, "j", 0, "error", ("x",), (*range(1, 13), -161, 0))
+    end = JobEnd(job, stderr="one\ntwo " + "three " * 90)
+    reason = _failures.reason_of(context, sent.job, sent.batch, end)
     assert "exit statuses on the volunteers' computers: ..., 5, 6, 7" in reason
-    assert "-161 usually means: an output file was missing" in reason
-    assert reason.endswith("three three")
+    assert ": exit status -161: an output file was missing; " in reason
+    assert "three three; see that the program makes every output" in reason
     assert "\n" not in reason
     assert len(reason) < 1000
-    assert _failures.last_status(failure) == -161
-    assert _failures.last_status(replace(failure, exit_statuses=(0, 0))) == 0
-    assert _failures.last_status(replace(failure, exit_statuses=())) == 1
 
 
 def test_a_failed_job_of_a_batch_that_is_gone_is_lost(site, context):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.logs import JobLog
+    from boinc_gahp.fetch.job_end import JobEnd
 
 _DESCRIPTION = """\
 Shows what jobs wrote to their stderr. Without JOB it shows the jobs that are over, on a terminal
@@ -112,7 +112,7 @@ class _Choice:
         return True
 
 
-def _found(options: Namespace, batch: Batch, choice: _Choice) -> Iterator[JobLog]:
+def _found(options: Namespace, batch: Batch, choice: _Choice) -> Iterator[JobEnd]:
     from boinc_gahp.api.logs import logs_of
 
     return logs_of(batch, jobs=options.job or None, wanted=choice)
@@ -154,16 +154,16 @@ def _print(options: Namespace, batch: Batch) -> int:
     return status
 
 
-def _chain(first: Iterable[JobLog], rest: Iterator[JobLog]) -> Iterator[JobLog]:
+def _chain(first: Iterable[JobEnd], rest: Iterator[JobEnd]) -> Iterator[JobEnd]:
     yield from first
     yield from rest
 
 
-def _state(log: JobLog) -> str:
+def _state(log: JobEnd) -> str:
     return f"{log.state.value}: {printable(log.why)}" if log.why else log.state.value
 
 
-def _body(options: Namespace, batch: Batch, log: JobLog, *, is_single: bool) -> Iterator[str]:
+def _body(options: Namespace, batch: Batch, log: JobEnd, *, is_single: bool) -> Iterator[str]:
     """Yield the lines about a job below its head line."""
     from boinc_gahp.api.logs import page_of
 

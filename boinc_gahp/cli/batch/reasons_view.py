@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.cli.batch.opening import command
 from boinc_gahp.errors import GahpError
-from boinc_gahp.states import BatchState, JobState, is_aborted
+from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal.output import coloured
 from boinc_gahp.text import count, printable
 
@@ -81,11 +81,14 @@ def reason_lines(
         return
     if found.reasons:
         yield from _lines(found.reasons, _programs(found.standing))
+        ends = [each.end for each in found.reasons]
         # Of an aborted job there is no more to tell.
-        told = next((each.job for each in found.reasons if not is_aborted(each.errors)), None)
+        told = next((end.name for end in ends if not end.is_aborted), None)
         if told is not None:
             yield f"More: {command(options, 'logs', batch.id, told)}"
-        if _can_retry(batch):
+        for advice in dict.fromkeys(end.advice for end in ends if end.advice):
+            yield f"They would fail again: {printable(advice)}."
+        if _can_retry(batch) and not all(end.advice for end in ends):
             yield f"Send them again: {command(options, 'retry', batch.id)}"
     yield from retry_lines(options, found.standing)
 
@@ -157,12 +160,13 @@ def reasons_json(found: Failed | None) -> dict[str, Any]:
     return {
         "reasons": [
             {
-                "reason": reason.text,
+                "reason": reason.end.why,
                 "jobs": reason.count,
-                "job": reason.job,
-                "exit_status": reason.exit_status,
-                "errors": list(reason.errors),
+                "job": reason.end.name,
+                "exit_status": reason.end.exit_status,
+                "errors": list(reason.end.job.errors),
                 "stderr": reason.stderr or None,
+                "advice": reason.end.advice or None,
             }
             for reason in reasons
         ],

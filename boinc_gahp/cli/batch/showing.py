@@ -23,10 +23,11 @@ from boinc_gahp.threads import in_order
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.job import BatchJob
+    from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.rpc.types import ResultInfo
     from boinc_gahp.terminal.table import Cell
 
@@ -68,14 +69,18 @@ _COLUMNS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
     (Column("parameters", rank=1, minimum=16), submitted_view.parameters),
     (Column("arguments", rank=4, minimum=24), submitted_view.arguments),
 )
-_DETAILS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
-    (
-        Column("exit statuses", rank=1, minimum=7),
-        lambda job: ", ".join(map(str, job.exit_statuses)),
-    ),
-    (Column("why", minimum=16), states.reason_words),
-    (Column("inputs", rank=5, minimum=16, middle=True), submitted_view.inputs),
-)
+
+
+def _details(ends: Mapping[int, JobEnd]) -> tuple[tuple[Column, Callable[[BatchJob], Cell]], ...]:
+    """Return the columns of --details; ``ends``: how the jobs ended."""
+    return (
+        (
+            Column("exit statuses", rank=1, minimum=7),
+            lambda job: ", ".join(map(str, job.exit_statuses)),
+        ),
+        (Column("why", minimum=16), lambda job: ends[job.id].why),
+        (Column("inputs", rank=5, minimum=16, middle=True), submitted_view.inputs),
+    )
 
 
 def _job_json(job: BatchJob) -> dict[str, Any]:
@@ -266,13 +271,19 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
             else:
                 others += 1
 
+    more: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = ()
+    if options.details:
+        from boinc_gahp.api.logs import ends_of
+
+        jobs = list(jobs)
+        more = _details(ends_of(batch, (job.info for job in jobs)))
     if options.instances:
         _say_requests(batch, options, limit)
         found = _with_instances(wanted())
     else:
         found = ((job, ()) for job in wanted())
     any_shown = False
-    for line in _lines(found, details=options.details, instances=options.instances):
+    for line in _lines(found, _COLUMNS + more, instances=options.instances):
         if not any_shown:
             print()
         any_shown = True
@@ -286,7 +297,10 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
 
 
 def _lines(
-    found: Iterable[tuple[BatchJob, tuple[ResultInfo, ...]]], *, details: bool, instances: bool
+    found: Iterable[tuple[BatchJob, tuple[ResultInfo, ...]]],
+    columns: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...],
+    *,
+    instances: bool,
 ) -> Iterator[str]:
     """Yield the lines of the jobs' table, with each job's instances below it."""
     coming: deque[tuple[BatchJob, tuple[ResultInfo, ...]]] = deque()
@@ -296,7 +310,6 @@ def _lines(
             coming.append((job, its))
             yield tuple(value(job) for _, value in columns)
 
-    columns = _COLUMNS + (_DETAILS if details else ())
     made = table.lines([column for column, _ in columns], rows(), sys.stdout)
     yield from islice(made, 1)
     for line in made:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp import client_exits
-from boinc_gahp.states import ERROR_MEANINGS, BatchState, JobState
+from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import words
 
 if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.job import BatchJob
 
 #: The colours of a batch's states.
 BATCH_COLOURS = {
@@ -154,17 +152,6 @@ def renewal_warning(batch: Batch) -> str:
 def job_words(state: JobState) -> tuple[str, str]:
     """Return a job's state in words, and the colour for it."""
     return state.value, _JOB_COLOURS[state]
-
-
-def reason_words(job: BatchJob) -> str:
-    """Return why a job failed, in words: the project's reasons, and its exit statuses explained."""
-    parts = [ERROR_MEANINGS.get(word, word.replace("_", " ")) for word in job.errors]
-    parts += [
-        f"{status}: {client_exits.MEANINGS[status]}"
-        for status in dict.fromkeys(job.exit_statuses)
-        if status in client_exits.MEANINGS
-    ]
-    return "; ".join(parts)
 
 
 #: The message for a batch that was not submitted from this machine, or long ago.

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.server.replies import RpcReply
     from boinc_gahp.localproject.server.request import RpcRequest
 
+#: A client's state of a result whose outputs could not be sent (``lib/result_state.h``).
+_UPLOAD_FAILED = 7
+
 
 def find_job(connection: sqlite3.Connection, name: str) -> sqlite3.Row | None:
     """Return a workunit by its name."""
@@ -79,6 +82,8 @@ def state_words(result: sqlite3.Row) -> str:
             ValidateState.INCONCLUSIVE: "Completed, validation inconclusive",
             ValidateState.TOO_LATE: "Completed, too late to validate",
         }[ValidateState(result["validate_state"])]
+    if outcome is Outcome.CLIENT_ERROR and result["client_state"] == _UPLOAD_FAILED:
+        return "Upload failed"
     return {
         Outcome.INIT: "Unknown",
         Outcome.COULDNT_SEND: "Couldn't send",

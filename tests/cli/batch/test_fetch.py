@@ -103,6 +103,7 @@ def test_json(batch, here, mixed):
                 "exit_status": 7,
                 "errors": ["too_many_error_results"],
                 "stderr": None,
+                "advice": None,
             }
         ],
         "retries": [],

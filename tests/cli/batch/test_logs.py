@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from boinc_gahp.api.logs import JobLog
 from boinc_gahp.cli.batch import logs as logs_module
-from boinc_gahp.states import JobState
+from boinc_gahp.fetch.job_end import JobEnd
+from boinc_gahp.rpc.types import JobInfo
 from tests.inside import tell_of_failed_jobs
 
 _made = {}
@@ -94,7 +94,7 @@ def test_a_terminal_gets_the_first_jobs_and_all_on_demand(batch, mixed, monkeypa
 def test_nothing_in_a_stderr_controls_the_terminal(batch, capsys, mixed, monkeypatch):
     number, _ = mixed
     text = "a\tb\x1b[2J\x1b]0;x\x07\n\u202eright\r50%\r\n\x9b1m\x00"
-    log = JobLog("j\x1b[2J", 1, JobState.DONE, exit_statuses=(0,), stderr=text)
+    log = JobEnd(JobInfo(1, "j\x1b[2J", 7, "done"), stderr=text)
     monkeypatch.setattr("boinc_gahp.api.logs.logs_of", lambda *_, **__: iter([log, log]))
     _, out, _ = batch("logs", number)
     head, *lines = out.splitlines()

@@ -24,7 +24,7 @@ def test_a_batch_is_shown_with_its_jobs_why_they_failed_and_their_instances(site
         out,
         re.MULTILINE,
     )
-    failed = rf"{name}_1  failed +7, 7, 7 +too many instances failed\n"
+    failed = rf"{name}_1  failed +7, 7, 7 +exit status 7\n"
     instance = rf" +\d+  {name}_1_\d  Error while computing\n"
     assert re.search(failed + instance * 3, out)
     assert out.endswith(
@@ -153,3 +153,16 @@ def test_jobs_are_shown_with_what_was_submitted(site, batch, tmp_path, monkeypat
     assert "what was submitted is known only on the machine that did it\n" in out
     (job, _) = json.loads(batch("show", name, "--json")[1])["jobs"]
     assert job["args"] is job["parameters"] is job["inputs"] is None
+
+
+def test_why_is_told_of_a_job_that_timed_out(site, batch):
+    number, name = site.batch("")
+    with site.project.core.db.write() as connection:
+        connection.execute("UPDATE workunit SET error_mask = 2 WHERE name = ?", (f"{name}_0",))
+        connection.execute(
+            "UPDATE result SET server_state = ?, outcome = ? WHERE name LIKE ?",
+            (ServerState.OVER, Outcome.NO_REPLY, f"{name}_0_%"),
+        )
+    _, out, _ = batch("show", number, "--details")
+    assert re.search(rf"{name}_0  failed +Timed out - no response: no result came before", out)
+    assert "1 × Timed out - no response: no result came" in out

@@ -1,0 +1,262 @@
+"""How a job ended: one value, with one sentence, for all who tell it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boinc_gahp import client_exits
+from boinc_gahp.containers.ending import UNTOLD
+from boinc_gahp.fetch.stderr import last_line
+from boinc_gahp.states import ERROR_MEANINGS, JobState, is_aborted
+from boinc_gahp.text import quoted
+
+if TYPE_CHECKING:
+    from boinc_gahp.errors import GahpError
+    from boinc_gahp.fetch.types import FetchResult
+    from boinc_gahp.rpc.types import JobInfo, ResultInfo
+
+__all__ = ["JobEnd"]
+
+#: The client's own statuses; negative ones are the client's, too, or of a crash on Windows.
+_OF_CLIENT = range(client_exits.EXIT_SIGNAL, client_exits.EXIT_OUT_OF_MEMORY + 1)
+#: How the states of instances begin if the program ended well, so that the validator got them
+#: (``html/inc/result.inc``, state_string), and if it did not.
+_WELL = ("Completed", "Validate error")
+_ILL = ("Error while computing", "Error while uploading", "Upload failed")
+#: States that do not say why an instance brought no result.
+_SILENT = ("Completed", "Unsent", "Inactive", "In progress", "Didn't need", "Unknown")
+#: The project's words that only say that instances failed, not why.
+_MERELY = frozenset({"too_many_error_results", "too_many_total_results"})
+#: The project's words for a job whose instances ended well but did not agree.
+_DISAGREED = frozenset({"too_many_success_results", "no_canonical_result"})
+#: The meanings of states, by their first words.
+_STATES = {
+    "Upload failed": "its outputs could not be uploaded",
+    "Error while uploading": "its outputs could not be uploaded",
+    "Error while downloading": "its input files could not be downloaded",
+    "Validate error": "the project's validator could not check its outputs",
+    "Timed out": "no result came before the deadline",
+    "Abandoned": "the computer left the project",
+    "Couldn't send": "no volunteer could take it",
+}
+#: What to do about a status of the client, where the same would happen again.
+_ADVICE = {
+    client_exits.ERR_FILE_TOO_BIG: "make its outputs smaller, or ask the project's admin for a "
+    "larger max_nbytes in the output template",
+    client_exits.ERR_NOT_FOUND: "see that the program makes every output of the app's template",
+    client_exits.EXIT_DISK_LIMIT_EXCEEDED: "ask for more disk (--disk; in HTCondor "
+    "BoincRscDiskBound, or request_disk for a container)",
+    client_exits.EXIT_TIME_LIMIT_EXCEEDED: "ask for more time (--fpops-bound; in HTCondor "
+    "BoincRscFpopsBound)",
+    client_exits.EXIT_MEM_LIMIT_EXCEEDED: "ask for more memory (--memory; in HTCondor "
+    "BoincRscMemoryBound, or request_memory for a container)",
+}
+#: What to look at if a container could not be made, by how its image is named.
+_IMAGES = {
+    "oci-archive:": "that podman saved it with --format oci-archive",
+    "rootfs:": "that it is a tar archive of all files of a system, such as podman export makes, "
+    "and not a saved image",
+    "": "that its name is right, that everybody may pull it",
+}
+#: Last lines of a stderr after which the same program fails again.
+_BROKEN = re.compile(
+    r"(SyntaxError|IndentationError|TabError|NameError|ImportError|ModuleNotFoundError)\b"
+    r"|.*(\bsyntax error\b|command not found$|: not found$|Exec format error)",
+    re.IGNORECASE,
+)
+#: Characters of an image's name that are told.
+_LONGEST = 300
+#: Exit statuses of a shell that did not find a program, or could not run it.
+_NOT_RUN_BY_SHELL = (126, 127)
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnd:
+    """How a job ended, or as much of it as is known; of a job that is not over, its state.
+
+    Attributes:
+        job: the job, as query_batch describes it with details.
+        image: of a job that ran a program in a container: the image, "" if it is not known; None:
+            the job ran an app.
+        lease_is_over: whether its batch was aborted, and its lease is over.
+        failure: why the program in the container counts as failed, although the project says that
+            the job is done (:attr:`boinc_gahp.containers.ending.Ending.failure`); "": it does not.
+        result: exit status and times; of a program in a container it is the program's exit status,
+            negative if a signal ended it. None: not known.
+        instances: all instances, in their order, with the project's words for their states; empty
+            if they are not known.
+        stderr: what the job wrote to its stderr; None: it is not over, or the project does not
+            tell. Few projects tell the stderr of failed jobs (``web-rpcs.rst``,
+            "query_completed_job").
+        stdout: what its program wrote to stdout; None: not over, or the job ran an app.
+        trouble: why the project could not be asked about this job; None: it could.
+    """
+
+    job: JobInfo
+    image: str | None = None
+    lease_is_over: bool = False
+    failure: str = ""
+    result: FetchResult | None = None
+    instances: tuple[ResultInfo, ...] = ()
+    stderr: str | None = None
+    stdout: str | None = None
+    trouble: GahpError | None = None
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self.job.name
+
+    @property
+    def id(self) -> int:
+        """The job's number on the project."""
+        return self.job.id
+
+    @property
+    def state(self) -> JobState:
+        """The job's state; failed also if only its program has."""
+        return JobState.FAILED if self.failure else self.job.state
+
+    @property
+    def exit_statuses(self) -> tuple[int, ...]:
+        """One for each instance that failed, in their order; of a job that is done, its own."""
+        if self.job.exit_statuses and self.job.state is not JobState.DONE:
+            return self.job.exit_statuses
+        return () if self.result is None else (self.result.exit_status,)
+
+    @property
+    def cpu_time(self) -> float | None:
+        """Seconds of CPU time; None: not known."""
+        return self.job.cpu_time if self.result is None else self.result.cpu_time
+
+    @property
+    def exit_status(self) -> int | None:
+        """The exit status that says most about a failure; None: none does.
+
+        It is the last one of an instance that ran the program, or else the last one. A negative one
+        is the BOINC client's, or a signal if a program in a container failed.
+        """
+        failed = [status for status in self.exit_statuses if status]
+        ran = [status for status in failed if status not in client_exits.NOT_RUN]
+        return next(reversed(ran or failed), None)
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit status with which an app's program failed; None: the program is not to blame."""
+        status = self.exit_status
+        if status is None or self.image is not None or self._ended_well:
+            return None
+        is_clients = status < 0 or status in _OF_CLIENT or status in client_exits.NOT_RUN
+        # An app that runs another program reports 195 if that program has failed.
+        return None if is_clients and status != client_exits.EXIT_CHILD_FAILED else status
+
+    @property
+    def is_aborted(self) -> bool:
+        """Whether the job failed only because somebody aborted it."""
+        return is_aborted(self.job.errors)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the instances would not tell more of why the job failed."""
+        errors = self.job.errors
+        return (
+            self.state is not JobState.FAILED
+            or bool(self.failure or self.instances or self.exit_status is not None)
+            or not _MERELY.issuperset(errors)
+        )
+
+    @property
+    def why(self) -> str:
+        """Why the job failed, on one line; "": it has not."""
+        is_over = self.job.state is JobState.FAILED or self.job.errors
+        if self.job.state is JobState.DONE or not is_over:
+            return self.failure
+        if self.is_aborted:
+            return "its batch's lease ended, or it was aborted" if self.lease_is_over else "aborted"
+        errors = self.job.errors
+        status = self.exit_status
+        if status is not None and _DISAGREED.isdisjoint(errors):
+            return f"exit status {status}{self._meaning(status)}"
+        states = (
+            dict.fromkeys(map(_state_words, self._states)) if _MERELY.issuperset(errors) else ()
+        )
+        words = [ERROR_MEANINGS.get(word, word.replace("_", " ")) for word in errors]
+        return ", ".join(states or words) or "the project gives no reason"
+
+    @property
+    def advice(self) -> str:
+        """What to do, if the same job would most likely fail again in the same way; or ""."""
+        status = self.exit_status
+        if status in _ADVICE and not self.failure:
+            return _ADVICE[status]
+        if self._has_no_container:
+            kind = next(kind for kind in _IMAGES if (self.image or "").startswith(kind))
+            return (
+                f"check {_IMAGES[kind]}, that it is built for the volunteers' processors, and that "
+                "it has a shell (sh)"
+            )
+        if self.image is not None and "couldnt_send_result" in self.job.errors:
+            return (
+                "request less memory and disk, or ask the project's admin what the computers have "
+                "that take jobs in containers"
+            )
+        return "mend the program, and submit it again" if self._is_broken else ""
+
+    def report(self, project: str) -> str:
+        """Return lines about a failure for people: all that is known, and stderr.
+
+        Args:
+            project: its address.
+        """
+        lines = [f"boinc_gahp: job {self.name} failed on {project} ({self.why})"]
+        if self.exit_statuses:
+            lines.append(
+                "exit statuses of its instances: " + ", ".join(map(str, self.exit_statuses))
+            )
+        lines += [f"instance {instance.name}: {instance.state}" for instance in self.instances]
+        said = f"\n{self.stderr}" if self.stderr else ""
+        return "\n".join(lines) + "\n" + said
+
+    @property
+    def _states(self) -> list[str]:
+        """The states of the instances that say why they brought no result."""
+        states = (instance.state for instance in self.instances)
+        return [state for state in states if not state.startswith(_SILENT)]
+
+    @property
+    def _has_no_container(self) -> bool:
+        # The script that runs a program always ends with 0 (boinc_gahp.containers.script).
+        return self.image is not None and self.exit_status == 1 and not self.failure
+
+    @property
+    def _is_broken(self) -> bool:
+        status = self.exit_status
+        if status is None:  # the program was not run, or lacks an output
+            return self.failure not in ("", UNTOLD)
+        return status in _NOT_RUN_BY_SHELL or bool(_BROKEN.match(last_line(self.stderr or "")))
+
+    @property
+    def _ended_well(self) -> bool:
+        """Whether the last instance that ran its program ended well, but was found wrong."""
+        for instance in reversed(self.instances):
+            if instance.state.startswith(_WELL):
+                return True
+            if instance.state.startswith(_ILL):
+                return False
+        return not _DISAGREED.isdisjoint(self.job.errors)
+
+    def _meaning(self, status: int) -> str:
+        if self._has_no_container:
+            image = f"its image {quoted(self.image, _LONGEST)}" if self.image else "its image"
+            return f", not of the program: {image} could not be pulled or built, or not be started"
+        meaning = client_exits.MEANINGS.get(status)
+        if meaning is None and self.image is not None:
+            return ", not of the program: its container was ended"
+        return f": {meaning}" if meaning else ""
+
+
+def _state_words(state: str) -> str:
+    meaning = next((text for word, text in _STATES.items() if state.startswith(word)), "")
+    return f"{state}: {meaning}" if meaning else state
