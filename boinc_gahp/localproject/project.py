@@ -303,12 +303,12 @@ class LocalProject:
     def pause_volunteers(self) -> None:
         """Stop volunteers from asking for more work; they finish what they have."""
         for volunteer in self._volunteers:
-            volunteer.paused.set()
+            volunteer.pause(True)
 
     def resume_volunteers(self) -> None:
         """Let volunteers work again."""
         for volunteer in self._volunteers:
-            volunteer.paused.clear()
+            volunteer.pause(False)
         self._core.wake.ring()
 
 

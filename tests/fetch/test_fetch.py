@@ -164,7 +164,7 @@ def test_a_failed_job_gives_its_real_exit_status(healthy, home):
     said = contents(home)[name].decode()
     assert name == "job.err"
     assert "job fail#1.0 failed" in said
-    assert "too_many_error_results" in said
+    assert "(exit status 11)" in said
     assert "exit statuses of its instances: 11, 11" in said
     assert "instance fail#1.0_0: Error while computing" in said
 
@@ -178,7 +178,7 @@ def test_of_a_batch_with_a_failed_job_the_others_are_fetched(healthy, home):
 def test_a_cancelled_job_is_an_error_since_nothing_is_known(healthy, home):
     with (
         healthy.context() as context,
-        pytest.raises(OutputError, match=r"failed .*cancelled.* does not know its exit status"),
+        pytest.raises(OutputError, match=r"failed .*aborted.* does not know its exit status"),
     ):
         fetch_output(context, everything("gone#1.0", home))
     assert contents(home) == {}

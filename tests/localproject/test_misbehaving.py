@@ -256,7 +256,7 @@ def test_a_host_that_is_stopped_in_the_middle_of_a_job_begins_it_again(working):
 
 def test_a_paused_host_takes_nothing_new(working):
     working.jobs(WORK, "a")
-    working.host.volunteer.paused.set()
+    working.host.volunteer.pause(True)
     working.start()
     working.bench.core.wake.ring()
     working.stop()

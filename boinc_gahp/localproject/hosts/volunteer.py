@@ -80,7 +80,8 @@ class Volunteer:
         self._stop = threading.Event()
         self._late: list[tuple[float, Task, Report]] = []
         self._hanging = 0
-        self.paused = threading.Event()
+        self._asking = threading.Lock()
+        self._paused = False
 
     def stop(self) -> None:
         """End soon; a running job is killed, and run again after a restart.
@@ -88,6 +89,11 @@ class Volunteer:
         So is a job whose report is held back. A container job finds its files again.
         """
         self._stop.set()
+
+    def pause(self, paused: bool) -> None:
+        """Ask for no more work from now on, or ask again."""
+        with self._asking:
+            self._paused = paused
 
     def run(self) -> None:
         """Work until stopped."""
@@ -100,9 +106,8 @@ class Volunteer:
             if self._containers is not None and self._containers.needed():
                 self._containers.engine()
             task = left.popleft() if left else None
-            asks = not self.paused.is_set() and self._hanging <= _MOST_HANGING
-            if task is None and asks:
-                task = self._kept(lambda: self._scheduler.request_work(self._host_id, time.time()))
+            if task is None and self._hanging <= _MOST_HANGING:
+                task = self._kept(self._request_work)
             if task is None:
                 # The next job may come late, and the last one may have written much.
                 _remove(self._slot)
@@ -114,6 +119,12 @@ class Volunteer:
                 self._slot.forget()
         if not self._slot.kept_for:
             _remove(self._slot)
+
+    def _request_work(self) -> Task | None:
+        with self._asking:
+            if self._paused:
+                return None
+            return self._scheduler.request_work(self._host_id, time.time())
 
     def compute(self, task: Task) -> Report | None:
         """Run one job; None if this host was stopped meanwhile, or will never report it.

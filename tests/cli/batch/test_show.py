@@ -6,6 +6,7 @@ import time
 
 from boinc_gahp.cli.batch import showing
 from boinc_gahp.localproject.backend import expiry
+from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
