@@ -11,7 +11,9 @@ from __future__ import annotations
 import hashlib
 import secrets
 import shlex
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -100,4 +102,8 @@ def check_token(core: Core) -> AnyResponse | None:
 def settings_file(core: Core) -> str:
     """Return the path of the submitter's settings file, quoted for a shell; '': there is none."""
     path = settings_path(core.directory.absolute(), SUBMITTER)
-    return shlex.quote(str(path)) if path.exists() else ""
+    if not path.exists():
+        return ""
+    with suppress(RuntimeError, ValueError):  # no home, or the file is not in it
+        return f"~/{shlex.quote(str(path.relative_to(Path.home())))}"
+    return shlex.quote(str(path))
