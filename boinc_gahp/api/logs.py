@@ -27,14 +27,17 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Note
+    from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.types import JobInfo, ResultInfo
 
-__all__ = ["ends_of", "log_of", "logs_of", "page_of"]
+__all__ = ["attempts_of", "ends_of", "log_of", "logs_of", "page_of"]
 
 #: How many jobs are asked about at a time.
 _THREADS = 4
 #: How many jobs are asked about, one by one, where the list of all does not tell why they failed.
 ASKED = 100
+#: How many unfinished jobs are looked at before any is done.
+_FIRST = 3
 #: A project's web page about an instance; it shows the stderr (``html/user/result.php``).
 _PAGE = "result.php?resultid="
 
@@ -71,6 +74,32 @@ def ends_of(batch: Batch, jobs: Iterable[JobInfo]) -> dict[int, JobEnd]:
         if end.trouble is not None:
             break
     return ends
+
+
+def attempts_of(batch: Batch, project: WebRpcs) -> str:
+    """Return in words that no job is done, and which attempts have failed; "": none of those seen.
+
+    Attempts at three jobs are looked at; they tell early what is wrong with all. It takes a request
+    for the list, and one for each of the three.
+
+    Args:
+        batch: the batch.
+        project: asks.
+
+    Raises:
+        RpcError: the project could not be asked.
+    """
+    image = _image_of(batch)
+    unfinished = (job for job in project.iter_jobs(batch.id) if not job.state.is_over)
+    failed = [
+        attempt
+        for job in islice(unfinished, _FIRST)
+        for attempt in JobEnd(job, image, instances=project.query_job(job.id)).failed_attempts
+    ]
+    if not failed:
+        return ""
+    have = "attempt has" if len(failed) == 1 else "attempts have"
+    return f"no job is done yet, and {len(failed)} {have} failed, the last: {failed[-1]}"
 
 
 def logs_of(

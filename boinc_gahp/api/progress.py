@@ -228,7 +228,8 @@ def rest_words(batch: Batch, end: float | None, now: float) -> str:
     no job waits: then it may decide when the batch is over.
     """
     rate = "" if end is None else f"at the recent rate: {words.ahead(end, now)}"
-    return "" if batch.is_over else "; ".join(filter(None, (rate, longest_words(batch))))
+    words_ = (rate, longest_words(batch), batch.attempts)
+    return "" if batch.is_over else "; ".join(filter(None, words_))
 
 
 def longest_words(batch: Batch) -> str:

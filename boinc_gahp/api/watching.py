@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import _control
 from boinc_gahp.api.counting import FEW, Counting
+from boinc_gahp.api.logs import attempts_of
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,
@@ -38,6 +40,10 @@ _JOB_BYTES = 130
 #: Up to this many small batches are asked for alone, each with its jobs.
 _ALONE = 2
 _A_DAY = 86400.0
+#: Seconds after which attempts are looked at if no job is done, and between two such looks. Each
+#: takes a few requests.
+_FIRST_LOOK = 10.0
+_NEXT_LOOK = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +163,8 @@ class _Refresher:
         self._timeout = _QUERY_TIMEOUT
         self._listed: int | None = None
         self._counting = Counting()
+        #: When a batch's attempts are looked at, by its id.
+        self._looks: dict[int, float] = {}
 
     def at(self, handles: Sequence[Batch], until: float | None) -> bool | None:
         """Refresh the batches that are not over; return whether anything changed.
@@ -192,8 +200,20 @@ class _Refresher:
                 changed = True
             else:
                 changed = batch.see(info, self._counting.of(batch.id)) or changed
+                changed = self._look_at_attempts(batch) or changed
                 _control.renew(batch, project)
         return changed
+
+    def _look_at_attempts(self, batch: Batch) -> bool:
+        """Learn, before any job is done, which attempts have failed; return whether that is new."""
+        before, now = batch.attempts, time.monotonic()
+        if batch.is_over or batch.nover > batch.nerror_jobs:
+            batch.attempts = ""
+        elif now >= self._looks.setdefault(batch.id, now + _FIRST_LOOK):
+            self._looks[batch.id] = now + _NEXT_LOOK
+            with suppress(RpcError):  # the next poll tells of it
+                batch.attempts = attempts_of(batch, self._session.rpc.until(now + _QUERY_TIMEOUT))
+        return batch.attempts != before
 
     def _news(self, project: WebRpcs, open_: Sequence[Batch]) -> dict[int, BatchInfo]:
         """Return the project's answers about those batches; unknown ones are missing."""

@@ -186,6 +186,11 @@ class JobEnd:
         return ", ".join(states or words) or "the project gives no reason"
 
     @property
+    def failed_attempts(self) -> list[str]:
+        """Why instances have failed so far, in their order, each on one line."""
+        return [_state_words(state) + self._suspicion(state) for state in self._states]
+
+    @property
     def advice(self) -> str:
         """What to do, if the same job would most likely fail again in the same way; or ""."""
         status = self.exit_status
@@ -247,9 +252,19 @@ class JobEnd:
                 return False
         return not _DISAGREED.isdisjoint(self.job.errors)
 
+    def _suspicion(self, state: str) -> str:
+        if self.image is None or not state.startswith("Error while computing"):
+            return ""
+        # The script that runs a program always ends with 0 (boinc_gahp.containers.script).
+        return f": most likely {self._image_words} could not be pulled or built"
+
+    @property
+    def _image_words(self) -> str:
+        return f"its image {quoted(self.image, _LONGEST)}" if self.image else "its image"
+
     def _meaning(self, status: int) -> str:
         if self._has_no_container:
-            image = f"its image {quoted(self.image, _LONGEST)}" if self.image else "its image"
+            image = self._image_words
             return f", not of the program: {image} could not be pulled or built, or not be started"
         meaning = client_exits.MEANINGS.get(status)
         if meaning is None and self.image is not None:

@@ -6,8 +6,11 @@ import threading
 import pytest
 from hypothesis import given, strategies as st
 
+from boinc_gahp.api import watching
+from boinc_gahp.api.progress import rest_words
 from boinc_gahp.api.watching import Poll, PollPauses
 from boinc_gahp.errors import BadRequest, PermissionDenied, ProjectDown, RpcError
+from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
@@ -30,6 +33,50 @@ def test_a_wait_ends_when_the_last_job_is_done(working):
     assert seen[-1] == 1.0
     assert batch.completion_time is not None
     assert batch.expected_end is None
+
+
+def fail_first_attempts(site, batch):
+    def are_made():
+        query = "SELECT count(*) FROM result WHERE batch = ?"
+        found = site.local.core.db.connection().execute(query, (batch.id,)).fetchone()
+        return found[0] == batch.njobs
+
+    wait_for(are_made, "instances")
+    with site.local.core.db.write() as connection:
+        connection.execute(
+            "UPDATE result SET server_state = ?, outcome = ? WHERE batch = ?",
+            (ServerState.OVER, Outcome.CLIENT_ERROR, batch.id),
+        )
+
+
+def test_before_any_job_is_done_failed_attempts_are_told(site, monkeypatch):
+    monkeypatch.setattr(watching, "_FIRST_LOOK", 0.0)
+    batch = site.batch(5)
+    watch = site.project.watch([batch], poll=QUICK)
+    next(watch)
+    assert batch.attempts == ""
+    fail_first_attempts(site, batch)
+    monkeypatch.setattr(watching, "_NEXT_LOOK", 0.0)
+    before = site.proxy.count("query_job")
+    watch = site.project.watch([batch], poll=QUICK)
+    next(watch)
+    told = "no job is done yet, and 3 attempts have failed, the last: Error while computing"
+    assert batch.attempts == told
+    assert told in rest_words(batch, None, 0.0)
+    assert site.proxy.count("query_job") == before + 3
+    site.project.batch(batch.id).abort()
+    while not batch.is_over:
+        next(watch)
+    assert batch.attempts == ""
+
+
+def test_attempts_are_looked_at_seldom(site, monkeypatch):
+    monkeypatch.setattr(watching, "_FIRST_LOOK", 0.0)
+    batch = site.batch(2)
+    watch = site.project.watch([batch], poll=QUICK)
+    for _ in range(5):
+        next(watch)
+    assert site.proxy.count("query_job") == 2
 
 
 def test_a_batch_that_is_over_is_looked_at_no_more(site):

@@ -72,6 +72,28 @@ def test_a_failure_is_told_by_what_says_most(end, text):
 
 
 @pytest.mark.parametrize(
+    ("image", "told"),
+    [
+        (None, "Error while computing"),
+        (
+            IMAGE,
+            'Error while computing: most likely its image "python:3.99" could not be pulled or '
+            "built",
+        ),
+    ],
+)
+def test_of_a_job_that_is_not_over_the_failed_attempts_are_told(image, told):
+    states = ("Error while computing", "Timed out - no response", "In progress", "Unsent")
+    instances = tuple(ResultInfo(n, f"j_{n}", state) for n, state in enumerate(states))
+    end = JobEnd(JobInfo(1, "j", 0, "in_progress"), image, instances=instances)
+    assert end.why == ""
+    assert end.failed_attempts == [
+        told,
+        "Timed out - no response: no result came before the deadline",
+    ]
+
+
+@pytest.mark.parametrize(
     "end",
     [
         failed(1, image=IMAGE),

@@ -20,7 +20,6 @@ from tests.localproject.in_containers import (
     output,
     templates,
 )
-from tests.localproject.visitor import Visitor
 
 # A project with such an app looks for a container engine when it begins.
 pytestmark = pytest.mark.processes
@@ -121,11 +120,6 @@ def test_a_job_without_a_newline_after_result_is_marked_sent_and_never_delivered
     bench.transition()
     row = bench.core.db.connection().execute("SELECT * FROM result ORDER BY id").fetchone()
     assert row["outcome"] == Outcome.NO_REPLY
-
-
-def test_the_page_tells_what_a_container_app_is(jobs):
-    with Visitor(jobs.project.core) as visitor:
-        assert "any program, in a container" in visitor.text("apps")
 
 
 def test_the_users_settings_name_the_app_before_and_after_they_are_written_again(tmp_path):

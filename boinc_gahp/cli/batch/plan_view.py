@@ -162,6 +162,9 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
         )
     if request.app_version_num is not None:
         print(states.version_words(request.app_name, request.app_version_num))
+    image = getattr(options, "image", "")
+    if image and not image.startswith(("rootfs:", "oci-archive:")):
+        print(f"Nobody has looked whether the image {words.printable(image)} exists.")
     if plan.batch_id is None:
         print(
             f"It would be kept for {words.span(plan.lease)}; waiting for it and fetching from it "

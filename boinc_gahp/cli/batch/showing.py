@@ -11,7 +11,7 @@ from boinc_gahp.cli.batch import states, submitted_view
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.listing import lease_lines
-from boinc_gahp.cli.batch.opening import add_look, opened_to_look
+from boinc_gahp.cli.batch.opening import add_look, command, opened_to_look
 from boinc_gahp.cli.batch.reasons_view import failed_in, reason_lines, reasons_json
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import table, words
@@ -69,6 +69,18 @@ _COLUMNS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
     (Column("parameters", rank=1, minimum=16), submitted_view.parameters),
     (Column("arguments", rank=4, minimum=24), submitted_view.arguments),
 )
+
+
+def _attempt_lines(options: Namespace, batch: Batch) -> Iterator[str]:
+    """Yield which attempts have failed before any job is done, and what to type."""
+    from boinc_gahp.api.logs import attempts_of
+
+    if batch.state is not BatchState.IN_PROGRESS or batch.nover > batch.nerror_jobs:
+        return
+    attempts = attempts_of(batch, batch.project.rpc)
+    if attempts:
+        yield f"{attempts[0].upper()}{printable(attempts[1:])}."
+        yield f"End the batch with: {command(options, 'abort', batch.id)}"
 
 
 def _details(ends: Mapping[int, JobEnd]) -> tuple[tuple[Column, Callable[[BatchJob], Cell]], ...]:
@@ -166,6 +178,8 @@ def show(arguments: list[str], config: str | None) -> int:
             unsent = states.unsent_words(batch)
             if unsent is not None:
                 print(unsent)
+            for line in _attempt_lines(options, batch):
+                print(line)
             for line in reason_lines(options, batch, options.job):
                 print(line)
     return 0

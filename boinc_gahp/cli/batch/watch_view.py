@@ -52,7 +52,7 @@ class News:
         for batch in self._batches:
             trouble = None if batch.trouble is None else type(batch.trouble)
             numbers = (batch.njobs, batch.nover, batch.nerror_jobs, batch.latest_counts)
-            seen = (batch.state, *numbers, batch.gone, trouble)
+            seen = (batch.state, *numbers, batch.gone, trouble, batch.attempts)
             if self._last.get(batch.id) != seen:
                 self._last[batch.id] = seen
                 found.append(batch)
@@ -105,8 +105,12 @@ class View:
             if batch.trouble is not None and not batch.is_over
         )
         troubles |= dict.fromkeys(filter(None, map(states.renewal_warning, self._batches)))
-        longest = ((batch, longest_words(batch)) for batch in self._batches)
-        told = [f"Of {printable(batch.name)}, {text}." for batch, text in longest if text]
+        told = [
+            f"Of {printable(batch.name)}, {printable(text)}."
+            for batch in self._batches
+            for text in (longest_words(batch), batch.attempts)
+            if text
+        ]
         with self._lock:
             self._rows = rows
             self._troubles = list(troubles)

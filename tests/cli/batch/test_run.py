@@ -114,6 +114,7 @@ def test_a_dry_run_shows_what_the_program_would_find(site, batch):
     assert "./fit.sh 'two words' data  " in out
     assert "in.csv=data/a.csv data/ fit.sh" in out
     assert "run.sh (made for these jobs)" in out
+    assert "Nobody has looked whether the image " in out
     assert not [info for info in site.rpc.query_batches() if info.name.startswith("fit-dry")]
 
 

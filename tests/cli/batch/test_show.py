@@ -6,8 +6,9 @@ import time
 
 from boinc_gahp.cli.batch import showing
 from boinc_gahp.localproject.backend import expiry
-from boinc_gahp.localproject.states import Outcome, ServerState
+from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
+from tests.helpers import wait_for
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -156,14 +157,36 @@ def test_jobs_are_shown_with_what_was_submitted(site, batch, tmp_path, monkeypat
     assert job["args"] is job["parameters"] is job["inputs"] is None
 
 
+def _end_instance(site, name, outcome, error_mask=0):
+    """Let the only instance of a job end, and perhaps the job, as the back end would."""
+    core = site.project.core
+
+    def is_made():
+        query = "SELECT count(*) FROM result WHERE name = ?"
+        return core.db.connection().execute(query, (f"{name}_0",)).fetchone()[0]
+
+    wait_for(is_made, "an instance")
+    with core.db.write() as connection:
+        connection.execute(
+            "UPDATE workunit SET error_mask = ? WHERE name = ?", (int(error_mask), name)
+        )
+        connection.execute(
+            "UPDATE result SET server_state = ?, outcome = ? WHERE name = ?",
+            (ServerState.OVER, outcome, f"{name}_0"),
+        )
+
+
 def test_why_is_told_of_a_job_that_timed_out(site, batch):
     number, name = site.batch("")
-    with site.project.core.db.write() as connection:
-        connection.execute("UPDATE workunit SET error_mask = 2 WHERE name = ?", (f"{name}_0",))
-        connection.execute(
-            "UPDATE result SET server_state = ?, outcome = ? WHERE name LIKE ?",
-            (ServerState.OVER, Outcome.NO_REPLY, f"{name}_0_%"),
-        )
+    _end_instance(site, f"{name}_0", Outcome.NO_REPLY, ErrorMask.TOO_MANY_ERROR_RESULTS)
     _, out, _ = batch("show", number, "--details")
     assert re.search(rf"{name}_0  failed +Timed out - no response: no result came before", out)
     assert "1 × Timed out - no response: no result came" in out
+
+
+def test_failed_attempts_are_told_before_any_job_is_done(site, batch):
+    number, name = site.batch("")
+    _end_instance(site, f"{name}_0", Outcome.CLIENT_ERROR)
+    _, out, _ = batch("show", number)
+    assert "No job is done yet, and 1 attempt has failed, the last: Error while computing.\n" in out
+    assert f"End the batch with: boinc_gahp batch abort {number}\n" in out
