@@ -129,7 +129,7 @@ WAYS = {
     "bulky": Way("bulky", "", "", None, "larger than the app's output template allows"),
     "disk": Way("hoards", "", "", None, "it used more disk than allowed"),
     "memory": Way("hungry", "", "", None, "it used more memory than allowed"),
-    "late": Way("tardy", "", "", None, "too many instances were made"),
+    "late": Way("tardy", "", "", None, "no result came before the deadline"),
     "aborted": Way("dawdles", "aborted", "", None, "was aborted on the BOINC project"),
     "absent": Way("uppercase", "", "absent", None, "absent"),
 }
@@ -154,7 +154,7 @@ def _add_failing_apps(project):
         (
             "tardy",
             "import time; time.sleep(3)",
-            {"delay_bound": 1.0, "max_total_results": 2},
+            {"delay_bound": 1.0, "max_total_results": 2, "max_success_results": 2},
             output_template("out"),
         ),
     )
