@@ -28,7 +28,7 @@ _DOWN = re.compile(
 _CHECK_URL = (
     "check the project's URL, and whether it can be reached without a login page in between"
 )
-_QUERY = re.compile(r"\n\s*query=")
+_QUERY = re.compile(r"\n[ \t]*query=")
 _XML_PREFIX = re.compile(r"\s*<\?xml")
 
 
