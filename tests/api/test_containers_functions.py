@@ -308,7 +308,7 @@ def test_calls_that_raise_count_as_failed_and_can_be_sent_again(project):
     futures.wait(_TIMEOUT)
     assert len(futures.failed) == 2
     [reason] = futures.batch.reasons()
-    assert (reason.count, reason.exit_status) == (2, 1)
+    assert (reason.count, reason.end.exit_status) == (2, 1)
     assert reason.stderr == "ValueError: not here"
     again = futures.batch.retry()
     assert again is not None
