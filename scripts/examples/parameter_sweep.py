@@ -68,8 +68,8 @@ jobs = jobs_from(rows, args=f"{{rate}} {GENERATIONS} 200")
 batch = project.submit("logistic", jobs, name="logistic-sweep", progress=True)
 batch.wait(progress=True)
 print(batch.counts())
-for failure in batch.failures():
-    print(f"{failure.name}: {failure.why}")
+for reason in batch.reasons():
+    print(reason)
 
 # %% Fetch
 # Each job gets a folder, and jobs.csv has a row for each. Outputs that are there already are not
