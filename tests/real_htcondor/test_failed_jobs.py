@@ -129,7 +129,8 @@ WAYS = {
     "bulky": Way("bulky", "", "", None, "larger than the app's output template allows"),
     "disk": Way("hoards", "", "", None, "it used more disk than allowed"),
     "memory": Way("hungry", "", "", None, "it used more memory than allowed"),
-    "late": Way("tardy", "", "", None, "no result came before the deadline"),
+    # A late result may have come meanwhile, and the reason is then that of the result.
+    "late": Way("tardy", "", "", None, "failed on the BOINC project"),
     "aborted": Way("dawdles", "aborted", "", None, "was aborted on the BOINC project"),
     "absent": Way("uppercase", "", "absent", None, "absent"),
 }
