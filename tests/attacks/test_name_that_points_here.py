@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 from hypothesis import example, given, strategies as st
+from werkzeug.test import create_environ, run_wsgi_app
 
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.php import STOCK
@@ -26,11 +27,6 @@ def project(tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, php=STOCK) as project:
         stage_file(project.core, b"secret input", "in.dat")
         yield project
-
-
-@pytest.fixture(scope="module")
-def client(project):
-    return make_app(project.core).test_client()
 
 
 def _answers(project, host):
@@ -82,11 +78,11 @@ def test_all_is_answered_under_names_of_this_machine(project):
 
 @example(host="[")
 @given(host=st.text(st.characters(min_codepoint=33, max_codepoint=255), min_size=1))
-def test_no_header_at_all_is_taken_for_a_name_of_this_machine(client, host):
-    # A client with cookies refuses some hosts itself.
-    plain = client.application.test_client(use_cookies=False)
-    answer = plain.get("/test/get_project_config.php", headers={"Host": host})
-    assert answer.status_code in (400, 421) or "localhost" in host.lower() or "127." in host
+def test_no_header_at_all_is_taken_for_a_name_of_this_machine(project, host):
+    # Werkzeug's test client refuses some hosts itself.
+    asked = create_environ("/test/get_project_config.php") | {"HTTP_HOST": host}
+    _, status, _ = run_wsgi_app(make_app(project.core), asked)
+    assert status[:3] in ("400", "421") or "localhost" in host.lower() or "127." in host
 
 
 @given(name=st.from_regex(r"[a-z0-9.\-\[\]:]{1,40}", fullmatch=True))
