@@ -53,11 +53,14 @@ def _submit(context: FetchContext, request: boinc_commands.Submit, client: Clien
 def _query_batches(
     context: FetchContext, request: boinc_commands.QueryBatches, client: Client
 ) -> Iterable[str]:
+    from boinc_gahp.fetch.failures import as_completed  # noqa: PLC0415
     from boinc_gahp.submit.query import query_batches  # noqa: PLC0415
 
     answer = query_batches(context, request.batches, request.min_mod_time, client)
     values = [visible(answer.server_time)]
-    for batch in answer.batches:
+    completes = client.gridmanager and context.settings.htcondor.failed_jobs == "complete"
+    for batch_name, statuses in zip(request.batches, answer.batches, strict=True):
+        batch = as_completed(context, batch_name, statuses) if completes else statuses
         values.append(str(len(batch)))
         # Names are as they were submitted; HTCondor shows people any status it does not know.
         shown = {status: visible(status) for status in {status for _, status in batch}}

@@ -11,7 +11,7 @@ from boinc_gahp.errors import JobNotFound, OutputError, RpcError
 from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.fetch.stderr import unwrap
 from boinc_gahp.fetch.types import FetchResult
-from boinc_gahp.states import JobState
+from boinc_gahp.states import STATUS_WORDS, JobState, job_state
 
 if TYPE_CHECKING:
     from boinc_gahp.fetch.context import FetchContext
@@ -50,6 +50,32 @@ def failed_job(context: FetchContext, job_name: str, located: Located) -> tuple[
     # wrong.
     result = FetchResult(end.exit_status or 1, elapsed, end.cpu_time or 0.0)
     return result, end.report(context.project.url)
+
+
+def as_completed(
+    context: FetchContext, batch_name: str, jobs: tuple[tuple[str, str], ...]
+) -> tuple[tuple[str, str], ...]:
+    """Return a batch's jobs and statuses, with DONE for those whose program ran and failed.
+
+    HTCondor 9 fetches such a job then, and completes it with the exit status that
+    :func:`failed_job` gives; it would hold one in ERROR, and not say why
+    (``gridmanager-boinc.rst``, "States").
+
+    Raises:
+        RpcError: the project could not be asked why jobs failed.
+    """
+    if not any(job_state(status) is JobState.FAILED for _, status in jobs):
+        return jobs
+    batch_id = context.cache.view(batch_name, lambda _: True).id
+
+    def told(name: str, status: str) -> str:
+        if job_state(status) is not JobState.FAILED:
+            return status
+        job = context.cache.failures(batch_id, name)
+        is_programs = job is not None and _is_over(job) and JobEnd(job).exit_code is not None
+        return STATUS_WORDS[JobState.DONE] if is_programs else status
+
+    return tuple((name, told(name, status)) for name, status in jobs)
 
 
 def look_up_failure(

@@ -219,7 +219,7 @@ def fetch_output(
         if ad is not None:
             raise locate.NoResult(context, request.job_name)
         result, text = failed_job(context, request.job_name, located)
-        write_stderr(JobDirectory(request), text, scope)
+        write_failure(request, text, scope)
         return result
     completed = locate.ended(context, request.job_name, completed, scope)
     fetch(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp import client_exits
 from boinc_gahp.containers.ending import UNTOLD
 from boinc_gahp.fetch.stderr import last_line
-from boinc_gahp.states import ERROR_MEANINGS, JobState, is_aborted
+from boinc_gahp.states import CANCELLED, ERROR_MEANINGS, JobState, is_aborted
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
@@ -146,7 +146,8 @@ class JobEnd:
     def exit_code(self) -> int | None:
         """The exit status with which an app's program failed; None: the program is not to blame."""
         status = self.exit_status
-        if status is None or self.image is not None or self._ended_well:
+        was_aborted = not CANCELLED.isdisjoint(self.job.errors)
+        if status is None or was_aborted or self.image is not None or self._ended_well:
             return None
         is_clients = status < 0 or status in _OF_CLIENT or status in client_exits.NOT_RUN
         # An app that runs another program reports 195 if that program has failed.

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.rpc.client import WebRpcs
 from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import Gridmanager, submission
 from tests.daemon.process import TIMEOUT, Daemon
@@ -246,6 +247,52 @@ def test_jobs_that_were_aborted_here_are_left_out_under_a_prefix(home, project):
         assert b"aborted#1.1 ERROR" in line
         assert daemon.ask(b"BOINC_RETIRE_BATCH 3 aborted") == b"S"
         assert daemon.await_results(1) == [b"3 NULL"]
+
+
+def _failed(home, gridmanager):
+    """Submit a job whose program fails with 3, and one that is done; wait for both to end."""
+    jobs = {
+        "ends#1.0": (["--fail", "3"], [home.write("in0", "text"), "in"]),
+        "ends#1.1": ([], [home.write("in1", "text"), "in"]),
+    }
+    assert gridmanager.do("BOINC_SUBMIT", *submission("ends", "uppercase", jobs)) == ["NULL"]
+    return await_done(gridmanager, "ends")
+
+
+def test_a_gridmanager_completes_a_job_whose_program_failed(home, project):
+    home.set_up(project)
+    fetch = ("BOINC_FETCH_OUTPUT", "ends#1.0", str(home.directory), "err", "SOME", "3")
+    pairs = ("out", "out.txt", "stdout", "stdout", "err", "err")
+    with home.gridmanager() as gridmanager:
+        assert set(_failed(home, gridmanager).values()) == {"DONE"}
+        null, exit_status, _elapsed, _cpu = gridmanager.do(*fetch, *pairs)
+        assert (null, exit_status) == ("NULL", "3")
+    text = (home.directory / "err").read_text()
+    assert "job ends#1.0 failed on" in text
+    assert "exit statuses of its instances: 3" in text
+    assert (home.directory / "stdout").read_bytes() == b""
+    assert not (home.directory / "out.txt").exists()
+    with home.daemon() as daemon:
+        daemon.line()
+        assert daemon.ask(b"BOINC_QUERY_BATCHES 2 0 1 ends") == b"S"
+        assert b"ends#1.0 ERROR" in daemon.await_results(1)[0], "a person sees the project's words"
+
+
+def test_a_gridmanager_holds_a_job_whose_program_failed_if_the_settings_say_so(home, project):
+    home.set_up(project, more='[htcondor]\nfailed_jobs = "hold"\n')
+    with home.gridmanager() as gridmanager:
+        assert _failed(home, gridmanager) == {"ends#1.0": "ERROR", "ends#1.1": "DONE"}
+
+
+def test_a_gridmanager_holds_a_job_that_somebody_aborted_on_the_project(home, project):
+    home.set_up(project)
+    project.pause_volunteers()
+    jobs = {"gone#1.0": ([], [home.write("in", "text"), "in"])}
+    with home.gridmanager() as gridmanager:
+        assert gridmanager.do("BOINC_SUBMIT", *submission("gone", "uppercase", jobs)) == ["NULL"]
+        with WebRpcs(project.url, project.authenticator) as rpcs:
+            rpcs.abort_jobs(["gone#1.0"])
+        assert await_done(gridmanager, "gone") == {"gone#1.0": "ERROR"}
 
 
 def test_a_fetch_that_is_stopped_leaves_no_file(home, project):

@@ -4,6 +4,8 @@ import pytest
 import requests
 
 from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.localproject.states import AssimilateState
+from tests.helpers import wait_for
 from tests.localproject.client import Client, job, value
 
 APP = "moving"
@@ -30,6 +32,9 @@ def ended(client, name, app="uppercase", *inputs):
     files = client.upload(*(inputs or (b"text",)))
     assert value(client.submit(batch_id, [job(name, *files)], app), "batch_id")
     client.wait()
+    # A job is over before its outputs are moved.
+    sql = "SELECT 1 FROM workunit WHERE name = ? AND assimilate_state = ?"
+    wait_for(lambda: client.rows(sql, name, AssimilateState.DONE), "the assimilator saw it")
     return batch_id
 
 
