@@ -17,12 +17,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import _jobs_csv
+from boinc_gahp.api import _jobs_csv, finding
 from boinc_gahp.api._fetching_batch import BatchFetch, FinishedJob, Jobs, jobs_of
 from boinc_gahp.api._records import RowMaker, as_fetched
-from boinc_gahp.api.folders import NOTE, folder_name
+from boinc_gahp.api.family import parent_of
+from boinc_gahp.api.folders import NOTE, folder_name, read_note
 from boinc_gahp.api.logs import ends_of
 from boinc_gahp.api.manifest_files import Manifests
+from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.destinations import explain
@@ -44,6 +46,7 @@ __all__ = [
     "fetch",
     "fetch_zip",
     "folder_name",
+    "unfetched",
 ]
 
 
@@ -223,7 +226,42 @@ def fetch_zip(
         except OSError as error:
             raise explain(error, target) from error
         whole.commit()
+        Manifests(batch.project.session).note_fetch(batch.id, zipped=_ids_in(batch, room.path))
     return replace(fetched, directory=target.parent, table=None, archive=target, files=files)
+
+
+def unfetched(batch: Batch) -> list[str]:
+    """Return the names of the jobs that are done and were never fetched on this machine.
+
+    Outputs of a retry are looked for with those of its parent, too.
+
+    Raises:
+        RpcError: the project could not be asked.
+    """
+    session = batch.project.session
+    manifests = Manifests(session)
+    here: set[int] = set()
+    for batch_id in filter(None, (batch.id, parent_of(batch))):
+        here |= manifests.zipped(batch_id)
+        root = manifests.fetched_into(batch_id)
+        if root is not None and root.is_dir():
+            here |= _ids_in(batch, root)
+    return [
+        job.name
+        for job in finding.find_jobs(session, batch.id, batch.name, None)
+        if job.state is JobState.DONE and job.id not in here
+    ]
+
+
+def _ids_in(batch: Batch, root: Path) -> set[int]:
+    """Return the ids of the project's jobs whose outputs are in a directory's folders."""
+    notes = (read_note(each) for each in root.iterdir())
+    return {
+        number
+        for note in notes
+        if note is not None and note.project == batch.project.url
+        for number in (note.job_id, *note.attempts)
+    }
 
 
 def _complete(root: Path) -> Iterator[Path]:

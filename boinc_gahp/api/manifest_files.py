@@ -140,30 +140,44 @@ class Manifests:
 
     # -- where batches were fetched
 
-    def note_fetch(self, batch_id: int, directory: Path) -> None:
-        """Remember the directory into which a batch is fetched."""
+    def note_fetch(
+        self, batch_id: int, directory: Path | None = None, zipped: Iterable[int] = ()
+    ) -> None:
+        """Remember into which directory a batch is fetched, or the ids of jobs in an archive."""
         path = self._named(f"id {batch_id}", "fetched.json")
         if path is None:
             return
+        before, ids = self._fetched(batch_id)
+        place = directory or before
+        noted = {"directory": place and str(place), "zipped": sorted(ids.union(zipped))}
         try:
             self._make(path.parent)
-            write_whole(path, json.dumps({"directory": str(directory)}), 0o600)
+            write_whole(path, json.dumps(noted), 0o600)
         except OSError as error:
             log.warning("Cannot remember where batch %d is fetched: %s", batch_id, error)
 
     def fetched_into(self, batch_id: int) -> Path | None:
         """Return the directory of a batch's last fetch; None: none is known on this machine."""
+        return self._fetched(batch_id)[0]
+
+    def zipped(self, batch_id: int) -> frozenset[int]:
+        """Return the ids of a batch's jobs that were fetched into archives on this machine."""
+        return self._fetched(batch_id)[1]
+
+    def _fetched(self, batch_id: int) -> tuple[Path | None, frozenset[int]]:
         path = self._named(f"id {batch_id}", "fetched.json")
         if path is None:
-            return None
+            return None, frozenset()
         try:
             with os.fdopen(open_private_file(path, os.O_RDONLY), "rb") as file:
-                return Path(json.load(file)["directory"])
+                noted = json.load(file)
+            directory = noted["directory"]
+            return directory and Path(directory), frozenset(map(int, noted.get("zipped", ())))
         except FileNotFoundError:
-            return None
+            return None, frozenset()
         except (OSError, ValueError, KeyError, TypeError) as error:
             log.warning("Where batch %d was fetched cannot be read: %s", batch_id, error)
-            return None
+            return None, frozenset()
 
     def _path(self, batch_name: str) -> Path | None:
         return self._named(batch_name, "json.gz")

@@ -24,7 +24,8 @@ from boinc_gahp.text import printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TextIO
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.project import Project
@@ -45,8 +46,9 @@ Tells the project that batches are no longer needed. The project may then delete
 jobs at once, even outputs that were not fetched. Unfinished jobs are aborted. The batches are no
 longer listed. Retries of a batch are batches of their own, and are not retired with it.
 
-On a terminal, it asks first if that would lose outputs or unfinished jobs. Elsewhere, and with
---yes, it does not ask.
+On a terminal, it asks first if that would lose unfinished jobs, or outputs that were not fetched on
+this machine. Elsewhere, and with --yes, it does not ask, but loses such outputs only with
+--unfetched.
 """
 
 _EXTEND = """\
@@ -96,6 +98,11 @@ def retire_parser(config: str | None = None) -> Parser:
         ),
     )
     reading.add_batch(parser, several=True)
+    parser.add_argument(
+        "--unfetched",
+        action="store_true",
+        help="lose outputs that were not fetched here",
+    )
     _add_rest(parser, config)
     return parser
 
@@ -144,23 +151,29 @@ def abort(arguments: list[str], config: str | None) -> int:
 
 def retire(arguments: list[str], config: str | None) -> int:
     """Retire batches; return 0 if all were retired."""
+    from boinc_gahp.api.fetching import unfetched
+
     options = retire_parser(config).read(arguments)
     with opened(options) as project:
         found = _found(project, options.batch)
         batches = [each.batch for each in found if each.batch is not None]
         at_stake = [batch for batch in batches if batch.state is not BatchState.RETIRED]
-        done = sum(batch.nover - batch.nerror_jobs for batch in at_stake)
         left = sum(batch.njobs - batch.nover for batch in at_stake if not batch.is_over)
+        alone = {} if options.unfetched else {each.id: unfetched(each) for each in at_stake}
+        outputs = sum(map(len, alone.values()))
         lost = []
-        if done:
-            lost.append(f"the outputs of {words.count(done, 'job')}, unless you have fetched them")
+        if outputs:
+            jobs = words.count(outputs, "job")
+            lost.append(f"the outputs of {jobs}, which were not fetched on this machine")
         if left:
             lost.append(words.count(left, "unfinished job"))
         what = words.count(len(at_stake), "batch", "batches")
         question = f"Retiring {what} loses {', and '.join(lost)}. Retire?"
         if lost and not _may(options, at_stake, question):
             return 1
-        return _each(options, found, partial(_retire, options))
+        # Somebody who was asked has agreed.
+        kept = alone if options.yes or _screen() is None else {}
+        return _each(options, found, partial(_retire, options, kept))
 
 
 def extend(arguments: list[str], config: str | None) -> int:
@@ -213,10 +226,17 @@ def _may(options: Namespace, batches: Sequence[Batch], question: str) -> bool:
     return _agreed(options, shown, question)
 
 
+def _screen() -> TextIO | None:
+    """Return where to ask; None: there is nobody to ask."""
+    if not sys.stdin.isatty():
+        return None
+    return next((each for each in (sys.stderr, sys.stdout) if each.isatty()), None)
+
+
 def _agreed(options: Namespace, shown: Sequence[str], question: str) -> bool:
     """Return whether to go on; if there is nobody to ask, yes."""
-    screen = next((each for each in (sys.stderr, sys.stdout) if each.isatty()), None)
-    if options.yes or screen is None or not sys.stdin.isatty():
+    screen = _screen()
+    if options.yes or screen is None:
         return True
     for line in shown:
         print(line, file=screen)
@@ -281,9 +301,17 @@ def _abort(batch: Batch) -> str:
     return f"is aborted{done_jobs}"
 
 
-def _retire(options: Namespace, batch: Batch) -> str:
+def _retire(options: Namespace, unfetched: Mapping[int, Sequence[str]], batch: Batch) -> str:
     if batch.state is BatchState.RETIRED:
         return "is retired already"
+    names = unfetched.get(batch.id)
+    if names:
+        which = printable(names[0]) if len(names) == 1 else f"{len(names):,} jobs"
+        raise BatchConflict(
+            f"batch {batch.id} {printable(batch.name)} is not retired: the outputs of {which} were "
+            f"not fetched on this machine. To fetch them: {command(options, 'fetch', batch.id)}; "
+            "to lose them, retire it with --unfetched"
+        )
     batch.retire()
     kept = []
     with suppress(GahpError):

@@ -92,14 +92,32 @@ def test_ctrl_c_and_bytes_that_are_no_text_answer_nothing(site, batch, monkeypat
 def test_retire_tells_on_a_terminal_what_would_be_lost(site, batch, monkeypatch):
     number, name = site.finished("")
     monkeypatch.setattr("sys.stdin", _Terminal())
-    question = "Retiring 1 batch loses the outputs of 1 job, unless you have fetched them. Retire?"
+    question = (
+        "Retiring 1 batch loses the outputs of 1 job, which were not fetched on this machine. "
+        "Retire?"
+    )
     assert f"{question} [y/N] \nNothing was done.\n" in batch.screen("retire", name)
     assert state(site, number) is BatchState.COMPLETE
-    assert "is retired." in batch.screen("retire", name, "--yes")
+    monkeypatch.setattr("sys.stdin", _Terminal("y\n"))
+    assert "is retired." in batch.screen("retire", name)
 
 
-def test_retire_does_not_ask_on_a_pipe_and_may_be_repeated(site, batch):
+@pytest.mark.parametrize("given", [(), ("--yes",)])
+def test_retire_loses_no_outputs_unless_it_is_told_to(site, batch, given):
     number, name = site.finished("")
+    status, out, err = batch("retire", number, *given)
+    assert (status, out) == (1, "")
+    assert f"batch {number} {name} is not retired: the outputs of {name}_0 were not" in err
+    assert f"To fetch them: boinc_gahp batch fetch {number};" in err
+    assert state(site, number) is BatchState.COMPLETE
+    assert batch("retire", number, "--unfetched")[0] == 0
+    assert state(site, number) is BatchState.RETIRED
+
+
+@pytest.mark.parametrize("options", [(), ("--zip", "all.zip")])
+def test_retire_does_not_ask_after_a_fetch_and_may_be_repeated(site, batch, options):
+    number, name = site.finished("")
+    assert batch("fetch", number, *options)[0] == 0
     assert batch("retire", number) == (0, f"Batch {number} {name} is retired.\n", "")
     assert state(site, number) is BatchState.RETIRED
     assert batch("retire", number)[:2] == (0, f"Batch {number} {name} is retired already.\n")

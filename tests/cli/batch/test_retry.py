@@ -88,6 +88,7 @@ def test_outputs_of_a_retry_come_with_those_of_the_batch(batch, site, here, fail
         f"Batch {number} {name} is retired; its retry is not ({again} {name}-retry1): "
         f"boinc_gahp batch retire {again}.\n"
     )
+    assert batch("retire", again)[0] == 0, "its outputs were fetched with those of its parent"
 
 
 def test_a_job_can_be_named_and_must_have_failed(batch, failed):
