@@ -12,9 +12,11 @@ from boinc_gahp.api.patterns import BATCH, INDEX
 from boinc_gahp.api.request import JOB_SIZES
 from boinc_gahp.api.row_values import (
     INPUT,
+    SETTINGS,
     column_of,
     file_of,
     misspelt,
+    near,
     priority,
     shown,
     size,
@@ -37,11 +39,11 @@ class _Layout:
 
     Attributes:
         reserved: the keys of the row, by what boinc_gahp uses them for.
-        parameters: the other keys.
+        recorded: the keys of what is kept as the jobs' parameters: all others, and settings.
     """
 
     reserved: Mapping[str, str]
-    parameters: tuple[str, ...]
+    recorded: tuple[str, ...]
 
 
 class RowJobs:
@@ -78,7 +80,7 @@ class RowJobs:
         for key in keys:
             if not isinstance(key, str) or not key.strip():
                 raise BadRequest(f"a column is called {key!r}: expected a text, not empty")
-            column = column_of(key)
+            column = None if key in self._patterns.as_data else column_of(key)
             if column in reserved or key in parameters:
                 raise BadRequest(f"column {column or key} appears twice: expected each once")
             if column is None:
@@ -101,7 +103,13 @@ class RowJobs:
                 "there is a column args, and arguments for all rows are given, too: leave out one "
                 "of them"
             )
-        return _Layout(reserved, tuple(parameters))
+        for key in self._patterns.as_data:
+            if key not in parameters:
+                raise BadRequest(f"there is no column {key!r} to take as data{near(key, keys)}")
+        settings = {key: each for each, key in reserved.items() if each in SETTINGS}
+        self._patterns.settings.update(settings)
+        recorded = (key for key in keys if key in parameters or key in settings)
+        return _Layout(reserved, tuple(recorded))
 
     def job(self, row: Mapping[Any, Any]) -> Job:
         """Return the next job.
@@ -113,7 +121,7 @@ class RowJobs:
         number, self._number = self._number, self._number + 1
         texts: dict[str, str | None] = {}
         parameters: dict[str, Parameter] = {}
-        for key in layout.parameters:
+        for key in layout.recorded:
             texts[key], parameters[key] = self._cells.parameter(key, row[key])
         texts[INDEX] = str(number)
         if self._patterns.batch is not None:

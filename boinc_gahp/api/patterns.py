@@ -74,8 +74,9 @@ class Pattern:
             name = _name(given, names)
             if name is None and _name(given, taken):
                 raise BadRequest(
-                    f"{{{given}}} is not a placeholder: boinc_gahp uses this column itself, so "
-                    "give the value another column, too"
+                    f"{{{given}}} is not a placeholder: boinc_gahp uses this column itself. If it "
+                    f"is only a parameter, say --as-data {given} (in Python as_data=[{given!r}]); "
+                    "otherwise give the value another column, too"
                 )
             if name is None:
                 shown = ", ".join(f"{{{each}}}" for each in names)
@@ -175,10 +176,12 @@ class Patterns:
         name: None: the jobs are named when they are submitted.
         batch: the batch's name; None: it is known when the jobs are submitted, so only ``name`` may
             have ``{batch}``.
+        as_data: columns of a table that are parameters, though boinc_gahp would use them.
 
     Attributes:
         has_args: whether ``args`` was given.
         seen: the names that :meth:`used` has returned so far.
+        settings: the columns that set a property of the jobs, and which.
 
     Raises:
         BadRequest: a brace stands alone, or the arguments cannot be split.
@@ -190,6 +193,7 @@ class Patterns:
         inputs: Mapping[str, File] | None = None,
         name: str | None = None,
         batch: str | None = None,
+        as_data: Collection[str] = (),
     ) -> None:
         words = split_args(args) if isinstance(args, str) else args or ()
         self.has_args = args is not None
@@ -199,7 +203,9 @@ class Patterns:
         }
         self._name = None if name is None else Pattern(name)
         self.batch = batch
+        self.as_data = as_data
         self.seen: set[str] = set()
+        self.settings: dict[str, str] = {}
 
     @property
     def open_names(self) -> Collection[str]:

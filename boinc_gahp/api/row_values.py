@@ -31,6 +31,8 @@ COLUMNS = {
     "priority": "priority",
     **{name: name for name in JOB_SIZES},
 }
+#: Those that a table of parameters may have by chance.
+SETTINGS = ("name", "priority", *JOB_SIZES)
 #: Before the open name of the input whose files are in a column.
 INPUT = "input:"
 #: A column that no placeholder uses is misspelt if it is this similar to one of the above.

@@ -15,7 +15,7 @@ from boinc_gahp.api.rows import read_rows
 from boinc_gahp.errors import BadRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from boinc_gahp.api.types import File, Job
     from boinc_gahp.submit.types import Parameter
@@ -27,6 +27,7 @@ def jobs_from(
     args: Sequence[object] | str | None = None,
     inputs: Mapping[str, File] | None = None,
     name: str | None = None,
+    as_data: Collection[str] = (),
 ) -> list[Job]:
     """Return a job for each row of a table of parameters.
 
@@ -42,10 +43,11 @@ def jobs_from(
 
     Every column is a parameter, except ``name``, ``args``, ``inputs``, ``input:NAME``,
     ``input_template`` (or ``template``), ``output_template``, ``priority``, ``fpops``, ``memory``,
-    ``disk`` and ``delay``, which say this of the job itself. A parameter can be used in braces, and
-    is kept in :attr:`Job.parameters`. ``{index}`` is the job's number, from 0, ``{seed:4}`` a whole
-    number of at least four digits, ``{{`` and ``}}`` are braces. Values are filled in as they are
-    written in the file; braces in them are left as they are.
+    ``disk`` and ``delay``, which say this of the job itself. A parameter can be used in braces.
+    ``{index}`` is the job's number, from 0, ``{seed:4}`` a whole number of at least four digits,
+    ``{{`` and ``}}`` are braces. Values are filled in as they are written in the file; braces in
+    them are left as they are. Parameters, and columns of names, priorities and sizes, are kept in
+    :attr:`Job.parameters`.
 
     Args:
         rows: the path of a file of CSV or JSON (:doc:`/batch`, "Jobs"); or mappings; or a
@@ -59,12 +61,13 @@ def jobs_from(
             are.
         name: of the jobs; ``{batch}`` is their batch's name. None: the batch's name and the job's
             number. A row's ``name`` wins.
+        as_data: names of columns that are parameters only, such as ``name`` or ``memory``.
 
     Raises:
         WrongRow: a row or the header is wrong, or the file cannot be read; says where.
         BadRequest: an argument is wrong.
     """
-    patterns = Patterns(args, inputs, name)
+    patterns = Patterns(args, inputs, name, as_data=as_data)
     if isinstance(rows, (str, os.PathLike)):
         return [row.job for row in read_rows(rows, patterns=patterns)]
     values = Values("rows", None, "{name}[{number}]")

@@ -78,10 +78,12 @@ def test_texts_that_look_like_numbers_only_partly_stay_texts(file):
     assert [job.parameters["x"] for job in jobs_from(table)] == cells
 
 
-def test_what_a_row_says_of_its_job_wins(file):
+def test_what_a_row_says_of_its_job_wins_and_is_recorded(file):
+    names = ("seed", "name", "memory", "disk", "delay", "fpops", "priority")
+    cells = (1, "me", "2GB", "500kB", "2d", "2T", 3)
     path = file(
         "params.csv",
-        "seed,name,input:in,memory,disk,delay,fpops,priority\n1,me,staged:x,2GB,500kB,2d,2T,3\n2,,,,,,,\n",
+        f"{','.join(names)},input:in\n{','.join(map(str, cells))},staged:x\n2,,,,,,,\n",
     )
     first, second = jobs_from(path, inputs={"in": "staged:{seed}"}, name="{batch}_{seed}")
     assert first == Job(
@@ -92,9 +94,20 @@ def test_what_a_row_says_of_its_job_wins(file):
         memory=2e9,
         disk=500_000,
         delay=172800,
-        parameters={"seed": 1},
+        parameters=dict(zip(names, cells, strict=True)),
     )
-    assert second == Job(inputs={"in": StagedFile("2")}, name="{batch}_2", parameters={"seed": 2})
+    assert second.name == "{batch}_2"
+    assert second.parameters == {**dict.fromkeys(names), "seed": 2}
+
+
+def test_a_column_can_be_taken_as_a_parameter_only():
+    row = {"name": "ada", "memory": 3, "delay": "2d"}
+    (job,) = jobs_from([row], args="{name} {memory}", as_data=["name", "memory"])
+    assert (job.args, job.name, job.memory, job.delay) == (("ada", "3"), None, None, 172800)
+    with pytest.raises(WrongRow, match="say --as-data name"):
+        jobs_from([row], args="{name}")
+    with pytest.raises(WrongRow, match="no column 'nam' to take as data; did you mean name"):
+        jobs_from([row], as_data=["nam"])
 
 
 class Frame:
@@ -123,9 +136,9 @@ def test_mappings_and_frames_have_plain_numbers_and_empty_cells(kind):
     jobs = jobs_from(rows, args=["{x}"])
     assert [job.args for job in jobs] == [("0.5",), ("0.5",), ("True",)]
     assert [repr(job.parameters) for job in jobs] == [
-        "{'x': 0.5, 'y': None}",
-        "{'x': 0.5, 'y': 'a.txt'}",
-        "{'x': True, 'y': None}",
+        "{'x': 0.5, 'y': None, 'name': None, 'memory': '2GB'}",
+        "{'x': 0.5, 'y': 'a.txt', 'name': 'n', 'memory': None}",
+        "{'x': True, 'y': None, 'name': None, 'memory': 500000000.0}",
     ]
     assert [(job.name, job.memory) for job in jobs] == [(None, 2e9), ("n", None), (None, 5e8)]
 

@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from boinc_gahp.api.types import Job, LocalFile
     from boinc_gahp.terminal.live import Work
 
+#: What columns of a table set.
+_SET = {
+    "name": "names",
+    "priority": "priorities",
+    "fpops": "numbers of operations",
+    "memory": "memory",
+    "disk": "disk space",
+    "delay": "deadlines",
+}
 #: Rows between two progress messages.
 _ROWS = 100
 
@@ -142,7 +151,15 @@ def _row_jobs(
         made.lines.append(row.line)
     if not made.jobs:
         raise BadRequest(f"{made.rows}: it has no rows, so there are no jobs")
-    unused = list(made.jobs[0].parameters)
+    settings = patterns.settings
+    if settings:
+        columns, sets = ("column", "sets") if len(settings) == 1 else ("columns", "set")
+        what = _and([_SET[each] for each in settings.values()])
+        remark(
+            f"boinc_gahp: {made.rows}: {columns} {_and(list(settings))} {sets} the jobs' {what}; "
+            "--as-data COLUMN makes one a parameter only"
+        )
+    unused = [key for key in made.jobs[0].parameters if key not in settings]
     if unused and patterns.seen.isdisjoint(unused):
         way = f"'--{unused[0]} {{{unused[0]}}}'"
         remark(
@@ -154,6 +171,12 @@ def _row_jobs(
             )
         )
     return made
+
+
+def _and(names: Sequence[str]) -> str:
+    """Return names as in ``name, delay and memory``."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _matching(patterns: Sequence[str]) -> list[str]:

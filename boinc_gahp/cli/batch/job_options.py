@@ -138,6 +138,15 @@ def add_which(
         "file",
     )
     which.add_argument(
+        "--as-data",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        type=not_empty,
+        help="take a column of --rows as a parameter only, although it is called name, memory or "
+        "the like; may be repeated",
+    )
+    which.add_argument(
         "--name-jobs",
         metavar="PATTERN",
         help=f"names for jobs that have none, with the placeholders of {words}, as in "
@@ -192,6 +201,8 @@ def check_which(parser: Parser, options: argparse.Namespace) -> None:
         parser.error(
             f"{' and '.join(ways)} do not go together: each of them says which jobs there are"
         )
+    if options.as_data and options.rows is None:
+        parser.error("--as-data is about the columns of --rows")
 
 
 def check_patterns(
@@ -213,7 +224,7 @@ def _patterns(options: argparse.Namespace, batch_name: str) -> Patterns:
     """Return the placeholders' patterns; raises BadRequest."""
     from boinc_gahp.api.patterns import Patterns
 
-    return Patterns(options.args, _inputs(options), options.name_jobs, batch_name)
+    return Patterns(options.args, _inputs(options), options.name_jobs, batch_name, options.as_data)
 
 
 def _inputs(options: argparse.Namespace) -> dict[str, str]:

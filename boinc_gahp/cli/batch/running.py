@@ -235,7 +235,8 @@ def _patterns(options: Namespace, batch_name: str) -> Patterns:
     """Return the command's and inputs' placeholders; raises BadRequest."""
     from boinc_gahp.api.patterns import Patterns
 
-    return Patterns([*options.command, *options.input], None, options.name_jobs, batch_name)
+    words = [*options.command, *options.input]
+    return Patterns(words, None, options.name_jobs, batch_name, options.as_data)
 
 
 def _look_up(project: Project, options: Namespace, work: Work, more: Options) -> CommandLineJobs:

@@ -31,7 +31,7 @@ def here(tmp_path, monkeypatch):
 def sent(site, batch, here):
     def sent(*words):
         status, out, err = batch("submit", *words, "--json")
-        assert (status, err) == (0, "")
+        assert status == 0, err
         name = json.loads(out)["name"]
         return [
             (job["name"].replace(name, "BATCH"), job["command_line"])
@@ -55,7 +55,7 @@ def jobs_of(site, batch_id):
 
 def test_one_job_is_submitted_and_what_comes_next_is_reported(site, batch, here):
     status, out, err = batch("submit", "uppercase", "--input", "in=data/a.1.txt")
-    assert (status, err) == (0, "")
+    assert status == 0, err
     found = re.fullmatch(
         r"Batch (\d+) 'uppercase-\d{8}-\d{6}-[a-z]{4}': 1 job of uppercase on 127\.0\.0\.1:\d+\.\n"
         r"It is kept until 2[-\d]+ [:\d]+ \(14 days\); "
@@ -117,6 +117,22 @@ def test_rows_are_a_table_of_parameters(sent, here):
         ("BATCH_001", f"--seed 1 -n=0.10 0/table-{here.name}"),
         ("BATCH_020", f"--seed 20 -n=1e3 1/table-{here.name}"),
     ]
+
+
+def test_columns_that_set_something_are_told_and_can_be_data(batch, here):
+    (here / "params.csv").write_text("name,delay,memory\nada,2d,3GB\n")
+    words = ["submit", "uppercase", "--rows", "params.csv", "--input", "in=inline:x", "--dry-run"]
+    status, _, err = batch(*words)
+    assert (status, err) == (
+        0,
+        "boinc_gahp: params.csv: columns name, delay and memory set the jobs' names, deadlines "
+        "and memory; --as-data COLUMN makes one a parameter only\n",
+    )
+    as_data = [word for name in ("name", "delay", "memory") for word in ("--as-data", name)]
+    status, out, err = batch(*words, *as_data, "--args", "{name} {delay} {memory}")
+    assert (status, err) == (0, "")
+    assert "ada 2d 3GB" in out
+    assert batch("submit", "uppercase", "--as-data", "x")[0] == 2
 
 
 def test_inputs_may_have_placeholders(batch, here):

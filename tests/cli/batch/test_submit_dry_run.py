@@ -121,7 +121,8 @@ def test_every_wrong_job_is_reported_up_to_ten(batch, here):
     status, out, err = batch("submit", "uppercase", "--rows", "rows.csv", "--dry-run")
     assert status == 1
     assert out.endswith("12 jobs would be refused: nothing would be sent.\n")
-    lines = err.splitlines()
+    sets, *lines = err.splitlines()
+    assert sets.startswith("boinc_gahp: rows.csv: column name sets the jobs' names; ")
     assert lines[0].startswith('boinc_gahp: rows.csv:5: job name "j 3" holds a space')
     assert lines[10:] == ["boinc_gahp: ... and 2 more jobs would be refused"]
 
