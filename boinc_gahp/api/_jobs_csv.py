@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api._records import FIRST, LAST
+from boinc_gahp.api._records import ARGS, FIRST, LAST
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.text import visible
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api._records import Row
     from boinc_gahp.fetch.cancel import CancelScope
 
-__all__ = ["write"]
+__all__ = ["tells_arguments", "write"]
 
 log = logging.getLogger("boinc_gahp.api")
 
@@ -75,6 +75,14 @@ def write(
     """
     with _alone(root):
         return _write(root, keys, jobs, rows, scope, known=known, order=order)
+
+
+def tells_arguments(path: Path) -> bool:
+    """Return whether a table tells what was submitted: the first job's arguments, or inputs."""
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.reader(file)
+        keys, job = next(reader, []), next(reader, [])
+    return len(keys) > len((FIRST, ARGS, *LAST)) or any(job[1:2])
 
 
 @contextmanager

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.types import FetchResult
     from boinc_gahp.rpc.types import JobInfo
 
-__all__ = ["FIRST", "LAST", "Ended", "Row", "RowMaker", "as_fetched", "ended_in", "records"]
+__all__ = ["ARGS", "FIRST", "LAST", "Ended", "Row", "RowMaker", "as_fetched", "ended_in", "records"]
 
 #: The key before the parameters, and those after them; between are the inputs'.
 FIRST = "job"
-_ARGS = "args"
+ARGS = "args"
 LAST = ("state", "exit_status", "cpu_time", "elapsed_time", "why", "attempts", "folder")
 _INPUT = "input:"
 _MD5 = "md5:"
@@ -66,7 +66,7 @@ class Ended(NamedTuple):
 
 def parameter_key(name: str) -> str:
     """Return a parameter's key in a row: its own name, unless a row has that key for itself."""
-    ours = name in {FIRST, _ARGS, *LAST} or name.startswith((_INPUT, _MD5, _PARAMETER))
+    ours = name in {FIRST, ARGS, *LAST} or name.startswith((_INPUT, _MD5, _PARAMETER))
     return _PARAMETER + name if ours else name
 
 
@@ -89,7 +89,7 @@ class RowMaker:
         self._ends = ends
         parameters, inputs = ((), ()) if manifest is None else manifest.columns()
         of_inputs = [key for name in inputs for key in (_INPUT + name, _MD5 + name)]
-        self.keys = (FIRST, *map(parameter_key, parameters), _ARGS, *of_inputs, *LAST)
+        self.keys = (FIRST, *map(parameter_key, parameters), ARGS, *of_inputs, *LAST)
         self._empty: Row = dict.fromkeys(self.keys)
 
     def row(
@@ -131,7 +131,7 @@ class RowMaker:
         sent = self._manifest.job(name)
         for parameter, value in sent.parameters.items():
             yield parameter_key(parameter), value
-        yield _ARGS, shlex.join(sent.words)
+        yield ARGS, shlex.join(sent.words)
         for open_name, item in () if sent.program else sent.inputs.items():
             source = item.source
             if source.startswith("inline:"):

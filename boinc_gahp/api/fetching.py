@@ -46,6 +46,7 @@ __all__ = [
     "fetch",
     "fetch_zip",
     "folder_name",
+    "lacks_arguments",
     "unfetched",
 ]
 
@@ -251,6 +252,14 @@ def unfetched(batch: Batch) -> list[str]:
         for job in finding.find_jobs(session, batch.id, batch.name, None)
         if job.state is JobState.DONE and job.id not in here
     ]
+
+
+def lacks_arguments(batch: Batch, fetched: Fetched) -> bool:
+    """Return whether the table of a fetch does not tell what was submitted."""
+    if batch.manifest is not None:
+        return False
+    # It keeps what an earlier fetch knew.
+    return fetched.table is None or not _jobs_csv.tells_arguments(fetched.table)
 
 
 def _ids_in(batch: Batch, root: Path) -> set[int]:

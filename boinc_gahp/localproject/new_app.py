@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.database import Database
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}")
+#: Programs whose first argument is usually a script.
+_INTERPRETER = re.compile(r"(python|perl|ruby|node|julia|Rscript|(ba|da|k|z)?sh)[0-9.]*")
 #: How many results beyond its quorum a job may have without agreement, in error, in all.
 _MORE = {"max_success_results": 2, "max_error_results": 1, "max_total_results": 4}
 
@@ -275,6 +277,10 @@ def _command(core: Core, app: NewApp) -> list[str]:
     if not words[0].startswith("{"):
         words[0] = str(Path(found).absolute())
     names = {*app.inputs, *(name for name, _ in app.outputs)}
+    script = words[1] if _INTERPRETER.fullmatch(Path(program).name) and words[1:] else "-"
+    is_file = script in names or script.startswith(("-", "{")) or Path(script).is_file()
+    if not is_file:
+        raise ValueError(f"the script {script!r} of the command is not there: correct its path")
     for place, word in enumerate(words[1:], 1):
         if word not in names and not word.startswith(("-", "{", "/")) and Path(word).is_file():
             words[place] = str(Path(word).absolute())

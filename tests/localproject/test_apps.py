@@ -146,13 +146,14 @@ _QUORUM_2 = (
     [
         ({"name": "a b"}, "an app cannot be named 'a b'"),
         ({"name": "uppercase"}, "there is an app 'uppercase' already"),
+        ({"command": "{python} dekay.py"}, "the script 'dekay.py' of the command is not there"),
         ({"command": "nosuchprogram x"}, "the program 'nosuchprogram' cannot be run"),
         ({"command": []}, "the command is empty"),
         ({"outputs": ()}, "no output file"),
         ({"inputs": ["../up"]}, "leads out of the job's directory"),
         ({"input_template": InputTemplate()}, "input_template and output_template go together"),
     ],
-    ids=["name", "taken", "program", "nothing", "no output", "path", "one template"],
+    ids=["name", "taken", "script", "program", "nothing", "no output", "path", "one template"],
 )
 def test_an_app_that_cannot_be_added_is_refused_in_words(client, wrong, said):
     right = {"name": "new", "command": "true", "inputs": "in", "outputs": "out"}

@@ -172,6 +172,7 @@ def _print_errors(errors: dict[str, GahpError]) -> None:
 
 def _say_more(batch: Batch, options: Namespace, fetched: Fetched) -> None:
     """Print what to do about jobs whose outputs were not fetched."""
+    from boinc_gahp.api.fetching import lacks_arguments
     from boinc_gahp.cli.batch import states
     from boinc_gahp.cli.batch.reasons_view import reason_lines
 
@@ -185,7 +186,7 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched) -> None:
         print(
             f"The batch is {states.batch_words(batch)[0]}: run this again when more jobs are done."
         )
-    if batch.njobs and batch.manifest is None:
+    if batch.njobs and lacks_arguments(batch, fetched):
         print("jobs.csv lacks arguments and parameters: they are not known on this machine.")
 
 

@@ -200,3 +200,16 @@ def test_progress_on_a_terminal(batch, here, done):
     wait_for(lambda: not child.isalive(), "its end")
     assert child.exitstatus == 0
     assert [path.name for path in here.iterdir()] == [name]
+
+
+def test_after_retire_the_table_still_tells_what_was_submitted(site, batch, here):
+    words = ["--input", "in=inline:x", "--args", "--sleep 0", "--name", f"kept-{here.name}"]
+    status, out, _ = batch("submit", "uppercase", *words, "--json")
+    number, name = json.loads(out)["id"], words[-1]
+    site.work()
+    for act in ("fetch", "retire"):
+        assert batch(act, number)[0] == 0
+    status, out, _ = batch("fetch", number)
+    assert status == 0
+    assert "lacks" not in out
+    assert "--sleep 0" in (here / name / "jobs.csv").read_text()
