@@ -86,6 +86,15 @@ class Terminal:
         """Type a line, and the return key."""
         self.type(f"{line}\r")
 
+    def leave(self):
+        """Press Ctrl-D until the console ends: between two prompts nobody takes it."""
+        deadline = time.monotonic() + TIMEOUT
+        self.type("\x04")
+        while all(self._read() for _ in range(5)):
+            assert time.monotonic() < deadline, f"the console goes on: {self.text!r}"
+            self.type("\x04")
+        return self.end()
+
     def end(self):
         """Wait until the console ends by itself; return its exit status."""
         deadline = time.monotonic() + TIMEOUT

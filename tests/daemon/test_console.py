@@ -188,8 +188,7 @@ def test_leaving_tells_of_requests_that_are_not_finished(desk):
     with desk.console() as terminal:
         terminal.enter("BOINC_PING 7")
         assert slow.reached.wait(60)
-        terminal.type(CTRL_D)
-        assert terminal.end() == 0
+        assert terminal.leave() == 0
         assert "1 request not finished; those on the project continue" in terminal.text
 
 
@@ -197,8 +196,7 @@ def test_history_is_kept_between_runs_and_for_its_owner_alone(desk):
     with desk.console() as terminal:
         terminal.enter("BOINC_PING 41")
         terminal.see("BOINC_PING 41: ok")
-        terminal.type(CTRL_D)
-        terminal.end()
+        terminal.leave()
     assert stat.S_IMODE((desk.state / "console_history").stat().st_mode) == 0o600
     with desk.console() as terminal:
         terminal.press_until(CTRL_P, "BOINC_PING 41")
@@ -215,8 +213,7 @@ def test_an_authenticator_is_not_shown_and_not_kept_anywhere(desk):
         terminal.see("BOINC_PING 2: ok")
         terminal.enter(f"BOINC_SELECT_PROJET {desk.proxy.url} {secret}")
         terminal.see('there is no command "BOINC_SELECT_PROJET"')
-        terminal.type(CTRL_D)
-        terminal.end()
+        terminal.leave()
         assert secret not in terminal.raw
         assert secret not in terminal.screen.text().replace(" ", "")
         assert (
