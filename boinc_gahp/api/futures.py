@@ -21,7 +21,7 @@ from boinc_gahp.api.watching import Poll
 from boinc_gahp.quantities import SPAN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from typing_extensions import Self
@@ -99,8 +99,9 @@ class JobFuture(concurrent.futures.Future[T]):
     """The result of a job that may not be over: a :class:`concurrent.futures.Future`.
 
     Functions of :mod:`concurrent.futures` take it, such as ``wait`` and ``as_completed``, and so
-    does :func:`asyncio.wrap_future`. The job belongs to a batch on the project: it goes on when
-    this program ends, and the same call picks it up.
+    does :func:`asyncio.wrap_future`; a coroutine can ``await`` it. The job belongs to a batch on
+    the project: it goes on when this program ends, and the same call picks it up. Only
+    :meth:`abort` ends it.
 
     Attributes:
         job_name: the job's name.
@@ -129,7 +130,7 @@ class JobFuture(concurrent.futures.Future[T]):
             JobFailed: the job failed, or lacks an output; says why.
             GatheringEnded: the project object was closed before the job was over.
             OutputError, RpcError: its outputs cannot be written or fetched.
-            concurrent.futures.CancelledError: it was cancelled.
+            concurrent.futures.CancelledError: it was aborted with :meth:`abort`.
             TimeoutError: it is not over yet; up to Python 3.10 that of ``concurrent.futures``.
         """
         with self._told_of_cancelling():
@@ -139,7 +140,7 @@ class JobFuture(concurrent.futures.Future[T]):
         """Return what :meth:`result` would raise, when the job is over; None: the job is done.
 
         Raises:
-            concurrent.futures.CancelledError: it was cancelled.
+            concurrent.futures.CancelledError: it was aborted with :meth:`abort`.
             TimeoutError: as for :meth:`result`.
         """
         with self._told_of_cancelling():
@@ -154,14 +155,28 @@ class JobFuture(concurrent.futures.Future[T]):
             batch = self.batch
             raise concurrent.futures.CancelledError(
                 f"job {self.job_name!r} of batch {batch.name!r} (id {batch.id}) of "
-                f"{batch.project.host} was cancelled here, and aborted on the project"
+                f"{batch.project.host} was aborted from here"
             ) from None
 
+    def __await__(self) -> Generator[Any, None, T]:
+        """Wait for the result in a coroutine."""
+        import asyncio  # noqa: PLC0415  (few programs have it)
+
+        return asyncio.wrap_future(self).__await__()
+
     def cancel(self) -> bool:
+        """Return False: the job was sent, and goes on; True only after :meth:`abort`.
+
+        So does the future of an executor whose call runs. asyncio calls this when it stops waiting,
+        after Ctrl-C or a time-out.
+        """
+        return self.cancelled()
+
+    def abort(self) -> bool:
         """Abort the job on the project; return whether the future is cancelled.
 
-        It is not if its result is here already. To cancel many, use :meth:`JobFutures.cancel`,
-        which needs one request.
+        It is not if its result is here already. To abort many, use :meth:`JobFutures.abort`, which
+        needs one request. Both ask the project, so a coroutine calls them in a thread.
 
         Raises:
             RpcError: the project could not be asked, or refused; nothing is cancelled.
@@ -340,7 +355,7 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
 
     # -- acting on them
 
-    def cancel(self) -> None:
+    def abort(self) -> None:
         """Abort the batch, and cancel all futures that are not over.
 
         Jobs that are done, but not fetched yet, are cancelled, too.

@@ -95,7 +95,7 @@ def test_the_same_calls_are_the_same_batch_and_others_are_another(project, funct
 
 def test_a_batch_that_was_aborted_is_not_taken_up_again(function):
     first = function.map([1, 2])
-    first.cancel()
+    first.abort()
     second = function.map([1, 2])
     assert second.batch.name == f"{first.batch.name}-2"
     assert function.map([1, 2]).batch.id == second.batch.id

@@ -180,14 +180,37 @@ def test_an_output_that_a_job_has_to_have(working):
     assert error.why == "it has no output 'out1'; its outputs are: 'out0', 'out2'"
 
 
-def test_a_cancelled_future_aborts_its_job_only(site):
+def test_who_stops_waiting_aborts_nothing(working):
+    working.local.pause_volunteers()
+    futures = mapped(working, 2)
+
+    async def wait_briefly():
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(asyncio.wrap_future(futures[0]), 0.05)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*futures), 0.05)
+
+    asyncio.run(wait_briefly())
+    assert not futures[0].cancel()
+    assert not futures[0].cancelled()
+    assert futures.batch.counts().failed == 0
+    working.local.resume_volunteers()
+
+    async def result():
+        return await futures[1]
+
+    assert asyncio.run(result()) is futures[1].result()
+
+
+def test_an_aborted_future_aborts_its_job_only(site):
     futures = mapped(site, 3)
-    assert futures[1].cancel()
+    assert futures[1].abort()
+    assert futures[1].abort()
     assert futures[1].cancel()
     assert futures[1].cancelled()
     done, _ = concurrent.futures.wait(futures, LIMIT, concurrent.futures.FIRST_COMPLETED)
     assert done == {futures[1]}
-    with pytest.raises(concurrent.futures.CancelledError, match="was cancelled here"):
+    with pytest.raises(concurrent.futures.CancelledError, match="was aborted from here"):
         futures[1].result()
     with pytest.raises(concurrent.futures.CancelledError, match=futures[1].job_name):
         futures[1].exception()
@@ -195,9 +218,9 @@ def test_a_cancelled_future_aborts_its_job_only(site):
     assert [repr(each).split()[-1] for each in futures] == ["pending>", "cancelled>", "pending>"]
 
 
-def test_cancelling_all_aborts_the_batch_and_the_same_call_makes_a_new_one(site):
+def test_aborting_all_aborts_the_batch_and_the_same_call_makes_a_new_one(site):
     futures = mapped(site, 3)
-    futures.cancel()
+    futures.abort()
     assert futures.wait(LIMIT).here == 3
     assert all(each.cancelled() for each in futures)
     assert futures.batch.refresh().state is BatchState.ABORTED
@@ -208,10 +231,10 @@ def test_cancelling_all_aborts_the_batch_and_the_same_call_makes_a_new_one(site)
     assert mapped(site, 3).batch.name == f"{futures.batch.name}-3"
 
 
-def test_a_future_that_has_its_result_cannot_be_cancelled(working):
+def test_a_future_that_has_its_result_cannot_be_aborted(working):
     futures = mapped(working, 1)
     result = futures[0].result(LIMIT)
-    assert not futures[0].cancel()
+    assert not futures[0].abort()
     assert futures[0].result() is result
 
 
@@ -220,7 +243,7 @@ def test_nothing_is_cancelled_if_the_project_cannot_be_asked(site):
     futures = mapped(site, 1, project=project)
     site.proxy.fail("abort_jobs", faultproxy.status(503), times=None)
     with pytest.raises(Exception, match="abort_jobs"):
-        futures[0].cancel()
+        futures[0].abort()
     assert not futures[0].done()
 
 
