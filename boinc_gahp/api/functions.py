@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -24,8 +23,8 @@ from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.programs import ProgramBatch, program_batch
 from boinc_gahp.api.progress import of_steps
 from boinc_gahp.api.request import job_names
+from boinc_gahp.api.retrying import jobs_again
 from boinc_gahp.api.types import InlineFile, Job, ProgramWords
-from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import BadRequest, BatchConflict, JobFailed, NotFound, RemoteError
 from boinc_gahp.functions.payload import (
     PROGRAM,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.project import Project
+    from boinc_gahp.api.types import OnProgress
     from boinc_gahp.api.watching import Poll
     from boinc_gahp.submit.types import Parameter
 
@@ -63,9 +63,6 @@ _CONTENTS = "contents"
 #: The most characters of an argument among a job's parameters, and of all in an error.
 _SHOWN = 60
 _LONG = 300
-#: Seconds for a process that sends the same calls, or was killed (:mod:`boinc_gahp.api.comparing`).
-_AT_WORK = 70.0
-_BACKOFF = Backoff(0.2, 5.0)
 
 
 class Function(Generic[T]):
@@ -229,23 +226,27 @@ class Function(Generic[T]):
         stem = _STEM.sub("", self.name) or "function"
         contents = contents_name(session, like.app, like.jobs, stem=stem, **like.options)
         batch_name = name or free_name(session, contents)
-        made: ProgramBatch | None = None
-        until, attempt = time.monotonic() + _AT_WORK, 0
-        while (found := self._found(calls, batch_name, contents, name)) is None:
-            if made is None:
-                made = self._program(calls.real(), {**options, "name": batch_name})
-                jobs = [_as_kept(job, contents) for job in made.jobs]
-            try:
-                return self._project.submit(made.app, jobs, **made.options)
-            except BatchConflict:
-                # Another process sends the same calls as other pickles, or did when it was killed.
-                old = Manifests(session).find(batch_name)
-                if old is None or calls.difference(old, contents) or time.monotonic() > until:
-                    raise
-                if not _BACKOFF.wait(attempt, stop=session.closing):
-                    raise
-            attempt += 1
-        return found
+        found = self._found(calls, batch_name, contents, name)
+        if found is not None:
+            return found
+        made = self._program(calls.real(), {**options, "name": batch_name})
+        jobs = [_as_kept(job, contents) for job in made.jobs]
+        try:
+            return self._project.submit(made.app, jobs, **made.options)
+        except BatchConflict:
+            # Another process sends the same calls as other pickles, or did when it was killed.
+            old = Manifests(session).find(batch_name)
+            if old is None or calls.difference(old, contents):
+                raise
+        return self._completed(batch_name, old, options["progress"])
+
+    def _completed(self, name: str, old: Manifest, progress: OnProgress | None) -> Batch:
+        """Return the batch of calls after sending once more what was sent for it before."""
+        batch = self._project.batch(old.batch_id)
+        names = {each: each for each in old.jobs}
+        jobs = jobs_again(self._project.session, batch, old, names, progress)
+        how: dict[str, Any] = {**old.options, "name": name, "progress": progress}
+        return self._project.submit(old.app_name, jobs, **how)
 
     def _program(self, rows: list[Job], options: Mapping[str, Any]) -> ProgramBatch:
         how = dict(options)

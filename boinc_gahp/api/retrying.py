@@ -19,7 +19,7 @@ from boinc_gahp.submit.checks import MAX_BATCH_NAME, MAX_JOB_NAME
 from boinc_gahp.submit.types import StagedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.family import Standing
@@ -185,7 +185,13 @@ def _send(plan: RetryPlan, progress: OnProgress | None) -> Batch:
     session = parent.project.session
     number = number_of(plan.name)
     assert number is not None  # noqa: S101  (retry_name has made it)
-    jobs = _jobs(session, plan, manifest, number, progress)
+    jobs = jobs_again(
+        session,
+        parent,
+        manifest,
+        {name: retry_name(name, number, MAX_JOB_NAME) for name in plan.jobs},
+        progress,
+    )
     sending = False
 
     def report(news: Progress) -> None:
@@ -206,14 +212,21 @@ def _send(plan: RetryPlan, progress: OnProgress | None) -> Batch:
     return made
 
 
-def _jobs(
+def jobs_again(
     session: Session,
-    plan: RetryPlan,
+    batch: Batch,
     manifest: Manifest,
-    number: int,
+    names: Mapping[str, str],
     progress: OnProgress | None,
 ) -> list[Job]:
-    """Return the jobs to send.
+    """Return jobs that send what was sent before.
+
+    Args:
+        session: the project.
+        batch: the batch in which they were sent.
+        manifest: what was sent for it.
+        names: the names of the new jobs, by those of the old ones.
+        progress: called with the progress.
 
     Raises:
         StagingError: what a job read is neither here nor on the project any more.
@@ -221,19 +234,16 @@ def _jobs(
     """
     from boinc_gahp.api.manifest_files import readable_md5s  # noqa: PLC0415
 
-    strange = next((name for name in plan.jobs if name not in manifest.jobs), None)
+    strange = next((name for name in names if name not in manifest.jobs), None)
     if strange is not None:
         raise NotKnownHere(
-            f"what was submitted as job {strange!r} of batch {plan.parent.name!r} (id "
-            f"{plan.parent.id}) is not known here: leave it out (--job names the others), or "
-            "submit it as a new batch"
+            f"what was submitted as job {strange!r} of batch {batch.name!r} (id {batch.id}) is not "
+            "known here: leave it out (--job names the others), or submit it as a new batch"
         )
-    kept = [manifest.job(name) for name in plan.jobs]
+    kept = [manifest.job(name) for name in names]
     paths = (path for job in kept for path in job.paths)
     md5s = readable_md5s(session, paths, progress=progress)
-    jobs = [
-        replace(job.again(md5s), name=retry_name(job.name, number, MAX_JOB_NAME)) for job in kept
-    ]
+    jobs = [replace(job.again(md5s), name=names[job.name]) for job in kept]
     staged = {
         item.physical_name: (job, open_name)
         for job, again in zip(kept, jobs, strict=True)

@@ -7,11 +7,14 @@ from dataclasses import replace
 import pytest
 
 from boinc_gahp import Parameters, Project
-from boinc_gahp.config.settings import ProjectSettings, Settings, State
+from boinc_gahp.config.settings import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.errors import BadRequest, BatchConflict
+from boinc_gahp.errors import BadRequest, BatchConflict, GahpError
 from boinc_gahp.functions.payload import PYTHON
 from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.states import BatchState
+from tests import faultproxy
+from tests.faultproxy import FaultProxy
 from tests.localproject.in_containers import APP, add_container_app
 
 
@@ -27,15 +30,26 @@ def nobody(tmp_path_factory):
 
 
 @pytest.fixture
-def project(nobody, tmp_path, monkeypatch):
+def opened(nobody, tmp_path, monkeypatch):
+    """Open the project, perhaps at another address."""
     monkeypatch.chdir(tmp_path)
-    settings = Settings(
-        project=ProjectSettings(ProjectUrl(nobody.url), container_app=APP),
-        state=State(dir=tmp_path / "state", cache_dir=tmp_path / "cache"),
-    )
     authenticator = nobody.add_user(tmp_path.name.replace("_", "").lower()[-40:])
-    with Project(nobody.url, authenticator, settings=settings) as opened:
-        yield opened
+
+    def opened(url=nobody.url, retry=120.0):
+        settings = Settings(
+            project=ProjectSettings(ProjectUrl(url), container_app=APP),
+            state=State(dir=tmp_path / "state", cache_dir=tmp_path / "cache"),
+            timeouts=Timeouts(retry=retry),
+        )
+        return Project(url, authenticator, settings=settings)
+
+    return opened
+
+
+@pytest.fixture
+def project(opened):
+    with opened() as project:
+        yield project
 
 
 def scale(number, factor=2.0):
@@ -170,3 +184,21 @@ def test_processes_that_make_the_same_calls_at_once_get_the_same_batch(project):
     with ThreadPoolExecutor(len(functions)) as threads:
         assert len(set(threads.map(call, functions))) == 1
     assert [batch.njobs for batch in project.batches()] == [50]
+
+
+def test_calls_whose_submit_was_cut_are_completed_as_they_were_sent(nobody, opened):
+    with FaultProxy(nobody.url) as proxy:
+        proxy.fail("submit_batch", faultproxy.status(503), times=None)
+        with opened(proxy.url, retry=0.0) as cut, pytest.raises(GahpError, match="submit_batch"):
+            cut.function(scale).map(range(5))
+        proxy.heal()
+        with opened(proxy.url) as project:
+            [half] = project.batches()
+            assert (half.state, half.njobs) == (BatchState.INIT, 0)
+            function = project.function(scale)
+            function._payload = replace(
+                function._payload, content=function._payload.content + b"other"
+            )
+            futures = function.map(range(5))
+            assert (futures.batch.id, futures.batch.njobs) == (half.id, 5)
+            assert [future.parameters["number"] for future in futures] == list(range(5))
