@@ -17,31 +17,45 @@ import cloudpickle
 #: What a class's dictionary has in some versions of Python that says nothing about the class:
 #: where it is written, and names in the order of a set.
 _PLACES = ("__firstlineno__", "__static_attributes__")
+#: What a module's dictionary has that says where it is.
+_FILES = ("__file__", "__cached__", "__spec__", "__loader__", "__path__")
 #: The hexadecimal digits of a fingerprint.
 _DIGITS = 32
+#: Sets by their ids, with what they contain; None: that is being found out.
+_Sets = dict[int, tuple[Any, "list[bytes] | None"]]
 
 
 def fingerprint(*values: Any) -> str:
     """Return 32 hexadecimal digits that identify values of any types that can be pickled.
 
     Raises:
-        Exception: whatever pickling them raises.
+        ValueError: a set contains itself.
+        Exception: whatever else pickling them raises.
     """
+    sets: _Sets = {}
     digest = hashlib.sha256()
     for value in values:
-        digest.update(_content(value))
-        digest.update(b"\0")
+        digest.update(_digest(value, sets))
     return digest.hexdigest()[:_DIGITS]
 
 
-def _content(value: Any) -> bytes:
+def _digest(value: Any, sets: _Sets) -> bytes:
     file = io.BytesIO()
-    _Normal(file, protocol=4).dump(value)
-    return file.getvalue()
+    _Normal(file, sets).dump(value)
+    return hashlib.sha256(file.getvalue()).digest()
 
 
 class _Normal(cloudpickle.Pickler):  # type: ignore[misc]
-    """Pickles the same bytes in each interpreter; nobody can load them."""
+    """Pickles the same bytes in each interpreter; nobody can load them.
+
+    Args:
+        file: where they are written.
+        sets: those that were pickled before, and are being pickled.
+    """
+
+    def __init__(self, file: io.BytesIO, sets: _Sets) -> None:
+        super().__init__(file, protocol=4)
+        self._sets = sets
 
     def persistent_id(self, value: Any) -> Any:
         """Return what is pickled instead of a value; None: the value itself."""
@@ -51,19 +65,34 @@ class _Normal(cloudpickle.Pickler):  # type: ignore[misc]
             # are the same object.
             return value.encode("utf-8", "surrogatepass")
         if kind is set or kind is frozenset:
-            return (kind.__name__, sorted(_content(each) for each in value))
+            return (kind.__name__, self._elements(value))
         if kind is types.CodeType:
             return _code(value)
         return None
 
+    def _elements(self, value: Any) -> list[bytes]:
+        """Return what is in a set, in an order that is always the same."""
+        before = self._sets.get(id(value))
+        if before is None:
+            # Each set is pickled once, whatever has it; kept here, it keeps its id.
+            self._sets[id(value)] = value, None
+            found = sorted(_digest(each, self._sets) for each in value)
+            before = self._sets[id(value)] = value, found
+        if before[1] is None:
+            raise ValueError("a set contains itself, perhaps by way of other objects")
+        return before[1]
+
     def reducer_override(self, value: Any) -> Any:
         """As cloudpickle does it, without names of files and without random names."""
-        reduced = super().reducer_override(value)
+        if isinstance(value, types.ModuleType):
+            reduced = self.dispatch_table[types.ModuleType](value)
+        else:
+            reduced = super().reducer_override(value)
         if not isinstance(reduced, tuple):
             return reduced
         make, arguments, *rest = reduced
-        if isinstance(value, types.FunctionType):
-            arguments = tuple(map(_without_file, arguments))
+        if isinstance(value, (types.FunctionType, types.ModuleType)):
+            arguments = tuple(map(_without_files, arguments))
         elif isinstance(value, type):
             tracked = cloudpickle.cloudpickle._DYNAMIC_CLASS_TRACKER_BY_CLASS  # noqa: SLF001
             name = tracked.get(value)
@@ -75,10 +104,10 @@ class _Normal(cloudpickle.Pickler):  # type: ignore[misc]
         return (make, arguments, *rest)
 
 
-def _without_file(argument: Any) -> Any:
-    """Return the globals of a function without the path of its module; always a new dictionary."""
+def _without_files(argument: Any) -> Any:
+    """Return the globals of a function or module without its paths; always a new dictionary."""
     if isinstance(argument, dict):
-        return {key: each for key, each in argument.items() if key != "__file__"}
+        return {key: each for key, each in argument.items() if key not in _FILES}
     return argument
 
 

@@ -1,5 +1,6 @@
 """The same function and arguments have the same fingerprint in each interpreter; others do not."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -7,7 +8,9 @@ import sys
 import pytest
 from hypothesis import given, strategies as st
 
+from boinc_gahp.errors import BadRequest
 from boinc_gahp.functions._fingerprint import fingerprint
+from boinc_gahp.functions.payload import pack_call, pack_function
 
 PROGRAM = """\
 import enum, math
@@ -115,3 +118,34 @@ def test_it_does_not_matter_whether_equal_texts_are_one_object():
     copy = "".join(["two ", "words"])
     assert word is not copy
     assert fingerprint([word, word]) == fingerprint([word, copy])
+
+
+def test_sets_that_share_sets_are_pickled_once_each():
+    shared = frozenset({1})
+    for _ in range(60):
+        shared = frozenset({(shared, 0), (shared, 1)})
+    assert fingerprint(shared) == fingerprint(shared)
+
+
+class _Node:
+    def __init__(self):
+        self.children = {self}
+
+
+def test_a_set_that_contains_itself_is_refused():
+    with pytest.raises(BadRequest, match="cannot be sent: ValueError: a set contains itself"):
+        pack_call(pack_function(abs), [_Node()])
+
+
+def test_a_module_is_known_by_its_contents_and_not_by_its_place(tmp_path, monkeypatch):
+    def of_module(place, factor):
+        place.mkdir()
+        (place / "own_module.py").write_text(f"def twice(x):\n    return {factor} * x\n")
+        monkeypatch.syspath_prepend(place)
+        sys.modules.pop("own_module", None)
+        own = importlib.import_module("own_module")
+        return pack_function(lambda x: own.twice(x) + 1, [own]).fingerprint
+
+    first = of_module(tmp_path / "a", 2)
+    assert of_module(tmp_path / "b", 2) == first
+    assert of_module(tmp_path / "c", 3) != first
