@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import threading
 import time
 from collections import Counter
@@ -122,6 +123,7 @@ class Gathering(Generic[T]):
         self._poll = poll
         self._open: dict[str, JobFuture[T]] = {}
         self._ended = threading.Event()
+        self._process = os.getpid()
         self._seen: list[int] = []
         self._not_before = -math.inf
         self._attempts: Counter[str] = Counter()
@@ -142,10 +144,27 @@ class Gathering(Generic[T]):
         Args:
             pause: in seconds.
             until: a time of ``time.monotonic()`` that the wait does not go beyond.
+
+        Raises:
+            GatheringEnded: see :meth:`check_process`.
         """
+        self.check_process()
         if until is not None:
             pause = max(0.0, min(pause, until - time.monotonic()))
         return self._ended.wait(pause)
+
+    def check_process(self) -> None:
+        """Refuse to wait in a child process, which lacks the thread that brings the results.
+
+        Raises:
+            GatheringEnded: this is a child of the process that submitted the jobs.
+        """
+        if os.getpid() != self._process:
+            raise GatheringEnded(
+                f"the results of batch {self.batch.name!r} (id {self.batch.id}) of "
+                f"{self.batch.project.host} come to process {self._process}, of which this one is "
+                "a child: wait there, or make the same call here"
+            )
 
     def abort(self, name: str | None = None) -> None:
         """Abort a job, or its retry, on the project; None: the batch and its retries.

@@ -128,12 +128,13 @@ class JobFuture(concurrent.futures.Future[T]):
 
         Raises:
             JobFailed: the job failed, or lacks an output; says why.
-            GatheringEnded: the project object was closed before the job was over.
+            GatheringEnded: the project object was closed before the job was over, or this is a
+                child of the process that submitted it.
             OutputError, RpcError: its outputs cannot be written or fetched.
             concurrent.futures.CancelledError: it was aborted with :meth:`abort`.
             TimeoutError: it is not over yet; up to Python 3.10 that of ``concurrent.futures``.
         """
-        with self._told_of_cancelling():
+        with self._waiting():
             return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
@@ -143,12 +144,14 @@ class JobFuture(concurrent.futures.Future[T]):
             concurrent.futures.CancelledError: it was aborted with :meth:`abort`.
             TimeoutError: as for :meth:`result`.
         """
-        with self._told_of_cancelling():
+        with self._waiting():
             return super().exception(timeout)
 
     @contextmanager
-    def _told_of_cancelling(self) -> Iterator[None]:
+    def _waiting(self) -> Iterator[None]:
         """Say which job was cancelled: the error of ``concurrent.futures`` has no words."""
+        if not self.done():
+            self._gathering.check_process()
         try:
             yield
         except concurrent.futures.CancelledError:
@@ -331,6 +334,7 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
             TimeoutError: some are not over yet; up to Python 3.10 that of ``concurrent.futures``.
         """
         seconds = None if timeout is None else SPAN.read(timeout)
+        self._gathering.check_process()
         for future in concurrent.futures.as_completed(self._futures, seconds):
             yield cast("JobFuture[T]", future)
 

@@ -6,6 +6,7 @@ handled like real ones.
 
 from __future__ import annotations
 
+import os
 import re
 import ssl
 import time
@@ -148,9 +149,13 @@ class HttpTransport:
         self._options = options
         self._trust = trusting(options.ca_bundle)
         self._adapter = _Adapter(options, self._trust)
+        self._process = os.getpid()
 
     def send(self, request: HttpRequest) -> HttpReply:
         """Send ``request``; return the reply as soon as its headers have arrived."""
+        if os.getpid() != self._process:
+            # A child would read the replies to its parent's requests.
+            self._adapter, self._process = _Adapter(self._options, self._trust), os.getpid()
         adapter = _Adapter(self._options, self._trust) if request.fresh else self._adapter
         only_here = adapter if request.fresh else None
         body: Body | None = None
