@@ -30,6 +30,7 @@ from boinc_gahp.errors import (
     GahpError,
     NoSuchBatch,
     ProjectDown,
+    ProtocolError,
     TransportError,
 )
 from boinc_gahp.text import printable
@@ -46,7 +47,7 @@ __all__ = ["Executor"]
 #: Where the outputs of jobs wait to be moved, below the working directory.
 _DIRECTORY = Path(".snakemake", "boinc")
 #: The project may answer again.
-_PASSING = (TransportError, ProjectDown, DatabaseTrouble)
+_PASSING = (TransportError, ProtocolError, ProjectDown, DatabaseTrouble)
 #: The most characters of a rule's name in a batch's name.
 _LONGEST = 40
 #: How many lines of a failed job's stderr are shown.
@@ -61,9 +62,9 @@ class _Place(NamedTuple):
     digest: str
 
     @classmethod
-    def read(cls, text: str | None) -> _Place | None:
+    def read(cls, text: str) -> _Place | None:
         """Return the place that an external job id tells; None: it is none."""
-        parts = (text or "").split("/")
+        parts = text.split("/")
         return cls(*parts) if len(parts) == 3 else None
 
     def __str__(self) -> str:
@@ -181,9 +182,12 @@ class Executor(RemoteExecutor):
         """Return the jobs that an earlier run has submitted, and their places, by batches."""
         found = defaultdict(list)
         for sent in new:
-            place = _Place.read(self.dag.incomplete_external_jobid(sent.info.job))
-            if place is not None and place.digest == sent.job.digest:
-                found[place.batch].append((sent, place))
+            # Those that Snakemake keeps of unfinished jobs, also with --rerun-incomplete.
+            ids = self.workflow.persistence.external_jobids(sent.info.job)
+            for place in map(_Place.read, ids):
+                if place is not None and place.digest == sent.job.digest:
+                    found[place.batch].append((sent, place))
+                    break
         return found
 
     def _pick_up(self, name: str, several: Sequence[tuple[_Sent, _Place]]) -> None:

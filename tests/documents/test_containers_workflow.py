@@ -12,8 +12,10 @@ import pytest
 
 from boinc_gahp.api.project import Project
 from boinc_gahp.states import BatchState
+from tests import faultproxy
 from tests.containers_engine import IMAGE
 from tests.documents.volunteers import CONTAINERS
+from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 
 pytestmark = [
@@ -179,7 +181,8 @@ rule other:
     assert batches(settings) == {}
 
 
-def test_a_killed_workflow_picks_its_jobs_up_and_sends_none_twice(settings, tmp_path):
+@pytest.mark.parametrize("options", [(), ("--rerun-incomplete",)])
+def test_a_killed_workflow_picks_its_jobs_up_and_sends_none_twice(settings, tmp_path, options):
     directory = made(
         tmp_path,
         """
@@ -197,13 +200,27 @@ rule slow:
         process.kill()
         process.communicate()
     assert run(settings, directory, "--unlock")[0] == 0
-    status, printed = run(settings, directory)
+    status, printed = run(settings, directory, *options)
     assert status == 0, printed
     assert "6 jobs are in batch snakemake-slow" in printed
     texts = [(directory / "out" / f"{n}.txt").read_text() for n in range(6)]
     assert texts == [f"{n}\n" for n in range(6)]
     assert submitted(printed) == []
     assert batches(settings) == {}
+
+
+@pytest.mark.parametrize("rpc", ["get_templates", "query_batch"])
+def test_a_page_instead_of_an_answer_does_not_end_a_workflow(settings, tmp_path, rpc):
+    directory = made(tmp_path, 'rule one:\n    output: "out.txt"\n    shell: "echo 1 >{output}"\n')
+    with Project.from_settings(config=settings) as people, FaultProxy(people.url) as proxy:
+        through = tmp_path / "through.toml"
+        through.write_text(settings.read_text().replace(people.url, proxy.url))
+        through.chmod(0o600)
+        proxy.fail(rpc, faultproxy.html())
+        status, printed = run(through, directory)
+    assert status == 0, printed
+    assert "the jobs will be submitted later" in printed
+    assert (directory / "out.txt").read_text() == "1\n"
 
 
 def test_an_interrupted_workflow_aborts_its_jobs(settings, tmp_path):
