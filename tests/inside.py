@@ -6,7 +6,14 @@ from boinc_gahp.localproject.names import name_key
 from boinc_gahp.localproject.server import rpc_jobs
 from boinc_gahp.localproject.server.application import SUBMIT_RPCS
 from boinc_gahp.localproject.server.replies import htmlspecialchars
-from boinc_gahp.localproject.states import BatchState, ErrorMask, Outcome
+from boinc_gahp.localproject.states import (
+    AssimilateState,
+    BatchState,
+    ErrorMask,
+    Outcome,
+    ServerState,
+)
+from tests.helpers import wait_for
 
 
 def _rows(project, query, *parameters):
@@ -44,6 +51,28 @@ def fail_workunit(project, name):
             (ErrorMask.TOO_MANY_ERROR_RESULTS, time.time(), name_key(name)),
         )
     project.core.wake.ring()
+
+
+def finish_workunit(project, name):
+    """Mark a workunit as done, with its first instance."""
+    with project.core.db.write() as connection:
+        connection.execute(
+            "UPDATE workunit SET assimilate_state = ?, mod_time = clock(), canonical_resultid = "
+            "(SELECT min(id) FROM result WHERE workunitid = workunit.id) WHERE name_key = ?",
+            (AssimilateState.DONE, name_key(name)),
+        )
+
+
+def fail_attempts(project, batch_id):
+    """Let the instances of a batch's jobs, of which it makes one each, fail on a computer."""
+    made = "SELECT count(*) FROM result WHERE batch = ?"
+    jobs = _rows(project, "SELECT count(*) FROM workunit WHERE batch = ?", batch_id)[0][0]
+    wait_for(lambda: _rows(project, made, batch_id)[0][0] == jobs, "instances")
+    with project.core.db.write() as connection:
+        connection.execute(
+            "UPDATE result SET server_state = ?, outcome = ? WHERE batch = ?",
+            (ServerState.OVER, Outcome.CLIENT_ERROR, batch_id),
+        )
 
 
 def unfinished_jobs(project):

@@ -16,7 +16,7 @@ from boinc_gahp.api.endings import ended_badly, program_note, ran_programs, stre
 from boinc_gahp.api.folders import folder_name
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import OutputError, RpcError
-from boinc_gahp.fetch.failures import learn, with_instances
+from boinc_gahp.fetch.failures import attempts_words, learn, unfinished_jobs, with_instances
 from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.fetch.stderr import unwrap
 from boinc_gahp.fetch.types import FetchResult
@@ -36,8 +36,6 @@ __all__ = ["attempts_of", "ends_of", "log_of", "logs_of", "page_of"]
 _THREADS = 4
 #: How many jobs are asked about, one by one, where the list of all does not tell why they failed.
 ASKED = 100
-#: How many unfinished jobs are looked at before any is done.
-_FIRST = 3
 #: A project's web page about an instance; it shows the stderr (``html/user/result.php``).
 _PAGE = "result.php?resultid="
 
@@ -77,10 +75,9 @@ def ends_of(batch: Batch, jobs: Iterable[JobInfo]) -> dict[int, JobEnd]:
 
 
 def attempts_of(batch: Batch, project: WebRpcs) -> str:
-    """Return in words that no job is done, and which attempts have failed; "": none of those seen.
+    """Return in words which attempts at a batch's jobs have failed; "": none of those seen.
 
-    Attempts at three jobs are looked at; they tell early what is wrong with all. It takes a request
-    for the list, and one for each of the three.
+    A few jobs that are not over are looked at, with a request for each, and one for the list.
 
     Args:
         batch: the batch.
@@ -90,16 +87,8 @@ def attempts_of(batch: Batch, project: WebRpcs) -> str:
         RpcError: the project could not be asked.
     """
     image = _image_of(batch)
-    unfinished = (job for job in project.iter_jobs(batch.id) if not job.state.is_over)
-    failed = [
-        attempt
-        for job in islice(unfinished, _FIRST)
-        for attempt in JobEnd(job, image, instances=project.query_job(job.id)).failed_attempts
-    ]
-    if not failed:
-        return ""
-    have = "attempt has" if len(failed) == 1 else "attempts have"
-    return f"no job is done yet, and {len(failed)} {have} failed, the last: {failed[-1]}"
+    jobs = [replace(job, image=image) for job in unfinished_jobs(project, batch.id)]
+    return attempts_words(jobs, none_is_done=batch.nover <= batch.nerror_jobs)
 
 
 def logs_of(

@@ -163,8 +163,9 @@ class _Refresher:
         self._timeout = _QUERY_TIMEOUT
         self._listed: int | None = None
         self._counting = Counting()
-        #: When a batch's attempts are looked at, by its id.
-        self._looks: dict[int, float] = {}
+        #: When a batch's attempts are looked at, by its id; how many of its jobs had failed at the
+        #: last look, and whether none was done.
+        self._looks: dict[int, tuple[float, int, bool]] = {}
 
     def at(self, handles: Sequence[Batch], until: float | None) -> bool | None:
         """Refresh the batches that are not over; return whether anything changed.
@@ -205,14 +206,25 @@ class _Refresher:
         return changed
 
     def _look_at_attempts(self, batch: Batch) -> bool:
-        """Learn, before any job is done, which attempts have failed; return whether that is new."""
+        """Learn, while no job is done or failures rise, which attempts have failed.
+
+        Returns:
+            Whether that is new.
+        """
         before, now = batch.attempts, time.monotonic()
-        if batch.is_over or batch.nover > batch.nerror_jobs:
+        none_is_done = batch.nover <= batch.nerror_jobs
+        first = (now + _FIRST_LOOK, 0, True)
+        at, failed, none_was_done = self._looks.setdefault(batch.id, first)
+        if batch.is_over or (none_was_done and not none_is_done):
             batch.attempts = ""
-        elif now >= self._looks.setdefault(batch.id, now + _FIRST_LOOK):
-            self._looks[batch.id] = now + _NEXT_LOOK
-            with suppress(RpcError):  # the next poll tells of it
-                batch.attempts = attempts_of(batch, self._session.rpc.until(now + _QUERY_TIMEOUT))
+            self._looks[batch.id] = at, failed, False
+        elif now >= at:
+            self._looks[batch.id] = now + _NEXT_LOOK, batch.nerror_jobs, none_is_done
+            batch.attempts = ""
+            if none_is_done or batch.nerror_jobs > failed:
+                with suppress(RpcError):  # the next poll tells of it
+                    project = self._session.rpc.until(now + _QUERY_TIMEOUT)
+                    batch.attempts = attempts_of(batch, project)
         return batch.attempts != before
 
     def _news(self, project: WebRpcs, open_: Sequence[Batch]) -> dict[int, BatchInfo]:

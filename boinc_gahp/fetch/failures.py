@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import JobNotFound, OutputError, RpcError
@@ -14,12 +15,17 @@ from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.states import STATUS_WORDS, JobState, job_state
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located
+    from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.types import CompletedJob, JobInfo
 
 log = logging.getLogger("boinc_gahp.fetch")
 
+#: How many jobs that are not over are looked at.
+_FEW = 3
 #: Seconds for query_completed_job, which fails on most projects for such a job.
 _TIMEOUT = 10.0
 
@@ -127,6 +133,33 @@ def learn(context: FetchContext, end: JobEnd) -> JobEnd:
         result = FetchResult(completed.exit_status, completed.elapsed_time, completed.cpu_time)
         end = replace(end, result=result, stderr=unwrap(completed.stderr_out))
     return with_instances(context, end)
+
+
+def unfinished_jobs(project: WebRpcs, batch_id: int) -> list[JobEnd]:
+    """Return a few jobs of a batch that are not over, with their instances.
+
+    They tell early what may be wrong with all. It takes a request for the list, and one for each.
+
+    Raises:
+        RpcError: the project could not be asked.
+    """
+    unfinished = (job for job in project.iter_jobs(batch_id) if not job.state.is_over)
+    return [JobEnd(job, instances=project.query_job(job.id)) for job in islice(unfinished, _FEW)]
+
+
+def attempts_words(jobs: Iterable[JobEnd], *, none_is_done: bool) -> str:
+    """Return in words which attempts at jobs have failed so far; "": none.
+
+    Args:
+        jobs: the jobs, with their images.
+        none_is_done: whether no job of their batch is done yet.
+    """
+    failed = [attempt for job in jobs for attempt in job.failed_attempts]
+    if not failed:
+        return ""
+    have = "attempt has" if len(failed) == 1 else "attempts have"
+    before = "no job is done yet, and " if none_is_done else ""
+    return f"{before}{len(failed)} {have} failed, the last: {failed[-1]}"
 
 
 def with_instances(context: FetchContext, end: JobEnd) -> JobEnd:

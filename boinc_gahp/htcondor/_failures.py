@@ -66,7 +66,7 @@ def fail(context: AccountContext, job: JobRow) -> bool:
     if batch is None or batch.project_batch_id is None or job.job_name is None:
         return True  # it is in no batch (any more)
     try:
-        end = look_up_failure(context.project, job.job_name, batch.project_batch_id, _image_of(job))
+        end = look_up_failure(context.project, job.job_name, batch.project_batch_id, image_of(job))
     except RpcError as error:
         if lose_if_gone(context, job, batch, error):
             return True
@@ -98,7 +98,7 @@ def _shortened(text: str) -> str:
     return f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
 
 
-def _image_of(job: JobRow) -> str | None:
+def image_of(job: JobRow) -> str | None:
     """Return the image of a job in a container; None for an installed app."""
     try:
         container = JobDescription.from_json(job.description).container

@@ -16,11 +16,12 @@ import logging
 import math
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import LedgerError, NotFound, NotOwner, RpcError
+from boinc_gahp.fetch.failures import attempts_words, unfinished_jobs
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._retry_times import going
 from boinc_gahp.states import LEDGER_STATES, JobState, job_state
@@ -48,6 +49,8 @@ _FAILURE_TIME = 30.0
 #: Batches in a row that cannot be asked about, after which a poll ends: the cause cannot be in so
 #: many of them.
 _MAX_UNANSWERED = 4
+#: Seconds between two looks at attempts, of any batches: each takes a few requests.
+_LOOK = 60.0
 #: Seconds between notes in the ledger that the project answers, for people who watch it.
 _RECORD_INTERVAL = 60.0
 
@@ -117,6 +120,9 @@ class Follower:
         self._clock: Callable[[], float] = time.time
         self._unanswered = 0
         self._recorded = -math.inf
+        #: Which attempts have failed in batches of which no job is done yet, by their ids.
+        self.attempts: dict[int, str] = {}
+        self._looked: dict[int, float] = {}
 
     def poll(self, now: float) -> float:
         """Ask the project about all jobs that it has; return when to ask next.
@@ -144,6 +150,7 @@ class Follower:
         ended = self._clock()
         if self._pauses.wait(None, ended):
             return self._pauses.until()
+        self._look_at_attempts(ended)
         self._fail()
         return self._next(ended, goes_on=goes_on)
 
@@ -324,6 +331,34 @@ class Follower:
             _failures.lose(self._context, jobs, batch.row)
             self._changed = True
             self._context.wake()
+
+    def _look_at_attempts(self, now: float) -> None:
+        """Learn which attempts have failed in one batch of which no job is done yet."""
+        waiting = {
+            batch.row.id: batch
+            for batch in self._batches.values()
+            if batch.words and JobState.DONE not in map(job_state, batch.words.values())
+        }
+        for known in self.attempts.keys() | self._looked.keys():
+            if known not in waiting:
+                self.attempts.pop(known, None)
+                self._looked.pop(known, None)
+        if not waiting or any(now - _LOOK < at <= now for at in self._looked.values()):
+            return
+        batch = min(waiting.values(), key=lambda each: self._looked.get(each.row.id, 0.0))
+        self._looked[batch.row.id] = now
+        number = batch.row.project_batch_id
+        if number is None:
+            return
+        try:
+            jobs = unfinished_jobs(self._context.project.project, number)
+        except RpcError as error:
+            log.debug("Attempts of batch %s cannot be looked at: %s", batch.row.name, error)
+            return
+        if any(job.failed_attempts for job in jobs):
+            image = _failures.image_of(self._on_project(batch)[0])
+            jobs = [replace(job, image=image) for job in jobs]
+        self.attempts[batch.row.id] = attempts_words(jobs, none_is_done=True)
 
     def _fail(self) -> None:
         """Hold the jobs that are in error; those for which there is no time now wait."""

@@ -177,6 +177,10 @@ class AccountManager:
             self._old_projects.append((old, self._workers.numbers()))
         self.wake()
 
+    def attempts(self, batch_id: int | None) -> str:
+        """Return which attempts at a batch's jobs have failed; "": none are known."""
+        return self._follower.attempts.get(batch_id or 0, "")
+
     def wake(self) -> None:
         """Look soon for work to do; returns at once."""
         self._news.set()

@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.places import state_dir
-from boinc_gahp.htcondor._status_ad import suspended, without_reason
+from boinc_gahp.htcondor._status_ad import suspended, with_reason, without_reason
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.owners import explain_unknown, owner_key
 from boinc_gahp.ledger.account_lock import AccountLock
@@ -66,7 +66,9 @@ class PersistentProblems:
                 more = len(problems) - _MAX_LOGGED
                 log.warning("and %d more: boinc_gahp ledger status has them all", more)
 
-    def answer_for(self, row: JobRow, answer: tuple[int, str], here: str | None) -> tuple[int, str]:
+    def answer_for(
+        self, row: JobRow, answer: tuple[int, str], here: str | None, attempts: str = ""
+    ) -> tuple[int, str]:
         """Return what HTCondor is told about a job: suspended, with the reason, if it has to wait.
 
         Args:
@@ -74,6 +76,7 @@ class PersistentProblems:
             answer: what HTCondor is told if it does not have to wait.
             here: a problem of this submit node that the job waits for: HTCondor is told at once,
                 because only people here can correct it. None: there is none.
+            attempts: which attempts at jobs of its batch have failed; "": none are known.
         """
         with self._lock:
             text = here or self._batches.get(row.batch_id)
@@ -81,6 +84,9 @@ class PersistentProblems:
             if row.is_alive and text:
                 self._shown.add(row.id)
                 return suspended(text)
+            if row.is_alive and attempts:
+                self._shown.add(row.id)
+                return with_reason(answer, attempts)
             # An earlier daemon may have told a reason: at the end it is always taken back.
             is_over = answer[0] in {HTCondorState.COMPLETED, HTCondorState.HELD}
             if not is_over and row.id not in self._shown:

@@ -74,6 +74,12 @@ def suspended(reason: str) -> tuple[int, str]:
     return HTCondorState.SUSPENDED, f"[ ExitReason = {_reason(reason)}; ]"
 
 
+def with_reason(answer: tuple[int, str], reason: str) -> tuple[int, str]:
+    """Return an answer about a job that goes on, with words for people as its ExitReason."""
+    word, ad = answer
+    return word, f"[ ExitReason = {_reason(reason)};{ad.removeprefix('[')}"
+
+
 def without_reason(answer: tuple[int, str]) -> tuple[int, str]:
     """Return an answer that takes back the reason that :func:`suspended` gave for the job."""
     word, ad = answer

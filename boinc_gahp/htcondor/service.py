@@ -215,7 +215,10 @@ class Service:
         if row.is_alive:
             self._delayed.htcondor_polled(row.id)
         here = jobs.store.failing or self._scopes.trouble(row.id)
-        return self._running_first(row, self._problems.answer_for(row, status_ad(row), here))
+        manager = self._managers.get(owner_key(row.project_url, row.account))
+        attempts = "" if manager is None else manager.attempts(row.batch_id)
+        answer = self._problems.answer_for(row, status_ad(row), here, attempts)
+        return self._running_first(row, answer)
 
     def cancel(self, job_id: str) -> None:
         """Note that HTCondor does not want the job; from now on its directory is left alone.

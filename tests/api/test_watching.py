@@ -10,10 +10,10 @@ from boinc_gahp.api import watching
 from boinc_gahp.api.progress import rest_words
 from boinc_gahp.api.watching import Poll, PollPauses
 from boinc_gahp.errors import BadRequest, PermissionDenied, ProjectDown, RpcError
-from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
+from tests.inside import fail_attempts, fail_workunit, finish_workunit
 
 QUICK = Poll(shortest=0.01, longest=0.05)
 #: For what is not to be asked again before something else ends the wait.
@@ -35,27 +35,13 @@ def test_a_wait_ends_when_the_last_job_is_done(working):
     assert batch.expected_end is None
 
 
-def fail_first_attempts(site, batch):
-    def are_made():
-        query = "SELECT count(*) FROM result WHERE batch = ?"
-        found = site.local.core.db.connection().execute(query, (batch.id,)).fetchone()
-        return found[0] == batch.njobs
-
-    wait_for(are_made, "instances")
-    with site.local.core.db.write() as connection:
-        connection.execute(
-            "UPDATE result SET server_state = ?, outcome = ? WHERE batch = ?",
-            (ServerState.OVER, Outcome.CLIENT_ERROR, batch.id),
-        )
-
-
 def test_before_any_job_is_done_failed_attempts_are_told(site, monkeypatch):
     monkeypatch.setattr(watching, "_FIRST_LOOK", 0.0)
     batch = site.batch(5)
     watch = site.project.watch([batch], poll=QUICK)
     next(watch)
     assert batch.attempts == ""
-    fail_first_attempts(site, batch)
+    fail_attempts(site.local, batch.id)
     monkeypatch.setattr(watching, "_NEXT_LOOK", 0.0)
     before = site.proxy.count("query_job")
     watch = site.project.watch([batch], poll=QUICK)
@@ -68,6 +54,24 @@ def test_before_any_job_is_done_failed_attempts_are_told(site, monkeypatch):
     while not batch.is_over:
         next(watch)
     assert batch.attempts == ""
+
+
+def test_failed_attempts_are_told_while_failures_rise(site, monkeypatch):
+    monkeypatch.setattr(watching, "_FIRST_LOOK", 0.0)
+    monkeypatch.setattr(watching, "_NEXT_LOOK", 0.0)
+    batch = site.batch(3)
+    good, bad, _ = [job.name for job in batch]
+    fail_attempts(site.local, batch.id)
+    finish_workunit(site.local, good)
+    watch = site.project.watch([batch], poll=QUICK)
+    next(watch)
+    next(watch)
+    assert (batch.nover, batch.attempts) == (1, "")
+    fail_workunit(site.local, bad)
+    next(watch)
+    assert batch.attempts == "1 attempt has failed, the last: Error while computing"
+    next(watch)
+    assert batch.attempts == "", "no more jobs have failed"
 
 
 def test_attempts_are_looked_at_seldom(site, monkeypatch):

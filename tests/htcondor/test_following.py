@@ -20,7 +20,7 @@ from tests.helpers import wait_for
 from tests.htcondor.desk import only_for
 from tests.htcondor.helpers import change
 from tests.htcondor.onproject import follow, send
-from tests.inside import fail_workunit
+from tests.inside import fail_attempts, fail_workunit, finish_workunit
 
 PATIENT = Timeouts(connect=30, read=30, retry=5)
 ONCE = Timeouts(connect=30, read=30, retry=0.0)
@@ -65,6 +65,24 @@ def test_a_job_is_queued_then_running_then_finished(site, context):
     site.local.resume_volunteers()
     follow(context, sent, "running", follower=follower)
     follow(context, sent, "finished", follower=follower)
+
+
+def test_failed_attempts_are_known_until_a_job_is_done(site, context):
+    site.local.pause_volunteers()
+    sent = send(site, context, (), ())
+    follower = Follower(context, standing)
+    follower.poll(1000.0)
+    assert follower.attempts == {sent.batch.id: ""}
+    fail_attempts(site.local, sent.batch.project_batch_id)
+    follower.poll(1059.0)
+    assert follower.attempts == {sent.batch.id: ""}, "a look a minute"
+    follower.poll(1061.0)
+    assert follower.attempts[sent.batch.id].startswith(
+        "no job is done yet, and 2 attempts have failed, the last: Error while computing"
+    )
+    finish_workunit(site.local, sent.jobs[0].job_name)
+    follower.poll(1062.0)
+    assert follower.attempts == {}
 
 
 def polled(site, context):

@@ -8,6 +8,7 @@ import pytest
 
 from boinc_gahp.cli.main import main
 from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.htcondor import _following
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.states import HTCondorState
@@ -16,6 +17,7 @@ from tests.helpers import wait_for
 from tests.htcondor.front import both_ways
 from tests.htcondor.helpers import await_state, await_status, failed, row_of
 from tests.htcondor.process import write_settings
+from tests.inside import fail_attempts
 from tests.ledger.jobs import alive
 
 pytestmark = pytest.mark.usefixtures("log_stopped")
@@ -201,6 +203,18 @@ def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_someb
         wait_for(lambda: failed(site) == 1, "the abort on the project")
         wait_for(lambda: jobs.owners() == (), "nothing pending")
         assert since() is None
+
+
+def test_htcondor_is_told_of_failed_attempts_before_any_job_is_done(site, jobs, monkeypatch):
+    monkeypatch.setattr(_following, "_LOOK", 0.0)
+    site.local.pause_volunteers()
+    (job_id,) = begun(site, jobs, 1)
+    with site.service() as service:
+        service.ping()
+        row = row_of(jobs, job_id)
+        fail_attempts(site.local, jobs.batch(row.batch_id).project_batch_id)
+        told = 'ExitReason = "no job is done yet, and 1 attempt has failed, the last: Error while'
+        wait_for(lambda: told in service.status(job_id)[1], "the ad tells it")
 
 
 def test_a_job_whose_project_is_in_trouble_for_an_hour_is_shown_as_suspended(
