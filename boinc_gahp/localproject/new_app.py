@@ -8,6 +8,7 @@ import shlex
 import shutil
 import time
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from boinc_gahp.localproject.backend import plugins
 from boinc_gahp.localproject.hosts.command_line import fill_in
 from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS, container_apps
 from boinc_gahp.localproject.settings import name_container_app
+from boinc_gahp.localproject.store import md5_file
 from boinc_gahp.templates.types import InputTemplate, OutputTemplate, safe_open_name
 from boinc_gahp.templates.writing import write_input_template, write_output_template
 
@@ -255,10 +257,37 @@ def _insert_version(
     plan_class: str = "",
 ) -> None:
     connection.execute(
-        "INSERT INTO app_version (create_time, appid, version_num, command, plan_class) "
-        "VALUES (?, ?, ?, ?, ?)",
-        (time.time(), app_id, version, json.dumps(list(command)), plan_class),
+        "INSERT OR IGNORE INTO app_version "
+        "(create_time, appid, version_num, command, plan_class, digest) VALUES (?, ?, ?, ?, ?, ?)",
+        (time.time(), app_id, version, json.dumps(list(command)), plan_class, _digest(command)),
     )
+
+
+def renew_versions(database: Database) -> None:
+    """Add a version of each app whose program has changed, as a real project's admin does."""
+    newest = "SELECT *, max(version_num) FROM app_version GROUP BY appid"
+    for row in database.connection().execute(newest).fetchall():
+        command = json.loads(row["command"])
+        if _digest(command) != row["digest"]:
+            with database.write() as connection:
+                version = row["version_num"] + 1
+                _insert_version(connection, row["appid"], version, command, row["plan_class"])
+
+
+def _digest(command: Iterable[str]) -> str:
+    """Return what identifies the contents of the files that a command names."""
+    paths = (Path(word) for word in command if word.startswith("/"))
+    found = [
+        _md5(str(path), status.st_size, status.st_mtime_ns)
+        for path in paths
+        if path.is_file() and (status := path.stat())
+    ]
+    return " ".join(found)
+
+
+@lru_cache(maxsize=1000)
+def _md5(path: str, _size: int, _mtime_ns: int) -> str:
+    return md5_file(Path(path))[0]
 
 
 def _command(core: Core, app: NewApp) -> list[str]:

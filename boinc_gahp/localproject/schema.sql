@@ -1,7 +1,7 @@
 -- BOINC's tables, column names and values (db/schema.sql and schema_condor.sql of the real server),
 -- as far as this project uses them. Times are seconds since the epoch. Of our own are the columns
 -- name_key, mod_time as a number, app.validator, assimilator, work_generator and work_*,
--- app_version.command, workunit.failures and retry_time, result.behaviour, host.active; and
+-- app_version.command and digest, workunit.failures and retry_time, result.behaviour, host.active; and
 -- the tables behaviour, program and image.
 
 CREATE TABLE app (
@@ -34,6 +34,8 @@ CREATE TABLE app_version (
     version_num INTEGER NOT NULL,
     command TEXT NOT NULL,
     plan_class TEXT NOT NULL DEFAULT '',
+    -- Of the files that the command names.
+    digest TEXT NOT NULL,
     UNIQUE (appid, version_num)
 );
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
@@ -42,7 +43,7 @@ from boinc_gahp.terminal.parsing import Parser
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.project import Project
@@ -243,6 +244,22 @@ def _sent(
         raise _Failed(shown.told(), error) from error
 
 
+def _newer_version(project: Project, batch: Batch) -> Iterator[str]:
+    """Yield a warning if the app has changed since a batch was made, as far as a project tells."""
+    from boinc_gahp.cli.known_apps import listed_apps, version_number
+
+    app = None
+    with suppress(GahpError):
+        app = listed_apps(project.rpc)[0].get(batch.info.app_name)
+    newest = max(app.versions if app else (), key=lambda each: each.version_num, default=None)
+    if newest is not None and newest.date_unix > batch.create_time:
+        yield (
+            f"Its app has had another version, {version_number(newest.version_num)}, since then: "
+            "what is done was computed with an older one. To compute it again, give the jobs "
+            "another batch: --name"
+        )
+
+
 def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
     jobs = words.count(batch.njobs, "job")
     name = words.printable(batch.name)
@@ -255,6 +272,8 @@ def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
             # A user who has changed files or arguments would wait for new outputs in vain.
             print("It was there already, with jobs of these names: nothing was sent.")
             print(states.NOT_COMPARED)
+        for line in _newer_version(project, batch):
+            print(line)
     if batch.expire_time:
         end = words.at(batch.expire_time)[:-3]
         left, _ = states.lease_words(batch, words.now())

@@ -20,6 +20,7 @@ from boinc_gahp.localproject.backend.work import COLUMNS
 from boinc_gahp.localproject.hosts.client_errors import no_space
 from boinc_gahp.localproject.hosts.fetch import FetchError, fetch
 from boinc_gahp.localproject.hosts.hosts import mean_speed
+from boinc_gahp.localproject.new_app import renew_versions
 from boinc_gahp.localproject.server.job_line import read_job_line
 from boinc_gahp.localproject.server.replies import RpcFailed, php_number
 from boinc_gahp.localproject.server.request import as_integer, php_float
@@ -68,6 +69,7 @@ def submit_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     connection = core.db.connection()
     app = find_app(connection, request.batch.get("app_name", ""))
     user = authenticate(connection, request.text("authenticator"), app)
+    renew_versions(core.db)
     check_job_limit(connection, user, len(request.jobs))
     template = _input_template(core, app, reply)
     if template is not None:

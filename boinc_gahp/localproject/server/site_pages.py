@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from flask import Response, redirect, request
 
 from boinc_gahp.localproject import accounts
+from boinc_gahp.localproject.new_app import renew_versions
 from boinc_gahp.localproject.server.replies import (
     CONTENT_TYPE,
     DATABASE_DOWN,
@@ -103,6 +104,7 @@ def apps(core: Core) -> AnyResponse:
         return error_page("Project down for maintenance")
     if core.database_down:
         return error_page("Unable to handle request")
+    renew_versions(core.db)
     with core.db.read() as connection:
         if not _is_logged_in(connection):
             return redirect("/test/login_form.php?next_url=apps.php%3Fxml%3D1")

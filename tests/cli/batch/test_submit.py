@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -323,3 +324,23 @@ def test_what_cannot_be_kept_or_read_on_this_machine_is_told(site, batch, here, 
     status, out, err = batch("show", f"{here.name}1")
     assert (status, err.count(str(manifest))) == (0, 1)
     assert f"{here.name}1_0" in out
+
+
+def test_a_program_that_was_edited_is_told_instead_of_silently_given_its_old_results(
+    site, batch, here
+):
+    script = here / "decay.py"
+    script.write_text("open('out', 'w').write('1')\n")
+    app = f"decay{here.name.replace('_', '')}"
+    command = [sys.executable, str(script)]
+    site.project.add_app(app, command=command, inputs=["in"], outputs=["out"])
+    words = ["submit", app, "--input", "in=inline:x", "--name", f"decay {here.name}"]
+    assert "another version" not in batch(*words)[1] + batch(*words)[1]
+    script.write_text("open('out', 'w').write('2')\n")
+    # A project's times are whole seconds.
+    with site.project.core.db.write() as connection:
+        connection.execute("UPDATE batch SET create_time = create_time - 5")
+    status, out, _ = batch(*words)
+    assert status == 0
+    assert "It was there already" in out
+    assert "Its app has had another version, 1.01, since then" in out
