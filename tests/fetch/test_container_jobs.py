@@ -7,10 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import signal
-import subprocess
-import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,9 +23,8 @@ from boinc_gahp.submit.container_jobs import ContainerJob, make_container_jobs
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.made_files import MadeFiles
 from boinc_gahp.submit.types import LocalFile, SubmitRequest
-from tests import faultproxy
 from tests.faultproxy import FaultProxy
-from tests.fetch.farm import Farm, lasting_faults, passing_faults
+from tests.fetch.farm import Farm
 from tests.fetch.test_fetch_ad import found
 from tests.helpers import wait_for
 from tests.inside import unfinished_jobs
@@ -191,73 +186,3 @@ def test_a_program_that_is_not_there_is_named(healthy, home):
     ):
         fetch_container(context, healthy.request("absent", home))
     assert found(home).keys() == {"job.out", "job.err"}
-
-
-RPCS = ["query_batch", "query_job", "query_completed_job", "result_file"]
-
-
-@pytest.mark.parametrize("rpc", RPCS)
-@passing_faults
-def test_trouble_that_passes_is_not_noticed(rpc, fault, healthy, home):
-    healthy.proxy.fail(rpc, fault)
-    with healthy.context() as context:
-        assert fetch_container(context, healthy.request("tree", home)).exit_status == 0
-    assert found(home) == {**SILENT, **PLOTS, "r": b"r\n"}
-
-
-@lasting_faults
-def test_trouble_that_stays_is_not_taken_for_an_end_of_the_program(fault, kind, healthy, home):
-    healthy.proxy.fail("result_file", fault, times=None)
-    with healthy.context() as context, pytest.raises(kind):
-        fetch_container(context, healthy.request("tree", home))
-    assert found(home) == {}
-
-
-FETCHER = """
-import sys
-from functools import partial
-from pathlib import Path
-from boinc_gahp.fetch.container_directory import fetch_container
-from boinc_gahp.fetch.context import FetchContext
-from boinc_gahp.config.settings import Settings
-from boinc_gahp.fetch.types import ContainerFiles, ContainerRequest
-from boinc_gahp.rpc.client import WebRpcs
-url, authenticator, home, cache, template = sys.argv[1:]
-context = FetchContext.of(WebRpcs(url, authenticator), Settings(), None, Path(cache))
-files = ContainerFiles(("d", "f"), (), "job.out", "job.err", None, template)
-fetch_container(context, ContainerRequest("c#large", home, files))
-"""
-
-
-def _is_asked(project, times):
-    return project.count("result_file") >= times
-
-
-def test_a_killed_fetch_leaves_nothing_that_the_next_does_not_remove(healthy, home, tmp_path):
-    expected = {**SILENT, "d": None, "d/zeros": bytes(3_000_000), "f": bytes(300_000)}
-    for at in range(1, 5):
-        healthy.proxy.heal()
-        # The n-th file trickles, so that the fetch is killed in the middle of it.
-        healthy.proxy.fail("result_file", faultproxy.drip(0.001), skip=at - 1)
-        gets = healthy.count("result_file")
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                FETCHER,
-                healthy.proxy.url,
-                healthy.local.authenticator,
-                str(home),
-                str(tmp_path / "cache"),
-                healthy.templates["c#large"],
-            ]
-        )
-        with process:
-            wait_for(partial(_is_asked, healthy, gets + at), "a file on its way")
-            os.kill(process.pid, signal.SIGKILL)
-        there = {name: is_ for name, is_ in found(home).items() if ".boinc_gahp" not in name}
-        assert there.items() <= expected.items()
-    healthy.proxy.heal()
-    with healthy.context(tmp_path / "cache") as context:
-        fetch_container(context, healthy.request("large", home))
-    assert found(home) == expected

@@ -71,27 +71,6 @@ def test_two_culprits_are_found_and_new_jobs_do_not_get_between(site, desk):
     )
 
 
-def test_the_search_goes_on_in_another_process_where_it_was(site):
-    site.proxy.fail("submit_batch", refuse(WORDS, BAD), times=None)
-    ids = []
-    with desk_of(site) as desk:
-        ids = desk.accept(20, "number{}")
-        desk.turn()
-        desk.turn()
-        assert not is_held(desk, ids[17])
-    for _ in range(20):
-        with desk_of(site) as desk:
-            if desk.is_idle():
-                break
-    else:
-        pytest.fail("the culprit is not found")
-    with desk_of(site) as desk:
-        assert is_held(desk, ids[17])
-        desk.check_once(ids[:17] + ids[18:])
-    # Nothing was asked twice.
-    assert site.proxy.count("submit_batch") == 9
-
-
 def test_a_batch_that_is_half_made_when_it_is_refused_is_aborted_before_its_jobs_are_sent_again(
     site, desk
 ):

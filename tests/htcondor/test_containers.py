@@ -1,7 +1,5 @@
 """Jobs that bring their own program, from an ad to the outputs, in real containers."""
 
-import random
-
 import pytest
 
 from boinc_gahp.localproject.php import STOCK
@@ -10,7 +8,6 @@ from tests.containers_engine import IMAGE
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import Site, await_state, await_status, row_of
-from tests.htcondor.process import Gahp, write_settings
 from tests.localproject.in_containers import APP, add_container_app
 
 pytestmark = [pytest.mark.long, pytest.mark.containers]
@@ -223,19 +220,3 @@ def test_a_cancelled_job_has_no_container_left(node, service, engine):
     wait_for(lambda: any(name in each for each in engine.containers()), "the container")
     service.cancel(job_id)
     wait_for(lambda: not any(name in each for each in engine.containers()), "no container")
-
-
-def test_40_jobs_whose_daemons_are_killed_run_once_each(node):
-    jobs = [job(node, "echo $1", Arguments=f'"{number}"') for number in range(40)]
-    settings = write_settings(node)
-    chance = random.Random(17)
-    completed = set()
-    while len(completed) < len(jobs):
-        with Gahp(settings) as gahp:
-            ids = {each.key: gahp.submit(each.ad) for each in jobs if each.key not in completed}
-            while len(completed) < len(jobs) and chance.random() > 0.02:
-                left = ids.keys() - completed
-                completed |= {key for key in left if gahp.status(ids[key]) == _COMPLETED}
-    for number, each in enumerate(jobs):
-        assert (each.iwd / "job.out").read_text() == f"{number}\n"
-    assert len(node.workunits()) == len(jobs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -303,38 +302,6 @@ def test_a_daemon_that_is_killed_on_the_way_leaves_one_end(site, rpc):
 def assert_told(job, statuses):
     assert f"exit statuses of its instances: {statuses}" in (job.iwd / "job.err").read_text()
     assert list(job.iwd.glob(".boinc_gahp*")) == []
-
-
-@pytest.mark.long
-def test_daemons_killed_at_any_moment_tell_one_end_of_each_job(site):
-    jobs = [site.job(f"--fail {1 + number}" if number % 2 else "") for number in range(12)]
-    settings = write_settings(site)
-    ends = {}
-    ids = {}
-    for backoff in (0.3, 0.6, 0.9, None):
-        with Gahp(settings) as gahp:
-            if backoff is not None:
-                killer = threading.Timer(backoff, gahp.kill)
-                killer.start()
-            try:
-                for job in jobs:
-                    if job.key not in ids:
-                        ids[job.key] = gahp.submit(job.ad)
-                for job in jobs:
-                    end = end_of(gahp, ids[job.key])
-                    assert ends.setdefault(job.key, end) == end
-            except (AssertionError, OSError):
-                if backoff is None:
-                    raise
-                killer.join()
-    assert [end.status for end in ends.values()] == [COMPLETED] * 12
-    for number, job in enumerate(jobs):
-        assert ends[job.key].ad["ExitCode"] == (1 + number if number % 2 else 0)
-        if number % 2:
-            assert_told(job, f"{1 + number}, {1 + number}")
-        else:
-            assert job.is_right()
-    assert len(site.workunits()) == len(jobs)
 
 
 @pytest.mark.processes

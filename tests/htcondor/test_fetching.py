@@ -2,7 +2,6 @@
 
 import errno
 import os
-import threading
 from dataclasses import replace
 
 import pytest
@@ -15,7 +14,7 @@ from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._fetching import Fetcher, clear_away, request_for
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from tests import faultproxy
-from tests.htcondor.helpers import change, listing
+from tests.htcondor.helpers import change
 from tests.htcondor.onproject import follow, send
 
 pytestmark = pytest.mark.long
@@ -293,28 +292,6 @@ def test_a_job_that_the_project_has_lost_is_held_for_that(site, context):
         Fetcher(fresh).fetch(sent.job)
     assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.LOST)
     assert contents(sent.iwds[0]) == {}
-
-
-def test_a_cancel_while_outputs_come_leaves_nothing_that_comes_later(site, context):
-    sent = finished(site, context, (), ())
-    job, iwd = sent.jobs[0], sent.iwds[0]
-    hang = faultproxy.hang()
-    site.proxy.fail("result_file", hang)
-    thread = threading.Thread(target=Fetcher(context).fetch, args=(job,))
-    thread.start()
-    assert hang.reached.wait(60)
-    assert any(path.name.startswith(".boinc_gahp") for path in iwd.iterdir())
-    context.jobs.cancel(job.id)
-    context.scopes.close(job.id, clearing=0.0)
-    after = listing(iwd)
-    assert contents(iwd).keys() == {"job.err"}
-    hang.release()
-    thread.join(60)
-    assert not thread.is_alive()
-    assert listing(iwd) == after
-    row = context.jobs.job(job.id)
-    assert row is not None
-    assert (row.state, row.writing) == ("cancelled", False)
 
 
 def test_a_job_that_was_cancelled_before_is_not_fetched(site, context):

@@ -369,21 +369,6 @@ def test_some_trouble_does_no_harm(fault, site, context):
     assert context.jobs.troubles() == {}
 
 
-def test_one_batch_on_which_the_project_dies_does_not_hide_the_others(site, context):
-    site.local.pause_volunteers()
-    batches = [send(site, context) for _ in range(4)]
-    bad = batches[0]
-    site.timeouts = ONCE
-    dies = only_for(faultproxy.status(500), bad.batch.name.encode())
-    with site.context() as fresh:
-        follower = Follower(fresh)
-        follower.poll(1000.0)
-        site.proxy.fail("query_batch2", dies, times=None)
-        site.local.resume_volunteers()
-        for sent in (*batches[1:], bad):
-            follow(fresh, sent, "finished", follower=follower)
-
-
 @pytest.mark.parametrize("by_name", [True, False], ids=["by name", "only by its id"])
 def test_one_batch_that_cannot_be_asked_about_keeps_no_failure_of_another_from_being_told(
     by_name, site, context

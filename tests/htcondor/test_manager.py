@@ -165,27 +165,6 @@ def test_nothing_is_written_into_a_jobs_directory_after_its_cancel_was_answered(
     assert not list(job.iwd.glob(".boinc_gahp*"))
 
 
-def test_cancels_at_any_moment_of_a_fetch_leave_the_directory_as_it_was_when_they_were_answered(
-    service, site, jobs
-):
-    seen = {}
-    ids = {}
-    for _ in range(6):
-        job = site.job(text=b"some text\n" * 20_000)
-        ids[service.submit(job.ad)] = job
-    for number, (job_id, job) in enumerate(ids.items()):
-        # Some are cancelled as soon as they are seen to be fetched, others a little later.
-        wait_for(
-            lambda job_id=job_id: row_of(jobs, job_id).state in {"finished", "fetched", "done"},
-            "the job's end on the project",
-        )
-        threading.Event().wait(0.004 * (number % 4))
-        service.cancel(job_id)
-        seen[job.iwd] = listing(job.iwd)
-    await_end(jobs, site)
-    assert {iwd: listing(iwd) for iwd in seen} == seen
-
-
 def test_a_job_that_was_held_and_released_is_run_again_in_the_same_directory(service, site, jobs):
     site.local.pause_volunteers()
     job = site.job()

@@ -65,32 +65,6 @@ def test_a_batch_that_cannot_be_retired_keeps_no_other_from_a_new_lease(trouble,
     assert ended.batch.state == "retired"
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("trouble", ["504", "not owner"])
-def test_leases_go_on_in_a_daemon_while_a_batch_cannot_be_retired(trouble, site, jobs):
-    site.reset(lease=8.0)
-    fault = faultproxy.status(504) if trouble == "504" else refuse(NOT_OWNER, rpc="retire_batch")
-    site.proxy.fail("retire_batch", fault, times=None)
-    with site.service() as service:
-        site.local.pause_volunteers()
-        bad = service.submit(site.job().ad)
-        await_state(jobs, bad, "queued")
-        good = service.submit(site.job().ad)
-        await_state(jobs, good, "queued")
-        service.cancel(bad)
-        batch = row_of(jobs, good).batch_id or 0
-        first = jobs.batch(batch)
-        assert first is not None
-
-        def is_renewed():
-            service.status(good)
-            row = jobs.batch(batch)
-            return row is not None and row.lease_until > first.lease_until + 8.0
-
-        wait_for(is_renewed, "a lease that was renewed twice", timeout=40, pause=0.2)
-        wait_for(lambda: site.proxy.count("retire_batch") > 1, "another attempt to retire")
-
-
 def test_a_lease_that_is_not_renewed_keeps_no_other_from_it(site, context):
     bad, good = send(site, context), send(site, context)
     later = good.batch.lease_until - DAY / 2

@@ -1,7 +1,6 @@
 """Each job that HTCondor hands over comes to have one workunit, whatever is in the way."""
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,19 +81,6 @@ def test_a_fault_at_every_step_of_a_submit_ends_with_each_job_once(site, desk, f
     desk.check_once(ids)
     assert len(site.workunits()) == 4
     assert set(states_of_batches(site)) <= {BatchState.IN_PROGRESS, BatchState.INIT}
-
-
-@pytest.mark.parametrize("step", ["create_batch", "submit_batch"])
-def test_a_hang_ends_with_the_time_out_and_each_job_once(site, step):
-    site.timeouts = replace(site.timeouts, read=2)
-    hang = faultproxy.hang(carried_out=True)
-    site.proxy.fail(step, hang)
-    with desk_of(site) as desk:
-        ids = desk.accept(3)
-        desk.run()
-        hang.release()
-        desk.check_once(ids)
-    assert len(site.workunits()) == 3
 
 
 @pytest.mark.long

@@ -10,7 +10,6 @@ import pytest
 from boinc_gahp.config.settings import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
-from boinc_gahp.htcondor._context import JobCancelled
 from boinc_gahp.htcondor.service import UnknownJob
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.rows import Hold
@@ -222,21 +221,6 @@ def test_a_cancel_waits_until_another_process_has_stopped_writing(service, site,
     cancel.join(0.2)
     assert cancel.is_alive()
     jobs.writing(number, False)
-    cancel.join(60)
-    assert not cancel.is_alive()
-
-
-def test_a_cancel_ends_the_writing_of_a_fetch_in_the_same_process(service, site, jobs):
-    job_id = service.submit(site.job().ad)
-    cancel = threading.Thread(target=service.cancel, args=[job_id])
-    with service._scopes.open(running(jobs, job_id)) as scope:
-        with scope:
-            cancel.start()
-            wait_for(lambda: row_of(jobs, job_id).state == "cancelled", "the cancel")
-            wait_for(lambda: scope._closed, "the scope's end")
-            assert cancel.is_alive()
-        with pytest.raises(JobCancelled):
-            scope.check()
     cancel.join(60)
     assert not cancel.is_alive()
 

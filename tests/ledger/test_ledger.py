@@ -71,17 +71,6 @@ def test_learning_what_is_known_writes_nothing(ledger):
     reader.close()
 
 
-def test_ten_thousand_jobs_are_recorded_and_read(ledger, other):
-    names = [f"b#1.{number}" for number in range(10_000)]
-    ledger.record_aborted(*MINE, names, "b")
-    assert other.aborted_jobs(*MINE) == set(names)
-
-
-def test_names_with_bytes_that_are_no_utf8_do_no_harm(ledger):
-    ledger.record_aborted(*MINE, ["caf\udce9", "good"])
-    assert "good" in ledger.aborted_jobs(*MINE)
-
-
 def noted(ledger):
     return [
         (batch.name, batch.project_batch_id, batch.state, batch.not_before)
@@ -269,17 +258,6 @@ def writer(path, name, count):
         stdout=subprocess.PIPE,
         text=True,
     )
-
-
-@pytest.mark.processes
-def test_processes_that_make_the_ledger_at_the_same_time_all_write(path):
-    writers = [writer(path, str(number), 10) for number in range(3)]
-    for process in writers:
-        process.communicate(timeout=60)
-        assert process.returncode == 0
-    ledger = Ledger(path)
-    assert len(ledger.aborted_jobs(*MINE)) == 30
-    ledger.close()
 
 
 @pytest.mark.processes

@@ -1,8 +1,5 @@
 """What BOINC's docker_wrapper was seen to do (``containers.rst``), done by the local project."""
 
-import gzip
-import shlex
-
 import pytest
 
 from boinc_gahp.localproject.directory import make
@@ -13,7 +10,6 @@ from boinc_gahp.templates.writing import write_input_template
 from tests.containers_engine import IMAGE
 from tests.helpers import wait_for
 from tests.localproject.in_containers import (
-    DOCKERFILE,
     JOB_TOML,
     ContainerJobs,
     add_container_app,
@@ -70,24 +66,6 @@ def test_words_of_a_command_line_are_expanded_by_the_hosts_shell(jobs, written, 
         command_line=written,
     )
     assert done.outputs == (arrives.encode(),)
-
-
-def test_without_words_there_are_no_args(jobs):
-    done = jobs.run(files('printf %s "${ARGS-unset}" >out'), [output("out")])
-    assert done.outputs == (b"unset",)
-
-
-def test_other_names_of_files_can_be_given(jobs):
-    inputs = {"D2": DOCKERFILE, "j.toml": JOB_TOML, "run.sh": b"echo well >out"}
-    done = jobs.run(inputs, [output("out")], command_line="--dockerfile D2 --config j.toml")
-    assert done.outputs == (b"well\n",)
-
-
-def test_hard_characters_arrive_intact_in_a_script(jobs):
-    hard = ["two words", "", "'", '"', "$HOME", "`id`", "\\", "a\nb", "é中", "*", "x" * 100_000]
-    script = f"for word in {' '.join(map(shlex.quote, hard))}; do printf '%s|' \"$word\"; done >out"
-    done = jobs.run(files(script), [output("out")])
-    assert done.outputs == ("".join(f"{word}|" for word in hard).encode(),)
 
 
 def test_a_job_toml_that_cannot_be_read_is_a_client_error(jobs):
@@ -172,51 +150,6 @@ def test_an_output_without_copy_file_is_not_found(jobs):
     assert (done.ended, "output file is missing" in done.message) == ((FAILED, -161), True)
 
 
-def test_the_network_can_be_turned_off(jobs):
-    script = "ls /sys/class/net >out"
-    done = jobs.run(
-        files(script, job__toml=toml('create_args = "--network none"\n')), [output("out")]
-    )
-    assert done.outputs == (b"lo\n",)
-
-
-def test_a_mount_reaches_the_container(jobs, engine):
-    (engine.directory / "mounted").write_bytes(b"from the host")
-    text = f'mount = ["{engine.directory}:/host"]\n'
-    done = jobs.run(
-        files("cat /host/mounted >out", job__toml=toml(text)),
-        [output("out")],
-    )
-    assert done.outputs == (b"from the host",)
-
-
-def test_build_args_reach_the_build(jobs):
-    dockerfile = DOCKERFILE.replace(b"USER 0", b"ARG WORD\nENV WORD=$WORD\nUSER 0")
-    done = jobs.run(
-        files(
-            "echo $WORD >out",
-            Dockerfile=dockerfile,
-            job__toml='image_name = "boinc__test__args"\nbuild_args = "--build-arg WORD=said"\n',
-        ),
-        [output("out")],
-    )
-    assert done.outputs == (b"said\n",)
-
-
-def test_processors_that_a_template_reserves_become_cpus(jobs):
-    done = jobs.run(files("exit 0"), avg_ncpus=2.0, flops=1e9)
-    assert " --cpus 2.000000 " in done.stderr
-    assert "--cpus" not in jobs.run(files("exit 0")).stderr
-
-
-def test_a_command_is_cut_at_1024_bytes(jobs):
-    done = jobs.run(files("echo $ARGS >out"), [output("out")], command_line="w" * 700)
-    assert done.ended == (SUCCESS, 0)
-    done = jobs.run(files("echo $ARGS >out"), [output("out")], command_line="w" * 1000)
-    assert done.ended == (FAILED, 1)
-    assert "create command failed: -1\ncreate_container() failed: -1\n" in done.stderr
-
-
 @pytest.mark.parametrize(
     "dockerfile",
     [b"FROM localhost/no-such-image\n", b"FROM\n", b"FROM localhost/bb\nCOPY nosuch /\n"],
@@ -230,45 +163,6 @@ def test_an_image_that_cannot_be_built_is_a_client_error(jobs, dockerfile):
         "command failed: Error -1\nbuild command failed: -1\nbuild_image() failed: -1\n"
         "\n</stderr_txt>\n]]>\n"
     )
-
-
-def test_a_program_that_the_image_lacks_is_a_client_error(jobs):
-    done = jobs.run(
-        files(
-            "exit 0",
-            Dockerfile=f'FROM {IMAGE}\nCMD ["nosuch"]\n',
-            job__toml='image_name = "boinc__test__nosuch"\n',
-        )
-    )
-    assert done.ended == (FAILED, 1)
-
-
-def test_an_image_without_a_registry_is_an_archive_among_the_inputs(jobs, engine):
-    dockerfile = DOCKERFILE.replace(IMAGE.encode(), b"oci-archive:image.tar")
-    done = jobs.run(
-        files(
-            "echo here >out",
-            Dockerfile=dockerfile,
-            job__toml='image_name = "boinc__test__archive"\n',
-            image__tar=engine.archive().read_bytes(),
-        ),
-        [output("out")],
-    )
-    assert done.outputs == (b"here\n",)
-
-
-def test_an_image_can_be_made_of_a_root_file_system(jobs, engine):
-    dockerfile = DOCKERFILE.replace(f"FROM {IMAGE}".encode(), b"FROM scratch\nADD rootfs.tar.gz /")
-    done = jobs.run(
-        files(
-            "echo here >out",
-            Dockerfile=dockerfile,
-            job__toml='image_name = "boinc__test__rootfs"\n',
-            **{"rootfs.tar.gz": engine.root_file_system().read_bytes()},
-        ),
-        [output("out")],
-    )
-    assert done.outputs == (b"here\n",)
 
 
 def test_the_bound_of_memory_is_not_enforced(jobs):
@@ -288,11 +182,6 @@ def test_a_slot_above_the_bound_of_disk_ends_the_job(jobs, engine):
     assert engine.containers() == set()
 
 
-def test_the_containers_own_layer_is_not_counted_as_disk(jobs):
-    done = jobs.run(files("head -c 3000000 /dev/zero >/big"), rsc_disk_bound=2e6)
-    assert done.ended == (SUCCESS, 0)
-
-
 def test_a_job_that_takes_too_long_is_ended(jobs, engine):
     done = jobs.run(files("sleep 1000"), rsc_fpops_est=1e8, rsc_fpops_bound=1e9)
     assert done.ended == (FAILED, 197)
@@ -307,12 +196,6 @@ def test_jobs_of_one_image_run_beside_each_other(jobs):
     done = [jobs.done(name, 1) for name in names]
     assert [each.outputs for each in done] == [(f"{n}\n".encode(),) for n in range(6)]
     assert sum("building image" in each.stderr for each in done) == 1
-
-
-def test_an_output_can_be_compressed(jobs):
-    done = jobs.run(files("echo x >out"), [output("out", gzip_when_done=True)])
-    assert done.outputs[0] is not None
-    assert gzip.decompress(done.outputs[0]) == b"x\n"
 
 
 def test_a_directory_at_an_outputs_name_keeps_the_job_in_progress(jobs):

@@ -88,19 +88,6 @@ def test_a_file_that_no_local_one_can_mend_is_not_staged_again_and_again(site):
     assert site.proxy.count("submit_batch") == 1
 
 
-def test_a_batch_of_staged_files_survives_a_fault_at_any_step(site):
-    there = staged(site, b"lasting", "lasting-first")
-    steps = ["query_files", "create_batch", "submit_batch"]
-    for number, step in enumerate(steps):
-        name = f"lasting-{number}"
-        jobs = [(f"{name}#{n}", Job(inputs={"in": StagedFile(there)})) for n in range(2)]
-        site.proxy.fail(step, faultproxy.lose_reply())
-        with site.context() as context:
-            request = SubmitRequest(name, "uppercase", jobs)
-            submit(context, request)
-        assert site.workunits(request) == site.names(request)
-
-
 def test_a_submit_that_ended_after_its_files_were_associated_is_completed(site):
     there = staged(site, b"associated", "again-first")
 
