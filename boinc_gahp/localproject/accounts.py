@@ -77,22 +77,18 @@ def may_submit(connection: sqlite3.Connection, user: User, app: AppRow) -> bool:
     return user.submit_all or connection.execute(query, (user.id, app.id)).fetchone() is not None
 
 
-def authenticator_of_email(connection: sqlite3.Connection, email: str) -> str | None:
-    """Return the authenticator of the account with an e-mail address; None if there is none."""
-    row = connection.execute(
-        "SELECT authenticator FROM user WHERE email_addr = ? AND email_addr != ''",
-        (email.lower(),),
+def by_email(connection: sqlite3.Connection, email: str) -> sqlite3.Row | None:
+    """Return the account with an e-mail address."""
+    row: sqlite3.Row | None = connection.execute(
+        "SELECT * FROM user WHERE email_addr = ? AND email_addr != ''", (email.lower(),)
     ).fetchone()
-    return None if row is None else str(row["authenticator"])
+    return row
 
 
-def is_password_of(connection: sqlite3.Connection, email: str, digest: str) -> bool:
+def is_password_of(user: sqlite3.Row, digest: str) -> bool:
     """Tell whether ``digest`` is what clients make of the account's password."""
-    row = connection.execute(
-        "SELECT passwd_hash FROM user WHERE email_addr = ?", (email.lower(),)
-    ).fetchone()
-    salt, _, stored = ("" if row is None else str(row["passwd_hash"])).partition("$")
-    return bool(stored) and secrets.compare_digest(stored, _hashed(salt, digest))
+    salt, _, stored = str(user["passwd_hash"]).partition("$")
+    return secrets.compare_digest(stored, _hashed(salt, digest))
 
 
 def _login(connection: sqlite3.Connection, email: str, password: str) -> tuple[str, str]:

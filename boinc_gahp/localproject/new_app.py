@@ -68,16 +68,11 @@ class NewApp:
     work_low: int = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
-    """The result: the command as stored, and the files written."""
-
-    words: str
-    written: tuple[Path, ...] = ()
-
-
-def add(core: Core, app: NewApp) -> Added:
+def add(core: Core, app: NewApp) -> tuple[str, list[Path]]:
     """Add an app, or another version if there is an app with that name.
+
+    Returns:
+        The command as stored, and the files written.
 
     Raises:
         ValueError: a value in the description is wrong; nothing was added.
@@ -104,7 +99,7 @@ def add(core: Core, app: NewApp) -> Added:
         if app.name in container_apps(connection):
             raise ValueError(f"{app.name!r} is a container app: it has one version only")
         _add_version(core.db, app.name, app.version, words)
-        return Added(shlex.join(words))
+        return shlex.join(words), []
     if app.container:
         return _add_container_app(core, app)
     made = _made_templates(app)
@@ -123,8 +118,7 @@ def add(core: Core, app: NewApp) -> Added:
         work_low=app.work_low,
         n_size_classes=app.n_size_classes,
     )
-    written = tuple(core.templates / f"{app.name}_{kind}" for kind in ("in", "out"))
-    return Added(shlex.join(words), written)
+    return shlex.join(words), [core.templates / f"{app.name}_{kind}" for kind in ("in", "out")]
 
 
 def _check_plugins(core: Core, app: NewApp) -> None:
@@ -137,7 +131,7 @@ def _check_plugins(core: Core, app: NewApp) -> None:
             plugins.load(core, spec, group)
 
 
-def _add_container_app(core: Core, app: NewApp) -> Added:
+def _add_container_app(core: Core, app: NewApp) -> tuple[str, list[Path]]:
     """Add an app without templates: one called NAME_in would apply to every job."""
     left = [
         str(path)
@@ -151,10 +145,10 @@ def _add_container_app(core: Core, app: NewApp) -> Added:
     _check_plugins(core, app)
     _insert_wrapper(core, app, "any program, in a container that each job describes")
     name_container_app(core.directory, app.name)
-    return Added(shlex.join(supplied.WRAPPER))
+    return shlex.join(supplied.WRAPPER), []
 
 
-def _add_buda_app(core: Core, app: NewApp) -> Added:
+def _add_buda_app(core: Core, app: NewApp) -> tuple[str, list[Path]]:
     outputs = tuple(name for name, _ in app.outputs)
     for names in (app.inputs, outputs):
         _check_names(names)
@@ -173,7 +167,7 @@ def _add_buda_app(core: Core, app: NewApp) -> Added:
     if not connection.execute("SELECT 1 FROM app WHERE name = ?", (BUDA,)).fetchone():
         # All of them belong to one app.
         _insert_wrapper(core, NewApp(BUDA), "BUDA apps, in containers")
-    return Added(shlex.join(supplied.WRAPPER), tuple(written))
+    return shlex.join(supplied.WRAPPER), written
 
 
 def _insert_wrapper(core: Core, app: NewApp, description: str) -> None:

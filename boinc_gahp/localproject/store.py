@@ -9,9 +9,10 @@ import hashlib
 import os
 import secrets
 import threading
+import zlib
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from boinc_gahp.localproject.names import is_file_name
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _FANOUT = 1024
 _CHUNK = 1 << 20
+#: The window bits for zlib: gzip's header without a time, so the same file gives the same bytes.
+_GZIP = 31
 #: The MD5 of a larger file is remembered.
 _SMALL = 1 << 16
 
@@ -53,6 +56,14 @@ class IncomingFile:
         self._file.write(data)
         self._hash.update(data)
         self.nbytes += len(data)
+
+    def copy(self, source: BinaryIO, *, packed: bool = False) -> None:
+        """Append all that a file has; ``packed``: compressed with gzip."""
+        packer = zlib.compressobj(9, wbits=_GZIP) if packed else None
+        while chunk := source.read(_CHUNK):
+            self.write(packer.compress(chunk) if packer else chunk)
+        if packer:
+            self.write(packer.flush())
 
     def finish(self) -> str:
         """Close the file and return its MD5."""
@@ -158,8 +169,7 @@ class FileStore:
         incoming = self.incoming()
         try:
             with source.open("rb") as file:
-                while chunk := file.read(_CHUNK):
-                    incoming.write(chunk)
+                incoming.copy(file)
             return self.add(name, incoming)
         finally:
             incoming.discard()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,6 @@ from boinc_gahp.localproject.store import ImmutabilityViolation, md5_file
 
 if TYPE_CHECKING:
     from boinc_gahp.localproject.core import Core
-    from boinc_gahp.localproject.store import IncomingFile
-
-_CHUNK = 1 << 20
-#: The window bits for zlib: gzip's header without a time, so the same file gives the same bytes.
-_GZIP = 31
 
 
 def stage_file(
@@ -47,9 +42,9 @@ def stage_file(
                 f"{source} cannot be staged: expected a file, not a directory or device"
             )
         _check_contents(core, name, source)
-    _add(core, name, source, None)
+    _add(core, name, source)
     if gzip:
-        _add(core, f"{name}.gz", source, zlib.compressobj(9, wbits=_GZIP))
+        _add(core, f"{name}.gz", source, packed=True)
     return name
 
 
@@ -68,23 +63,13 @@ def _violation(name: str) -> WorkError:
     )
 
 
-def _add(core: Core, name: str, source: Path | bytes, packer: zlib._Compress | None) -> None:
+def _add(core: Core, name: str, source: Path | bytes, *, packed: bool = False) -> None:
     incoming = core.download.incoming()
     try:
-        if isinstance(source, bytes):
-            _write(incoming, source, packer)
-        else:
-            with source.open("rb") as file:
-                while chunk := file.read(_CHUNK):
-                    _write(incoming, chunk, packer)
-        if packer is not None:
-            incoming.write(packer.flush())
+        with BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
+            incoming.copy(file, packed=packed)
         core.download.add(name, incoming)
     except ImmutabilityViolation as error:
         raise _violation(name) from error
     finally:
         incoming.discard()
-
-
-def _write(incoming: IncomingFile, data: bytes, packer: zlib._Compress | None) -> None:
-    incoming.write(data if packer is None else packer.compress(data))

@@ -71,11 +71,11 @@ def add_app(arguments: list[str], _config: str | None) -> int:
         work_low=options.work_low,
     )
     with opened(options.directory) as core, refused():
-        added = new_app.add(core, wanted)
+        command, written = new_app.add(core, wanted)
         running = is_running(options.directory)
         notice = engine_notice(core.db.connection(), running=running)
-    print(f"App {options.name}, version {options.version}: {added.words}")
-    for path in added.written:
+    print(f"App {options.name}, version {options.version}: {command}")
+    for path in written:
         print(f"  {path}")
     if (options.container or is_buda) and notice:
         print(notice)

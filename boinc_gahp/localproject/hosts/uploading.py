@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
-import shutil
 import stat
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
@@ -19,10 +17,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.hosts.slot import Slot
-    from boinc_gahp.localproject.store import IncomingFile
     from boinc_gahp.templates.documents import ResultFile
-
-_CHUNK = 1 << 20
 
 
 def upload(
@@ -130,7 +125,8 @@ def _send(core: Core, file: ResultFile, path: Path, *, cut: bool) -> str:
 def _store(core: Core, file: ResultFile, path: Path, *, cut: bool) -> tuple[int, str]:
     incoming = core.upload.incoming()
     try:
-        _copy_into(path, incoming, compress=file.gzip_when_done)
+        with path.open("rb") as source:
+            incoming.copy(source, packed=file.gzip_when_done)
         md5 = incoming.finish()
         if cut:
             os.truncate(incoming.path, incoming.nbytes // 2)
@@ -140,29 +136,3 @@ def _store(core: Core, file: ResultFile, path: Path, *, cut: bool) -> tuple[int,
     finally:
         incoming.discard()
     return incoming.nbytes, md5
-
-
-class _Writer:
-    """A file object that gzip can write to."""
-
-    def __init__(self, incoming: IncomingFile) -> None:
-        self._incoming = incoming
-
-    def write(self, data: bytes) -> int:
-        self._incoming.write(bytes(data))
-        return len(data)
-
-    def flush(self) -> None:
-        """Do nothing: the file is flushed when it is finished."""
-
-
-def _copy_into(path: Path, incoming: IncomingFile, *, compress: bool) -> None:
-    with path.open("rb") as source:
-        if compress:
-            with gzip.GzipFile(
-                filename="", mode="wb", fileobj=_Writer(incoming), mtime=0
-            ) as target:
-                shutil.copyfileobj(source, target, _CHUNK)
-        else:
-            while chunk := source.read(_CHUNK):
-                incoming.write(chunk)

@@ -87,14 +87,15 @@ def lookup_account(core: Core) -> AnyResponse:
     if email is None:
         return error_page("missing or bad parameter: email_addr")
     with core.db.read() as connection:
-        key = accounts.authenticator_of_email(connection, email)
-        if key is None:
+        user = accounts.by_email(connection, email)
+        if user is None:
             return _error(NOT_FOUND)
         digest = request.args.get("passwd_hash")
         if not digest:
             return _xml("<account_out>\n   <success/>\n</account_out>\n")
-        if not accounts.is_password_of(connection, email, digest):
+        if not accounts.is_password_of(user, digest):
             return _error(BAD_PASSWORD)
+    key = user["authenticator"]
     return _xml(f"<account_out>\n<authenticator>{key}</authenticator>\n</account_out>\n")
 
 
