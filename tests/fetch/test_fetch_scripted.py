@@ -3,7 +3,6 @@
 import io
 import os
 import zipfile
-from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
@@ -410,16 +409,3 @@ def test_an_archive_that_is_optional_may_be_missing(tmp_path):
     assert names(tmp_path) == ["job.err"]
     with pytest.raises(OutputError, match="is missing"):
         fetch(done("out.zip", present=()), tmp_path)
-
-
-def test_a_member_goes_to_another_file_system(tmp_path):
-    there = Path("/dev/shm")
-    if not there.is_dir() or there.stat().st_dev == tmp_path.stat().st_dev:
-        pytest.skip("there is only one file system")
-    target = there / f"boinc_gahp-test-{os.getpid()}"
-    try:
-        fetch(zipped(("a", b"x" * 3000)), tmp_path, ("a", str(target)))
-        assert target.read_bytes() == b"x" * 3000
-    finally:
-        target.unlink(missing_ok=True)
-    assert names(tmp_path) == ["job.err"]

@@ -3,18 +3,14 @@
 import os
 import re
 import shutil
-import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from boinc_gahp.htcondor._description import JobDescription
-from boinc_gahp.htcondor._in_container import InContainer, container_job
+from boinc_gahp.htcondor._in_container import InContainer
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
-from boinc_gahp.submit import made_files
-from boinc_gahp.submit.container_jobs import Tree, make_container_jobs
-from boinc_gahp.submit.digests import SETTLED
+from boinc_gahp.submit.container_jobs import Tree
 from boinc_gahp.submit.trees import tree_stamp
 from tests import faultproxy
 from tests.helpers import wait_for
@@ -170,28 +166,6 @@ def test_a_batch_whose_jobs_are_cancelled_before_it_is_sent_gets_other_scripts(s
     check(desk, [job_id for job_id in ids if job_id not in ids[::3]])
 
 
-@pytest.mark.parametrize("carried_out", [True, False])
-def test_a_batch_is_sent_again_with_all_its_jobs_and_the_same_scripts(site, desk, *, carried_out):
-    lose_sight(site, carried_out=carried_out)
-    ids = accept(desk, 150, padding=1000)
-    desk.turn()
-    assert desk.batches("sent")
-    for job_id in ids[::3]:
-        desk.context.jobs.cancel(job_id)
-    shutil.rmtree(site.directory / "state" / "made")
-    more = accept(desk, 50, padding=1000, first=150)
-    site.proxy.heal()
-    desk.run()
-    left = [job_id for job_id in ids if job_id not in ids[::3]] + more
-    assert desk.states(left) == ["queued"] * len(left)
-    runs = run_by(desk)
-    assert sorted(runs.values()) == [f"number{number:04}" for number in range(200)]
-    for job_id in left:
-        row = desk.row(job_id)
-        [argument] = JobDescription.from_json(row.description).args
-        assert argument.startswith(runs[str(row.job_name)])
-
-
 def test_the_parts_of_a_refused_batch_have_scripts_of_their_own(site, desk):
     ids = accept(desk, 64, padding=2000)
     refused = str(37)
@@ -248,34 +222,6 @@ def test_after_a_kill_each_job_runs_its_own_arguments(site, step, *, carried_out
             row = desk.row(job_id)
             [argument] = JobDescription.from_json(row.description).args
             assert argument.startswith(runs[str(row.job_name)])
-
-
-def test_threads_that_send_jobs_with_one_directory_pack_it_once(desk, tmp_path, monkeypatch):
-    model = tmp_path / "model"
-    model.mkdir()
-    (model / "weights").write_bytes(bytes(10_000_000))
-    # An archive of a directory that just changed is not used again.
-    settled = time.time_ns() + SETTLED
-    wait_for(lambda: time.time_ns() > settled, "the next tick of the file system's clock")
-    [job_id] = accept(desk, 1, tree=model)
-    one = container_job(JobDescription.from_json(desk.row(job_id).description))
-    packed = []
-    tar = made_files._tar
-
-    def counted(*arguments):
-        packed.append(arguments)
-        return tar(*arguments)
-
-    monkeypatch.setattr(made_files, "_tar", counted)
-    with ThreadPoolExecutor(8) as pool:
-        project = desk.context.project
-        list(
-            pool.map(
-                lambda _: make_container_jobs([("a", one)], project.made, project.digests.md5),
-                range(8),
-            )
-        )
-    assert len(packed) == 1
 
 
 def test_a_daemon_that_ends_does_not_pack_to_the_end(desk, tmp_path):

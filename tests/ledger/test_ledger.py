@@ -78,34 +78,6 @@ def noted(ledger):
     ]
 
 
-def test_a_submission_is_pending_until_it_ends(ledger, other):
-    ledger.begin_submit(*MINE, "b", 7, 1000.0)
-    assert noted(other) == [("b", 7, "sent", 1000.0)]
-    ledger.end_submit(*MINE, "b")
-    assert other.pending_aborts(*MINE, 0.0) == ()
-
-
-def test_a_pending_abort_replaces_the_submission(ledger, other):
-    ledger.begin_submit(*MINE, "b", 7, 1000.0)
-    ledger.record_abort(*MINE, "b", 7, 2000.0)
-    ledger.record_abort(*MINE, "b", 7, 2000.0)
-    assert noted(other) == [("b", 7, "giving_up", 2000.0)]
-
-
-def test_the_end_of_a_submission_leaves_a_pending_abort(ledger):
-    ledger.record_abort(*MINE, "b", 7, 2000.0)
-    ledger.end_submit(*MINE, "b")
-    assert [batch.state for batch in ledger.pending_aborts(*MINE, 0.0)] == ["giving_up"]
-
-
-def test_a_submission_may_not_begin_where_an_abort_is_pending(ledger):
-    assert ledger.begin_submit(*MINE, "b", 7, 1000.0)
-    assert ledger.begin_submit(*MINE, "b", 7, 1500.0)
-    ledger.record_abort(*MINE, "b", 7, 2000.0)
-    assert not ledger.begin_submit(*MINE, "b", 7, 3000.0)
-    assert noted(ledger) == [("b", 7, "giving_up", 2000.0)]
-
-
 def test_a_submission_is_given_up_only_if_nobody_has_begun_it_again(ledger, other):
     ledger.begin_submit(*MINE, "b", 7, 1000.0)
     (seen,) = other.pending_aborts(*MINE, 0.0)

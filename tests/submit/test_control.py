@@ -126,13 +126,6 @@ def test_what_is_to_be_aborted_is_in_the_ledger_before_anything_is_asked(ledger)
     assert seen == [{"b#1.0", "foreign"}]
 
 
-def test_an_abort_that_fails_stays_in_the_ledger(ledger):
-    context = Script({"abort_jobs": error("Can't connect to database", -138)}).context(ledger)
-    with pytest.raises(ProjectDown):
-        control.abort_jobs(context, ["b#1.0"])
-    assert ledger.aborted_jobs(*context.owner) == {"b#1.0"}
-
-
 def test_a_retired_batch_is_forgotten(ledger):
     script = Script({"abort_jobs": "<success/>", "retire_batch": "<success/>"})
     context = script.context(ledger)

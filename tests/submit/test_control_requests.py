@@ -12,7 +12,7 @@ from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import BatchState
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.submit.control import abort_jobs, reconcile, retire_batch, set_lease
+from boinc_gahp.submit.control import abort_jobs, retire_batch, set_lease
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.query import query_batches
 from boinc_gahp.submit.types import Client, Job, LocalFile, SubmitRequest
@@ -93,13 +93,6 @@ def test_a_lease_is_set_and_a_batch_retired_by_a_process_that_knows_only_names(
         set_lease(context, "nosuch", 0)
 
 
-def test_polls_with_the_answers_own_time_lose_no_event(local, context, batch):
-    answer = query_batches(context, [batch], "0", GRIDMANAGER)
-    abort_jobs(context, [f"{batch}#1.0"])
-    changed = query_batches(context, [batch], answer.server_time).batches[0]
-    assert (f"{batch}#1.0", "ERROR") in changed
-
-
 @pytest.mark.parametrize("late", [2, 60, 290])
 def test_an_event_that_the_database_dates_before_the_answer_is_not_lost(
     local, context, batch, late
@@ -119,16 +112,3 @@ def test_an_event_that_the_database_dates_before_the_answer_is_not_lost(
         with local.core.db.write() as connection:
             connection.execute("DROP TRIGGER late")
     assert (f"{batch}#1.0", "ERROR") in changed
-
-
-def test_a_pending_abort_is_sent_by_the_next_process(local, ledger, context, batch):
-    [batch_id] = [number for number, name, _ in batches(local) if name == batch]
-    owner = context.owner
-    ledger.record_abort(*owner, batch, batch_id, time.time() - 1)
-    ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1"))
-    context.close()
-    other = new_context(local, ledger)
-    reconcile(other)
-    other.close()
-    assert state(local, batch) == BatchState.RETIRED
-    assert ledger.pending_aborts(*owner, time.time()) == ()

@@ -165,14 +165,6 @@ def test_a_batch_that_holds_other_jobs_is_an_error_that_names_one(site):
     assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
 
 
-def test_a_name_that_differs_only_in_case_is_not_taken_for_this_batch(site):
-    request = site.batch(name="CaseBatch")
-    with site.context() as context:
-        submit(context, request)
-        with pytest.raises(BatchConflict, match="CaseBatch"):
-            submit(context, dataclasses.replace(site.batch(), batch_name="casebatch"))
-
-
 def test_another_accounts_batch_name_is_an_error_that_says_so(site):
     request = site.batch()
     with site.context() as context:
