@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.extras import need_extra
 from boinc_gahp.localproject import accounts, directory as layout, new_app, settings
-from boinc_gahp.localproject.backend.create_work import NewJob, create_work
 from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.backend.supervisor import Supervisor
 from boinc_gahp.localproject.core import Core
@@ -295,10 +294,6 @@ class LocalProject:
     def add_container_app(self, name: str, **more: Any) -> None:
         """Add an app for jobs in containers; ``more``: attributes of :class:`.new_app.NewApp`."""
         new_app.add(self._core, new_app.NewApp(name, container=True, **more))
-
-    def create_work(self, app_name: str, jobs: Iterable[NewJob], *, batch_id: int = 0) -> list[int]:
-        """Make jobs, like :func:`create_work.create_work`."""
-        return create_work(self._core, app_name, jobs, batch_id=batch_id)
 
     def pause_volunteers(self) -> None:
         """Stop volunteers from asking for more work; they finish what they have."""

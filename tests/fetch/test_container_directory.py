@@ -20,7 +20,6 @@ from tests.fetch.test_fetch_ad import Closing, found, note_syncs
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
 from tests.submit.scripted import Script, batch, job
 
-
 EXIT, OUT, ERR, PACKED = "_exit", "_stdout", "_stderr", "_outputs.tar"
 
 

@@ -331,20 +331,6 @@ def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(context, site):
     assert [row.lease_until for row in rows if row] == [much_later + lease, later + lease]
 
 
-def test_a_lease_that_cannot_be_renewed_is_tried_again(context, site):
-    _, ids = submitted(context, site, 1)
-    later = time.time() + 2 * DAY
-    context.jobs.htcondor_polled(ids, later)
-    runner = TaskRunner(context)
-    site.local.core.web_stopped = True
-    runner.run(later)
-    site.local.core.web_stopped = False
-    again = runner.due(later)
-    assert again > later
-    runner.run(again)
-    assert expire_times(site) == pytest.approx([again + context.settings.htcondor.lease], abs=2)
-
-
 def test_a_batch_that_the_project_has_lost_is_asked_about_leases_once(context, site):
     batch, ids = planned(context, site, 1)
     context.jobs.submitted(batch.id, 1)

@@ -44,24 +44,6 @@ def test_a_description_survives_the_ledger(description):
     assert JobDescription.from_json(text) == description
 
 
-def test_what_version_0_1_wrote_is_read():
-    text = (
-        '{"job_directory":"k","app_name":"a","iwd":"/i","rsc_fpops_est":1e9,"delay_bound":60.0,'
-        '"inputs":[["/a\\udcff/b","b",5,77],["http://h/x",3,"%s","x"]]}' % ("0" * 32)
-    )
-    assert JobDescription.from_json(text) == JobDescription(
-        "k",
-        None,
-        "a",
-        "/i",
-        inputs=(
-            ("b", LocalFile("/a\udcff/b", (5, 77))),
-            ("x", RemoteFile("http://h/x", 3, "0" * 32)),
-        ),
-        parameters=Parameters(fpops_est=1e9, delay_bound=60.0),
-    )
-
-
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "1", "{}", '{"iwd":"/"}', '{"inputs":[[]]}', '{"strange":1}']
 )

@@ -11,7 +11,7 @@ from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.htcondor import _fetching
 from boinc_gahp.htcondor._description import JobDescription
-from boinc_gahp.htcondor._fetching import Fetcher, clear_away, request_for
+from boinc_gahp.htcondor._fetching import Fetcher, clear_away
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from tests import faultproxy
 from tests.htcondor.helpers import change
@@ -108,23 +108,6 @@ def test_what_is_asked_for_goes_where_it_is_wanted(app, args, options, wanted, *
         assert found["out"] == b"TEXT"
     if options.get("stdout") == "out1":
         assert found["out1"].startswith(b"sizes 4 4")
-
-
-def test_a_fetch_that_is_done_again_gives_the_same_files(site, context):
-    sent = finished(site, context, ("--optional",), app="multi")
-    job = sent.job
-    # As far as a daemon comes that is killed right before it says so in the ledger.
-    request = request_for(
-        job.job_name or "",
-        JobDescription.from_json(job.description),
-        sent.batch.project_batch_id,
-    )
-    fetch_output(context.project, request)
-    before = contents(sent.iwds[0])
-    (sent.iwds[0] / "job.err").write_bytes(b"half of")
-    Fetcher(context).fetch(job)
-    assert contents(sent.iwds[0]) == before
-    assert sent.states == ["fetched"]
 
 
 RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "result_file"]

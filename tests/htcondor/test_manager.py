@@ -13,7 +13,6 @@ from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import await_state, await_status, failed, listing, row_of
-from tests.ledger.jobs import counts
 
 pytestmark = pytest.mark.long
 
@@ -41,35 +40,6 @@ def test_a_job_is_done_when_its_outputs_are_in_place_and_its_batch_is_retired(se
     assert site.workunits() == [row.job_name]
     assert site.batch_states() == [BatchState.RETIRED]
     await_end(jobs, site)
-
-
-def test_100_jobs_at_50_in_flight_go_in_few_batches(service, site, jobs):
-    site.local.pause_volunteers()
-    ads = iter([site.job().ad for _ in range(100)])
-    lock = threading.Lock()
-    ids = []
-
-    def submit():
-        while True:
-            with lock:
-                ad = next(ads, None)
-            if ad is None:
-                return
-            ids.append(service.submit(ad))
-
-    threads = [threading.Thread(target=submit) for _ in range(50)]
-    with site.held_back():
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    wait_for(lambda: counts(jobs)["queued"] == 100, "100 jobs on the project")
-    assert len(set(site.workunits())) == 100
-    assert len(site.batches()) <= 4
-    for job_id in ids:
-        service.cancel(job_id)
-    await_end(jobs, site)
-    assert failed(site) == 100
 
 
 def test_a_job_cancelled_while_it_waits_is_never_sent(site, jobs):

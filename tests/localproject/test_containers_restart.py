@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 
 import pytest
 
@@ -130,29 +129,6 @@ def test_an_aborted_job_is_killed_and_removed_with_exit_status_202(engine, direc
         assert (row["outcome"], row["exit_status"]) == (Outcome.CLIENT_ERROR, 202)
         assert "aborted by project" in row["stderr_out"]
         assert engine.containers() == set()
-
-
-def test_a_job_whose_host_is_gone_begins_elsewhere_without_its_files(directory):
-    with LocalProject(directory, hosts=2) as project:
-        jobs = ContainerJobs(project)
-        names = [jobs.submit(files(CHECKPOINT, **INPUTS), [output("out")]) for _ in range(2)]
-        for number in "01":
-            wait_for((directory / "slots" / number / "begun").exists, "both jobs")
-    with LocalProject(directory, hosts=1) as project:
-        jobs = ContainerJobs(project)
-        first = [name for name in names if jobs.in_progress(name)]
-        assert len(first) == 1
-        assert jobs.done(first[0], 1).outputs == (b"begun\nbegun\n",)
-        wait_for(lambda: jobs.in_progress(*(set(names) - set(first))), "the other job's host")
-        begun(directory)
-
-        def anew():
-            # The slot of the first job is emptied before the other begins in it.
-            with suppress(FileNotFoundError):
-                return (directory / "slots" / "0" / "begun").read_text() == "begun\n"
-
-        wait_for(anew, "the line of the job that begins")
-        assert not (directory / "slots" / "1").exists()
 
 
 def test_two_projects_on_one_machine_do_not_touch_each_others_containers(

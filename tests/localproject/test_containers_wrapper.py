@@ -1,7 +1,5 @@
 """The engine's commands that the wrapper makes: those that the real one was seen to make."""
 
-import shlex
-import subprocess
 from contextlib import suppress
 from dataclasses import replace
 
@@ -76,15 +74,6 @@ def test_a_command_never_has_more_than_1023_bytes(text):
     assert f"podman create {text} 2>&1".encode("utf-8", "surrogatepass").startswith(made[:20])
 
 
-@pytest.mark.processes
-def test_the_hosts_shell_takes_words_as_they_are_if_nothing_in_them_is_special():
-    made = job("", "one", "two words", "é")
-    said = subprocess.run(
-        ["sh", "-c", f"printf '%s|' {made.create()}"], capture_output=True, text=True, check=True
-    )
-    assert "|ARGS= one two words é|" in said.stdout
-
-
 @given(st.lists(st.text(), max_size=5))
 def test_words_that_are_no_options_keep_their_order(words):
     own = [word for word in words if not word.startswith("--")]
@@ -118,8 +107,3 @@ def test_an_image_is_found_by_its_name_and_a_space(image, listed):
         "localhost/bb        latest      e40324df9a3d\n"
     )
     assert image_is_listed(listing, image) == listed
-
-
-def test_the_words_of_args_go_through_a_shell_so_quotes_of_a_user_do_not_help():
-    made = job("", shlex.quote("two words"))
-    assert "-e ARGS=\" 'two words'\"" in made.create()

@@ -4,9 +4,8 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
-from boinc_gahp.localproject.backend.create_work import NewJob, RemoteInput
 from boinc_gahp.localproject.server.job_line import read_job_line, through_sql
 from boinc_gahp.localproject.server.replies import RpcFailed
 from tests.localproject.recordings import WIRE
@@ -57,51 +56,3 @@ def test_a_line_has_at_most_99_words(number):
 
 
 # Lines, and the jobs that they are written for.
-
-_WORD = st.text("abcXYZ019_.-", min_size=1, max_size=12).filter(lambda word: word[0] not in "-")
-_LINE = st.text("ab -_=,;$é<&>'", min_size=1, max_size=30).filter(lambda text: text[0] not in "'\"")
-
-
-@st.composite
-def jobs_and_lines(draw):
-    """Yield a job, and a line that create_work reads as that job."""
-    words = []
-    given = {}
-    for option, name, values in (
-        ("wu_name", "name", _WORD),
-        ("command_line", "command_line", _LINE),
-        ("priority", "priority", st.integers(-100, 100)),
-        ("wu_template", "input_template", _WORD),
-        ("result_template", "output_template", _WORD),
-        ("target_host", "target_host", st.integers(1, 1000)),
-        ("target_user", "target_user", st.integers(1, 1000)),
-    ):
-        value = draw(st.none() | values)
-        if value is not None:
-            given[name] = value
-            text = f'"{value}"' if name == "command_line" else str(value)
-            words.append([f"--{option}", text])
-    files = []
-    for file in draw(
-        st.lists(_WORD | st.builds(RemoteInput, _WORD, st.integers(0, 10**9).map(float), _WORD))
-    ):
-        files.append(file)
-        words.append([file] if isinstance(file, str) else ["--remote_file", *map(str, file)])
-    # Files keep their order among themselves, and may stand anywhere between the options.
-    rest = words[len(given) :]
-    parts = []
-    for part in draw(st.permutations(words[: len(given)])):
-        parts.append(part)
-        following = draw(st.integers(0, len(rest)))
-        parts += rest[:following]
-        rest = rest[following:]
-    separators = st.sampled_from([" ", "  ", "\t"])
-    text = "".join(word + draw(separators) for part in parts + rest for word in part)
-    return NewJob(files=tuple(files), **given), text
-
-
-@settings(max_examples=40)
-@given(jobs_and_lines())
-def test_a_line_is_read_as_the_job_that_it_was_written_for(case):
-    job, line = case
-    assert read_job_line(line) == ([job] if line else [])

@@ -200,24 +200,6 @@ def test_what_happens_to_a_workunit_meanwhile_leaves_its_waiting_time(bench):
     assert bench.validate() == 0
 
 
-def test_a_validator_that_keeps_going_wrong_is_asked_after_longer_and_longer_times(bench):
-    answered(bench, "def compare(a, b):\n    1 / 0\n", "mine:compare", b"1", b"2")
-    pauses = []
-    for _ in range(14):
-        bench.validate()
-        pauses.append(bench.wu["retry_time"] - bench.now)
-        bench.now = bench.wu["retry_time"]
-    assert pauses == [*(2**n for n in range(12)), 3600, 3600]
-
-
-def test_a_workunit_that_cannot_be_validated_costs_the_others_nothing(bench):
-    for first in (b"x", b"1", b"y"):
-        answered(bench, NEAR, "mine:compare", first, b"1")
-    assert bench.validate() == 3
-    assert bench.column("workunit", "canonical_resultid") == [0, 3, 0]
-    assert bench.column("workunit", "failures") == [1, 0, 1]
-
-
 def test_the_same_trouble_with_many_workunits_is_logged_once(bench, caplog):
     for _ in range(5):
         answered(bench, "def compare(a, b):\n    1 / 0\n", "mine:compare", b"1", b"2")

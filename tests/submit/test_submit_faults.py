@@ -5,8 +5,6 @@ import dataclasses
 import pytest
 
 from boinc_gahp.errors import GahpError
-from boinc_gahp.localproject.php import STOCK
-from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.engine import submit
 from tests import faultproxy
@@ -45,15 +43,6 @@ FAULTS_AT_STEPS = [
     for name, fault in FAULTS.items()
     if step not in QUESTIONS or name not in {"lost request", "500, not done", "HTML page, not done"}
 ]
-
-
-@pytest.fixture(scope="module")
-def local_project(tmp_path_factory):
-    """A project with PHP's messages in its replies."""
-    directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=2, php=STOCK) as project:
-        project.pause_volunteers()
-        yield project
 
 
 def state_of(site, name):
