@@ -13,7 +13,6 @@ from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import Progress
 from boinc_gahp.threads import in_parallel
 from tests import faultproxy
-from tests.submit.test_submit_faults import local_project  # noqa: F401  (fixture)
 
 
 @given(st.lists(st.integers(-50, 100), max_size=30), st.integers(0, 1000))

@@ -14,7 +14,7 @@ from boinc_gahp.submit.journal import Journal
 from boinc_gahp.submit.types import Job, LocalFile, RemoteFile, SubmitRequest
 from boinc_gahp.submit.validate import BatchValidator
 from tests import faultproxy
-from tests.submit.test_submit_faults import local_project, state_of  # noqa: F401  (fixture)
+from tests.submit.test_submit_faults import state_of
 
 MD5 = "0123456789abcdef0123456789abcdef"
 OWN_INPUT = """<input_template>

@@ -13,7 +13,6 @@ from boinc_gahp.submit.validate import BatchValidator
 from tests import faultproxy
 from tests.inside import batches
 from tests.submit.scripted import error
-from tests.submit.test_submit_faults import local_project  # noqa: F401  (fixture)
 from tests.submit.test_submit_jobs import OWN_INPUT, OWN_OUTPUT, workunit
 
 

@@ -20,7 +20,6 @@ from boinc_gahp.submit.types import (
     SubmitRequest,
 )
 from boinc_gahp.submit.validate import BatchValidator
-from tests.submit.test_submit_faults import local_project  # noqa: F401  (fixture)
 
 TEXT = InlineFile("x")
 
