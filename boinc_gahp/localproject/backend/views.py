@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from boinc_gahp.localproject.backend.outputs import UploadedFile, uploaded_files
 from boinc_gahp.localproject.states import (
     AssimilateState,
     ErrorMask,
@@ -27,6 +26,30 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.localproject.core import Core
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedFile:
+    """An output file that a volunteer has uploaded; size in bytes, MD5 in hex."""
+
+    name: str
+    nbytes: int
+    md5: str
+
+
+def uploaded_files(result: sqlite3.Row) -> list[UploadedFile]:
+    """Return the files listed in ``result.xml_doc_out``, in the order of the output template."""
+    if not result["xml_doc_out"]:
+        return []
+    root = etree.fromstring(f"<files>{result['xml_doc_out']}</files>".encode())
+    return [
+        UploadedFile(
+            name=info.findtext("name", ""),
+            nbytes=int(info.findtext("nbytes", "0")),
+            md5=info.findtext("md5_cksum", ""),
+        )
+        for info in root.findall("file_info")
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,9 @@ from boinc_gahp.localproject.server import (
     rpc_submit,
     site_pages,
 )
-from boinc_gahp.localproject.server.bodies import Allowance
+from boinc_gahp.localproject.server.connections import Allowance
 from boinc_gahp.localproject.server.forms import BadForm, Form, read_form
-from boinc_gahp.localproject.server.get_output import output_page
-from boinc_gahp.localproject.server.output3 import output3_page
+from boinc_gahp.localproject.server.get_output import output3_page, output_page
 from boinc_gahp.localproject.server.replies import (
     CONTENT_TYPE,
     DATABASE_DOWN,
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from werkzeug.wrappers import Response as AnyResponse
 
     from boinc_gahp.localproject.core import Core
-    from boinc_gahp.localproject.server.bodies import Allow
+    from boinc_gahp.localproject.server.connections import Allow
 
     Handler = Callable[[Core, RpcRequest, RpcReply], None]
 

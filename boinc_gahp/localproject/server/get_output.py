@@ -1,28 +1,37 @@
-"""get_output.php: outputs of results, workunits and batches (``web-rpcs.rst``, "get_output")."""
+"""get_output.php: outputs of results, workunits and batches (``web-rpcs.rst``, "get_output").
+
+And get_output3.php: an output that was moved (``containers.rst``, "Outputs that were moved"). Only
+``get_file`` with ``download`` set: no archive of a batch, and no file shown in a page.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
 
 from flask import Response, abort, redirect, request
 from werkzeug.wsgi import wrap_file
 
-from boinc_gahp.localproject.backend.outputs import uploaded_files
+from boinc_gahp.localproject.backend.batch_collect import collected_path
+from boinc_gahp.localproject.backend.views import uploaded_files
+from boinc_gahp.localproject.names import valid_physical_name
 from boinc_gahp.localproject.server.replies import htmlspecialchars, php_message
 from boinc_gahp.localproject.server.request import as_integer
 from boinc_gahp.localproject.server.rpc_jobs import find_job
 from boinc_gahp.localproject.server.site_pages import error_page
 from boinc_gahp.localproject.states import Outcome
+from boinc_gahp.templates.documents import read_result
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
-    from pathlib import Path
 
-    from boinc_gahp.localproject.backend.outputs import UploadedFile
+    from boinc_gahp.localproject.backend.views import UploadedFile
     from boinc_gahp.localproject.core import Core
 
 
@@ -36,9 +45,9 @@ class _Refused(Exception):
 
 def output_page(core: Core) -> Response:
     """Hand out the output that the request asks for, or answer as the real server does."""
-    check_project(core)
-    command = text_argument("cmd")
-    auth_str = text_argument("auth_str")
+    _check_project(core)
+    command = _text_argument("cmd")
+    auth_str = _text_argument("auth_str")
     answer = {
         "result_file": _result_file,
         "workunit_file": _workunit_file,
@@ -57,7 +66,7 @@ def output_page(core: Core) -> Response:
         return Response(text, content_type=_HTML)
 
 
-def check_project(core: Core) -> None:
+def _check_project(core: Core) -> None:
     """End the request if the project is down."""
     if core.web_stopped:
         abort(error_page("Project down for maintenance"))
@@ -65,7 +74,7 @@ def check_project(core: Core) -> None:
         abort(error_page("Unable to handle request"))
 
 
-def text_argument(name: str) -> str:
+def _text_argument(name: str) -> str:
     """Return an argument; without it the request ends."""
     value = request.values.get(name)
     if not value:
@@ -73,7 +82,7 @@ def text_argument(name: str) -> str:
     return value
 
 
-def number_argument(name: str) -> int:
+def _number_argument(name: str) -> int:
     """Return an argument that is a number; without it the request ends."""
     try:
         return as_integer(int(request.values.get(name, "")))
@@ -103,8 +112,8 @@ def _md5(text: str) -> str:
 
 
 def _result_file(core: Core, connection: sqlite3.Connection, auth_str: str) -> Response:
-    name = text_argument("result_name")
-    number = number_argument("file_num")
+    name = _text_argument("result_name")
+    number = _number_argument("file_num")
     result = connection.execute("SELECT * FROM result WHERE name = ?", (name,)).fetchone()
     if result is None:
         raise _Refused(f"ERROR: no job instance {name}")
@@ -119,8 +128,8 @@ def _result_file(core: Core, connection: sqlite3.Connection, auth_str: str) -> R
 
 
 def _workunit_file(core: Core, connection: sqlite3.Connection, auth_str: str) -> Response:
-    name = text_argument("wu_name")
-    number = number_argument("file_num")
+    name = _text_argument("wu_name")
+    number = _number_argument("file_num")
     job = find_job(connection, name)
     if job is None:
         raise _Refused(f"ERROR: no workunit {name}")
@@ -147,10 +156,10 @@ def _canonical(connection: sqlite3.Connection, job: sqlite3.Row) -> sqlite3.Row:
 
 
 def _stored(core: Core, file: UploadedFile) -> Response:
-    return sent_file(core.upload.path(file.name), file.name)
+    return _sent_file(core.upload.path(file.name), file.name)
 
 
-def sent_file(path: Path, filename: str, *, temporary: bool = False) -> Response:
+def _sent_file(path: Path, filename: str, *, temporary: bool = False) -> Response:
     """Send a file; one that is ``temporary`` is removed."""
     headers = _headers(filename, path.stat().st_size)
     file = path.open("rb")
@@ -194,7 +203,7 @@ def _header_text(name: str) -> str:
 
 
 def _workunit_files(core: Core, connection: sqlite3.Connection, auth_str: str) -> Response:
-    number = number_argument("wu_id")
+    number = _number_argument("wu_id")
     job = connection.execute("SELECT * FROM workunit WHERE id = ?", (number,)).fetchone()
     if job is None:
         raise _Refused(f"ERROR: no workunit {number}")
@@ -206,7 +215,7 @@ def _workunit_files(core: Core, connection: sqlite3.Connection, auth_str: str) -
 
 
 def _batch_files(core: Core, connection: sqlite3.Connection, auth_str: str) -> Response:
-    number = number_argument("batch_id")
+    number = _number_argument("batch_id")
     expected = _md5(_owner_authenticator(connection, number) + str(number))
     _check(auth_str, expected, "bad auth str")
     results = connection.execute(
@@ -234,4 +243,52 @@ def _zip(core: Core, prefix: str, results: Iterable[sqlite3.Row]) -> Response:
     except BaseException:
         incoming.discard()
         raise
-    return sent_file(incoming.path, f"{prefix}{secrets.token_hex(3)}.zip", temporary=True)
+    return _sent_file(incoming.path, f"{prefix}{secrets.token_hex(3)}.zip", temporary=True)
+
+
+def output3_page(core: Core) -> Response:
+    """Hand out the output that the request asks for, or answer as the real server does."""
+    _check_project(core)
+    if _text_argument("action") != "get_file":
+        return _nothing("")
+    result_id, index = _number_argument("result_id"), _number_argument("index")
+    with core.db.read() as connection:
+        result = connection.execute(
+            "SELECT r.xml_doc_in, w.name, w.batch FROM result r JOIN workunit w "
+            "ON w.id = r.workunitid WHERE r.id = ?",
+            (result_id,),
+        ).fetchone()
+        if result is None:
+            return error_page("no result")
+        _check_owner(connection, unquote(request.cookies.get("auth", "")), result["batch"])
+    # Unlike in get_output.php, it is the place in the template.
+    files = read_result(result["xml_doc_in"])
+    if index >= len(files):
+        return error_page("bad index")
+    if index < 0 or not valid_physical_name(files[index].open_name):
+        return error_page("bad logical name")
+    path = collected_path(core, result["batch"], result["name"], files[index].open_name)
+    if files[index].gzip_when_done:
+        # The assimilator moves it without this.
+        path = path.with_name(f"{path.name}.gz")
+    return _sent_file(path, path.name) if path.is_file() else _nothing(path.name)
+
+
+def _nothing(filename: str) -> Response:
+    """PHP sends a file that is not there as one without contents."""
+    return _sent_file(Path(os.devnull), filename)
+
+
+def _check_owner(connection: sqlite3.Connection, authenticator: str, batch_id: int) -> None:
+    """End the request of somebody who may not have the batch's outputs."""
+    user = connection.execute(
+        "SELECT u.id, s.manage_all FROM user u LEFT JOIN user_submit s ON s.user_id = u.id "
+        "WHERE u.authenticator = ?",
+        (authenticator,),
+    ).fetchone()
+    if user is None:
+        wanted = quote(request.full_path.rpartition("/")[2], safe="")
+        abort(redirect(f"/test/login_form.php?next_url={wanted}"))
+    owned = "SELECT 1 FROM batch WHERE id = ? AND user_id = ?"
+    if not (user["manage_all"] or connection.execute(owned, (batch_id, user["id"])).fetchone()):
+        abort(error_page("not owner"))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.accounts import authenticate
-from boinc_gahp.localproject.names import valid_physical_name
-from boinc_gahp.localproject.server import job_files
+from boinc_gahp.localproject.names import MAX_NAME, valid_physical_name
 from boinc_gahp.localproject.server.replies import PhpFatal, RpcFailed
 from boinc_gahp.localproject.store import ImmutabilityViolation
 
@@ -29,7 +30,7 @@ def query_files(core: Core, request: RpcRequest, reply: RpcReply) -> None:
             absent.append(place)
         elif batch_id or delete_time:
             with core.db.write() as connection:
-                postponed = job_files.note_use(connection, name, batch_id, delete_time)
+                postponed = note_use(connection, name, batch_id, delete_time)
             if postponed:
                 raise RpcFailed("job_file->update() failed: ")
     reply.add("<absent_files>\n")
@@ -54,7 +55,7 @@ def upload_files(core: Core, request: RpcRequest, reply: RpcReply) -> None:
         for file, name in zip(incoming, names, strict=True):
             try:
                 core.download.add(name, file)
-                job_files.note_use(connection, name, batch_id, delete_time, uploaded=True)
+                note_use(connection, name, batch_id, delete_time, uploaded=True)
             except ImmutabilityViolation:
                 failed = RpcFailed(f"file immutability violation for {name}")
                 break
@@ -80,3 +81,65 @@ def _names(request: RpcRequest) -> list[str]:
     if not all(map(valid_physical_name, names)):
         raise RpcFailed("bad filename")
     return names
+
+
+# The table ``job_file``: when a file may be deleted, and which batches use it. A delete_time is in
+# seconds since the epoch; a later one replaces an earlier one.
+
+
+def note_use(
+    connection: sqlite3.Connection,
+    name: str,
+    batch_id: int,
+    delete_time: float,
+    *,
+    uploaded: bool = False,
+) -> bool:
+    """Record that a batch uses a file, or that it was uploaded, for a batch if there is one.
+
+    Returns:
+        Whether its delete_time was put off.
+
+    Raises:
+        PhpFatal: its name is too long for the column, or this was recorded before.
+    """
+    postponed = False
+    row = connection.execute("SELECT * FROM job_file WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        # Also for a file that did not come through upload_files; the real server adopts it too.
+        file_id = _insert(connection, name, delete_time)
+    elif uploaded:
+        raise PhpFatal(f"Uncaught mysqli_sql_exception: Duplicate entry '{name}' for key 'jf_name'")
+    else:
+        file_id = row["id"]
+        if row["delete_time"] < delete_time:
+            connection.execute(
+                "UPDATE job_file SET delete_time = ? WHERE id = ?", (delete_time, file_id)
+            )
+            postponed = True
+    if batch_id:
+        _associate(connection, batch_id, file_id)
+    return postponed
+
+
+def _associate(connection: sqlite3.Connection, batch_id: int, file_id: int) -> None:
+    try:
+        connection.execute(
+            "INSERT INTO batch_file_assoc (batch_id, job_file_id) VALUES (?, ?)",
+            (batch_id, file_id),
+        )
+    except sqlite3.IntegrityError as error:
+        raise PhpFatal(
+            f"Uncaught mysqli_sql_exception: Duplicate entry '{file_id}-{batch_id}' "
+            "for key 'job_file_id'"
+        ) from error
+
+
+def _insert(connection: sqlite3.Connection, name: str, delete_time: float) -> int:
+    if len(name) > MAX_NAME:
+        raise PhpFatal("Uncaught mysqli_sql_exception: Data too long for column 'name' at row 1")
+    cursor = connection.execute(
+        "INSERT INTO job_file (name, create_time, delete_time) VALUES (?, ?, ?)",
+        (name, time.time(), delete_time),
+    )
+    return int(cursor.lastrowid or 0)

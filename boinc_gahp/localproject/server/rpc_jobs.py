@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.accounts import User, authenticate, find_app
 from boinc_gahp.localproject.backend import batches
-from boinc_gahp.localproject.backend.outputs import uploaded_files
+from boinc_gahp.localproject.backend.views import uploaded_files
 from boinc_gahp.localproject.names import name_key
 from boinc_gahp.localproject.server.replies import PhpFatal, RpcFailed, htmlspecialchars, php_number
 from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState

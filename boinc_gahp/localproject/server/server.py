@@ -14,8 +14,12 @@ import waitress.server
 from waitress import wasyncore
 
 from boinc_gahp.localproject.server.addresses import HOST
-from boinc_gahp.localproject.server.bodies import Allowance
-from boinc_gahp.localproject.server.connections import CONNECTIONS, UnfinishedHeads, channel_class
+from boinc_gahp.localproject.server.connections import (
+    CONNECTIONS,
+    Allowance,
+    UnfinishedHeads,
+    channel_class,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +27,7 @@ if TYPE_CHECKING:
 
     from _typeshed.wsgi import WSGIApplication
 
-    from boinc_gahp.localproject.server.bodies import Allow
-    from boinc_gahp.localproject.server.connections import Channel
+    from boinc_gahp.localproject.server.connections import Allow, Channel
 
 log = logging.getLogger("boinc_gahp.localproject")
 # It warns about each request that waits for a thread, however briefly.
