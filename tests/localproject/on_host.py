@@ -4,6 +4,7 @@ import hashlib
 import re
 
 from boinc_gahp.localproject.backend.scheduler import Scheduler, Task
+from boinc_gahp.localproject.hosts.engine import Containers
 from boinc_gahp.localproject.hosts.volunteer import Volunteer
 from boinc_gahp.templates.filling import JobFile, fill_input, fill_output
 from boinc_gahp.templates.types import InputTemplate, OutputFileInfo, OutputTemplate
@@ -16,7 +17,9 @@ class OnHost:
         self.core = core
         self.slot = core.directory / "slots" / "0"
         self.files = core.directory / "hosts" / "1"
-        self.volunteer = Volunteer(core, Scheduler(core), 1, self.slot)
+        self.volunteer = Volunteer(
+            core, Scheduler(core), 1, self.slot, Containers(core.db, core.directory)
+        )
         self._made = 0
 
     def stage(self, name, contents):

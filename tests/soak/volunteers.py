@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.hosts import hosts
+from boinc_gahp.localproject.hosts.engine import Containers
 from boinc_gahp.localproject.hosts.execution import ProcessEnd
 from boinc_gahp.localproject.hosts.volunteer import Volunteer
 from boinc_gahp.localproject.states import Outcome
@@ -39,10 +40,11 @@ class SoakVolunteer(Volunteer):
 @contextmanager
 def at_work(project, number):
     """Let so many hosts work for a project that was started without any."""
-    scheduler = Scheduler(project.core)
+    core = project.core
+    scheduler, containers = Scheduler(core), Containers(core.db, core.directory)
     volunteers = [
-        SoakVolunteer(project.core, scheduler, host_id, project.directory / "slots" / str(place))
-        for place, host_id in enumerate(hosts.register(project.core.db, number))
+        SoakVolunteer(core, scheduler, host_id, core.directory / "slots" / str(place), containers)
+        for place, host_id in enumerate(hosts.register(core.db, number))
     ]
     threads = [threading.Thread(target=one.run, name="volunteer") for one in volunteers]
     for thread in threads:
@@ -52,6 +54,6 @@ def at_work(project, number):
     finally:
         for volunteer in volunteers:
             volunteer.stop()
-        project.core.wake.ring()
+        core.wake.ring()
         for thread in threads:
             thread.join()

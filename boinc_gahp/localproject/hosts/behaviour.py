@@ -119,7 +119,7 @@ def set_behaviours(
     A job may be named before it exists: volunteers are quick.
 
     Raises:
-        UnknownHost: there is no host with that name.
+        ValueError: there is no host with that name.
     """
     with database.write() as connection:
         place = _place(connection, host, job)
@@ -134,7 +134,7 @@ def clear(database: Database, *, host: str = "", job: str = "") -> None:
     """Remove what was set for a host or a job; with neither, everything set for anything.
 
     Raises:
-        UnknownHost: there is no host with that name.
+        ValueError: there is no host with that name.
     """
     with database.write() as connection:
         host_id, key = _place(connection, host, job)

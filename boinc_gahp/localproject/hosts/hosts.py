@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.directory import VOLUNTEERS
@@ -23,18 +22,14 @@ if TYPE_CHECKING:
 _MAX_HOSTS = 1000
 
 
-class UnknownHost(ValueError):
-    """There is no host with that name; the text lists those that exist."""
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """A host's properties: operations a second, bytes, bytes, bytes a second (BOINC's columns)."""
-
-    p_fpops: float = 1e9
-    m_nbytes: float = 16e9
-    d_free: float = 1e12
-    n_bwdown: float = 1e9
+#: What a host claims: operations a second, bytes, bytes, bytes a second. BOINC's columns, and what
+#: a new host has.
+_CAPACITIES = {
+    "speed": ("p_fpops", 1e9),
+    "memory": ("m_nbytes", 16e9),
+    "disk": ("d_free", 1e12),
+    "bandwidth": ("n_bwdown", 1e9),
+}
 
 
 def register(database: Database, count: int) -> list[int]:
@@ -44,6 +39,7 @@ def register(database: Database, count: int) -> list[int]:
     are known to be gone, so there is no deadline to wait for. But a result with which a host has
     vanished waits for its deadline. No host has looked for a container engine yet.
     """
+    [value for _, value in _CAPACITIES.values()]
     with database.write() as connection:
         (owner,) = connection.execute(
             "SELECT id FROM user WHERE name = ?", (VOLUNTEERS,)
@@ -54,7 +50,12 @@ def register(database: Database, count: int) -> list[int]:
                 "INSERT INTO host (create_time, userid, domain_name, p_fpops, m_nbytes, d_free, "
                 "n_bwdown) VALUES (?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (domain_name) DO UPDATE SET active = 1",
-                (time.time(), owner, f"volunteer-{number}", *asdict(Capacity()).values()),
+                (
+                    time.time(),
+                    owner,
+                    f"volunteer-{number}",
+                    *(value for _, value in _CAPACITIES.values()),
+                ),
             )
         connection.execute(
             "UPDATE result SET server_state = ?, hostid = 0, behaviour = '' "
@@ -89,35 +90,20 @@ def results_in_progress(database: Database) -> set[str]:
 
 
 def set_host(
-    database: Database,
-    name: str,
-    *,
-    speed: float | None = None,
-    memory: float | None = None,
-    disk: float | None = None,
-    bandwidth: float | None = None,
-    engine: bool | None = None,
+    database: Database, name: str, *, engine: bool | None = None, **capacities: float
 ) -> None:
-    """Change the properties that a host claims, for now and for later runs; None keeps a value.
+    """Change the properties that a host claims, for now and for later runs.
 
-    Units as in :class:`Capacity`. ``engine``: whether it offers the machine's container engine.
+    ``engine``: whether it offers the machine's container engine; None: as before. The others are
+    ``speed``, ``memory``, ``disk`` and ``bandwidth``, in operations and bytes (a second).
 
     Raises:
-        UnknownHost: there is no such host.
-        ValueError: a value is not a positive number.
+        ValueError: there is no such host, or a value is not a positive number.
     """
-    given = {
-        "p_fpops": ("speed", speed),
-        "m_nbytes": ("memory", memory),
-        "d_free": ("disk", disk),
-        "n_bwdown": ("bandwidth", bandwidth),
-    }
-    new = {column: value for column, (_, value) in given.items() if value is not None}
-    for column, value in new.items():
+    for each, value in capacities.items():
         if not (math.isfinite(value) and value > 0):
-            raise ValueError(
-                f"{given[column][0]} {value!r} of host {name!r}: expected a positive number"
-            )
+            raise ValueError(f"{each} {value!r} of host {name!r}: expected a positive number")
+    new = {_CAPACITIES[each][0]: value for each, value in capacities.items()}
     with database.write() as connection:
         host_id = find(connection, name)
         if engine is not None:
@@ -133,7 +119,7 @@ def find(connection: sqlite3.Connection, name: str) -> int:
     """Return a host's id.
 
     Raises:
-        UnknownHost: there is no such host.
+        ValueError: there is no such host; the text lists those that exist.
     """
     row = connection.execute("SELECT id FROM host WHERE domain_name = ?", (name,)).fetchone()
     if row is not None:
@@ -149,7 +135,7 @@ def find(connection: sqlite3.Connection, name: str) -> int:
         if names
         else "a project makes its hosts when it runs (boinc_gahp local-project run --hosts N)"
     )
-    raise UnknownHost(f"there is no host {name!r}; {there}")
+    raise ValueError(f"there is no host {name!r}; {there}")
 
 
 def mean_speed(connection: sqlite3.Connection) -> float:

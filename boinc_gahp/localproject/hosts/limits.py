@@ -10,7 +10,6 @@ import math
 import resource
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.client_exits import (
@@ -23,6 +22,7 @@ from boinc_gahp.localproject.hosts.client_errors import JobFailed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from boinc_gahp.localproject.backend.scheduler import Task
     from boinc_gahp.localproject.hosts.processes import ProcessFamily
     from boinc_gahp.localproject.hosts.slot import Slot
 
@@ -33,15 +33,6 @@ _MEMORY_EVERY = 0.02
 _DISK_EVERY = 0.2
 _EVERYWHERE_EVERY = 1.0
 _SHARE = 50
-
-
-@dataclass(frozen=True, slots=True)
-class JobBounds:
-    """The bounds of a job: seconds, bytes of memory and of disk; 0 or infinity: no bound."""
-
-    elapsed_time: float = math.inf
-    memory: float = math.inf
-    disk: float = math.inf
 
 
 class _Every:
@@ -63,14 +54,14 @@ class _Every:
 
 
 class LimitWatch:
-    """Notices when a job exceeds a bound; created when the job is started.
+    """Notices when a job exceeds a bound; created when the job is started. 0 or infinity: no bound.
 
     ``inputs`` is the size, in bytes, of the input files that are only linked into the slot: they
     count too (``templates.rst``, "Job parameters").
     """
 
-    def __init__(self, bounds: JobBounds, slot: Slot, inputs: int = 0) -> None:
-        self._bounds = bounds
+    def __init__(self, task: Task, slot: Slot, inputs: int = 0) -> None:
+        self._task = task
         self._slot = slot
         self._inputs = inputs
         self._memory = _Every(_MEMORY_EVERY)
@@ -81,10 +72,10 @@ class LimitWatch:
         """Set the limits that the system itself enforces for a process that was just started."""
         if not hasattr(resource, "prlimit"):
             return
-        largest = self._bounds.disk + 1
+        largest = self._task.disk_bound + 1
         with suppress(OSError):
             resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
-            if _bounded(self._bounds.disk) and largest < 1 << 62:
+            if _bounded(self._task.disk_bound) and largest < 1 << 62:
                 resource.prlimit(pid, resource.RLIMIT_FSIZE, (int(largest), int(largest)))
 
     def check(self, elapsed: float, family: ProcessFamily) -> JobFailed | None:
@@ -95,11 +86,11 @@ class LimitWatch:
         if self._memory.due():
             with self._memory.look():
                 used = sum(process.memory for process in family.look())
-            if _bounded(self._bounds.memory) and used > self._bounds.memory:
+            if _bounded(self._task.memory_bound) and used > self._task.memory_bound:
                 return JobFailed(
                     EXIT_MEM_LIMIT_EXCEEDED,
                     "working set size > workunit.rsc_memory_bound: "
-                    f"{_megabytes(used, self._bounds.memory)}",
+                    f"{_megabytes(used, self._task.memory_bound)}",
                 )
         return self.check_slot(elapsed)
 
@@ -114,21 +105,21 @@ class LimitWatch:
 
     def check_disk(self) -> JobFailed | None:
         """Return an error if the job's files take more space than allowed."""
-        used = self._slot.usage() + self._inputs if _bounded(self._bounds.disk) else 0
-        if not _bounded(self._bounds.disk) or used <= self._bounds.disk:
+        used = self._slot.usage() + self._inputs if _bounded(self._task.disk_bound) else 0
+        if not _bounded(self._task.disk_bound) or used <= self._task.disk_bound:
             return None
         return JobFailed(
             EXIT_DISK_LIMIT_EXCEEDED,
-            f"Maximum disk usage exceeded: {_megabytes(used, self._bounds.disk)}",
+            f"Maximum disk usage exceeded: {_megabytes(used, self._task.disk_bound)}",
         )
 
     def check_time(self, elapsed: float) -> JobFailed | None:
         """Return an error if the job has taken longer than allowed."""
-        if not _bounded(self._bounds.elapsed_time) or elapsed <= self._bounds.elapsed_time:
+        if not _bounded(self._task.time_limit) or elapsed <= self._task.time_limit:
             return None
         return JobFailed(
             EXIT_TIME_LIMIT_EXCEEDED,
-            f"exceeded elapsed time limit {self._bounds.elapsed_time:.2f} s",
+            f"exceeded elapsed time limit {self._task.time_limit:.2f} s",
         )
 
 

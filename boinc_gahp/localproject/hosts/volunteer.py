@@ -28,7 +28,7 @@ from boinc_gahp.localproject.hosts.docker_wrapper import DockerWrapper
 from boinc_gahp.localproject.hosts.engine import CLIENTS, WITH, WITHOUT
 from boinc_gahp.localproject.hosts.execution import ProcessEnd, execute
 from boinc_gahp.localproject.hosts.inputs import Inputs
-from boinc_gahp.localproject.hosts.limits import JobBounds, LimitWatch
+from boinc_gahp.localproject.hosts.limits import LimitWatch
 from boinc_gahp.localproject.hosts.processes import ProcessFamily
 from boinc_gahp.localproject.hosts.slot import Slot
 from boinc_gahp.localproject.hosts.uploading import upload, upload_first
@@ -69,7 +69,7 @@ class Volunteer:
         scheduler: Scheduler,
         host_id: int,
         slot: Path,
-        containers: Containers | None = None,
+        containers: Containers,
     ) -> None:
         self._core = core
         self._scheduler = scheduler
@@ -103,7 +103,7 @@ class Volunteer:
         while not self._stop.is_set():
             seen = self._core.wake.count()
             self._report_late()
-            if self._containers is not None and self._containers.needed():
+            if self._containers.needed():
                 self._containers.engine()
             task = left.popleft() if left else None
             if task is None and self._hanging <= _MOST_HANGING:
@@ -232,8 +232,7 @@ class Volunteer:
 
     @property
     def _client_version(self) -> str:
-        found = self._containers is not None and self._containers.found is not None
-        return CLIENTS[WITH if found else WITHOUT]
+        return CLIENTS[WITHOUT if self._containers.found is None else WITH]
 
     def _run_app(
         self, task: Task, stderr: BinaryIO, files: Sequence[ResultFile]
@@ -250,8 +249,7 @@ class Volunteer:
             linked = sum(file.nbytes or 0 for file in workunit.files if not file.copy_file)
         else:
             linked = sum(self._inputs.bring(file, self._slot) for file in workunit.files)
-        bounds = JobBounds(task.time_limit, task.memory_bound, task.disk_bound)
-        watch = LimitWatch(bounds, self._slot, linked)
+        watch = LimitWatch(task, self._slot, linked)
         crash_in = [file.open_name for file in files] if "crash" in task.behaviours else []
         command = self._command(task, workunit.command_line)
         if task.in_container:
@@ -277,8 +275,8 @@ class Volunteer:
         watch: LimitWatch,
     ) -> ProcessEnd | None:
         """Run a job in a container; what is only linked into the slot is not in there."""
-        engine = self._containers.engine() if self._containers is not None else None
-        if self._containers is None or engine is None:
+        engine = self._containers.engine()
+        if engine is None:
             raise JobFailed(ERR_RESULT_START, "couldn't start app: there is no container engine")
         mine = os.path.relpath(self._inputs.directory, self._slot.directory)
         if not self._goes_on(task):

@@ -39,13 +39,6 @@ _WORDS = {
     BAD_PASSWORD: "Invalid password",
 }
 
-_LOGIN_PAGE = """<!DOCTYPE html>
-<html><head><title>Log in</title></head><body><h1>Log in</h1>
-<p>This stands for the real server's form.</p>
-</body></html>
-"""
-
-
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -63,7 +56,11 @@ _PAGE = """<!DOCTYPE html>
 
 def error_page(title: str) -> Response:
     """Return a page with the real server's text, and its status 200."""
-    page = _PAGE.format(title=title, text=f"{title}. Please try again later.")
+    return _page(title, f"{title}. Please try again later.")
+
+
+def _page(title: str, text: str) -> Response:
+    page = _PAGE.format(title=title, text=text)
     return Response(page, content_type="text/html; charset=utf-8")
 
 
@@ -139,7 +136,7 @@ def project_config(core: Core) -> AnyResponse:
 
 def login_form() -> Response:
     """Return a page where the real server has its form."""
-    return Response(_LOGIN_PAGE, content_type="text/html; charset=utf-8")
+    return _page("Log in", "This stands for the real server's form.")
 
 
 def _trouble(core: Core) -> int:
