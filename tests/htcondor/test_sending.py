@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from boinc_gahp.errors import LedgerError
+from boinc_gahp.htcondor import _sending
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.states import BatchState
 from tests import faultproxy
@@ -354,3 +356,22 @@ def test_jobs_for_an_address_without_a_project_are_held_once_that_has_lasted(
     row = desk.row(ids[0])
     assert (row.state, row.hold_code) == ("failed", HoldCode.REFUSED)
     assert "check the project's URL" in str(row.hold_reason)
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("unforeseen"), LedgerError("disk full")], ids=repr)
+def test_a_fault_in_the_middle_of_sending_holds_nothing_and_each_job_is_sent_once(
+    desk, monkeypatch, fault
+):
+    ids = desk.accept(3)
+    met = []
+
+    def fail(*_):
+        met.append(fault)
+        raise fault
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_sending, "request_of", fail)
+        desk.turn()
+        assert (len(met), set(desk.states(ids))) == (1, {"sending"})
+    desk.run()
+    desk.check_once(ids)

@@ -1,10 +1,8 @@
 """The supplied apps, from submission to outputs, over real HTTP."""
 
-import gzip
 import hashlib
 
 import pytest
-import requests
 
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.templates.types import InputTemplate
@@ -67,27 +65,6 @@ def test_a_failing_job_is_tried_again_until_there_are_too_many_errors(client):
     instances = client.rpc("query_job", job_id=value(job_id, "id"))
     assert instances.count("<state>Error while computing</state>") == 3
     assert client.output("bad_1").text == "ERROR: no canonical result for wu bad_1"
-
-
-@pytest.mark.parametrize("optional", [False, True], ids=["absent", "present"])
-def test_the_last_output_of_multi_is_optional(client, optional):
-    name = f"multi_{optional}"
-    client.run(name, {name: ("--optional" if optional else "-m", [b"first", b"second"])}, "multi")
-    assert client.output(name, 0).content == b"firstsecond"
-    assert client.output(name, 1).text.startswith("sizes 5 6\n")
-    if optional:
-        assert client.output(name, 2).text.startswith("optional output\n")
-    else:
-        with pytest.raises(requests.exceptions.ChunkedEncodingError, match="IncompleteRead"):
-            client.output(name, 2)
-
-
-def test_gzipped_outputs_are_compressed_by_the_client(client):
-    client.run("gz", {"gz_1": ("", [b"abc" * 100])}, "gzipped")
-    reply = client.output("gz_1")
-    assert reply.headers["Content-Type"] == "application/octet-stream"
-    assert "Content-Encoding" not in reply.headers
-    assert gzip.decompress(reply.content) == b"ABC" * 100
 
 
 def _stderr(client, job_name):

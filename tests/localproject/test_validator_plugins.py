@@ -25,12 +25,6 @@ def answered(bench, source, spec, *outputs, **columns):
     bench.transition()
 
 
-def test_a_comparison_of_the_apps_own_decides(bench):
-    answered(bench, NEAR, "mine:compare", b"10", b"11", b"20", min_quorum=2)
-    bench.validate()
-    assert bench.results("validate_state") == [VALID, VALID, INVALID]
-
-
 def test_the_canonical_result_is_one_with_which_a_strict_majority_agrees(bench):
     # 1 agrees with 2, 2 with 3, but 1 not with 3: only 2 has a majority that is all of them.
     answered(bench, NEAR, "mine:compare", b"1", b"3", b"2")

@@ -39,7 +39,7 @@ def register(database: Database, count: int) -> list[int]:
     are known to be gone, so there is no deadline to wait for. But a result with which a host has
     vanished waits for its deadline. No host has looked for a container engine yet.
     """
-    [value for _, value in _CAPACITIES.values()]
+    new = [value for _, value in _CAPACITIES.values()]
     with database.write() as connection:
         (owner,) = connection.execute(
             "SELECT id FROM user WHERE name = ?", (VOLUNTEERS,)
@@ -50,12 +50,7 @@ def register(database: Database, count: int) -> list[int]:
                 "INSERT INTO host (create_time, userid, domain_name, p_fpops, m_nbytes, d_free, "
                 "n_bwdown) VALUES (?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (domain_name) DO UPDATE SET active = 1",
-                (
-                    time.time(),
-                    owner,
-                    f"volunteer-{number}",
-                    *(value for _, value in _CAPACITIES.values()),
-                ),
+                (time.time(), owner, f"volunteer-{number}", *new),
             )
         connection.execute(
             "UPDATE result SET server_state = ?, hostid = 0, behaviour = '' "
