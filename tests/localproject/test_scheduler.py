@@ -102,8 +102,8 @@ def test_a_job_runs_with_the_version_it_names_or_the_newest(bench, wanted, comma
     bench.set("app_version", "appid = 1", command='["old"]')
     with bench.core.db.write() as connection:
         connection.execute(
-            "INSERT INTO app_version (create_time, appid, version_num, command) "
-            "VALUES (0, 1, 101, '[\"new\"]')"
+            "INSERT INTO app_version (create_time, appid, version_num, command, digest) "
+            "VALUES (0, 1, 101, '[\"new\"]', '')"
         )
     bench.made(app_version_num=wanted)
     task = bench.send()
