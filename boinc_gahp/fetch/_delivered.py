@@ -40,6 +40,11 @@ create table if not exists delivered (
     md5 text not null,
     at real not null
 ) without rowid;
+create table if not exists directory (
+    key blob primary key,
+    inode integer not null,
+    at real not null
+) without rowid;
 create table if not exists archive (
     key blob primary key,
     members text not null,
@@ -63,6 +68,8 @@ class Delivered:
         self._connection: sqlite3.Connection | None = None
         #: Rows that are still to be written: threads append, the one with the lock removes.
         self._new: list[tuple[object, ...]] = []
+        #: Directories that this process made, and their inodes.
+        self._made: dict[bytes, int] = {}
 
     def close(self) -> None:
         """Close the file."""
@@ -107,6 +114,20 @@ class Delivered:
                 self._use()
             finally:
                 self._lock.release()
+
+    def made(self, key: Sequence[str], status: os.stat_result) -> None:
+        """Note that a directory was made for a job: its key, and its status."""
+        self._made[_key(key)] = status.st_ino
+        row = _key(key), status.st_ino, time.time()
+        self._execute("insert or replace into directory values (?, ?, ?)", row)
+
+    def is_made(self, key: Sequence[str], status: os.stat_result) -> bool:
+        """Return whether a directory is the one that was made for a job."""
+        inode = self._made.get(_key(key))
+        if inode is None:
+            rows = self._execute("select inode from directory where key = ?", [_key(key)])
+            inode = int(rows[0][0]) if rows else None
+        return inode == status.st_ino
 
     def members(self, key: Sequence[str]) -> tuple[str, ...] | None:
         """Return the names of the files in an archive that was delivered, or None."""
@@ -166,7 +187,7 @@ def _open(path: Path) -> sqlite3.Connection:
         # Entries lost in a power failure only mean another fetch.
         connection.execute("pragma synchronous = normal")
         connection.executescript(_SCHEMA)
-        for table in ("delivered", "archive"):
+        for table in ("delivered", "directory", "archive"):
             connection.execute(f"delete from {table} where at < ?", (time.time() - _KEEP,))  # noqa: S608
     except BaseException:
         connection.close()

@@ -189,12 +189,22 @@ class ContainerDirectory(Sink):
     ) -> tuple[list[Delivery], dict[Path, Path | None]]:
         files: list[Delivery] = []
         made: dict[Path, Path | None] = {}
-        single = {path: self._places(name) for path, name in self._named.items()}
-        roots = {
-            path: self._places(name, is_directory=True)
+        # Outputs that are in place by themselves need nothing of the archive.
+        lacking = {
+            path: places
             for path, name in self._named.items()
-            if self._there.isdisjoint(single[path])
+            if self._there.isdisjoint(places := self._places(name))
         }
+        roots: dict[str, list[Path]] = {}
+
+        def inside(path: str, member: str) -> Iterator[tuple[Path, str | None]]:
+            """Yield the directories of a named output, and a member's name below each."""
+            if path not in roots:
+                roots[path] = self._directories(self._named[path]) if path in lacking else []
+            for place in roots[path]:
+                made[place] = None
+                yield place, self._inside(place, member[len(path) + 1 :], what)
+
         for member in members:
             whole = self._above(member)
             if not whole:
@@ -203,20 +213,16 @@ class ContainerDirectory(Sink):
                 )
             for path in whole:
                 self._unpacked.add(path)
-                if path == member and path in roots:
-                    files += [Delivery(member, place) for place in single[path]]
+                if path == member:
+                    files += [Delivery(member, place) for place in lacking.get(path, ())]
                     continue
-                for place in roots.get(path, ()):
-                    made[place] = None
-                    rest = self._inside(place, member[len(path) + 1 :], what)
+                for place, rest in inside(path, member):
                     if rest:
                         files.append(Delivery(member, place / rest, place))
         for member in directories:
             for path in self._above(member):
                 self._unpacked.add(path)
-                for place in roots.get(path, ()):
-                    made[place] = None
-                    rest = self._inside(place, member[len(path) + 1 :], what)
+                for place, rest in inside(path, member):
                     if rest:
                         made.setdefault(place / rest, place)
         return files, made
@@ -254,27 +260,54 @@ class ContainerDirectory(Sink):
         paths = ("/".join(parts[:number]) for number in range(1, len(parts) + 1))
         return [path for path in paths if path in self._named]
 
-    def _places(self, name: str, *, is_directory: bool = False) -> list[Path]:
-        """Return where an output goes.
+    def _places(self, name: str) -> list[Path]:
+        """Return where an output goes that is a file.
 
         The list may name the standard streams: a file does not take their places.
         """
+        asked = self._asked(name)
         own = base_name(name.rstrip("/"))
-        asked = [to for of, to in self._files.remaps if of.rstrip("/") in (name.rstrip("/"), own)]
-        if not asked:
-            is_contents = is_directory and name.endswith("/")
-            places = [self.directory if is_contents else self.directory / own]
+        if asked is None:
+            places = [self.directory / own]
         else:
-            places = []
-            for path in asked:
-                at = self._absolute(path)
-                is_in = path.endswith("/") or (not is_directory and at.is_dir())
-                if path != DEV_NULL:
-                    places.append(at / own if is_in else at)
-        if is_directory:
-            return places
+            places = [at / own if is_in or at.is_dir() else at for at, is_in in asked]
         streams = {stream.destination for stream in self.streams({})}
         return [place for place in places if place not in streams]
+
+    def _directories(self, name: str) -> list[Path]:
+        """Return where an output goes that is a directory.
+
+        What a volunteer has sent never goes into a directory that was there before, but for the
+        job's own: there it may replace what an earlier run of the job has left.
+
+        Raises:
+            OutputError: there is something else already.
+        """
+        asked = self._asked(name)
+        own = base_name(name.rstrip("/"))
+        if asked is None:
+            return [self.directory if name.endswith("/") else self.directory / own]
+        places = []
+        for at, is_in in asked:
+            place = at / own if is_in or (at.is_dir() and not self.is_own(at)) else at
+            if os.path.lexists(place) and not self.is_own(place):
+                raise OutputError(
+                    f"{str(place)!r} is there already, and {self.describe(name)} is not unpacked "
+                    "into it: move it away, or name another place in transfer_output_remaps"
+                )
+            places.append(place)
+        return places
+
+    def _asked(self, name: str) -> list[tuple[Path, bool]] | None:
+        """Return where remaps want an output, and whether they name a directory for it.
+
+        None: there is no remap.
+        """
+        names = (name.rstrip("/"), base_name(name.rstrip("/")))
+        paths = [to for of, to in self._files.remaps if of.rstrip("/") in names]
+        if not paths:
+            return None
+        return [(self._absolute(to), to.endswith("/")) for to in paths if to != DEV_NULL]
 
     def _stream(self, name: str, path: str | None) -> Delivery | None:
         return None if path in (None, DEV_NULL) else Delivery(name, self._absolute(path or ""))

@@ -206,6 +206,7 @@ class _Fetch:
         #: Those of them that are not remembered yet, and since when there are any.
         self._new: list[tuple[Sequence[str], os.stat_result, str]] = []
         self._new_since = math.inf
+        sink.is_own = self._is_own
 
     def files(
         self,
@@ -353,12 +354,25 @@ class _Fetch:
     def _make(self, members: Members) -> None:
         """Make directories for an archive's members."""
         for path, inside in members.directories:
+            is_new = inside is None and not os.path.lexists(path)
             if inside is None:
                 try:
                     self._directories.open(path).close()  # the one above it has to exist
                 except OSError as error:
                     raise explain(error, path) from error
             self._directories.check(path / OWN, inside, make=inside is None)
+            if is_new:
+                self._context.delivered.made(self._directory_key(path), path.stat())
+
+    def _is_own(self, path: Path) -> bool:
+        try:
+            status = path.stat(follow_symlinks=False)
+        except OSError:
+            return False
+        return self._context.delivered.is_made(self._directory_key(path), status)
+
+    def _directory_key(self, path: Path) -> tuple[str, ...]:
+        return (*self._context.owner, self._sink.job_name, "directory", str(path))
 
     def _unpack(self, output: Output, archive: Archive[Any], packed: TemporaryFile) -> None:
         """Extract everything first, so that a damaged archive leaves nothing behind."""

@@ -15,7 +15,7 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.names import new_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
 
@@ -72,6 +72,7 @@ class Sink(ABC):
         packed: an output that is a tar archive, whose members are delivered if something is lacking
             without them; None if there is none.
         stderr_is_output: whether stderr is one of the outputs, not what the client sent as stderr.
+        is_own: tells whether a directory was made by an earlier fetch of the job.
     """
 
     again = False
@@ -85,6 +86,7 @@ class Sink(ABC):
     def __init__(self, job_name: str, directory: Path) -> None:
         self.job_name = job_name
         self.directory = directory
+        self.is_own: Callable[[Path], bool] = lambda _: False
 
     @abstractmethod
     def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:

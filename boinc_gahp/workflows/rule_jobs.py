@@ -87,6 +87,7 @@ class RuleJob:
         inputs: paths in the working directory, of files and directories.
         outputs: likewise; the command has to make each of them.
         logs: likewise; it may make them.
+        directories: those of the outputs that are directories.
         threads: processors.
         memory, disk: bytes; None: as for other jobs.
         fpops: operations, about; None: not known.
@@ -98,6 +99,7 @@ class RuleJob:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     logs: tuple[str, ...]
+    directories: frozenset[str]
     threads: int
     memory: float | None
     disk: float | None
@@ -134,15 +136,19 @@ class RuleJob:
         """Move what has come into a folder to where the workflow expects it.
 
         Raises:
-            OSError: a file cannot be written.
+            OSError: a file cannot be written, or is a directory in place of a file.
         """
         for name, path in zip(self.output_names, [*self.outputs, *self.logs], strict=True):
             source, target = folder / name, Path(path)
             if not source.exists():  # only of a job that failed
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
-            if target.is_dir() and not target.is_symlink():
-                shutil.rmtree(target)
+            if path in self.directories:
+                if target.is_dir() and not target.is_symlink():
+                    shutil.rmtree(target)
+            elif source.is_dir() or target.is_dir():
+                which = source if source.is_dir() else target
+                raise OSError(f"{path!r} is not moved into place: {str(which)!r} is a directory")
             # The clock of a volunteer's computer may be wrong; Snakemake compares times.
             os.utime(source)
             shutil.move(source, target)
@@ -202,6 +208,12 @@ def read_job(job: Any, deployed: Iterable[DeploymentMethod] = ()) -> RuleJob:
         inputs=tuple(path for path in dict.fromkeys(inputs) if path not in made),
         outputs=tuple(dict.fromkeys(outputs)),
         logs=tuple(dict.fromkeys(logs)),
+        directories=frozenset(
+            posixpath.normpath(str(path))
+            for each in several
+            for path in each.output
+            if "directory" in getattr(path, "flags", ())
+        ),
         threads=max(each.threads for each in several),
         memory=_times(resources.get("mem_mb"), _MEGABYTE),
         disk=_times(resources.get("disk_mb"), _MEGABYTE),

@@ -168,7 +168,7 @@ def test_a_remap_moves_a_whole_directory(by, tmp_path):
     data.mkdir()
     one = Job({**ALL, PACKED: tar(DIRECTORY)}, ["out/plots"], ((by, f"{data}/p1"),))
     for _ in range(2):
-        one.fetch(home)
+        one.fetch(home, cache=tmp_path / "cache")
         assert found(home) == STREAMS
         assert found(data) == {name.replace("plots", "p1", 1): is_ for name, is_ in PLOTS.items()}
 
