@@ -66,6 +66,24 @@ def test_a_job_without_a_host_for_it_waits_and_is_not_given_up(waiting):
     assert tuple(row) == (ServerState.UNSENT,)
 
 
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("<plan_classes><plan_class/></plan_classes>", True),
+        ("<plan_class><name>docker</name></plan_class>", False),
+        ("", False),
+    ],
+)
+def test_a_plan_class_file_without_its_root_stops_container_jobs_only(waiting, text, sent, caplog):
+    offer(waiting, 1, "podman 4.3.1")
+    (waiting.directory / "plan_class_spec.xml").write_text(text)
+    waiting.made("other")
+    task = waiting.scheduler.request_work(1, waiting.now)
+    assert task is not None
+    assert task.in_container == sent
+    assert ("Error parsing plan class spec file" in caplog.text) != sent
+
+
 def test_other_apps_go_on_while_such_a_job_waits(waiting):
     waiting.made("other")
     task = waiting.scheduler.request_work(1, waiting.now)

@@ -13,9 +13,10 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject import buda
+from boinc_gahp.localproject.backend.plan_classes import plan_classes_can_be_read
 from boinc_gahp.localproject.hosts import behaviour
 from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS
 from boinc_gahp.localproject.hosts.hosts import quantile
@@ -192,23 +193,26 @@ class Scheduler:
         self, connection: sqlite3.Connection, host_id: int, only: sqlite3.Row | None = None
     ) -> sqlite3.Row | None:
         """Return the next result for the host; ``only``: this one or none."""
-        apps = json.dumps(buda.elements_that_can_run(self._core.directory))
+        given: dict[str, Any] = {
+            "buda_apps": json.dumps(buda.elements_that_can_run(self._core.directory)),
+            "plan_classes": plan_classes_can_be_read(self._core.directory),
+        }
         if only is not None:
-            return _first(connection, host_id, apps, "r.id = :only", only=only["id"])
-        assigned = _first(connection, host_id, apps, source=_ASSIGNED)
-        first = assigned or _first(connection, host_id, apps)
+            return _first(connection, host_id, "r.id = :only", only=only["id"], **given)
+        assigned = _first(connection, host_id, source=_ASSIGNED, **given)
+        first = assigned or _first(connection, host_id, **given)
         if first is None or first["n_size_classes"] < 2 or first["size_class"] < 0:
             return first
         better = _first(
             connection,
             host_id,
-            apps,
             "r.id >= :first AND r.priority = :priority AND (a.n_size_classes < 2 "
             "OR w.size_class < 0 "
             "OR w.size_class = CAST(:quantile * a.n_size_classes AS INTEGER))",
             first=first["id"],
             priority=first["priority"],
             quantile=quantile(connection, host_id),
+            **given,
         )
         return better or first
 
@@ -301,6 +305,11 @@ _HAS_VARIANT = (
     "WHERE instr(w.xml_doc, b.value)))"
 )
 
+_HAS_PLAN = (
+    "(:plan_classes OR NOT EXISTS (SELECT 1 FROM app_version v WHERE v.appid = a.id "
+    "AND v.plan_class != ''))"
+)
+
 # The joins are crossed so that SQLite goes through the unsent results in the order of their index,
 # and stops at the first that fits. It only uses columns that are in the indexes.
 _UNSENT = "CROSS JOIN result r INDEXED BY res_unsent"
@@ -330,20 +339,21 @@ def _unsent(columns: str, source: str, where: str) -> str:
 def _first(
     connection: sqlite3.Connection,
     host_id: int,
-    buda_apps: str,
     where: str = "1",
     source: str = _UNSENT,
     **parameters: object,
 ) -> sqlite3.Row | None:
     """Return the first unsent result that a host may have.
 
-    ``buda_apps``: the elements of jobs whose BUDA apps have a variant for it, as a JSON array.
+    ``buda_apps``: the elements of jobs whose BUDA apps have a variant for it, as a JSON array;
+    ``plan_classes``: whether apps with a plan class have versions.
     """
     columns = "r.id, r.priority, w.size_class, a.n_size_classes"
     allowed = f"{where} AND {_fits('h')} AND {_target('h')} AND {_MAY_HAVE} AND {_HAS_VARIANT}"
+    allowed += f" AND {_HAS_PLAN}"
     row: sqlite3.Row | None = connection.execute(
         f"{_unsent(columns, source, allowed)} LIMIT 1",
-        {"host": host_id, "buda_apps": buda_apps, **parameters},
+        {"host": host_id, **parameters},
     ).fetchone()
     return row
 
