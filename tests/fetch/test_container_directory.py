@@ -15,9 +15,10 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.cancel import Stopped
 from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
 from boinc_gahp.fetch.job_directory import write_failure
+from boinc_gahp.fetch.locate import NoResult
 from boinc_gahp.fetch.types import ContainerFiles, ContainerRequest, FetchResult
 from tests.fetch.test_fetch_ad import Closing, found, note_syncs
-from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
+from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, failed, instance, templates
 from tests.submit.scripted import Script, batch, job
 
 EXIT, OUT, ERR, PACKED = "_exit", "_stdout", "_stderr", "_outputs.tar"
@@ -347,6 +348,14 @@ def test_a_template_without_the_file_for_the_end_is_no_fault(tmp_path):
     one.wanted = replace(one.wanted, output_template=own)
     with pytest.raises(ProgramNotRun):
         one.fetch(tmp_path)
+
+
+def test_a_job_without_a_result_is_no_output(tmp_path):
+    one = Job(ALL)
+    one.script = failed("<error>too_many_error_results</error><exit_status>9</exit_status>")
+    with pytest.raises(NoResult):
+        one.fetch(tmp_path)
+    assert found(tmp_path) == {}
 
 
 def test_what_is_known_of_a_failed_job_is_its_stderr(tmp_path):

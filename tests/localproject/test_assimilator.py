@@ -104,6 +104,14 @@ def test_a_handler_that_raises_is_called_again_after_longer_and_longer_times(ben
     assert bench.wu["failures"] == 0
 
 
+def test_a_workunit_that_cannot_be_assimilated_costs_the_others_nothing(bench):
+    use(bench, "if job.name == 'bad': raise ValueError('bad')")
+    for name in ("good", "bad", "better"):
+        finished(bench, name)
+    assert bench.assimilate() == 3
+    assert bench.column("workunit", "assimilate_state") == [DONE, READY, DONE]
+
+
 @pytest.mark.parametrize(
     "source",
     [
