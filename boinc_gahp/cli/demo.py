@@ -292,8 +292,12 @@ def _run_batch(gahp: _Gahp, inputs: list[Path], outputs: Path) -> None:
             )
             for job in sorted(done)
         ]
-        for request in requests:
-            gahp.result(request)
+        failed = {status for status, *_ in map(gahp.result, requests)} - {"0"}
+        if failed:
+            raise DemoTrouble(
+                f"jobs of {batch} have failed with exit status {min(failed)} (--directory keeps "
+                "the daemon's log)"
+            )
         fetched |= done
         states |= {job: state.value for job, state in changed.items()}
         states |= dict.fromkeys(fetched, "fetched")

@@ -44,7 +44,7 @@ STEPS = {
     "local-project": [],
     "local-project status": [],
     "local-project add-user": [],
-    "local-project add-app": ["echo FROM scratch > Dockerfile; echo true > fit.sh"],
+    "local-project add-app": ["echo FROM scratch > Dockerfile; touch fit.sh fit.py"],
     "local-project stage-file": ["for i in data1.txt data2.txt big.dat; do echo $i > $i; done"],
     "local-project behave": [],
     "local-project set-host": [],

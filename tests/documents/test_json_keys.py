@@ -111,7 +111,7 @@ def said(tmp_path_factory):
         said["batch fetch --zip"] = desk.json("fetch", "two", "--zip", "all.zip", status=1)
         said["batch extend"] = desk.json("extend", "two", "--for", "2d")
         said["batch abort"] = desk.json("abort", "two", "--yes")
-        said["batch retire"] = desk.json("retire", "two", "--yes")
+        said["batch retire"] = desk.json("retire", "two", "--unfetched")
         # A job whose project the settings do not have.
         ledger = Ledger(Path(desk.json("status", command="ledger")["ledger"]))
         JobLedger(ledger.store).accept(

@@ -116,7 +116,7 @@ def add_app_parser(_config: str | None = None) -> Parser:
             "--command 'sort -o out in'",
             "boinc_gahp local-project add-app ~/project fit --in data.csv --in start.txt \\\n"
             "--out fit.json --optional-out plot.png --quorum 2 --validator bitwise \\\n"
-            "--command '{python} /home/me/fit.py'",
+            "--command '{python} fit.py'",
             "boinc_gahp local-project add-app ~/project sort --version 101 \\\n"
             "--command 'sort -r -o out in'",
             "boinc_gahp local-project add-app ~/project docker --container",
