@@ -18,7 +18,7 @@
     │   ├── AmbiguousBatch   ... several have
     │   └── ForeignBatch     ... it belongs to another account
     ├── NoSuchJob            the caller: the batch has no job of this name or id
-    ├── JobFailed            the job's owner: see why it failed, and send it again
+    ├── JobFailed            the job's owner: see why it failed
     │   └── RemoteError      ... the call of a function raised an exception, or has no value
     ├── GatheringEnded       the caller: the project object was closed before the job was over
     ├── NotKnownHere         the caller: another machine submitted it, and only that one knows

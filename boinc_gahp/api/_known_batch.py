@@ -39,8 +39,8 @@ class KnownBatch:
         #: The lease is not renewed before this time of time.monotonic().
         self.renew_from = -math.inf
         self.lease_trouble: GahpError | None = None
-        #: Which attempts have failed, in words, while no job is done or failures rise; "": none, or
-        #: not known.
+        #: Which attempts have failed, in words, while no more jobs get done or more fail; "": none,
+        #: or not known.
         self.attempts = ""
         self._running: int | None = None
         self._longest: float | None = None

@@ -185,8 +185,7 @@ class BatchJob:
             )
         if self.state is JobState.FAILED:
             raise OutputError(
-                f"{named} failed, so it has no outputs: batch.reasons() tells why, and "
-                "batch.retry() sends it again"
+                f"{named} failed, so it has no outputs: batch.reasons() tells why"
             )
         if self.state is not JobState.DONE:
             raise OutputError(

@@ -97,7 +97,7 @@ def logs_of(
     jobs: Iterable[int | str] | None = None,
     wanted: Callable[[JobState], bool] | None = None,
 ) -> Iterator[JobEnd]:
-    """Yield how each job ended, in order; asks the project about each job that is over.
+    """Yield how each job ended, in order; asks the project about each job.
 
     Args:
         batch: the batch.
@@ -120,19 +120,18 @@ def logs_of(
 
 
 def log_of(batch: Batch, job: JobInfo) -> JobEnd:
-    """Return how a job ended, with its streams; asks the project about it if it is over.
+    """Return how a job ended, with its streams, or which attempts at it failed so far.
 
     Raises:
         RpcError: the project does not answer any more, or refuses the account.
     """
     session = batch.project.session
     end = JobEnd(job, _image_of(batch), batch.lease_is_over)
-    if job.state is JobState.FAILED:
-        end = learn(session.context, end)
+    if job.state is not JobState.DONE:
+        ask = learn if job.state is JobState.FAILED else with_instances
+        end = ask(session.context, end)
         if isinstance(end.trouble, RpcError):
             check_answers(session, end.trouble)
-        return end
-    if job.state is not JobState.DONE:
         return end
     try:
         if end.image is not None:

@@ -40,8 +40,8 @@ _JOB_BYTES = 130
 #: Up to this many small batches are asked for alone, each with its jobs.
 _ALONE = 2
 _A_DAY = 86400.0
-#: Seconds after which attempts are looked at if no job is done, and between two such looks. Each
-#: takes a few requests.
+#: Seconds after which attempts are looked at, and the least between two such looks. Each takes a
+#: few requests.
 _FIRST_LOOK = 10.0
 _NEXT_LOOK = 60.0
 
@@ -163,9 +163,10 @@ class _Refresher:
         self._timeout = _QUERY_TIMEOUT
         self._listed: int | None = None
         self._counting = Counting()
-        #: When a batch's attempts are looked at, by its id; how many of its jobs had failed at the
-        #: last look, and whether none was done.
-        self._looks: dict[int, tuple[float, int, bool]] = {}
+        self._begun = time.monotonic()
+        #: When a batch's attempts are looked at, by its id; how many of its jobs were done at the
+        #: last look, and how many had failed.
+        self._looks: dict[int, tuple[float, int, int]] = {}
 
     def at(self, handles: Sequence[Batch], until: float | None) -> bool | None:
         """Refresh the batches that are not over; return whether anything changed.
@@ -206,22 +207,21 @@ class _Refresher:
         return changed
 
     def _look_at_attempts(self, batch: Batch) -> bool:
-        """Learn, while no job is done or failures rise, which attempts have failed.
+        """Learn, while no more jobs get done or more fail, which attempts have failed.
 
         Returns:
             Whether that is new.
         """
         before, now = batch.attempts, time.monotonic()
-        none_is_done = batch.nover <= batch.nerror_jobs
-        first = (now + _FIRST_LOOK, 0, True)
-        at, failed, none_was_done = self._looks.setdefault(batch.id, first)
-        if batch.is_over or (none_was_done and not none_is_done):
+        done, failed = batch.nover - batch.nerror_jobs, batch.nerror_jobs
+        at, was_done, had_failed = self._looks.setdefault(batch.id, (now + _FIRST_LOOK, 0, 0))
+        if batch.is_over or was_done == 0 < done:  # it may say that no job is done
             batch.attempts = ""
-            self._looks[batch.id] = at, failed, False
-        elif now >= at:
-            self._looks[batch.id] = now + _NEXT_LOOK, batch.nerror_jobs, none_is_done
+        if now >= at and not batch.is_over:
+            pause = max(_NEXT_LOOK, (now - self._begun) / 60)
+            self._looks[batch.id] = now + pause, done, failed
             batch.attempts = ""
-            if none_is_done or batch.nerror_jobs > failed:
+            if done <= was_done or failed > had_failed:
                 with suppress(RpcError):  # the next poll tells of it
                     project = self._session.rpc.until(now + _QUERY_TIMEOUT)
                     batch.attempts = attempts_of(batch, project)

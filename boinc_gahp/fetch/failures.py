@@ -154,12 +154,12 @@ def attempts_words(jobs: Iterable[JobEnd], *, none_is_done: bool) -> str:
         jobs: the jobs, with their images.
         none_is_done: whether no job of their batch is done yet.
     """
-    failed = [attempt for job in jobs for attempt in job.failed_attempts]
+    failed = [f"(job {job.name}): {attempt}" for job in jobs for attempt in job.failed_attempts]
     if not failed:
         return ""
     have = "attempt has" if len(failed) == 1 else "attempts have"
     before = "no job is done yet, and " if none_is_done else ""
-    return f"{before}{len(failed)} {have} failed, the last: {failed[-1]}"
+    return f"{before}{len(failed)} {have} failed, the last {failed[-1]}"
 
 
 def with_instances(context: FetchContext, end: JobEnd) -> JobEnd:

@@ -194,14 +194,16 @@ class JobEnd:
     @property
     def advice(self) -> str:
         """What to do, if the same job would most likely fail again in the same way; or ""."""
+        if self.is_aborted:
+            return ""
         status = self.exit_status
         if status in _ADVICE and not self.failure:
             return _ADVICE[status]
         if self._has_no_container:
             kind = next(kind for kind in _IMAGES if (self.image or "").startswith(kind))
             return (
-                f"check {_IMAGES[kind]}, that it is built for the volunteers' processors, and that "
-                "it has a shell (sh)"
+                f"check the image: {_IMAGES[kind]}, that it is built for the volunteers' "
+                "processors, and that it has a shell (sh)"
             )
         if self.image is not None and "couldnt_send_result" in self.job.errors:
             return (

@@ -46,8 +46,9 @@ def test_before_any_job_is_done_failed_attempts_are_told(site, monkeypatch):
     before = site.proxy.count("query_job")
     watch = site.project.watch([batch], poll=QUICK)
     next(watch)
-    told = "no job is done yet, and 3 attempts have failed, the last: Error while computing"
-    assert batch.attempts == told
+    job = [job.name for job in batch][2]
+    told = f"no job is done yet, and 3 attempts have failed, the last (job {job}): Error while"
+    assert batch.attempts == f"{told} computing"
     assert told in rest_words(batch, None, 0.0)
     assert site.proxy.count("query_job") == before + 3
     site.project.batch(batch.id).abort()
@@ -56,22 +57,25 @@ def test_before_any_job_is_done_failed_attempts_are_told(site, monkeypatch):
     assert batch.attempts == ""
 
 
-def test_failed_attempts_are_told_while_failures_rise(site, monkeypatch):
+def test_failed_attempts_are_told_while_no_more_jobs_get_done_or_more_fail(site, monkeypatch):
     monkeypatch.setattr(watching, "_FIRST_LOOK", 0.0)
     monkeypatch.setattr(watching, "_NEXT_LOOK", 0.0)
-    batch = site.batch(3)
-    good, bad, _ = [job.name for job in batch]
+    batch = site.batch(5)
+    good, bad, better, best, last = [job.name for job in batch]
     fail_attempts(site.local, batch.id)
     finish_workunit(site.local, good)
     watch = site.project.watch([batch], poll=QUICK)
     next(watch)
-    next(watch)
     assert (batch.nover, batch.attempts) == (1, "")
+    next(watch)
+    assert batch.attempts.startswith(f"3 attempts have failed, the last (job {best}): Error while")
+    finish_workunit(site.local, better)
+    next(watch)
+    assert batch.attempts == "", "one more is done"
+    finish_workunit(site.local, best)
     fail_workunit(site.local, bad)
     next(watch)
-    assert batch.attempts == "1 attempt has failed, the last: Error while computing"
-    next(watch)
-    assert batch.attempts == "", "no more jobs have failed"
+    assert batch.attempts == f"1 attempt has failed, the last (job {last}): Error while computing"
 
 
 def test_attempts_are_looked_at_seldom(site, monkeypatch):

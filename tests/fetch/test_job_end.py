@@ -119,6 +119,7 @@ def test_a_failure_that_would_recur_has_advice(end):
         failed(states=("Upload failed",), image=IMAGE),
         failed(client_exits.EXIT_ABORTED_VIA_GUI),
         failed(errors=("cancelled",)),
+        failed(1, image=IMAGE, errors=("cancelled",)),
         JobEnd(
             JobInfo(1, "j", 7, "done"), IMAGE, failure="exit status 3", result=FetchResult(3, 0, 0)
         ),

@@ -169,7 +169,7 @@ def test_a_program_that_the_image_lacks_holds_its_job(node, service):
 def test_an_image_that_nobody_can_get_holds_its_job_with_its_name(node, service):
     ad = held(service, job(node, "true", BoincImage='"localhost/no-such-image"'))
     assert r"not of the program: its image \"localhost/no-such-image\" could not be pulled" in ad
-    assert "check that its name is right, that everybody may pull it" in ad
+    assert "check the image: that its name is right, that everybody may pull it" in ad
     assert "HoldReasonCode = 2304" in ad
 
 

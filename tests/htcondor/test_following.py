@@ -78,7 +78,7 @@ def test_failed_attempts_are_known_until_a_job_is_done(site, context):
     assert follower.attempts == {sent.batch.id: ""}, "a look a minute"
     follower.poll(1061.0)
     assert follower.attempts[sent.batch.id].startswith(
-        "no job is done yet, and 2 attempts have failed, the last: Error while computing"
+        "no job is done yet, and 2 attempts have failed, the last (job "
     )
     finish_workunit(site.local, sent.jobs[0].job_name)
     follower.poll(1062.0)

@@ -213,7 +213,7 @@ def test_htcondor_is_told_of_failed_attempts_before_any_job_is_done(site, jobs, 
         service.ping()
         row = row_of(jobs, job_id)
         fail_attempts(site.local, jobs.batch(row.batch_id).project_batch_id)
-        told = 'ExitReason = "no job is done yet, and 1 attempt has failed, the last: Error while'
+        told = 'ExitReason = "no job is done yet, and 1 attempt has failed, the last (job '
         wait_for(lambda: told in service.status(job_id)[1], "the ad tells it")
 
 

@@ -279,5 +279,5 @@ def test_the_page_shows_what_to_type(bench, visitor):
     assert f"{export} boinc_gahp batch list" in visitor.text()
     assert f"{export} boinc_gahp batch wait 1" in visitor.text("batches/1")
     bench.set("batch", state=BatchState.COMPLETE)
-    for word in ("fetch", "logs", "retry"):
+    for word in ("fetch", "logs"):
         assert f"boinc_gahp batch {word} 1" in visitor.text("batches/1")

@@ -30,7 +30,7 @@ the first 20 of them; those that ended well and wrote nothing are only counted.
 Of a job of "batch run" it also shows what its program wrote to its stdout.
 
 Of a failed job it shows why it failed, and what became of its instances: its runs on volunteers'
-computers. Few projects tell programs the stderr of a failed job. But a project's web site shows it
+computers; of a JOB that is not over, too, what became of these so far. Few projects tell programs the stderr of a failed job. But a project's web site shows it
 on the page of each instance, to people who are logged in there; the command prints the addresses of
 these pages.
 
@@ -142,7 +142,7 @@ def _print(options: Namespace, batch: Batch) -> int:
         if log.trouble is not None and log.state is JobState.DONE:
             complain(log.trouble.told(f"job {printable(log.name)!r}: {log.trouble}"))
             status = 1
-        untold = untold or (log.state is JobState.FAILED and bool(log.instances) and not log.stderr)
+        untold = untold or (bool(log.failed_attempts) and not log.stderr)
     if untold:
         remark(_NOT_TOLD)
     if silent:
@@ -175,7 +175,7 @@ def _body(options: Namespace, batch: Batch, log: JobEnd, *, is_single: bool) -> 
             yield from _lines(log.stdout, options.lines)
         if log.stderr:
             yield "stderr:"
-    elif log.state is JobState.FAILED:
+    elif log.state is not JobState.DONE:
         if log.exit_statuses:
             yield f"exit statuses of its instances: {', '.join(map(str, log.exit_statuses))}"
         for each in log.instances:
@@ -183,8 +183,8 @@ def _body(options: Namespace, batch: Batch, log: JobEnd, *, is_single: bool) -> 
             yield f"instance {printable(each.name)}: {printable(each.state)}{page}"
         if log.stderr:
             yield "stderr of the last one that failed:"
-    elif log.state is not JobState.DONE:
-        yield "It is not over yet: a job's stderr comes with its outputs."
+        if not log.state.is_over:
+            yield "It is not over yet: a job's stderr comes with its outputs."
     if log.stderr is not None:
         yield from _lines(log.stderr, options.lines)
     if log.stderr == "" and log.stdout is None:

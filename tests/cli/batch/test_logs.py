@@ -7,7 +7,7 @@ import pytest
 from boinc_gahp.cli.batch import logs as logs_module
 from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.rpc.types import JobInfo
-from tests.inside import tell_of_failed_jobs
+from tests.inside import fail_attempts, tell_of_failed_jobs
 
 _made = {}
 
@@ -46,6 +46,17 @@ def test_several_jobs_have_a_head_each(batch, mixed, monkeypatch):
     assert batch("logs", number, "--failed")[1].splitlines()[0] == (
         f"{name}_1: failed: exit status 7"
     )
+
+
+def test_failed_attempts_at_a_job_that_is_not_over_have_pages(batch, site):
+    number, name = site.batch("")
+    fail_attempts(site.project, number)
+    _, out, err = batch("logs", number, f"{name}_0")
+    page = f"{site.project.url}result.php?resultid="
+    assert f"\ninstance {name}_0_0: Error while computing  {page}" in out
+    assert "It is not over yet" in out
+    assert err.startswith("This project does not tell the stderr of failed jobs")
+    assert "No job is over yet" in batch("logs", number)[2]
 
 
 def test_a_project_that_does_not_tell_has_pages_for_people(batch, site, mixed):

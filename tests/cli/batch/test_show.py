@@ -188,5 +188,6 @@ def test_failed_attempts_are_told_before_any_job_is_done(site, batch):
     number, name = site.batch("")
     _end_instance(site, f"{name}_0", Outcome.CLIENT_ERROR)
     _, out, _ = batch("show", number)
-    assert "No job is done yet, and 1 attempt has failed, the last: Error while computing.\n" in out
+    told = f"No job is done yet, and 1 attempt has failed, the last (job {name}_0): Error while"
+    assert f"{told} computing.\n" in out
     assert f"End the batch with: boinc_gahp batch abort {number}\n" in out
