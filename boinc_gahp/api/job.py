@@ -184,9 +184,7 @@ class BatchJob:
                 "missing there"
             )
         if self.state is JobState.FAILED:
-            raise OutputError(
-                f"{named} failed, so it has no outputs: batch.reasons() tells why"
-            )
+            raise OutputError(f"{named} failed, so it has no outputs: batch.reasons() tells why")
         if self.state is not JobState.DONE:
             raise OutputError(
                 f"{named} is {self.state.value}, so it has no outputs yet: call batch.wait(), then "

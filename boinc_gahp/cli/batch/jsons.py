@@ -65,6 +65,7 @@ def news_json(batch: Batch, now: float) -> dict[str, Any]:
         "is_over": batch.is_over,
         "is_gone": batch.gone,
         "trouble": None if batch.trouble is None else str(batch.trouble),
+        "attempts": batch.attempts or None,
     }
 
 

@@ -30,9 +30,9 @@ the first 20 of them; those that ended well and wrote nothing are only counted.
 Of a job of "batch run" it also shows what its program wrote to its stdout.
 
 Of a failed job it shows why it failed, and what became of its instances: its runs on volunteers'
-computers; of a JOB that is not over, too, what became of these so far. Few projects tell programs the stderr of a failed job. But a project's web site shows it
-on the page of each instance, to people who are logged in there; the command prints the addresses of
-these pages.
+computers; of a JOB that is not over, what became of them so far. Few projects tell programs the
+stderr of a failed job. But a project's web site shows it on the page of each instance, to people
+who are logged in there; the command prints the addresses of these pages.
 
 Each job takes at least one request. Characters that could control a terminal are shown as Python
 writes them.

@@ -89,7 +89,7 @@ def test_wait_prints_an_object_a_line(site, batch):
     news = json.loads(line)
     assert list(news) == [
         *("time", *BATCH_KEYS, "jobs_over", "waiting", "running", "done", "failed"),
-        *("is_over", "is_gone", "trouble", "reasons", "retries"),
+        *("is_over", "is_gone", "trouble", "attempts", "reasons", "retries"),
     ]
     assert TIME.fullmatch(news["time"])
     assert [news[key] for key in ("waiting", "running", "done", "failed")] == [0, 0, 1, 0]
