@@ -191,3 +191,4 @@ def test_failed_attempts_are_told_before_any_job_is_done(site, batch):
     told = f"No job is done yet, and 1 attempt has failed, the last (job {name}_0): Error while"
     assert f"{told} computing.\n" in out
     assert f"End the batch with: boinc_gahp batch abort {number}\n" in out
+    assert batch("abort", number, "--yes")[0] == 0
