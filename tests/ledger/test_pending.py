@@ -29,7 +29,7 @@ def test_aborts_are_pending_until_they_are_done(jobs):
     jobs.cancel(ids[0])
     jobs.cancel(ids[2])
     pending = jobs.pending_aborts(*MINE)
-    assert pending[0] == PendingAbort(ids[0], "bg-1-1", batch.id, "submitted", 7)
+    assert pending[0] == PendingAbort(ids[0], "bg-1-1", batch.id, "submitted")
     assert [abort.job_name for abort in pending] == ["bg-1-1", "bg-1-3"]
     assert jobs.pending_aborts(URL, "another") == []
     jobs.abort_done([ids[0]])

@@ -147,7 +147,8 @@ def _reasons(store: Store, reconciliation: Reconciliation) -> Iterator[str]:
     now = time.time()
     trouble = jobs.troubles().get(owner)
     if trouble is not None:
-        yield f"since {at(trouble.since)}: {printable(trouble.text)}"
+        text, since = trouble
+        yield f"since {at(since)}: {printable(text)}"
     for batch in jobs.batches(*owner, "planned", "sent", "giving_up", "ended"):
         for note in words.batch_notes(batch, now):
             yield f"batch {printable(batch.name)}: {note}"
