@@ -45,6 +45,8 @@ __all__ = [
 #: What is added to the names of a batch and its jobs.
 _MARK = "-retry"
 _NAME = re.compile(rf"(.+){_MARK}([1-9][0-9]{{0,5}})", re.DOTALL)
+#: The most retries of a batch that are looked for: a project may answer for every name.
+_MOST = 300
 #: Hex digits of the digest that replaces the end of a name that is too long.
 _DIGEST = 12
 
@@ -188,14 +190,12 @@ def family_of(session: Session, name: str) -> Family:
     manifests = Manifests(session)
     retries: list[Retry] = []
     taken: set[int] = set()
-    number = 0
-    while True:
-        number += 1
+    for number in range(1, _MOST + 1):
         its = retry_name(name, number, MAX_BATCH_NAME)
         try:
             details = session.rpc.query_batch(batch_name=its, get_job_details=True)
         except NotFound:
-            return Family(name, tuple(retries), frozenset(taken))
+            break
         except (NotOwner, BadRequest):
             taken.add(number)
             continue
@@ -206,6 +206,7 @@ def family_of(session: Session, name: str) -> Family:
             taken.add(number)
         else:
             retries.append(Retry(number, details.batch, jobs, manifest))
+    return Family(name, tuple(retries), frozenset(taken))
 
 
 def _by_parents(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import resource
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
@@ -168,6 +169,8 @@ def _serve(config: str | None) -> NoReturn:
 
 def _run_command(name: str, arguments: list[str], config: str | None) -> int:
     _make_streams_fit()
+    # A core file would contain authenticators. Programs that a command starts may allow them again.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     status: int = import_module(COMMANDS[name][0]).run(arguments, config)
     return status
 

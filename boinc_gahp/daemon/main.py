@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp.daemon._wakeup import Wakeup
@@ -94,7 +95,8 @@ def leave(status: int) -> NoReturn:
 
     watchdog = threading.Timer(LEAVING, os._exit, [status])
     watchdog.daemon = True
-    watchdog.start()
+    with suppress(RuntimeError):  # a limit on threads
+        watchdog.start()
     # A thread may be in the middle of importing it: then there is nothing to remove yet.
     temporary = sys.modules.get("boinc_gahp.fetch.temporary")
     remove_all = getattr(temporary, "remove_all", None)

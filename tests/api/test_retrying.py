@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, strategies as st
 
+from boinc_gahp.api import family
 from boinc_gahp.api.family import retry_name
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.types import InlineFile, Job, Parameters
@@ -332,3 +333,17 @@ def test_a_retry_whose_reply_is_lost_sends_each_job_once(site):
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     assert len(names_of(batch.retry())) == 3
     assert len(workunits(site, f"{batch.name}_0-retry")) == 1
+
+
+def test_a_project_that_has_a_batch_of_every_name_is_asked_for_so_many_retries(site, monkeypatch):
+    monkeypatch.setattr(family, "_MOST", 3)
+    batch = site.batch(0)
+    for number in range(1, 6):
+        site.batch(0, name=f"{batch.name}-retry{number}")
+    assert [
+        retry.number for retry in family.family_of(site.project.session, batch.name).retries
+    ] == [
+        1,
+        2,
+        3,
+    ]

@@ -1,6 +1,7 @@
 """Somebody who gets hold of a core file of the daemon wants the authenticators in it."""
 
 import resource
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,9 +14,12 @@ pytestmark = pytest.mark.processes
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 
 
-@pytest.mark.skipif(
+HAS_NONE = pytest.mark.skipif(
     resource.getrlimit(resource.RLIMIT_CORE)[1] == 0, reason="no core files at all here"
 )
+
+
+@HAS_NONE
 def test_the_daemon_writes_no_core_file_and_cannot_be_made_to(tmp_path):
     shell = ["sh", "-c", 'ulimit -S -c "$(ulimit -H -c)"; exec "$0"', COMMAND]
     with Daemon(shell, environ={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}) as daemon:
@@ -23,3 +27,17 @@ def test_the_daemon_writes_no_core_file_and_cannot_be_made_to(tmp_path):
         limits = Path(f"/proc/{daemon.process.pid}/limits").read_text().splitlines()
         (core,) = [line.split() for line in limits if line.startswith("Max core file size")]
         assert core[4:6] == ["0", "0"]
+
+
+@HAS_NONE
+def test_a_command_writes_no_core_file():
+    program = """if True:
+        import resource
+        from boinc_gahp.cli.main import main
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+        main(["completion", "bash"])
+        raise SystemExit(resource.getrlimit(resource.RLIMIT_CORE)[0])
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -277,3 +277,20 @@ def test_descriptors_that_are_of_no_use_end_it_at_once(redirection, status, erro
     assert done.returncode == status
     assert error in done.stderr
     assert done.stderr.count(b"\n") == bool(error)
+
+
+def test_it_ends_also_where_not_even_one_thread_can_be_started():
+    program = """if True:
+        import threading
+        from boinc_gahp.daemon.main import leave
+
+        def refused(self):
+            raise RuntimeError("can't start new thread")
+
+        threading.Thread.start = refused
+        leave(3)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, timeout=TIMEOUT, check=False
+    )
+    assert (done.returncode, done.stderr) == (3, b"")
