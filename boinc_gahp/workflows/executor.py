@@ -62,9 +62,9 @@ class _Place(NamedTuple):
     digest: str
 
     @classmethod
-    def read(cls, text: str) -> _Place | None:
+    def read(cls, text: str | None) -> _Place | None:
         """Return the place that an external job id tells; None: it is none."""
-        parts = text.split("/")
+        parts = (text or "").split("/")
         return cls(*parts) if len(parts) == 3 else None
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tests.daemon.gridmanager import Gridmanager, submission
 from tests.soak.node import User
-from tests.soak.work import APP
+from tests.soak.work import APP, FAILURE
 
 if TYPE_CHECKING:
     from tests.soak.node import Job
@@ -167,8 +167,12 @@ class BoincUser(User):
         for (_, _, job), words in zip(wanted, gridmanager.do_all(asked), strict=True):
             if words[0] != "NULL":
                 self.held.append(words[0])
-                continue
-            self.is_home(job)
+            elif not job.work.fails:
+                self.is_home(job)
+            else:
+                job.fate = "failed"
+                if words[1] != str(FAILURE):
+                    self.problem(job, f"failed, and has exit code {words[1]}")
 
     def _retire(self, gridmanager):
         for batch in list(self._batches):
