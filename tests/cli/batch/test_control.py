@@ -115,7 +115,10 @@ def test_retire_loses_no_outputs_unless_it_is_told_to(site, batch, given):
 
 
 @pytest.mark.parametrize("options", [(), ("--zip", "all.zip")])
-def test_retire_does_not_ask_after_a_fetch_and_may_be_repeated(site, batch, options):
+def test_retire_does_not_ask_after_a_fetch_and_may_be_repeated(
+    site, batch, options, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
     number, name = site.finished("")
     assert batch("fetch", number, *options)[0] == 0
     assert batch("retire", number) == (0, f"Batch {number} {name} is retired.\n", "")
