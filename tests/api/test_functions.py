@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from hashlib import md5
 
 import pytest
 
@@ -189,8 +190,10 @@ def test_processes_that_make_the_same_calls_at_once_get_the_same_batch(project):
 def test_calls_whose_submit_was_cut_are_completed_as_they_were_sent(nobody, opened):
     with FaultProxy(nobody.url) as proxy:
         proxy.fail("submit_batch", faultproxy.status(503), times=None)
-        with opened(proxy.url, retry=0.0) as cut, pytest.raises(GahpError, match="submit_batch"):
-            cut.function(scale).map(range(5))
+        with opened(proxy.url, retry=0.0) as cut:
+            first = cut.function(scale)
+            with pytest.raises(GahpError, match="submit_batch"):
+                first.map(range(5))
         proxy.heal()
         with opened(proxy.url) as project:
             [half] = project.batches()
@@ -202,3 +205,6 @@ def test_calls_whose_submit_was_cut_are_completed_as_they_were_sent(nobody, open
             futures = function.map(range(5))
             assert (futures.batch.id, futures.batch.njobs) == (half.id, 5)
             assert [future.parameters["number"] for future in futures] == list(range(5))
+            name = f"work/{first._payload.file_name}"
+            sent = {futures.batch[each.job_name].inputs[name].md5 for each in futures}
+            assert sent == {md5(first._payload.content).hexdigest()}
