@@ -11,8 +11,9 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from boinc_gahp.errors import TemplatesMissing
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.submit import _find_batch
 from boinc_gahp.submit.singleflight import SingleFlight
@@ -95,6 +96,13 @@ class AppTemplates:
     output: OutputTemplate
 
 
+class _NoTemplates(NamedTuple):
+    """The answer for an app without template files."""
+
+    asked_at: float
+    error: TemplatesMissing
+
+
 class ProjectCache:
     """What this process has learned from one project with one account; thread-safe.
 
@@ -113,7 +121,7 @@ class ProjectCache:
         self._mentioned: Recent[str, bool] = Recent(MAX_NAMES)
         self._warned: Recent[Hashable, bool] = Recent(MAX_NAMES)
         self._instances: Recent[int, ResultInfo] = Recent(MAX_NAMES)
-        self._templates: SingleFlight[str, AppTemplates] = SingleFlight(MAX_APPS)
+        self._templates: SingleFlight[str, AppTemplates | _NoTemplates] = SingleFlight(MAX_APPS)
         self._views: SingleFlight[int | str, BatchView] = SingleFlight(
             MAX_JOBS, lambda view: len(view.jobs) + 1
         )
@@ -254,16 +262,22 @@ class ProjectCache:
             TemplateError: the project's templates cannot be read.
         """
 
-        def ask() -> AppTemplates:
+        def ask() -> AppTemplates | _NoTemplates:
             asked_at = time.monotonic()
-            text = (project or self._project).get_templates(app_name=app_name)
+            try:
+                text = (project or self._project).get_templates(app_name=app_name)
+            except TemplatesMissing as error:
+                return _NoTemplates(asked_at, error)
             return AppTemplates(asked_at, text, *read_templates(text))
 
-        def is_fresh(answer: AppTemplates) -> bool:
+        def is_fresh(answer: AppTemplates | _NoTemplates) -> bool:
             return time.monotonic() - answer.asked_at < self._templates_cached
 
         until = (project or self._project).deadline
-        return self._templates.get(app_name, ask, is_fresh, until)
+        answer = self._templates.get(app_name, ask, is_fresh, until)
+        if isinstance(answer, _NoTemplates):
+            raise answer.error.with_traceback(None)
+        return answer
 
 
 def _view(details: BatchDetails) -> BatchView:
