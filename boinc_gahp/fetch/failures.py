@@ -65,23 +65,25 @@ def as_completed(
 
     HTCondor 9 fetches such a job then, and completes it with the exit status that
     :func:`failed_job` gives; it would hold one in ERROR, and not say why
-    (``gridmanager-boinc.rst``, "States").
-
-    Raises:
-        RpcError: the project could not be asked why jobs failed.
+    (``gridmanager-boinc.rst``, "States"). If the project does not say why jobs failed, they stay in
+    ERROR: other jobs of the batch must not wait for that.
     """
     if not any(job_state(status) is JobState.FAILED for _, status in jobs):
         return jobs
-    batch_id = context.cache.view(batch_name, lambda _: True).id
 
-    def told(name: str, status: str) -> str:
+    def told(batch_id: int, name: str, status: str) -> str:
         if job_state(status) is not JobState.FAILED:
             return status
         job = context.cache.failures(batch_id, name)
         is_programs = job is not None and _is_over(job) and JobEnd(job).exit_code is not None
         return STATUS_WORDS[JobState.DONE] if is_programs else status
 
-    return tuple((name, told(name, status)) for name, status in jobs)
+    try:
+        batch_id = context.cache.view(batch_name, lambda _: True).id
+        return tuple((name, told(batch_id, name, status)) for name, status in jobs)
+    except RpcError as error:
+        log.warning("It is not known why jobs of batch %s failed: %s", batch_name, error)
+        return jobs
 
 
 def look_up_failure(
