@@ -23,7 +23,8 @@ from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import LedgerError, NotFound, NotOwner, RpcError
 from boinc_gahp.fetch.failures import attempts_words, unfinished_jobs
 from boinc_gahp.htcondor import _failures
-from boinc_gahp.htcondor._retry_times import going
+from boinc_gahp.htcondor._periodic_tasks import PeriodicTask
+from boinc_gahp.htcondor._retry_times import going, is_ahead
 from boinc_gahp.states import LEDGER_STATES, JobState, job_state
 from boinc_gahp.submit.query import query_batches, query_jobs
 from boinc_gahp.threads import in_parallel
@@ -123,6 +124,9 @@ class Follower:
         #: Which attempts have failed in batches of which no job is done yet, by their ids.
         self.attempts: dict[int, str] = {}
         self._looked: dict[int, float] = {}
+        self._without_done: dict[int, BatchRow] = {}
+        #: Looking at attempts takes requests of its own: news of jobs does not wait for these.
+        self.task = PeriodicTask("attempts", self._look_due, self.look_at_attempts)
 
     def poll(self, now: float) -> float:
         """Ask the project about all jobs that it has; return when to ask next.
@@ -150,7 +154,14 @@ class Follower:
         ended = self._clock()
         if self._pauses.wait(None, ended):
             return self._pauses.until()
-        self._look_at_attempts(ended)
+        self._without_done = {
+            batch.row.id: batch.row
+            for batch in self._batches.values()
+            if batch.words and JobState.DONE not in map(job_state, batch.words.values())
+        }
+        for other in (set(self._looked) | set(self.attempts)) - self._without_done.keys():
+            self._looked.pop(other, None)
+            self.attempts.pop(other, None)
         self._fail()
         return self._next(ended, goes_on=goes_on)
 
@@ -332,33 +343,31 @@ class Follower:
             self._changed = True
             self._context.wake()
 
-    def _look_at_attempts(self, now: float) -> None:
+    def _look_due(self, now: float) -> float:
+        last = max(self._looked.values(), default=-math.inf)
+        if not self._without_done:
+            return math.inf
+        return last + _LOOK if is_ahead(last + _LOOK, now, _LOOK) else 0.0
+
+    def look_at_attempts(self, now: float, _goes_on: Callable[[], bool]) -> None:
         """Learn which attempts have failed in one batch of which no job is done yet."""
-        waiting = {
-            batch.row.id: batch
-            for batch in self._batches.values()
-            if batch.words and JobState.DONE not in map(job_state, batch.words.values())
-        }
-        for known in self.attempts.keys() | self._looked.keys():
-            if known not in waiting:
-                self.attempts.pop(known, None)
-                self._looked.pop(known, None)
-        if not waiting or any(now - _LOOK < at <= now for at in self._looked.values()):
+        waiting = self._without_done.values()
+        if not waiting:
             return
-        batch = min(waiting.values(), key=lambda each: self._looked.get(each.row.id, 0.0))
-        self._looked[batch.row.id] = now
-        number = batch.row.project_batch_id
-        if number is None:
+        batch = min(waiting, key=lambda row: self._looked.get(row.id, 0.0))
+        self._looked[batch.id] = now
+        if batch.project_batch_id is None:
             return
         try:
-            jobs = unfinished_jobs(self._context.project.project, number)
+            jobs = unfinished_jobs(self._context.project.project, batch.project_batch_id)
         except RpcError as error:
-            log.debug("Attempts of batch %s cannot be looked at: %s", batch.row.name, error)
+            log.debug("Attempts of batch %s cannot be looked at: %s", batch.name, error)
             return
-        if any(job.failed_attempts for job in jobs):
-            image = _failures.image_of(self._on_project(batch)[0])
+        on_project = self._jobs.jobs_of(batch.id, "queued", "running")
+        if on_project and any(job.failed_attempts for job in jobs):
+            image = _failures.image_of(on_project[0])
             jobs = [replace(job, image=image) for job in jobs]
-        self.attempts[batch.row.id] = attempts_words(jobs, none_is_done=True)
+        self.attempts[batch.id] = attempts_words(jobs, none_is_done=True)
 
     def _fail(self) -> None:
         """Hold the jobs that are in error; those for which there is no time now wait."""

@@ -133,7 +133,11 @@ class AccountManager:
         self._cleanup = BatchCleanup(
             self._context, lambda batch: self._workers.is_running(("send", batch))
         )
-        self._tasks: tuple[PeriodicTask, ...] = (Leases(self._context).task, *self._cleanup.tasks)
+        self._tasks: tuple[PeriodicTask, ...] = (
+            Leases(self._context).task,
+            self._follower.task,
+            *self._cleanup.tasks,
+        )
         self._thread: threading.Thread | None = None
         self._seen_version = 0
         self._is_busy = False

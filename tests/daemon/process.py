@@ -19,8 +19,9 @@ class HasEnded(AssertionError):
 class Daemon:
     """A process that talks GAHP; ended, by force if need be, at the end of the with block."""
 
-    def __init__(self, command=STAND_IN, *, environ=None, cwd=None):
+    def __init__(self, command=STAND_IN, *, environ=None, cwd=None, timeout=TIMEOUT):
         self.started = time.monotonic()
+        self._timeout = timeout
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -57,10 +58,10 @@ class Daemon:
 
     def line(self):
         """Return the next line of output."""
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + self._timeout
         while not self._lines:
             ready = select.select([self.stdout], [], [], max(0, deadline - time.monotonic()))[0]
-            assert ready, f"no line within {TIMEOUT:g} s; so far: {self.output!r}"
+            assert ready, f"no line within {self._timeout:g} s; so far: {self.output!r}"
             data = os.read(self.stdout, 65536)
             if not data:
                 raise HasEnded(f"end of output; so far: {self.output!r}")

@@ -40,6 +40,7 @@ def main(arguments=None):
         if name not in options.without and (not options.only or name in options.only)
     ]
     directory = Path(options.directory or tempfile.mkdtemp(prefix="soak-"))
+    directory.mkdir(parents=True, exist_ok=True)
     clock = Clock(time.time(), options.hours * work.HOUR / (options.minutes * 60))
     plan = Plan(
         options.hours,

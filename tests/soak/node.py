@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent.parent
 #: That HTCondor has asked about a job is written down once a minute, which is half a day here; a
-#: daemon that is killed before would leave the job's lease to run out.
+#: daemon that is killed before would leave the job's lease to run out. Attempts are looked at once
+#: a minute, too, which must not be all the time here.
 _MAIN = (
-    "import sys; from boinc_gahp.htcondor import service; service.INTERVAL = 1.0; "
+    "import sys; from boinc_gahp.htcondor import _following, service; service.INTERVAL = 1.0; "
+    "_following._LOOK = 43200.0; "
     "from boinc_gahp.cli.main import main; sys.exit(main([]))"
 )
 #: Input files that jobs take turns with.
@@ -47,8 +49,8 @@ retry = {read}
 [htcondor]
 quiet = 0.3
 longest_wait = 1.0
-poll_shortest = 0.3
-poll_longest = 1.5
+poll_shortest = {shortest}
+poll_longest = {longest}
 poll_all = 1800
 lease = {lease}
 history = 14400
@@ -180,6 +182,9 @@ class User:
                 proxy=f'proxy = "{project.url}"' if self.behind_proxy else "",
                 read=self.plan.read,
                 lease=self.plan.lease,
+                # Pauses end by the clock of the day.
+                shortest=0.3 * self.plan.clock.speed,
+                longest=1.5 * self.plan.clock.speed,
             )
         )
 
@@ -254,7 +259,8 @@ class User:
         begun = time.time() - self.plan.clock.origin
         is_to_die = begun < self.plan.dying * self.plan.seconds
         mean = self.plan.dying * self.plan.seconds / self.plan.deaths
-        with Daemon(command, environ=environ, cwd=self.home) as daemon:
+        # A submit may take some twenty requests, and each its retries.
+        with Daemon(command, environ=environ, cwd=self.home, timeout=150.0) as daemon:
             over = threading.Event()
 
             def watch():
