@@ -287,20 +287,11 @@ def _environment(attributes: Attributes, boinc: BoincAttributes) -> Iterator[tup
     refused = [name for name in secret if name not in allowed]
     if refused:
         shown = ", ".join(map(show, refused))
-        has, look, them, none = (
-            (f"the variable {shown}", "name looks like that of a secret", "it", "it is no secret")
-            if len(refused) == 1
-            else (
-                f"the variables {shown}",
-                "names look like those of secrets",
-                "them",
-                "they are no secrets",
-            )
-        )
         # With the names that the submit file allows already, so that the line can replace its own.
         raise AdRefused(
-            f"environment has {has}, whose {look}; volunteers can read the whole environment. "
-            f"Leave {them} out (getenv copies all variables), or, if {none}: "
+            f"environment has names that look like those of secrets ({shown}); volunteers can read "
+            "the whole environment. Leave these out (getenv copies all variables), or, if they are "
+            "no secrets: "
             f'+BoincAllowEnvironment = "{", ".join(secret)}" in the submit file (grid universe: '
             "+remote_BoincAllowEnvironment)"
         )

@@ -1,24 +1,37 @@
-"""What the parts of a manager share, and the scopes that protect a cancelled job's directory.
+"""What a manager's parts share: pauses, and scopes that protect a cancelled job's directory.
 
 A scope is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.fetch.cancel.CancelScope`).
 """
 
 from __future__ import annotations
 
+import logging
+import math
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from boinc_gahp.errors import (
+    BadAuthenticator,
+    LedgerError,
+    NoFileAccess,
+    ProjectDown,
+    ProjectError,
+    RpcError,
+)
 from boinc_gahp.fetch.cancel import CancelScope
-from boinc_gahp.htcondor._pauses import Pauses
-from boinc_gahp.htcondor._retry_times import longest_pause
+from boinc_gahp.htcondor._retry_times import FailureBackoff, is_ahead, longest_pause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from boinc_gahp.config.settings import HTCondor, Settings
+    from boinc_gahp.errors import GahpError
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.ledger.jobs import JobLedger
+
+log = logging.getLogger("boinc_gahp.htcondor")
 
 #: Seconds that a cancel waits for a fetch to remove its temporary files. That is all that the fetch
 #: can still do: it writes no content once the scope is closed.
@@ -127,14 +140,7 @@ class AccountContext:
         self.wake = wake
         self.stopping = stopping
         self.scopes = scopes
-        self.pauses = Pauses(
-            ping=self._ping,
-            record_trouble=self._record_trouble,
-            pauses=self._pauses,
-            longest=lambda: self.longest_pause,
-            wake=wake,
-            url=url,
-        )
+        self.pauses = Pauses(self)
 
     @property
     def settings(self) -> Settings:
@@ -160,12 +166,146 @@ class AccountContext:
         """Use these for all work that is begun from now on."""
         self._now = (settings, project)
 
-    def _ping(self) -> None:
-        self.project.project.ping()
 
-    def _record_trouble(self, trouble: str | None) -> None:
-        if not self.stopping.is_set():  # work under way fails because connections are closed
-            self.jobs.project_trouble(self.url, self.account, trouble)
+class Pauses:
+    """What has to wait until when, for one account on a project; thread-safe.
 
-    def _pauses(self) -> tuple[float, float]:
-        return self.htcondor.poll_shortest, self.htcondor.poll_longest
+    A project that fails at one batch, or refuses it, may handle all others well: a front end gives
+    up on a slow request, PHP dies of a large one, a row of the database is wrong. So each thing has
+    its own pauses. All of them wait only if the project cannot be used at all: if it says so
+    itself, or does not answer a ping either.
+
+    A key is a tuple of an action and its object, such as ``("retire", 17)``. Times are
+    seconds since the epoch.
+
+    Args:
+        context: the account's.
+    """
+
+    def __init__(self, context: AccountContext) -> None:
+        self._context = context
+        self._project = self._backoff()
+        self._last_message = ""
+        self._lock = threading.Lock()
+        self._backoffs: dict[Hashable, FailureBackoff] = {}
+        self._pinging = threading.Lock()
+        self._pinged = -math.inf
+        self._answers = True
+
+    def until(self, key: Hashable = None) -> float:
+        """Return when to ask about a thing, or about anything; 0 if there is no trouble."""
+        backoff = self._backoffs.get(key)
+        return max(self._project.until, 0.0 if backoff is None else backoff.until)
+
+    def wait(self, key: Hashable, now: float, not_before: float = 0.0) -> float:
+        """Return when to ask about a thing, if that is in the future; 0 for now.
+
+        Args:
+            key: the thing to ask about.
+            now: the time.
+            not_before: a time that the ledger has for it; the clock may have been set back since.
+        """
+        longest = self._context.longest_pause
+        times = (self.until(key), not_before)
+        return max((at for at in times if is_ahead(at, now, longest)), default=0.0)
+
+    def failed(self, key: Hashable, error: GahpError, now: float | None = None) -> float:
+        """Note a failure of a thing; return when to try again.
+
+        May send the project a ping.
+        """
+        if self.is_of_project(error, now):
+            return self._project.until
+        return self.later(key, now)
+
+    def later(self, key: Hashable, now: float | None = None) -> float:
+        """Let a thing wait, without asking the project; return until when."""
+        with self._lock:
+            backoff = self._backoffs.setdefault(key, self._backoff())
+        return backoff.failed(time.time() if now is None else now)
+
+    def is_of_project(self, error: GahpError, now: float | None = None) -> bool:
+        """Tell whether other requests would fail, too; if so, all wait for a while."""
+        if not isinstance(error, RpcError) or not self._is_everywhere(error):
+            return False
+        now = time.time() if now is None else now
+        # Requests that fail at the same time count as one failure.
+        if not self._project.until > now:
+            self._project.failed(now)
+        words = str(error)
+        log.log(
+            logging.DEBUG if words == self._last_message else logging.WARNING,
+            "All requests to %s have to wait: %s",
+            self._context.url,
+            words,
+        )
+        self._last_message = words
+        self._note(words)
+        return True
+
+    def lasted(self, key: Hashable) -> float:
+        """Return for how many seconds a thing has been failing; 0 if it has not."""
+        backoff = self._backoffs.get(key)
+        return 0.0 if backoff is None else backoff.lasted
+
+    def has(self, key: Hashable) -> bool:
+        """Tell whether the last request about a thing failed."""
+        return key in self._backoffs
+
+    def succeeded(self, key: Hashable = None) -> bool:
+        """Note that a request about a thing succeeded; return whether it, or all, failed before.
+
+        From now on nothing has to wait because of the project.
+        """
+        with self._lock:
+            before = self._backoffs.pop(key, None) is not None
+        if self._project.succeeded():
+            log.info("%s answers again", self._context.url)
+            self._context.wake()
+            before = True
+        self._last_message = ""
+        self._note(None)
+        return before
+
+    def forget(self, key: Hashable) -> None:
+        """Forget a thing that will not be asked about again."""
+        with self._lock:
+            self._backoffs.pop(key, None)
+
+    # -- whose it is
+
+    def _is_everywhere(self, error: RpcError) -> bool:
+        if isinstance(error, ProjectDown | BadAuthenticator | NoFileAccess):
+            return True
+        if isinstance(error, ProjectError):
+            return False
+        return not self._does_answer()
+
+    def _does_answer(self) -> bool:
+        """Send the project a ping; callers that ask at the same time share its answer."""
+        begun = time.monotonic()
+        with self._pinging:
+            if self._pinged < begun:
+                self._pinged = time.monotonic()
+                try:
+                    self._context.project.project.ping()
+                    self._answers = True
+                except RpcError as error:
+                    log.debug("A ping was not answered either: %s", error)
+                    self._answers = False
+            return self._answers
+
+    def _backoff(self) -> FailureBackoff:
+        return FailureBackoff(self._shortest_and_longest)
+
+    def _shortest_and_longest(self) -> tuple[float, float]:
+        return self._context.htcondor.poll_shortest, self._context.htcondor.poll_longest
+
+    def _note(self, words: str | None) -> None:
+        context = self._context
+        if context.stopping.is_set():
+            return  # work under way fails because connections are closed
+        try:
+            context.jobs.project_trouble(context.url, context.account, words)
+        except LedgerError as error:
+            log.warning("Cannot record whether %s answers: %s", self._context.url, error)

@@ -178,10 +178,7 @@ class Follower:
     # -- what to ask
 
     def _update_batches(self) -> None:
-        alive = {
-            batch.batch_id: batch.alive
-            for batch in self._jobs.on_project(self._context.url, self._context.account)
-        }
+        alive = self._jobs.on_project(self._context.url, self._context.account)
         for gone in self._batches.keys() - alive.keys():
             self._pauses.forget(self._batches.pop(gone).key)
         for batch_id in alive.keys() - self._batches.keys():

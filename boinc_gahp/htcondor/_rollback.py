@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from boinc_gahp.htcondor._context import AccountContext
     from boinc_gahp.ledger.rows import BatchRow, JobRow
-    from boinc_gahp.ledger.splitting import BatchSplitter
 
 log = logging.getLogger("boinc_gahp.htcondor")
 
@@ -47,13 +46,11 @@ class BatchRollback:
 
     Args:
         context: what the account's manager shares with its parts.
-        splitter: the parts of batches, in the same ledger.
     """
 
-    def __init__(self, context: AccountContext, splitter: BatchSplitter) -> None:
+    def __init__(self, context: AccountContext) -> None:
         self._context = context
         self._jobs = context.jobs
-        self._splitter = splitter
         #: Why batches are rolled back, as far as this process knows.
         self._reasons: dict[int, tuple[Attempt, GahpError]] = {}
         #: Batches for which no submit_batch can be running on the project.
@@ -189,7 +186,7 @@ class BatchRollback:
             for part in parts
         ]
         lease_until = time.time() + self._context.htcondor.lease
-        self._splitter.divide(batch.id, planned, trouble, lease_until)
+        self._jobs.divide(batch.id, planned, trouble, lease_until)
         for part in planned:
             log.info("Batch %s has %d jobs of batch %s", part.name, len(part.job_ids), batch.name)
 
@@ -200,7 +197,7 @@ class BatchRollback:
             LedgerError: the ledger cannot be read.
         """
         family, depth = _family(batch.group_key)
-        return depth > _DEPTH and self._splitter.refused_parts(family, _DEPTH) >= _DISJOINT
+        return depth > _DEPTH and self._jobs.refused_parts(family, _DEPTH) >= _DISJOINT
 
     def hold_untried(self, batch: BatchRow) -> Hold:
         """Return the hold for jobs that were not tried alone."""

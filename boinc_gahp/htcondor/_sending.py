@@ -52,7 +52,6 @@ from boinc_gahp.htcondor._sending_action import (
     hold_for,
     is_about_project,
 )
-from boinc_gahp.ledger.splitting import BatchSplitter
 from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import Sending
@@ -78,8 +77,7 @@ class Sender:
         self._context = context
         self._jobs = context.jobs
         self._pauses = context.pauses
-        self._splitter = BatchSplitter(context.jobs.store)
-        self._rollback = BatchRollback(context, self._splitter)
+        self._rollback = BatchRollback(context)
         #: Batches that failed since one was last sent.
         self._failed: set[int] = set()
         #: The latest failed attempts to send batches.
@@ -181,7 +179,7 @@ class Sender:
         return self._submit(batch, jobs)
 
     def _submit(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
-        journal = LedgerJournal(self._context, self._splitter, batch, jobs, self._sending(batch))
+        journal = LedgerJournal(self._context, batch, jobs, self._sending(batch))
         request: SubmitRequest | None = None
         try:
             request = request_of(

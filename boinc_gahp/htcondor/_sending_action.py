@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     from boinc_gahp.htcondor._context import AccountContext
     from boinc_gahp.ledger.rows import BatchRow, JobRow
-    from boinc_gahp.ledger.splitting import BatchSplitter
-    from boinc_gahp.submit.journal import Sending
 
 #: How often PHP may die of a batch's submit_batch before the batch's jobs are suspected.
 _DEATHS = 3
@@ -197,7 +195,7 @@ def blamed(jobs: Sequence[JobRow], error: GahpError) -> Sequence[JobRow]:
         found = [job for job in jobs if job.job_name == error.job_name]
     elif isinstance(error, StagingError) and error.path is not None:
         path = error.path
-        quoted = _in_json(path)
+        quoted = json.dumps(path)  # as it is in a description
         found = [job for job in jobs if quoted in job.description]
         found = found or [job for job in jobs if _is_in_directory(path, job)]
     return found or jobs
@@ -211,11 +209,6 @@ def _is_in_directory(path: str, job: JobRow) -> bool:
         return False
     trees = () if container is None else container.trees
     return any(path.startswith(f"{tree.path.rstrip('/')}/") for tree in trees)
-
-
-def _in_json(path: str) -> str:
-    """Return a path as it is written in a description."""
-    return json.dumps(path)
 
 
 def is_about_project(error: GahpError) -> bool:
@@ -240,7 +233,6 @@ class LedgerJournal(Journal):
 
     Args:
         context: what the account's manager shares with its parts.
-        splitter: the parts of batches, in the same ledger.
         batch: a batch that is ``planned`` or ``sent``.
         jobs: the jobs in the request.
         sending: how far the batch is.
@@ -249,13 +241,11 @@ class LedgerJournal(Journal):
     def __init__(
         self,
         context: AccountContext,
-        splitter: BatchSplitter,
         batch: BatchRow,
         jobs: Sequence[JobRow],
         sending: Sending,
     ) -> None:
         self._context = context
-        self._splitter = splitter
         self._batch = batch
         self._names = {str(job.job_name): job.id for job in jobs}
         #: How far the batch is.
@@ -268,7 +258,7 @@ class LedgerJournal(Journal):
 
     def wanted(self) -> Iterable[str]:
         """Return the names of the jobs whose files are still needed."""
-        numbers = self._splitter.sending(self._batch.id)
+        numbers = self._context.jobs.sending(self._batch.id)
         if not numbers or self._context.stopping.is_set():
             raise SendingStopped
         if self._sent:

@@ -14,7 +14,6 @@ from boinc_gahp.ledger.rows import (
     STATES,
     BatchRow,
     JobRow,
-    OnProject,
     PendingAbort,
     Waiting,
     batch_rows,
@@ -247,24 +246,24 @@ class Batches(Requests):
 
         self._store.write(change)
 
-    def on_project(self, url: str, account: str) -> list[OnProject]:
-        """Return the submitted batches with jobs alive, and how many of these they have."""
+    def on_project(self, url: str, account: str) -> dict[int, int]:
+        """Return how many jobs are alive in each submitted batch that has any."""
         with self._store.read() as connection:
             rows = connection.execute(
-                "SELECT name, id, (SELECT count(*) FROM job WHERE job.batch_id = batch.id "  # noqa: S608
+                "SELECT id, (SELECT count(*) FROM job WHERE job.batch_id = batch.id "  # noqa: S608
                 f"AND job.state IN {ALIVE_SQL}) AS alive "
                 "FROM batch WHERE project_id = ? AND state = 'submitted' AND alive > 0 "
                 "ORDER BY id",
                 (project_id(connection, url, account),),
             )
-            return [OnProject(*row) for row in rows]
+            return dict(rows.fetchall())
 
     def pending_aborts(self, url: str, account: str) -> list[PendingAbort]:
         """Return the cancelled jobs that must still be aborted on the project."""
         with self._store.read() as connection:
             rows = connection.execute(
-                "SELECT job.id, batch.name || '-' || job.number, batch.id, batch.state, "
-                "batch.project_batch_id FROM job CROSS JOIN batch ON batch.id = job.batch_id "
+                "SELECT job.id, batch.name || '-' || job.number, batch.id, batch.state "
+                "FROM job CROSS JOIN batch ON batch.id = job.batch_id "
                 "WHERE job.project_id = ? AND job.abort_pending = 1 ORDER BY job.id",
                 (project_id(connection, url, account),),
             )

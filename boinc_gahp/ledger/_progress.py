@@ -14,7 +14,6 @@ from boinc_gahp.ledger.rows import (
     Hold,
     JobRow,
     ProgramFailure,
-    Trouble,
     job_rows,
     project_id,
 )
@@ -157,13 +156,9 @@ class Progress(Requests):
 
     def stop_writing(self, url: str, account: str) -> None:
         """Note that no directory is being written: for a new manager whose predecessor died."""
-        self._store.write(
-            lambda connection: (
-                connection.execute(
-                    "UPDATE job SET writing = 0 WHERE project_id = ? AND writing = 1",
-                    (project_id(connection, url, account),),
-                ).rowcount
-            )
+        self._execute(
+            "UPDATE job SET writing = 0 WHERE project_id = ? AND writing = 1",
+            (self._owner(url, account),),
         )
 
     def fetched(
@@ -220,25 +215,20 @@ class Progress(Requests):
             ).fetchone()
         if row is None or row[0] == words:
             return
-        self._store.write(
-            lambda connection: (
-                connection.execute(
-                    "UPDATE project SET trouble = ?, trouble_since = "
-                    "CASE WHEN ? IS NULL THEN NULL ELSE coalesce(trouble_since, ?) END "
-                    "WHERE id = ?",
-                    (words, words, time.time(), owner),
-                ).rowcount
-            )
+        self._execute(
+            "UPDATE project SET trouble = ?, trouble_since = "
+            "CASE WHEN ? IS NULL THEN NULL ELSE coalesce(trouble_since, ?) END WHERE id = ?",
+            (words, words, time.time(), owner),
         )
 
-    def troubles(self) -> dict[tuple[str, str], Trouble]:
-        """Return the projects' troubles, by URL and account."""
+    def troubles(self) -> dict[tuple[str, str], tuple[str, float]]:
+        """Return the projects' troubles and when they began, by URL and account."""
         with self._store.read() as connection:
             rows = connection.execute(
                 "SELECT url, account, trouble, trouble_since FROM project "
                 "WHERE trouble IS NOT NULL ORDER BY id"
             )
-            return {(url, account): Trouble(words, since) for url, account, words, since in rows}
+            return {(url, account): (words, since) for url, account, words, since in rows}
 
     def prune(self, before: float) -> int:
         """Drop what is over, known to be, and last changed before then; return how many jobs.
@@ -258,15 +248,11 @@ class Progress(Requests):
                 )
             ]
         drop_jobs(self._store, ids)
-        self._store.write(
-            lambda connection: (
-                connection.execute(
-                    "DELETE FROM batch WHERE state = 'retired' AND changed < ? "
-                    "AND project_id IN (SELECT id FROM project) "
-                    "AND NOT EXISTS (SELECT * FROM job WHERE job.batch_id = batch.id)",
-                    (before,),
-                ).rowcount
-            )
+        self._execute(
+            "DELETE FROM batch WHERE state = 'retired' AND changed < ? "
+            "AND project_id IN (SELECT id FROM project) "
+            "AND NOT EXISTS (SELECT * FROM job WHERE job.batch_id = batch.id)",
+            (before,),
         )
         return len(ids)
 

@@ -138,6 +138,15 @@ class Requests:
         for some in chunks(rows):
             self._store.write(partial(_execute, statement=statement, rows=some))
 
+    def _execute(self, statement: str, values: tuple[object, ...]) -> int:
+        """Make a change that is one statement; return how many rows it changed."""
+        return self._store.write(lambda connection: connection.execute(statement, values).rowcount)
+
+    def _owner(self, url: str, account: str) -> int:
+        """Return the row id of a project and account; 0 if there is none."""
+        with self._store.read(once=True) as connection:
+            return project_id(connection, url, account)
+
 
 def is_repeat_of(state: str, end_reported: bool) -> bool:
     """Tell whether a submit with the same JobDirectory means a job in this state."""

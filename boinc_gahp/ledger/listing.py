@@ -36,13 +36,6 @@ _CLUSTER_PROC = re.compile(r"[0-9]+\.[0-9]+")
 _JOB_NAME = re.compile(r"(.+)-([0-9]{1,9})")
 
 
-class Forgotten(NamedTuple):
-    """How many rows :meth:`Listing.forget` dropped."""
-
-    jobs: int
-    batches: int
-
-
 class Listing(Requests):
     """What ``boinc_gahp ledger`` shows and drops. Lists of jobs leave out their descriptions."""
 
@@ -115,23 +108,19 @@ class Listing(Requests):
 
     def forget(
         self, job_ids: Collection[int], batch_ids: Collection[int] = (), *, alive: bool = False
-    ) -> Forgotten:
-        """Drop jobs, and batches with all their jobs. The project is not told.
+    ) -> int:
+        """Drop jobs, and batches with all their jobs; return how many jobs. No project is told.
 
         Without ``alive``, jobs that are alive or have to be aborted stay, and so do their batches.
         A batch that loses its last live jobs here counts as retired: nothing more is done for it.
         Batches without jobs are dropped once they are retired.
         """
-        dropped = dropped_batches = 0
+        dropped = 0
         of_batches = [job for batch_id in batch_ids for job in self._ids_of(batch_id)]
         for some in chunks(sorted({*job_ids, *of_batches})):
-            more, of_them = self._store.write(partial(_drop_jobs, job_ids=some, alive=alive))
-            dropped += more
-            dropped_batches += of_them
-        dropped_batches += self._store.write(
-            lambda connection: _drop_batches(connection, batch_ids, alive)
-        )
-        return Forgotten(dropped, dropped_batches)
+            dropped += self._store.write(partial(_drop_jobs, job_ids=some, alive=alive))
+        self._store.write(lambda connection: _drop_batches(connection, batch_ids, alive))
+        return dropped
 
     def _ids_of(self, batch_id: int) -> list[int]:
         with self._store.read() as connection:
@@ -170,10 +159,8 @@ def all_pending_aborts(store: Store) -> list[BatchRow]:
         )
 
 
-def _drop_jobs(
-    connection: sqlite3.Connection, job_ids: Collection[int], alive: bool
-) -> tuple[int, int]:
-    dropped = dropped_batches = 0
+def _drop_jobs(connection: sqlite3.Connection, job_ids: Collection[int], alive: bool) -> int:
+    dropped = 0
     batches: set[tuple[int, bool]] = set()
     for job_id in job_ids:
         row = connection.execute(
@@ -192,19 +179,16 @@ def _drop_jobs(
                 f"(SELECT * FROM job WHERE batch_id = batch.id AND state NOT IN {ENDED_SQL})",
                 (time.time(), batch_id),
             )
-        dropped_batches += _drop_batches(connection, [batch_id], False)
-    return dropped, dropped_batches
+        _drop_batches(connection, [batch_id], False)
+    return dropped
 
 
-def _drop_batches(connection: sqlite3.Connection, batch_ids: Collection[int], alive: bool) -> int:
+def _drop_batches(connection: sqlite3.Connection, batch_ids: Collection[int], alive: bool) -> None:
     """Drop batches without jobs; those that are not retired only with ``alive``."""
-    return sum(
-        connection.execute(
-            "DELETE FROM batch WHERE id = ? AND (? OR state = 'retired') AND NOT EXISTS "
-            "(SELECT * FROM job WHERE batch_id = batch.id)",
-            (batch_id, alive),
-        ).rowcount
-        for batch_id in batch_ids
+    connection.executemany(
+        "DELETE FROM batch WHERE id = ? AND (? OR state = 'retired') AND NOT EXISTS "
+        "(SELECT * FROM job WHERE batch_id = batch.id)",
+        [(batch_id, alive) for batch_id in batch_ids],
     )
 
 

@@ -98,25 +98,12 @@ class Problems(Requests):
         if row is None or (row[1] is not None) == yes:
             return None if row is None else row[1]
         since = time.time() if yes else None
-        self._store.write(
-            lambda connection: (
-                connection.execute(
-                    "UPDATE project SET unknown_since = ? WHERE id = ?", (since, row[0])
-                ).rowcount
-            )
-        )
+        self._execute("UPDATE project SET unknown_since = ? WHERE id = ?", (since, row[0]))
         return since
 
     def polled(self, url: str, account: str, at: float) -> None:
         """Note when a project last answered a question about jobs, in seconds since the epoch."""
-        self._store.write(
-            lambda connection: (
-                connection.execute(
-                    "UPDATE project SET polled = ? WHERE id = ?",
-                    (at, project_id(connection, url, account)),
-                ).rowcount
-            )
-        )
+        self._execute("UPDATE project SET polled = ? WHERE id = ?", (at, self._owner(url, account)))
 
     def hold_all_jobs(self, url: str, account: str, hold: Hold) -> int:
         """Let all live jobs of an owner without settings fail; return how many.

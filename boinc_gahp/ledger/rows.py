@@ -213,14 +213,6 @@ class Waiting(NamedTuple):
     size: int
 
 
-class OnProject(NamedTuple):
-    """A submitted batch with live jobs."""
-
-    batch_name: str
-    batch_id: int
-    alive: int
-
-
 class PendingAbort(NamedTuple):
     """A cancelled job that must still be aborted on the project."""
 
@@ -228,14 +220,6 @@ class PendingAbort(NamedTuple):
     job_name: str
     batch_id: int
     batch_state: BatchState
-    project_batch_id: int | None
-
-
-class Trouble(NamedTuple):
-    """A project's trouble, and when it began (seconds since the epoch)."""
-
-    text: str
-    since: float
 
 
 #: CROSS JOIN makes SQLite begin with the table of jobs (its documentation, "Manual Control Of Query

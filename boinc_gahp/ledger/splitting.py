@@ -11,13 +11,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from boinc_gahp.ledger._requests import Requests
 from boinc_gahp.ledger.opening import text
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
-
-    from boinc_gahp.ledger.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +28,8 @@ class BatchPart:
     job_ids: Sequence[int]
 
 
-class BatchSplitter:
-    """Changes for batches that a project refuses.
-
-    Every method raises LedgerError if the ledger cannot be read or written.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
+class Splitting(Requests):
+    """Changes for batches that a project refuses."""
 
     def sending(self, batch_id: int) -> frozenset[int]:
         """Return the numbers of a batch's jobs that still have to be sent."""

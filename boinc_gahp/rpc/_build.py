@@ -33,6 +33,14 @@ _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]
 #: These, and those that have to be escaped: a CR would be read as LF. Few texts have one.
 _SPECIAL = re.compile(r"[&<>\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
 
+#: The elements of ``<job_params>``, in their order.
+_JOB_PARAMS = (
+    "rsc_disk_bound",
+    "rsc_fpops_est",
+    "rsc_fpops_bound",
+    "rsc_memory_bound",
+    "delay_bound",
+)
 #: The fields of a job from its priority on, and what they are in most jobs.
 _RARE = slice(JobSubmission._fields.index("priority"), None)
 _NO_RARE = JobSubmission()[_RARE]
@@ -143,19 +151,8 @@ def _head(submission: BatchSubmission) -> Iterator[str]:
         yield leaf("batch_id", str(submission.batch_id))
     yield leaf("app_name", submission.app_name)
     yield from numbers([("app_version_num", submission.app_version_num)], "batch: ")
-    params = submission.job_params
-    bounds = list(
-        numbers(
-            (
-                ("rsc_disk_bound", params.rsc_disk_bound),
-                ("rsc_fpops_est", params.rsc_fpops_est),
-                ("rsc_fpops_bound", params.rsc_fpops_bound),
-                ("rsc_memory_bound", params.rsc_memory_bound),
-                ("delay_bound", params.delay_bound),
-            ),
-            "job_params: ",
-        )
-    )
+    params = ((name, submission.job_params.get(name)) for name in _JOB_PARAMS)
+    bounds = list(numbers(params, "job_params: "))
     if bounds:
         yield f"<job_params>{''.join(bounds)}</job_params>"
     yield from numbers([("priority", submission.priority)], "batch: ")

@@ -6,13 +6,13 @@ seconds since the epoch, durations are in seconds, sizes in bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.states import JobState, job_state
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from boinc_gahp.states import BatchState
 
@@ -46,17 +46,6 @@ class InputFile(NamedTuple):
         return cls("remote", url=url, nbytes=nbytes, md5=md5)
 
 
-@dataclass(frozen=True, slots=True)
-class JobParams:
-    """``<job_params>``: None leaves an element out, so that the template's value is used."""
-
-    rsc_fpops_est: float | None = None
-    rsc_fpops_bound: float | None = None
-    rsc_memory_bound: float | None = None
-    rsc_disk_bound: float | None = None
-    delay_bound: float | None = None
-
-
 class JobSubmission(NamedTuple):
     """One ``<job>`` of submit_batch and estimate_batch.
 
@@ -78,7 +67,10 @@ class JobSubmission(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchSubmission:
-    """``<batch>`` of submit_batch and estimate_batch; ``batch_id`` overrides ``batch_name``."""
+    """``<batch>`` of submit_batch and estimate_batch; ``batch_id`` overrides ``batch_name``.
+
+    ``job_params`` has the values of some elements of ``<job_params>``, by their names.
+    """
 
     app_name: str
     jobs: Sequence[JobSubmission]
@@ -88,7 +80,7 @@ class BatchSubmission:
     priority: int | None = None
     input_template_filename: str | None = None
     output_template_filename: str | None = None
-    job_params: JobParams = JobParams()
+    job_params: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

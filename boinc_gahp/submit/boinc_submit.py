@@ -51,7 +51,7 @@ def boinc_submit(context: Context, request: SubmitRequest, answer_by: float | No
     if answer_by is None:
         return submit(context, request, ConsoleJournal(context, request))
     lease = context.settings.jobs.lease
-    request = replace(request, lease=lease, answer_by=answer_by, name_is_given=True)
+    request = replace(request, lease=lease, answer_by=answer_by)
     return submit(context, request, GridmanagerJournal(context, request))
 
 
@@ -98,17 +98,10 @@ class ConsoleJournal(Journal):
 
     def done(self, batch_id: int, sending: Sending) -> None:  # noqa: ARG002
         """Delete the submission's note in the ledger."""
-        if self._ledger is None:
-            return
-        try:
-            self._ledger.end_submit(*self._key)
-        except LedgerError as error:
-            log.error(
-                "Batch %s (id %d) is submitted, but this cannot be written to the ledger: %s",
-                self._request.batch_name,
-                batch_id,
-                error,
-            )
+        self._context.note(
+            lambda ledger: ledger.end_submit(*self._key),
+            f"batch {self._request.batch_name} (id {batch_id}) is submitted",
+        )
 
 
 class GridmanagerJournal(ConsoleJournal):
@@ -182,26 +175,22 @@ class GridmanagerJournal(ConsoleJournal):
     def _abort(self, project: WebRpcs, batch_id: int, *, unclear: bool) -> None:
         """Abort the batch now, and again later if a submit_batch may still be running."""
         again = time.time() + (ABORT_AGAIN if unclear else 0.0)
-        try:
-            if self._ledger is not None:
-                self._ledger.record_abort(*self._key, batch_id, again)
-        except LedgerError as trouble:
-            log.error(
-                "The abort of batch %s cannot be written to the ledger: %s",
-                self._request.batch_name,
-                trouble,
-            )
+        name = self._request.batch_name
+        self._context.note(
+            lambda ledger: ledger.record_abort(*self._key, batch_id, again),
+            f"the abort of batch {name} is tried only now",
+        )
         done = self._try("aborted", lambda: project.abort_batch(batch_id=batch_id))
-        if done and not unclear and self._ledger is not None:
-            ledger = self._ledger
-            self._try(
-                "removed from the ledger", lambda: ledger.abort_done(*self._context.owner, batch_id)
+        if done and not unclear:
+            self._context.note(
+                lambda ledger: ledger.abort_done(*self._context.owner, batch_id),
+                f"batch {name} is aborted once more",
             )
 
     def _try(self, what: str, step: Callable[[], None]) -> bool:
         try:
             step()
-        except (RpcError, LedgerError) as error:
+        except RpcError as error:
             log.warning("Batch %s could not be %s now: %s", self._request.batch_name, what, error)
             return False
         return True

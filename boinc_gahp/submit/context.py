@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import time
@@ -9,11 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from boinc_gahp.errors import LedgerError
 from boinc_gahp.submit.digests import Digests
 from boinc_gahp.submit.project_cache import Recent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from boinc_gahp.config.settings import ProjectSettings, Settings
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.made_files import MadeFiles
     from boinc_gahp.submit.project_cache import ProjectCache
 
+log = logging.getLogger("boinc_gahp.submit")
 
 #: For how many names it is remembered when they were last sent.
 _LANDED = 20_000
@@ -110,3 +113,17 @@ class Context:
     def owner(self) -> tuple[str, str]:
         """The first two arguments of the ledger's methods: project URL and account."""
         return self.project.url, self.project.account
+
+    def note(self, write: Callable[[Ledger], object], otherwise: str) -> None:
+        """Write to the ledger, if there is one; if that fails, the work goes on.
+
+        Args:
+            write: writes.
+            otherwise: what a failure means, for the log.
+        """
+        if self.ledger is None:
+            return
+        try:
+            write(self.ledger)
+        except LedgerError as error:
+            log.warning("%s; %s", error, otherwise)

@@ -146,7 +146,7 @@ def _record_aborted(context: Context, names: Sequence[str]) -> None:
         for batch_name, jobs in batches.items():
             ledger.record_aborted(*context.owner, jobs, batch_name)
 
-    _note(context, record, "later queries may show the aborted jobs")
+    context.note(record, "later queries may show the aborted jobs")
 
 
 def retire_batch(context: Context, name: str) -> None:
@@ -167,7 +167,7 @@ def retire_batch(context: Context, name: str) -> None:
         ledger.forget_aborted(*context.owner, name)
         ledger.end_submit(*context.owner, name)
 
-    _note(context, forget, f"its entries about batch {name} remain")
+    context.note(forget, f"its entries about batch {name} remain")
 
 
 def set_lease(context: Context, name: str, unix_time: float) -> None:
@@ -196,10 +196,10 @@ def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
 
 
 def _owe(context: Context, command: str, names: Sequence[str]) -> None:
-    def record(ledger: Ledger) -> None:
-        ledger.record_owed(*context.owner, command, names)
-
-    _note(context, record, f"nobody will {command} {listed(names, _NAMED)}")
+    context.note(
+        lambda ledger: ledger.record_owed(*context.owner, command, names),
+        f"nobody will {command} {listed(names, _NAMED)}",
+    )
 
 
 def reconcile(context: Context, *, alone: bool = False) -> None:
@@ -292,13 +292,3 @@ def _abort_batch(context: Context, ledger: Ledger, batch: BatchRow) -> None:
     if is_certain:
         ledger.abort_done(*context.owner, batch.project_batch_id)
         log.info("Batch %s (id %d) is aborted", batch.name, batch.project_batch_id)
-
-
-def _note(context: Context, write: Callable[[Ledger], None], otherwise: str) -> None:
-    """Write to the ledger; if that fails, the work goes on."""
-    if context.ledger is None:
-        return
-    try:
-        write(context.ledger)
-    except LedgerError as error:
-        log.warning("%s; %s", error, otherwise)

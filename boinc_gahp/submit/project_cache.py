@@ -11,9 +11,8 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from boinc_gahp.errors import TemplatesMissing
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.submit import _find_batch
 from boinc_gahp.submit.singleflight import SingleFlight
@@ -96,13 +95,6 @@ class AppTemplates:
     output: OutputTemplate
 
 
-class _NoTemplates(NamedTuple):
-    """The answer for an app without template files."""
-
-    asked_at: float
-    error: TemplatesMissing
-
-
 class ProjectCache:
     """What this process has learned from one project with one account; thread-safe.
 
@@ -121,7 +113,7 @@ class ProjectCache:
         self._mentioned: Recent[str, bool] = Recent(MAX_NAMES)
         self._warned: Recent[Hashable, bool] = Recent(MAX_NAMES)
         self._instances: Recent[int, ResultInfo] = Recent(MAX_NAMES)
-        self._templates: SingleFlight[str, AppTemplates | _NoTemplates] = SingleFlight(MAX_APPS)
+        self._templates: SingleFlight[str, AppTemplates] = SingleFlight(MAX_APPS)
         self._views: SingleFlight[int | str, BatchView] = SingleFlight(
             MAX_JOBS, lambda view: len(view.jobs) + 1
         )
@@ -262,22 +254,16 @@ class ProjectCache:
             TemplateError: the project's templates cannot be read.
         """
 
-        def ask() -> AppTemplates | _NoTemplates:
+        def ask() -> AppTemplates:
             asked_at = time.monotonic()
-            try:
-                text = (project or self._project).get_templates(app_name=app_name)
-            except TemplatesMissing as error:
-                return _NoTemplates(asked_at, error)
+            text = (project or self._project).get_templates(app_name=app_name)
             return AppTemplates(asked_at, text, *read_templates(text))
 
-        def is_fresh(answer: AppTemplates | _NoTemplates) -> bool:
+        def is_fresh(answer: AppTemplates) -> bool:
             return time.monotonic() - answer.asked_at < self._templates_cached
 
         until = (project or self._project).deadline
-        answer = self._templates.get(app_name, ask, is_fresh, until)
-        if isinstance(answer, _NoTemplates):
-            raise answer.error.with_traceback(None)
-        return answer
+        return self._templates.get(app_name, ask, is_fresh, until)
 
 
 def _view(details: BatchDetails) -> BatchView:

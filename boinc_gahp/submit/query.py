@@ -100,7 +100,7 @@ def _statuses(context: Context, names: Sequence[str], since: int, client: Client
         except NotFound as error:
             raise _no_batch(error, names) from error
         except NotOwner as error:
-            name = _foreign(error, by_name_only)
+            name = _matching_name(error.named, by_name_only)
             own = None if name is None else _find_batch.oldest(cache.batches(), name)
             if name is None or (own is None and not client.gridmanager):
                 raise
@@ -167,11 +167,6 @@ def _without_strangers(
 def _batches_named(jobs: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield for each job what its name says about its batch; "" for nothing."""
     return (job.rpartition("#")[0] for job, _ in jobs)
-
-
-def _foreign(error: NotOwner, names: Sequence[str]) -> str | None:
-    """Return which of ``names`` the project takes for another account's batch; None if none."""
-    return _matching_name(error.named, names)
 
 
 def _mod_time(value: str | float) -> int:
@@ -295,22 +290,18 @@ def _pending_aborts(context: Context) -> tuple[BatchRow, ...]:
 
 def _put_off(context: Context, name: str) -> None:
     """Keep all processes from giving up a submission that a gridmanager asks about."""
-    if context.ledger is None:
-        return
-    try:
-        context.ledger.put_off(*context.owner, name, time.time())
-    except LedgerError as error:
-        log.warning("Cannot record that HTCondor asked about %s: %s", name, error)
+    context.note(
+        lambda ledger: ledger.put_off(*context.owner, name, time.time()),
+        f"it is not noted that HTCondor asked about {name}",
+    )
 
 
 def _end_submit(context: Context, name: str) -> None:
     """Delete the note of a submission that succeeded: the client now asks for the batch's jobs."""
-    if context.ledger is None:
-        return
-    try:
-        context.ledger.end_submit(*context.owner, name)
-    except LedgerError as error:
-        log.warning("The finished submission of %s stays in the ledger: %s", name, error)
+    context.note(
+        lambda ledger: ledger.end_submit(*context.owner, name),
+        f"the finished submission of {name} stays there",
+    )
 
 
 def _without_aborted(
@@ -390,7 +381,7 @@ def look_up(project: WebRpcs, request: SubmitRequest) -> BatchDetails | None:
     except NotFound:
         return None
     except NotOwner as error:
-        if request.name_is_given:
+        if request.answer_by is not None:  # a gridmanager cannot choose another name
             return None
         raise BatchConflict(
             f"{project.host} has a batch named {name!r} that belongs to another account: choose "

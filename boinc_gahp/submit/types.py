@@ -255,12 +255,12 @@ class SubmitRequest:
         lease: seconds that a new batch is kept without a renewal; None: as long as the jobs may
             take by their deadlines and retries, ``[jobs] batch_lease`` at least.
         progress: called with the progress of the submit.
-        answer_by: ``time.monotonic()`` at which the result is needed: the submit ends with an
-            error early enough to undo it. None: it may take as long as it needs.
+        answer_by: ``time.monotonic()`` at which a gridmanager needs the result: the submit ends
+            with an error early enough to undo it. Its batch has this name even if another account
+            has a batch of that name, because it cannot choose another. None: the submit may take as
+            long as it needs.
         ask_first: whether what the project may refuse is tried before the batch is created: files
             are sent first, and some of the names that the jobs brought are asked for.
-        name_is_given: whether the batch must have this name even if another account has a batch
-            of that name, because the submitter cannot choose another.
     """
 
     batch_name: str
@@ -276,7 +276,6 @@ class SubmitRequest:
     lease: float | None = None
     progress: OnProgress | None = None
     answer_by: float | None = None
-    name_is_given: bool = False
     ask_first: bool = False
 
 

@@ -14,7 +14,7 @@ from boinc_gahp.errors import (
     StagingError,
     TemplatesMissing,
 )
-from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobParams, JobSubmission
+from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.submit import checks
 from boinc_gahp.submit._parameters import RequestedSizes, check_sizes
 from boinc_gahp.submit.digests import stat_input
@@ -230,7 +230,7 @@ class BatchValidator:
             priority=request.priority,
             input_template_filename=request.input_template_filename,
             output_template_filename=request.output_template_filename,
-            job_params=JobParams(**self._requested_sizes.params),
+            job_params=self._requested_sizes.params,
             jobs=jobs,
         )
 

@@ -349,7 +349,7 @@ def test_a_batch_keeps_the_jobs_that_are_not_forgotten(do, jobs):
     batch_id, ids = on_project(jobs, 11, 12)
     assert do("forget", "11.0", "--alive").status == 0
     assert [job.id for job in jobs.jobs_of(batch_id)] == [ids[1]]
-    assert jobs.on_project(URL, ACCOUNT) == [(NAME, batch_id, 1)]
+    assert jobs.on_project(URL, ACCOUNT) == {batch_id: 1}
 
 
 def test_what_ended_long_ago_is_forgotten_at_once(do, jobs):

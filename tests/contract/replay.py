@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from lxml import etree
 
-from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobParams, JobSubmission
+from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -214,9 +214,9 @@ def submission(asked):
         priority=_integer(batch.findtext("priority")),
         input_template_filename=batch.findtext("input_template_filename"),
         output_template_filename=batch.findtext("output_template_filename"),
-        job_params=JobParams()
+        job_params={}
         if params is None
-        else JobParams(**{str(child.tag): _number(child.text) for child in params}),
+        else {str(child.tag): _number(child.text) for child in params},
     )
 
 

@@ -198,7 +198,7 @@ def test_all_variables_that_look_like_secrets_are_named_at_once(tmp_path):
     told = refused(
         tmp_path, Environment="A=1 API_TOKEN=2 KEYS=3 SSH_KEY=4", BoincAllowEnvironment="KEYS"
     )
-    assert 'the variables "API_TOKEN", "SSH_KEY", whose names look like' in told
+    assert 'look like those of secrets ("API_TOKEN", "SSH_KEY");' in told
     assert '+BoincAllowEnvironment = "API_TOKEN, KEYS, SSH_KEY" in the submit file' in told
 
 

@@ -346,8 +346,8 @@ def test_trouble_of_the_project_is_noted_and_passes(site, context):
             second = follower.poll(first)
             assert second - first > 0.7, case
             now = second + 10.0
-            trouble = context.jobs.troubles()[context.url, context.account]
-            assert "query_batch2" in trouble.text, case
+            trouble, _ = context.jobs.troubles()[context.url, context.account]
+            assert "query_batch2" in trouble, case
             site.proxy.heal()
         site.local.resume_volunteers()
         follow(fresh, one, "finished", follower=follower)

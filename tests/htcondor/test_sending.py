@@ -292,7 +292,7 @@ def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_n
 
     def says_so():
         desk.turn()
-        return any("authenticator" in each.text for each in desk.context.jobs.troubles().values())
+        return any("authenticator" in text for text, _ in desk.context.jobs.troubles().values())
 
     wait_for(says_so, "the trouble with the account")
     assert desk.states(ids) == ["sending", "sending"]

@@ -246,7 +246,7 @@ def test_batches_on_the_project_are_those_with_jobs_alive(jobs):
     planned(jobs, "d", name="bg-2")
     jobs.cancel(ids[0])
     finish(jobs, ids[1])
-    assert jobs.on_project(*MINE) == [("bg-1", first.id, 2)]
+    assert jobs.on_project(*MINE) == {first.id: 2}
     jobs.fetched(ids[1], 0, 0.0)
     jobs.fail(ids[2], HOLD)
-    assert jobs.on_project(*MINE) == []
+    assert jobs.on_project(*MINE) == {}

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.rows import ProgramFailure
-from boinc_gahp.ledger.splitting import BatchPart, BatchSplitter
+from boinc_gahp.ledger.splitting import BatchPart
 from tests.ledger.jobs import HOLD, MINE, alive, in_request, new_job
 
 #: EXAMPLES=1000 takes minutes.
@@ -248,7 +248,7 @@ class Ledgers(RuleBasedStateMachine):
             BatchPart(f"bg-{name}", "t/family/1", [job.id for job in part])
             for name, part in zip(names, (jobs[:size], jobs[size : 2 * size]), strict=True)
         ]
-        divided = BatchSplitter(self.stores[0]).divide(batch.id, parts, "refused", 0.0)
+        divided = self.jobs.divide(batch.id, parts, "refused", 0.0)
         assert divided == (batch.state in {"planned", "giving_up"})
         if not divided:
             return

@@ -29,7 +29,7 @@ def test_aborts_are_pending_until_they_are_done(jobs):
     jobs.cancel(ids[0])
     jobs.cancel(ids[2])
     pending = jobs.pending_aborts(*MINE)
-    assert pending[0] == PendingAbort(ids[0], "bg-1-1", batch.id, "submitted", 7)
+    assert pending[0] == PendingAbort(ids[0], "bg-1-1", batch.id, "submitted")
     assert [abort.job_name for abort in pending] == ["bg-1-1", "bg-1-3"]
     assert jobs.pending_aborts(URL, "another") == []
     jobs.abort_done([ids[0]])
@@ -176,12 +176,12 @@ def test_no_authenticator_can_be_in_what_is_kept_of_owners(jobs):
 def test_what_is_alive_or_to_be_aborted_is_not_forgotten_by_accident(jobs, state):
     job_id = in_state(jobs, state)
     batch_id = get(jobs, job_id).batch_id
-    assert jobs.forget([job_id]) == (0, 0)
+    assert jobs.forget([job_id]) == 0
     jobs.cancel(job_id)
     pending = bool(jobs.pending_aborts(*MINE))
     assert pending == (state == "running")
-    assert jobs.forget([job_id, 12345]) == (int(not pending), 0)
-    assert jobs.forget([job_id], alive=True) == (int(pending), 0)
+    assert jobs.forget([job_id, 12345]) == int(not pending)
+    assert jobs.forget([job_id], alive=True) == int(pending)
     assert jobs.job(job_id) is None
     assert batch_id is None or jobs.batch(batch_id) is not None
 

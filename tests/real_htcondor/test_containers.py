@@ -326,7 +326,7 @@ def test_a_token_that_getenv_copies_holds_the_job(node, volunteers):
     told = room.ask("env", "API_TOKEN=abc", "condor_submit", "-terse", "job.sub")
     cluster = Cluster(room, int(told.split(".")[0]), 1)
     [job] = cluster.wait(HELD)
-    assert 'the variable "API_TOKEN"' in job["HoldReason"]
+    assert 'secrets ("API_TOKEN")' in job["HoldReason"]
     assert "abc" not in job["HoldReason"]
     assert "+BoincAllowEnvironment" in job["HoldReason"]
     room.ask("condor_rm", str(cluster.number))

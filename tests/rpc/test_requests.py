@@ -7,7 +7,7 @@ from lxml import etree
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobParams, JobSubmission
+from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from tests.rpc.canned import URL, Canned, inside
 from tests.rpc.scripted import AUTHENTICATOR
 
@@ -131,7 +131,20 @@ def test_elements_stand_in_the_order_of_boincs_own_clients():
         "<file_info/><result/>",
     )
     batch = BatchSubmission(
-        "a", [job], 3, "ignored", 9, 2, "in", "out", JobParams(1, 2.5, 3e20, 60, None)
+        "a",
+        [job],
+        3,
+        "ignored",
+        9,
+        2,
+        "in",
+        "out",
+        {
+            "rsc_fpops_est": 1,
+            "rsc_fpops_bound": 2.5,
+            "rsc_memory_bound": 3e20,
+            "rsc_disk_bound": 60,
+        },
     )
     project.submit_batch(batch)
     root = sent(transport)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boinc_gahp.errors import NotFound, TemplatesMissing
+from boinc_gahp.errors import NotFound
 from boinc_gahp.submit import project_cache as module
 from boinc_gahp.submit.project_cache import ProjectCache, Recent
 from boinc_gahp.submit.types import JobIds
@@ -90,16 +90,6 @@ def test_templates_that_cannot_be_had_are_asked_for_again():
         with pytest.raises(NotFound):
             cache.templates("x")
     assert script.count("get_templates") == 2
-
-
-@pytest.mark.parametrize(("cached", "asked"), [(300.0, 1), (0.0, 3)])
-def test_that_an_app_has_no_templates_is_remembered_for_a_while(cached, asked):
-    script = Script({"get_templates": error("template file missing")})
-    cache = cache_of(script, templates_cached=cached)
-    for _ in range(3):
-        with pytest.raises(TemplatesMissing):
-            cache.templates("docker")
-    assert script.count("get_templates") == asked
 
 
 def test_templates_can_be_asked_for_through_a_view_with_a_deadline():

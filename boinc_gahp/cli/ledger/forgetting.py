@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.ledger import words
 from boinc_gahp.cli.ledger.showing import find
+from boinc_gahp.config.layers import load
 from boinc_gahp.config.places import ledger_file
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.store import Store
@@ -45,7 +46,7 @@ def run(arguments: list[str], config: str | None) -> int:
         parser.error("name jobs or batches, or use --ended")
     if not options.ended and options.older_than is not None:
         parser.error("--older-than goes with --ended")
-    settings = words.settings_of(options)
+    settings = load(options.config)
     path = ledger_file(settings)
     if not words.exists(path):
         raise words.LedgerActionRefused(words.none_yet(path))
@@ -150,7 +151,7 @@ def _forget(
             print("Nothing was forgotten.")
             return 1
     forgotten = jobs.forget(ids, batches, alive=alive)
-    print(f"Forgotten: {count(forgotten.jobs, 'job')}.")
+    print(f"Forgotten: {count(forgotten, 'job')}.")
     left = [batch_id for batch_id in batches if jobs.batch(batch_id) is not None]
     if left:
         print("The batch stays until it is retired on the project.")

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.cli.ledger.words import Opened
     from boinc_gahp.config.settings import Settings
     from boinc_gahp.ledger.jobs import JobLedger
 
@@ -142,10 +141,10 @@ def _disk(found: dict[str, Any], path: Path) -> Iterator[Problem]:
 
 
 def _projects(
-    ledger: Opened, settings: Settings, now: float, *, details: bool
+    jobs: JobLedger, settings: Settings, now: float, *, details: bool
 ) -> Iterator[dict[str, Any]]:
     known = known_owners(settings)
-    for each in overviews(ledger.store, now, now - settings.htcondor.lease):
+    for each in overviews(jobs.store, now, now - settings.htcondor.lease):
         owner = each["url"], each["account"]
         each["known"] = owner_key(*owner) in known
         # An owner that has left the settings matters as long as it has something left to do.
@@ -160,25 +159,25 @@ def _projects(
         if details:
             each["details"] = {
                 "batches": [
-                    words.batch_columns(ledger.jobs, batch, now)
-                    for batch in ledger.jobs.batches(*owner, *words.UNFINISHED)
+                    words.batch_columns(jobs, batch, now)
+                    for batch in jobs.batches(*owner, *words.UNFINISHED)
                 ],
                 "jobs": [
-                    words.job_columns(ledger.jobs, job, settings.htcondor.lease, now)
-                    for job in ledger.jobs.under_way(*owner)
+                    words.job_columns(jobs, job, settings.htcondor.lease, now)
+                    for job in jobs.under_way(*owner)
                 ],
             }
         yield each
 
 
 def _problems(
-    ledger: Opened, found: dict[str, Any], settings: Settings, after: float
+    jobs: JobLedger, found: dict[str, Any], settings: Settings, after: float
 ) -> Iterator[Problem]:
     now = found["time"]
     orphaned = now - settings.htcondor.lease
-    problems = stopped(ledger.jobs, settings, now, after)
+    problems = stopped(jobs, settings, now, after)
     yield from problems
-    yield from ledger.jobs.other_problems(now, after, orphaned, HoldCode.ACCOUNT)
+    yield from jobs.other_problems(now, after, orphaned, HoldCode.ACCOUNT)
     in_trouble = {(each.url, each.account) for each in problems if each.reason in STOPPED}
     for each in found["projects"]:
         if each["known"]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.ledger import words
 from boinc_gahp.config.accounts import authenticator_of, find_project
+from boinc_gahp.config.layers import load
 from boinc_gahp.config.places import ledger_file, state_dir
 from boinc_gahp.config.urls import are_one_project
 from boinc_gahp.errors import RpcError
@@ -35,7 +36,7 @@ _EXAMPLES = (
 def run(arguments: list[str], config: str | None) -> int:
     """Move; print what was moved; return 0."""
     options = run_parser(config).read(arguments)
-    settings = words.settings_of(options)
+    settings = load(options.config)
     path = ledger_file(settings)
     if not words.exists(path):
         raise words.LedgerActionRefused(words.none_yet(path))

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.ledger import words
+from boinc_gahp.config.layers import load
 from boinc_gahp.config.places import ledger_file, state_dir
 from boinc_gahp.htcondor.owners import owner_key
 from boinc_gahp.ledger.account_lock import AccountLock
@@ -41,7 +42,7 @@ def run(arguments: list[str], config: str | None) -> int:
     """Send them; print what was done, and what remains and why."""
     options = run_parser(config).read(arguments)
     deadline = time.monotonic() + options.timeout
-    settings = words.settings_of(options)
+    settings = load(options.config)
     path = ledger_file(settings)
     if not words.exists(path):
         if not options.quiet:
@@ -147,7 +148,8 @@ def _reasons(store: Store, reconciliation: Reconciliation) -> Iterator[str]:
     now = time.time()
     trouble = jobs.troubles().get(owner)
     if trouble is not None:
-        yield f"since {at(trouble.since)}: {printable(trouble.text)}"
+        text, since = trouble
+        yield f"since {at(since)}: {printable(text)}"
     for batch in jobs.batches(*owner, "planned", "sent", "giving_up", "ended"):
         for note in words.batch_notes(batch, now):
             yield f"batch {printable(batch.name)}: {note}"

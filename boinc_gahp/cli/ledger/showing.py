@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.ledger import words
+from boinc_gahp.config.layers import load
 from boinc_gahp.config.places import ledger_file
 from boinc_gahp.states import LEDGER_WORDS
 from boinc_gahp.terminal.parsing import Parser
@@ -16,7 +17,6 @@ from boinc_gahp.text import printable, span
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.cli.ledger.words import Opened
     from boinc_gahp.config.settings import Settings
     from boinc_gahp.ledger.jobs import JobLedger
     from boinc_gahp.ledger.rows import BatchRow, JobRow
@@ -37,16 +37,16 @@ _EXAMPLES = ("boinc_gahp ledger show 12.0", "boinc_gahp ledger show 7 --json")
 def run(arguments: list[str], config: str | None) -> int:
     """Print what was found; return 0."""
     options = run_parser(config).read(arguments)
-    settings = words.settings_of(options)
+    settings = load(options.config)
     with words.opened(settings) as ledger:
         if ledger is None:
             raise words.LedgerActionRefused(words.none_yet(ledger_file(settings)))
-        jobs, batches = find(ledger.jobs, options.name)
+        jobs, batches = find(ledger, options.name)
         if options.json:
             print(json.dumps(_as_json(ledger, jobs, batches, settings), indent=1))
         else:
-            shown = [list(_job_lines(ledger.jobs, job, settings)) for job in jobs]
-            shown += [list(_batch_lines(ledger.jobs, batch)) for batch in batches]
+            shown = [list(_job_lines(ledger, job, settings)) for job in jobs]
+            shown += [list(_batch_lines(ledger, batch)) for batch in batches]
             print("\n\n".join("\n".join(lines) for lines in shown))
     return 0
 
@@ -170,7 +170,7 @@ def _yes(yes: bool) -> str:
 
 
 def _as_json(
-    ledger: Opened, jobs: list[JobRow], batches: list[BatchRow], settings: Settings
+    ledger: JobLedger, jobs: list[JobRow], batches: list[BatchRow], settings: Settings
 ) -> dict[str, Any]:
     now = time.time()
     shown = []
@@ -179,9 +179,9 @@ def _as_json(
             description = json.loads(job.description)
         except ValueError:
             description = job.description
-        values = words.job_columns(ledger.jobs, job, settings.htcondor.lease, now)
+        values = words.job_columns(ledger, job, settings.htcondor.lease, now)
         shown.append({**values, "description": description})
     return {
         "jobs": shown,
-        "batches": [words.batch_columns(ledger.jobs, batch, now) for batch in batches],
+        "batches": [words.batch_columns(ledger, batch, now) for batch in batches],
     }

@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.config.layers import load
 from boinc_gahp.config.places import ledger_file
 from boinc_gahp.errors import GahpError, LedgerError
 from boinc_gahp.ledger.jobs import JobLedger
@@ -47,20 +45,6 @@ class LedgerActionRefused(GahpError):
     code = "BG-LEDGER-WISH"
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A ledger that is open for reading only."""
-
-    path: Path
-    store: Store
-    jobs: JobLedger
-
-
-def settings_of(options: argparse.Namespace) -> Settings:
-    """Return the settings; raises ConfigError."""
-    return load(options.config)
-
-
 def exists(path: Path) -> bool:
     """Tell whether there is a ledger; raises LedgerError if that cannot be found out."""
     try:
@@ -81,15 +65,15 @@ def none_yet(path: Path) -> str:
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[Opened | None]:
-    """Open this user's ledger; None if there is none yet. Raises LedgerError."""
+def opened(settings: Settings) -> Iterator[JobLedger | None]:
+    """Open this user's ledger, only to read it; None if there is none yet. Raises LedgerError."""
     path = ledger_file(settings)
     if not exists(path):
         yield None
         return
     store = Store(path, read_only=True)
     try:
-        yield Opened(path, store, JobLedger(store))
+        yield JobLedger(store)
     finally:
         store.close()
 
