@@ -63,7 +63,7 @@ def validate_pass(core: Core, now: float) -> int:
     """Handle the workunits that need validation; return their number."""
     connection = core.db.connection()
     due = connection.execute(
-        "SELECT w.id, w.name, w.failures, a.name AS app, a.validator FROM workunit w "
+        "SELECT w.id, w.name, a.name AS app, a.validator FROM workunit w "
         "JOIN app a ON a.id = w.appid WHERE w.need_validate = 1 AND w.retry_time <= ? "
         "ORDER BY w.id LIMIT ?",
         (now, _PASS),
@@ -306,7 +306,6 @@ def _apply(
         )
     new: dict[str, object] = {
         "need_validate": 0,
-        "failures": 0,
         "retry_time": 0,
         "transition_time": now,
         **decision.workunit,

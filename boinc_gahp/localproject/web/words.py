@@ -15,7 +15,7 @@ from boinc_gahp.localproject.states import (
     Outcome,
     ValidateState,
 )
-from boinc_gahp.text import amount, count, show, size, span, visible
+from boinc_gahp.text import amount, show, size, span, visible
 
 if TYPE_CHECKING:
     from enum import IntEnum
@@ -107,10 +107,8 @@ FILTERS = {
         clock,
         iso,
         size,
-        speed,
         credit,
         thousands,
-        count,
         errors,
         job_state,
         batch_state,
