@@ -33,16 +33,6 @@ PRAGMA foreign_keys = ON;
 """
 
 
-#: SQLite's messages for a disk that is full or fails, and for another process that writes for long.
-_PASSING = ("full", "locked", "disk I/O")
-
-
-def may_pass(error: sqlite3.OperationalError) -> bool:
-    """Whether the failed operation may work later, if only its circumstances change."""
-    # The error numbers are available only from Python 3.11 on.
-    return any(words in str(error) for words in _PASSING)
-
-
 class Database:
     """Connections and transactions.
 

@@ -190,8 +190,7 @@ class LocalProject:
             self._containers.engine()
             # A project that was killed has left them.
             self._containers.remove_all()
-            hosts.give_back_containers(self._core.db)
-        clean_up(self.directory / "slots", hosts.results_in_progress(self._core.db))
+        clean_up(self.directory / "slots")
         for number, host_id in enumerate(ids):
             slot = self.directory / "slots" / str(number)
             volunteer = Volunteer(self._core, scheduler, host_id, slot, self._containers)

@@ -11,7 +11,6 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.directory import VOLUNTEERS
-from boinc_gahp.localproject.hosts.engine import CONTAINERS
 from boinc_gahp.localproject.states import ServerState
 
 if TYPE_CHECKING:
@@ -61,27 +60,6 @@ def register(database: Database, count: int) -> list[int]:
         return [
             row["id"] for row in connection.execute("SELECT id FROM host WHERE active ORDER BY id")
         ]
-
-
-def give_back_containers(database: Database) -> None:
-    """Let results that need containers go to other hosts if their hosts have no engine any more."""
-    with database.write() as connection:
-        connection.execute(
-            "UPDATE result SET server_state = ?, hostid = 0, behaviour = '' "  # noqa: S608
-            "WHERE server_state = ? AND behaviour NOT LIKE '%vanish%' AND appid IN "
-            f"(SELECT appid FROM app_version WHERE instr(plan_class, '{CONTAINERS}')) "
-            "AND hostid IN (SELECT id FROM host WHERE dont_use_docker "
-            "OR coalesce(docker_version, '') = '')",
-            (ServerState.UNSENT, ServerState.IN_PROGRESS),
-        )
-
-
-def results_in_progress(database: Database) -> set[str]:
-    """Return the names of the results that hosts have."""
-    rows = database.connection().execute(
-        "SELECT name FROM result WHERE server_state = ?", (ServerState.IN_PROGRESS,)
-    )
-    return {row["name"] for row in rows}
 
 
 def set_host(

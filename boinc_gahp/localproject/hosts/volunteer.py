@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from boinc_gahp.client_exits import ERR_RESULT_START
 from boinc_gahp.localproject.backend.scheduler import Report, Scheduler, Task
-from boinc_gahp.localproject.database import may_pass
 from boinc_gahp.localproject.hosts.behaviour import Behaviour
 from boinc_gahp.localproject.hosts.client_errors import JobFailed, UploadHangs, no_space
 from boinc_gahp.localproject.hosts.command_line import fill_in, split_command_line
@@ -38,7 +37,7 @@ from boinc_gahp.templates.documents import read_result, read_workunit
 from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from boinc_gahp.localproject.core import Core
@@ -86,7 +85,7 @@ class Volunteer:
     def stop(self) -> None:
         """End soon; a running job is killed, and run again after a restart.
 
-        So is a job whose report is held back. A container job finds its files again.
+        So is a job whose report is held back.
         """
         self._stop.set()
 
@@ -97,9 +96,7 @@ class Volunteer:
 
     def run(self) -> None:
         """Work until stopped."""
-        kept = self._slot.kept_for
-        unfinished = self._scheduler.all_unfinished(self._host_id)
-        left = deque(sorted(unfinished, key=lambda task: task.result_name != kept))
+        left = deque(self._scheduler.all_unfinished(self._host_id))
         while not self._stop.is_set():
             seen = self._core.wake.count()
             self._report_late()
@@ -116,9 +113,7 @@ class Volunteer:
             report = self.compute(task)
             if report is not None:
                 self._hand_in(task, report)
-                self._slot.forget()
-        if not self._slot.kept_for:
-            _remove(self._slot)
+        _remove(self._slot)
 
     def _request_work(self) -> Task | None:
         with self._asking:
@@ -152,8 +147,6 @@ class Volunteer:
             try:
                 return do()
             except sqlite3.OperationalError as error:
-                if not may_pass(error):
-                    raise
                 log.warning("host %d tries again: %s", self._host_id, error)
             if self._stop.wait(_RETRY):
                 return None
@@ -190,8 +183,7 @@ class Volunteer:
         with ExitStack() as stack:
             stderr: BinaryIO | None = None
             try:
-                if not self._goes_on(task):
-                    self._slot.renew()
+                self._slot.renew()
                 stderr = stack.enter_context((self._slot.directory / "stderr.txt").open("a+b"))
                 files = read_result(task.xml_doc_in)
                 result = self._run_app(task, stderr, files)
@@ -210,7 +202,6 @@ class Volunteer:
                     "host %d never reports %s: %s", self._host_id, task.result_name, hanging
                 )
                 self._hanging += 1
-                self._slot.forget()
                 return None
             except (OSError, TemplateError, ValueError) as error:
                 if isinstance(error, OSError) and no_space(error):
@@ -225,10 +216,6 @@ class Volunteer:
                 _stderr(stderr, message, task, self._client_version),
                 document,
             )
-
-    def _goes_on(self, task: Task) -> bool:
-        """Whether the slot has the job's inputs, and the files that it had before a restart."""
-        return task.in_container and self._slot.kept_for == task.result_name
 
     @property
     def _client_version(self) -> str:
@@ -245,10 +232,7 @@ class Volunteer:
                 ERR_RESULT_START,
                 "Can't parse workunit in scheduler reply: the command line contains a <",
             )
-        if self._goes_on(task):
-            linked = sum(file.nbytes or 0 for file in workunit.files if not file.copy_file)
-        else:
-            linked = sum(self._inputs.bring(file, self._slot) for file in workunit.files)
+        linked = sum(self._inputs.bring(file, self._slot) for file in workunit.files)
         watch = LimitWatch(task, self._slot, linked)
         crash_in = [file.open_name for file in files] if "crash" in task.behaviours else []
         command = self._command(task, workunit.command_line)
@@ -279,12 +263,9 @@ class Volunteer:
         if engine is None:
             raise JobFailed(ERR_RESULT_START, "couldn't start app: there is no container engine")
         mine = os.path.relpath(self._inputs.directory, self._slot.directory)
-        if not self._goes_on(task):
-            for file in workunit.files:
-                if not file.copy_file:
-                    self._slot.link_file(file.open_name, f"{mine}/{file.name}")
-            self._inputs.directory.mkdir(parents=True, exist_ok=True)
-            self._slot.keep_for(task.result_name)
+        for file in workunit.files:
+            if not file.copy_file:
+                self._slot.link_file(file.open_name, f"{mine}/{file.name}")
         wrapper = DockerWrapper(
             self._containers,
             engine,
@@ -330,19 +311,11 @@ class Volunteer:
         return words + split_command_line(command_line)
 
 
-def clean_up(slots: Path, unfinished: Container[str] = ()) -> None:
-    """End the processes that a killed project has left running in its slots; remove the slots.
-
-    ``unfinished`` are the names of results that hosts have: slots in which one can go on stay.
-    """
-    for directory in sorted(slots.iterdir()):
-        slot = Slot(directory)
-        if directory.is_dir():
-            ProcessFamily(directory.resolve()).kill()
-            if slot.kept_for not in unfinished:
-                _remove(slot)
-        elif not directory.with_suffix("").is_dir():
-            directory.unlink(missing_ok=True)
+def clean_up(slots: Path) -> None:
+    """End the processes that a killed project has left running in its slots; remove the slots."""
+    for directory in slots.iterdir():
+        ProcessFamily(directory.resolve()).kill()
+        _remove(Slot(directory))
 
 
 def _remove(slot: Slot) -> None:
