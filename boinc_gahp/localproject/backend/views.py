@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from boinc_gahp.localproject.states import (
-    AssimilateState,
     ErrorMask,
     FileDeleteState,
     Outcome,
     ServerState,
     ValidateState,
 )
-from boinc_gahp.templates.documents import WorkunitDocument, read_result, read_workunit
+from boinc_gahp.templates.documents import read_result
 from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
@@ -74,27 +73,11 @@ class Workunit:
     name: str
     app_name: str
     batch: int
-    create_time: float
-    xml_doc: str
-    priority: int
     error_mask: ErrorMask
     canonical_resultid: int
-    canonical_credit: float
-    assimilate_state: AssimilateState
     min_quorum: int
     target_nresults: int
-    max_error_results: int
-    max_total_results: int
     max_success_results: int
-
-    @property
-    def document(self) -> WorkunitDocument:
-        """The input files and the command line.
-
-        Raises:
-            TemplateError: ``xml_doc`` cannot be read.
-        """
-        return read_workunit(self.xml_doc)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +121,6 @@ def job(workunit: sqlite3.Row, app_name: str) -> Workunit:
         **{name: workunit[name] for name in names},
         "app_name": app_name,
         "error_mask": ErrorMask(workunit["error_mask"]),
-        "assimilate_state": AssimilateState(workunit["assimilate_state"]),
     }
     return Workunit(**values)
 

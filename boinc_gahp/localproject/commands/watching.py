@@ -39,7 +39,7 @@ def status_parser(_config: str | None = None) -> Parser:
     parser = action_parser(
         "status",
         "Shows whether the project is running, and what it contains: batches, jobs by "
-        "state, hosts and what they do, the back-end programs, and apps.",
+        "state, hosts and what they do, and the back-end programs.",
         (
             "boinc_gahp local-project status ~/project",
             "boinc_gahp local-project status ~/project --json | jq .jobs.done",
@@ -51,7 +51,7 @@ def status_parser(_config: str | None = None) -> Parser:
 
 
 def _contents(core: Core) -> dict[str, Any]:
-    """Return the page's data and the apps, from one snapshot.
+    """Return the page's data, from one snapshot.
 
     ``batches`` are the newest that are not retired.
     """
@@ -83,7 +83,6 @@ def _contents(core: Core) -> dict[str, Any]:
                 for host in queries.hosts(connection)
             ],
             "programs": queries.programs(connection),
-            "apps": queries.apps(connection),
         }
 
 
@@ -105,8 +104,6 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     more = "behaviours credit speed bandwidth memory disk"
     yield from _table("hosts", found["hosts"], f"name active running {more}")
     yield from _table("programs", found["programs"], "name error handled")
-    more = "validator assimilator work_generator"
-    yield from _table("apps", found["apps"], f"name versions {more}")
 
 
 def _table(title: str, rows: Sequence[dict[str, Any]], keys: str) -> Iterator[str]:

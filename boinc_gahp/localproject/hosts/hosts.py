@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from boinc_gahp.localproject.database import Database
 
-_MAX_HOSTS = 1000
-
-
 #: What a host claims: operations a second, bytes, bytes, bytes a second. BOINC's columns, and what
 #: a new host has.
 _CAPACITIES = {
@@ -97,12 +94,7 @@ def find(connection: sqlite3.Connection, name: str) -> int:
     row = connection.execute("SELECT id FROM host WHERE domain_name = ?", (name,)).fetchone()
     if row is not None:
         return int(row["id"])
-    names = [
-        row["domain_name"]
-        for row in connection.execute(
-            "SELECT domain_name FROM host ORDER BY id LIMIT ?", (_MAX_HOSTS,)
-        )
-    ]
+    names = [name for (name,) in connection.execute("SELECT domain_name FROM host ORDER BY id")]
     there = (
         f"the hosts are {', '.join(names)}"
         if names

@@ -8,7 +8,7 @@ import stat
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.names import safe_open_name
+from boinc_gahp.templates.types import safe_open_name
 
 if TYPE_CHECKING:
     from pathlib import Path

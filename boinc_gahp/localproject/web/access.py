@@ -11,9 +11,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import shlex
-from contextlib import suppress
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -100,10 +98,5 @@ def check_token(core: Core) -> AnyResponse | None:
 
 
 def settings_file(core: Core) -> str:
-    """Return the path of the submitter's settings file, quoted for a shell; '': there is none."""
-    path = settings_path(core.directory.absolute(), SUBMITTER)
-    if not path.exists():
-        return ""
-    with suppress(RuntimeError, ValueError):  # no home, or the file is not in it
-        return f"~/{shlex.quote(str(path.relative_to(Path.home())))}"
-    return shlex.quote(str(path))
+    """Return the path of the submitter's settings file, quoted for a shell."""
+    return shlex.quote(str(settings_path(core.directory.absolute(), SUBMITTER)))

@@ -166,7 +166,6 @@ def job(core: Core, connection: sqlite3.Connection, job_id: int) -> Shown | None
             for file in document.files
         ],
         "instances": [_instance(core, result, row["canonical_resultid"]) for result in results],
-        "behaviours": behaviour.of_job(connection, row["name"]),
     }
 
 
@@ -234,17 +233,3 @@ def programs(connection: sqlite3.Connection) -> list[Shown]:
     rows = {row["name"]: dict(row) for row in connection.execute("SELECT * FROM program")}
     none = {"handled": 0, "error": "", "error_time": 0.0}
     return [{"name": name, **none, **rows.get(name, {})} for name in names.PROGRAMS]
-
-
-def apps(connection: sqlite3.Connection) -> list[Shown]:
-    """Return the apps that are not deprecated, with their versions' numbers, the newest first."""
-    versions: dict[int, list[int]] = {}
-    for row in connection.execute("SELECT * FROM app_version ORDER BY version_num DESC"):
-        versions.setdefault(row["appid"], []).append(row["version_num"])
-    return [
-        {**dict(row), "versions": versions.get(row["id"], [])}
-        for row in connection.execute(
-            "SELECT id, name, user_friendly_name AS description, validator, assimilator, "
-            "work_generator, n_size_classes FROM app WHERE deprecated = 0 ORDER BY name"
-        )
-    ]
