@@ -15,7 +15,6 @@ from boinc_gahp.localproject.backend.create_work import NewJob
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.hosts import behaviour
 from boinc_gahp.localproject.project import LocalProject
-from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.browser.conftest import DESKTOP
 from tests.helpers import wait_for
 from tests.localproject.visitor import made_batch
@@ -60,8 +59,8 @@ class Scene:
             project.add_app(
                 app,
                 command=["{python}", "-I", "-S", "-c", _APP],
-                input_template=input_template("in"),
-                output_template=output_template("out"),
+                inputs="in",
+                outputs="out",
             )
         for name in ("alice", "bob"):
             project.add_user(name)

@@ -167,15 +167,6 @@ def test_a_canonical_result_that_comes_during_a_call_is_handed_over(bench):
     assert bench.wu["assimilate_state"] == DONE
 
 
-def test_a_handler_is_told_what_the_job_was(bench):
-    use(bench, "(Path(__file__).parents[1] / 'job').write_text(repr(job.document))")
-    finished(bench)
-    bench.assimilate()
-    document = (bench.directory / "job").read_text()
-    assert "name='in.txt'" in document
-    assert "open_name='in'" in document
-
-
 def test_an_app_whose_handler_was_taken_away_does_not_wait(bench):
     use(bench, "1 / 0")
     finished(bench)

@@ -10,7 +10,6 @@ from boinc_gahp.localproject.hosts.behaviour import (
     Behaviour,
     clear,
     of_host,
-    of_job,
     parse_behaviour,
     set_behaviours,
 )
@@ -102,9 +101,7 @@ def test_a_behaviour_for_a_job_goes_before_one_for_the_host(bench):
     set_behaviours(bench.core.db, [Behaviour("fail", 2)], job="job")
     assert _told(bench) == {"fail": 2, "differ": 0}
     assert _told(bench) == {"fail": 1, "differ": 0}
-    connection = bench.core.db.connection()
-    assert of_job(connection, "JOB") == [Behaviour("fail", 2)]
-    assert of_host(connection, 1) == [Behaviour("fail", 1), Behaviour("differ")]
+    assert of_host(bench.core.db.connection(), 1) == [Behaviour("fail", 1), Behaviour("differ")]
 
 
 def test_a_behaviour_for_a_host_and_a_job_goes_before_all_others(bench):
@@ -187,8 +184,6 @@ def test_a_job_may_be_named_before_it_is_made(bench):
     set_behaviours(bench.core.db, [Behaviour("crash")], job="Job1")
     _jobs(bench, "job1")
     assert _told(bench) == {"crash": 0}
-    clear(bench.core.db, job="job2")
-    assert of_job(bench.core.db.connection(), "job1") == [Behaviour("crash")]
 
 
 def test_unknown_hosts_are_told_with_those_that_there_are(bench):

@@ -8,6 +8,7 @@ from boinc_gahp.localproject.backend import programs
 from boinc_gahp.localproject.backend.supervisor import Supervisor
 from boinc_gahp.localproject.states import AssimilateState, ErrorMask
 
+
 def errors(bench):
     """Return each program's last error."""
     rows = bench.rows("SELECT * FROM program WHERE error != ''")

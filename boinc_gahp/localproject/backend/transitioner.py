@@ -71,7 +71,6 @@ class _ResultRow:
         self.id: int = row["id"]
         self.name: str = row["name"]
         self.report_deadline: float = row["report_deadline"]
-        self.received_time: float = row["received_time"]
         self.server_state = ServerState(row["server_state"])
         self.outcome = Outcome(row["outcome"])
         self.validate_state = ValidateState(row["validate_state"])
@@ -128,7 +127,7 @@ class _Transition:
         self.results = [
             _ResultRow(row)
             for row in connection.execute(
-                "SELECT id, name, report_deadline, received_time, server_state, outcome, "
+                "SELECT id, name, report_deadline, server_state, outcome, "
                 "validate_state, file_delete_state FROM result WHERE workunitid = ? ORDER BY id",
                 (workunit["id"],),
             )

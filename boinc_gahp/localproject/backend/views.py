@@ -93,7 +93,6 @@ class Result:
     id: int
     name: str
     host_id: int
-    user_id: int
     server_state: ServerState
     outcome: Outcome
     validate_state: ValidateState
@@ -104,8 +103,6 @@ class Result:
     elapsed_time: float
     cpu_time: float
     stderr_out: str
-    claimed_credit: float
-    granted_credit: float
     files: tuple[OutputFile, ...] = ()
     problem: str = ""
 
@@ -127,11 +124,11 @@ def job(workunit: sqlite3.Row, app_name: str) -> Workunit:
 
 def instance(core: Core, result: sqlite3.Row) -> Result:
     """Return a row of ``result`` (all columns) as a value, with its current files."""
-    columns = {"host_id": "hostid", "user_id": "userid"}
-    names = [field.name for field in fields(Result) if field.name not in {"files", "problem"}]
+    names = [field.name for field in fields(Result) if field.name in result.keys()]  # noqa: SIM118
     files, problem = _outputs(core, result)
     values = {
-        **{name: result[columns.get(name, name)] for name in names},
+        **{name: result[name] for name in names},
+        "host_id": result["hostid"],
         "server_state": ServerState(result["server_state"]),
         "outcome": Outcome(result["outcome"]),
         "validate_state": ValidateState(result["validate_state"]),
