@@ -189,7 +189,7 @@ class LocalProject:
             self._containers.engine()
             # A project that was killed has left them.
             self._containers.remove_all()
-        clean_up(self.directory / "slots")
+        clean_up(self.directory / "slots", hosts.results_in_progress(self._core.db))
         for number, host_id in enumerate(ids):
             slot = self.directory / "slots" / str(number)
             volunteer = Volunteer(self._core, scheduler, host_id, slot, self._containers)

@@ -59,6 +59,14 @@ def register(database: Database, count: int) -> list[int]:
         ]
 
 
+def results_in_progress(database: Database) -> list[int]:
+    """Return the ids of the results that hosts have."""
+    rows = database.connection().execute(
+        "SELECT id FROM result WHERE server_state = ?", (ServerState.IN_PROGRESS,)
+    )
+    return [row["id"] for row in rows]
+
+
 def set_host(
     database: Database, name: str, *, engine: bool | None = None, **capacities: float
 ) -> None:

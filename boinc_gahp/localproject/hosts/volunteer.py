@@ -37,7 +37,7 @@ from boinc_gahp.templates.documents import read_result, read_workunit
 from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from boinc_gahp.localproject.core import Core
@@ -74,6 +74,7 @@ class Volunteer:
         self._scheduler = scheduler
         self._host_id = host_id
         self._containers = containers
+        self._usual = slot
         self._slot = Slot(slot)
         self._inputs = Inputs(core, core.directory / "hosts" / str(host_id))
         self._stop = threading.Event()
@@ -85,7 +86,7 @@ class Volunteer:
     def stop(self) -> None:
         """End soon; a running job is killed, and run again after a restart.
 
-        So is a job whose report is held back.
+        So is a job whose report is held back. A container job finds its files again.
         """
         self._stop.set()
 
@@ -106,14 +107,14 @@ class Volunteer:
             if task is None and self._hanging <= _MOST_HANGING:
                 task = self._kept(self._request_work)
             if task is None:
-                # The next job may come late, and the last one may have written much.
-                _remove(self._slot)
                 self._core.wake.wait(seen, self._pause())
                 continue
             report = self.compute(task)
             if report is not None:
                 self._hand_in(task, report)
-        _remove(self._slot)
+            if report is not None or not self._stop.is_set():
+                _remove(self._slot)
+        _remove(Slot(self._usual))
 
     def _request_work(self) -> Task | None:
         with self._asking:
@@ -183,7 +184,10 @@ class Volunteer:
         with ExitStack() as stack:
             stderr: BinaryIO | None = None
             try:
-                self._slot.renew()
+                kept = self._kept_slot(task)
+                self._slot = Slot(kept if kept.exists() else self._usual)
+                if not self._goes_on:
+                    self._slot.renew()
                 stderr = stack.enter_context((self._slot.directory / "stderr.txt").open("a+b"))
                 files = read_result(task.xml_doc_in)
                 result = self._run_app(task, stderr, files)
@@ -217,6 +221,14 @@ class Volunteer:
                 document,
             )
 
+    def _kept_slot(self, task: Task) -> Path:
+        """Return the slot in which a container job has its inputs, and goes on after a restart."""
+        return self._usual.with_name(kept_name(task.result_id))
+
+    @property
+    def _goes_on(self) -> bool:
+        return self._slot.directory != self._usual
+
     @property
     def _client_version(self) -> str:
         return CLIENTS[WITHOUT if self._containers.found is None else WITH]
@@ -232,7 +244,10 @@ class Volunteer:
                 ERR_RESULT_START,
                 "Can't parse workunit in scheduler reply: the command line contains a <",
             )
-        linked = sum(self._inputs.bring(file, self._slot) for file in workunit.files)
+        if self._goes_on:
+            linked = sum(file.nbytes or 0 for file in workunit.files if not file.copy_file)
+        else:
+            linked = sum(self._inputs.bring(file, self._slot) for file in workunit.files)
         watch = LimitWatch(task, self._slot, linked)
         crash_in = [file.open_name for file in files] if "crash" in task.behaviours else []
         command = self._command(task, workunit.command_line)
@@ -263,9 +278,11 @@ class Volunteer:
         if engine is None:
             raise JobFailed(ERR_RESULT_START, "couldn't start app: there is no container engine")
         mine = os.path.relpath(self._inputs.directory, self._slot.directory)
-        for file in workunit.files:
-            if not file.copy_file:
-                self._slot.link_file(file.open_name, f"{mine}/{file.name}")
+        if not self._goes_on:
+            for file in workunit.files:
+                if not file.copy_file:
+                    self._slot.link_file(file.open_name, f"{mine}/{file.name}")
+            self._slot.directory = self._slot.directory.rename(self._kept_slot(task))
         wrapper = DockerWrapper(
             self._containers,
             engine,
@@ -311,11 +328,21 @@ class Volunteer:
         return words + split_command_line(command_line)
 
 
-def clean_up(slots: Path) -> None:
-    """End the processes that a killed project has left running in its slots; remove the slots."""
+def kept_name(result_id: int) -> str:
+    """Return the name of the slot of a container job that goes on after a restart."""
+    return f"result-{result_id}"
+
+
+def clean_up(slots: Path, unfinished: Iterable[int] = ()) -> None:
+    """End the processes that a killed project has left running in its slots; remove the slots.
+
+    ``unfinished`` are the ids of results that hosts have: slots in which one can go on stay.
+    """
+    kept = set(map(kept_name, unfinished))
     for directory in slots.iterdir():
         ProcessFamily(directory.resolve()).kill()
-        _remove(Slot(directory))
+        if directory.name not in kept:
+            _remove(Slot(directory))
 
 
 def _remove(slot: Slot) -> None:
