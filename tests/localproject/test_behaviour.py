@@ -4,7 +4,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from boinc_gahp.localproject.database import Database
 from boinc_gahp.localproject.hosts.behaviour import (
     KINDS,
     Behaviour,
@@ -168,16 +167,6 @@ def test_clearing_a_host_takes_back_what_it_does_with_single_jobs(bench):
     set_behaviours(bench.core.db, [Behaviour("differ")], job="a")
     clear(bench.core.db, host="h2")
     assert bench.column("behaviour", "kind") == ["differ"]
-
-
-def test_another_process_can_set_it(bench):
-    _jobs(bench, "a")
-    other = Database(bench.core.db.path)
-    try:
-        set_behaviours(other, [Behaviour("vanish")], host="h1")
-    finally:
-        other.close()
-    assert _told(bench) == {"vanish": 0}
 
 
 def test_a_job_may_be_named_before_it_is_made(bench):
