@@ -11,7 +11,9 @@ from __future__ import annotations
 import hashlib
 import secrets
 import shlex
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -99,4 +101,7 @@ def check_token(core: Core) -> AnyResponse | None:
 
 def settings_file(core: Core) -> str:
     """Return the path of the submitter's settings file, quoted for a shell."""
-    return shlex.quote(str(settings_path(core.directory.absolute(), SUBMITTER)))
+    path = settings_path(core.directory.absolute(), SUBMITTER)
+    with suppress(RuntimeError, ValueError):  # no home, or the file is not in it
+        return f"~/{shlex.quote(str(path.relative_to(Path.home())))}"
+    return shlex.quote(str(path))
