@@ -103,7 +103,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         yield f"  and {found['number_of_batches'] - _SHOWN_BATCHES} older ones"
     more = "behaviours credit speed bandwidth memory disk"
     yield from _table("hosts", found["hosts"], f"name active running {more}")
-    yield from _table("programs", found["programs"], "name error handled")
+    yield from _table("programs", found["programs"], "name error error_time handled")
 
 
 def _table(title: str, rows: Sequence[dict[str, Any]], keys: str) -> Iterator[str]:
@@ -135,5 +135,6 @@ def _cell(key: str, value: Any) -> str:
         "memory": size,
         "disk": size,
         "credit": words.credit,
+        "error_time": lambda then: words.ago(then) if then else "-",
     }
     return written.get(key, str)(value)
