@@ -98,7 +98,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     if without["total"]:
         nothing = dict.fromkeys(("id", "state", "app", "user"), "")
         batches.append({**nothing, "name": "(jobs without a batch)", **without})
-    yield from _table("batches", batches, "id name state total done failed aborted app user")
+    yield from _table("batches", batches, "id name state total done failed app user")
     if found["number_of_batches"] > _SHOWN_BATCHES:
         yield f"  and {found['number_of_batches'] - _SHOWN_BATCHES} older ones"
     more = "behaviours credit speed bandwidth memory disk"

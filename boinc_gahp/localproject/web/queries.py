@@ -13,7 +13,6 @@ from boinc_gahp.localproject.hosts import behaviour
 from boinc_gahp.localproject.server.rpc_jobs import state_words
 from boinc_gahp.localproject.states import (
     BatchState,
-    ErrorMask,
     Outcome,
     ServerState,
     ValidateState,
@@ -44,19 +43,16 @@ _STATE = (
 )
 
 
-def _counts(connection: sqlite3.Connection, where: str = "1", *values: object) -> dict[str, int]:
-    """Count jobs: all, those in each of :data:`STATES`, and how many of the failed were aborted."""
-    found = {"total": 0, **dict.fromkeys(STATES, 0), "aborted": 0}
-    for state, jobs, aborted in connection.execute(
-        f"SELECT {_STATE} AS state, count(*), "  # noqa: S608
-        f"total(w.canonical_resultid = 0 AND w.error_mask & {ErrorMask.CANCELLED:d}) "
-        f"FROM workunit w WHERE {where} GROUP BY state",
-        values,
-    ):
-        found[state] = jobs
-        found["total"] += jobs
-        found["aborted"] += int(aborted)
-    return found
+def _counts(connection: sqlite3.Connection, where: str, *values: object) -> dict[str, int]:
+    """Count jobs: all, and those in each of :data:`STATES`."""
+    found = dict.fromkeys(STATES, 0)
+    found |= dict(
+        connection.execute(
+            f"SELECT {_STATE} AS state, count(*) FROM workunit w WHERE {where} GROUP BY state",  # noqa: S608
+            values,
+        ).fetchall()
+    )
+    return {"total": sum(found.values()), **found}
 
 
 _BATCH = (
