@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from boinc_gahp.localproject.database import Database
 from boinc_gahp.localproject.server.addresses import HostNames
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Templates of each kind kept in memory.
+#: Templates kept in memory.
 _REMEMBERED = 1000
 #: The directory of the supplied apps.
 APPS = Path(__file__).parent / "apps"
@@ -53,9 +53,7 @@ class Core:
         self.download = FileStore(directory / "download", directory / "spool")
         self.upload = FileStore(directory / "upload", directory / "spool")
         self.db = Database(directory / "project.sqlite")
-        self._input_templates: dict[Path, tuple[Stamp, InputTemplate]] = {}
-        self._output_templates: dict[Path, tuple[Stamp, OutputTemplate]] = {}
-        self._deliverable: dict[Path, tuple[Stamp, bool]] = {}
+        self._templates_read: dict[tuple[Path, object], tuple[Stamp, Any]] = {}
 
     @property
     def upload_url(self) -> str:
@@ -69,29 +67,34 @@ class Core:
             OSError: it cannot be read.
             TemplateError: it is wrong.
         """
-        return _cached(self._input_templates, path, read_input_template)
+        return self._read(path, read_input_template)
 
     def output_template(self, path: Path) -> OutputTemplate:
         """Read an output template file, like :meth:`input_template`."""
-        return _cached(self._output_templates, path, read_output_template)
+        return self._read(path, read_output_template)
 
     def is_deliverable(self, path: Path) -> bool:
         """Whether the scheduler can deliver results of an output template file.
 
         A newline has to follow ``<result>`` (``containers.rst``, "Files").
         """
-        return _cached(self._deliverable, path, lambda text: "<result>\n" in text)
+        return self._read(path, _is_deliverable)
+
+    def _read(self, path: Path, read: Callable[[str], T]) -> T:
+        status = path.stat()
+        stamp = (status.st_mtime_ns, status.st_ino)
+        known: tuple[Stamp, T] | None = self._templates_read.get((path, read))
+        if known is None or known[0] != stamp:
+            if len(self._templates_read) >= _REMEMBERED:
+                # Jobs may have templates of their own, each a different one.
+                self._templates_read.clear()
+            known = (stamp, read(path.read_text("utf-8", "replace")))
+            self._templates_read[path, read] = known
+        return known[1]
 
 
-def _cached(cache: dict[Path, tuple[Stamp, T]], path: Path, read: Callable[[str], T]) -> T:
-    status = path.stat()
-    stamp = (status.st_mtime_ns, status.st_ino)
-    cached = cache.get(path)
-    if cached is None or cached[0] != stamp:
-        if len(cache) >= _REMEMBERED:
-            cache.clear()  # jobs may have templates of their own, each a different one
-        cached = cache[path] = (stamp, read(path.read_text("utf-8", "replace")))
-    return cached[1]
+def _is_deliverable(text: str) -> bool:
+    return "<result>\n" in text
 
 
 class Wake:

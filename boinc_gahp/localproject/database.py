@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: Changes with schema.sql: a project is for experiments, and a new one is made in a second.
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 
 # NORMAL with a write-ahead log survives the end of the process at any point; only a power cut may
@@ -31,16 +31,6 @@ PRAGMA synchronous = NORMAL;
 PRAGMA wal_autocheckpoint = 8000;
 PRAGMA foreign_keys = ON;
 """
-
-
-#: SQLite's messages for a disk that is full or fails, and for another process that writes for long.
-_PASSING = ("full", "locked", "disk I/O")
-
-
-def may_pass(error: sqlite3.OperationalError) -> bool:
-    """Whether the failed operation may work later, if only its circumstances change."""
-    # The error numbers are available only from Python 3.11 on.
-    return any(words in str(error) for words in _PASSING)
 
 
 class Database:

@@ -17,7 +17,7 @@ from boinc_gahp.localproject.settings import (
     SUBMITTER_FILE,
     USERS,
     project_url,
-    remembered_port,
+    remembered_url,
     write_settings,
 )
 from boinc_gahp.localproject.supplied import SUPPLIED
@@ -120,8 +120,8 @@ def make(directory: Path) -> None:
             accounts.add_user(database, VOLUNTEERS, access=False)
         if SUBMITTER not in users:
             accounts.add_user(database, SUBMITTER)
-        if not (directory / SUBMITTER_FILE).exists():
-            write_settings(directory, database, free_port())
+        if not all((directory / name).exists() for name in ("url", SUBMITTER_FILE)):
+            write_settings(directory, connection, project_url(free_port()))
     finally:
         database.close()
 
@@ -148,5 +148,5 @@ def open_core(directory: Path) -> Core:
             f"there is no project in {directory}: make one with boinc_gahp local-project init"
         )
     core = Core(directory, Php())
-    core.url = project_url(remembered_port(directory))
+    core.url = remembered_url(directory)
     return core

@@ -1,13 +1,9 @@
-"""Names: how the real server compares them, and which are safe as file names."""
+"""Names: how the real server compares them, and which can be those of files."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-
-from boinc_gahp.templates.types import safe_open_name
-
-__all__ = ["name_key", "safe_open_name", "valid_physical_name"]
 
 #: ``job_file.name``, ``workunit.name`` and ``result.name`` are varchar(191).
 MAX_NAME = 191

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os.path
 import re
 import shlex
 import shutil
@@ -17,7 +18,7 @@ from boinc_gahp.localproject import buda, supplied
 from boinc_gahp.localproject.backend import plugins
 from boinc_gahp.localproject.hosts.command_line import fill_in
 from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS, container_apps
-from boinc_gahp.localproject.settings import name_container_app
+from boinc_gahp.localproject.settings import write_settings
 from boinc_gahp.localproject.store import md5_file
 from boinc_gahp.templates.types import InputTemplate, OutputTemplate, safe_open_name
 from boinc_gahp.templates.writing import write_input_template, write_output_template
@@ -144,7 +145,7 @@ def _add_container_app(core: Core, app: NewApp) -> tuple[str, list[Path]]:
         )
     _check_plugins(core, app)
     _insert_wrapper(core, app, "any program, in a container that each job describes")
-    name_container_app(core.directory, app.name)
+    write_settings(core.directory, core.db.connection(), core.url)
     return shlex.join(supplied.WRAPPER), []
 
 
@@ -305,7 +306,9 @@ def _command(core: Core, app: NewApp) -> list[str]:
     if not is_file:
         raise ValueError(f"the script {script!r} of the command is not there: correct its path")
     for place, word in enumerate(words[1:], 1):
-        if word not in names and not word.startswith(("-", "{", "/")) and Path(word).is_file():
+        # A text too long for a file's name would be an error in pathlib's method.
+        there = os.path.isfile(word)  # noqa: PTH113
+        if there and word not in names and not word.startswith(("-", "{", "/")):
             words[place] = str(Path(word).absolute())
     return words
 

@@ -8,6 +8,7 @@ import shlex
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from boinc_gahp.extras import need_extra
 from boinc_gahp.localproject import accounts, directory as layout, new_app, settings
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from threading import Thread
     from types import TracebackType
-
-    from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 
 log = logging.getLogger("boinc_gahp.localproject")
 
@@ -170,8 +169,8 @@ class LocalProject:
     def _start(self) -> None:
         port = self._wanted_port
         if port == 0:
-            last = settings.remembered_port(self.directory)
-            port = last if last and port_is_free(last, self._listen) else 0
+            last = urlsplit(settings.remembered_url(self.directory)).port or 0
+            port = last if port_is_free(last, self._listen) else 0
         self._core.download.clear_spool()
         self._server = WebServer(
             make_app(self._core),
@@ -181,7 +180,7 @@ class LocalProject:
             allow=body_allowance(self._core),
         )
         self._core.url = settings.project_url(self._server.port, self._listen)
-        settings.write_settings(self.directory, self._core.db, self._server.port, self._listen)
+        settings.write_settings(self.directory, self._core.db.connection(), self._core.url)
         self._server.start()
         self._run(self._supervisor.run, "localproject-backend")
         scheduler = Scheduler(self._core)
@@ -190,7 +189,6 @@ class LocalProject:
             self._containers.engine()
             # A project that was killed has left them.
             self._containers.remove_all()
-            hosts.give_back_containers(self._core.db)
         clean_up(self.directory / "slots", hosts.results_in_progress(self._core.db))
         for number, host_id in enumerate(ids):
             slot = self.directory / "slots" / str(number)
@@ -237,8 +235,6 @@ class LocalProject:
         outputs: Iterable[str] | str = (),
         *,
         optional_outputs: Iterable[str] | str = (),
-        input_template: InputTemplate | str | None = None,
-        output_template: OutputTemplate | str | None = None,
         **more: Any,
     ) -> None:
         """Add an app; it can be used at once.
@@ -256,31 +252,14 @@ class LocalProject:
             inputs: the names under which the program reads its input files.
             outputs: the names under which it writes its output files.
             optional_outputs: outputs that may be missing.
-            input_template: a template instead of ``inputs``; then ``output_template`` is needed,
-                and neither is checked.
-            output_template: likewise, instead of ``outputs``.
-            more: with templates, arguments of :func:`new_app.insert`; otherwise attributes of
-                :class:`.new_app.NewApp`, such as ``quorum`` and ``max_nbytes``.
+            more: attributes of :class:`.new_app.NewApp`, such as ``quorum`` and ``max_nbytes``.
 
         Raises:
             ValueError: the name, the program or a file's name is wrong, or there is an app with
                 this name; nothing was added.
         """
-        if (input_template is None) != (output_template is None):
-            raise ValueError("input_template and output_template go together")
         if not isinstance(command, str):
             command = shlex.join([os.fspath(word) for word in command])
-        if input_template is not None and output_template is not None:
-            new_app.insert(
-                self.directory,
-                self._core.db,
-                name,
-                command=shlex.split(command),
-                input_template=input_template,
-                output_template=output_template,
-                **more,
-            )
-            return
         needed, optional = _names(outputs), _names(optional_outputs)
         app = new_app.NewApp(
             name,

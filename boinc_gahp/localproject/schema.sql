@@ -1,7 +1,7 @@
 -- BOINC's tables, column names and values (db/schema.sql and schema_condor.sql of the real server),
 -- as far as this project uses them. Times are seconds since the epoch. Of our own are the columns
 -- name_key, mod_time as a number, app.validator, assimilator, work_generator and work_*,
--- app_version.command and digest, workunit.failures and retry_time, result.behaviour, host.active; and
+-- app_version.command and digest, workunit.retry_time, result.behaviour, host.active; and
 -- the tables behaviour, program and image.
 
 CREATE TABLE app (
@@ -18,9 +18,7 @@ CREATE TABLE app (
     -- Likewise; it is asked for jobs while fewer than work_low results of the app are unsent.
     work_generator TEXT NOT NULL DEFAULT '',
     work_low INTEGER NOT NULL DEFAULT 10,
-    -- How often in a row it has failed, with what, and when it is asked again.
-    work_failures INTEGER NOT NULL DEFAULT 0,
-    work_error TEXT NOT NULL DEFAULT '',
+    -- When it is asked again if it had none, or failed.
     work_retry_time REAL NOT NULL DEFAULT 0
 );
 
@@ -109,8 +107,7 @@ CREATE TABLE batch (
 CREATE INDEX batch_name ON batch (name_key, id);
 CREATE INDEX batch_user ON batch (user_id);
 
--- failures: how often a validator or an assimilator of ours has raised for this workunit.
--- retry_time: when it is called again.
+-- retry_time: when a validator or an assimilator of ours that has raised for it is called again.
 CREATE TABLE workunit (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     create_time INTEGER NOT NULL,
@@ -142,7 +139,6 @@ CREATE TABLE workunit (
     size_class INTEGER NOT NULL DEFAULT -1,
     app_version_num INTEGER NOT NULL DEFAULT 0,
     mod_time REAL NOT NULL,
-    failures INTEGER NOT NULL DEFAULT 0,
     retry_time REAL NOT NULL DEFAULT 0
 );
 CREATE INDEX wu_batch ON workunit (batch, id);
@@ -150,7 +146,6 @@ CREATE INDEX wu_timeout ON workunit (transition_time);
 CREATE INDEX wu_val ON workunit (id) WHERE need_validate = 1;
 CREATE INDEX wu_assim ON workunit (id) WHERE assimilate_state = 1;
 CREATE INDEX wu_filedel ON workunit (id) WHERE file_delete_state = 1;
-CREATE INDEX wu_failing ON workunit (id) WHERE failures > 0;
 -- The scheduler goes through the unsent results, and what they need, in this index and res_unsent
 -- alone: the rows themselves have documents of up to 64 KB.
 CREATE INDEX wu_bounds ON workunit (id, rsc_memory_bound, rsc_disk_bound, rsc_bandwidth_bound,
@@ -236,8 +231,9 @@ CREATE TABLE behaviour (
 CREATE TABLE program (
     name TEXT PRIMARY KEY,
     handled INTEGER NOT NULL DEFAULT 0,
-    last_time REAL NOT NULL DEFAULT 0,
-    error TEXT NOT NULL DEFAULT ''
+    -- The last one, and when it was.
+    error TEXT NOT NULL DEFAULT '',
+    error_time REAL NOT NULL DEFAULT 0
 );
 
 -- Images that hosts of this project have built, and that are removed when it ends; names as in

@@ -12,6 +12,7 @@ import threading
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
 from boinc_gahp.localproject.names import is_file_name
@@ -155,24 +156,18 @@ class FileStore:
             incoming.move(self.path(name))
         return True
 
-    def add_bytes(self, name: str, contents: bytes) -> bool:
-        """Store ``contents``, like :meth:`add`."""
+    def add_from(self, name: str, source: BinaryIO, *, packed: bool = False) -> bool:
+        """Store all that ``source`` has, ``packed`` or not, like :meth:`add`."""
         incoming = self.incoming()
         try:
-            incoming.write(contents)
+            incoming.copy(source, packed=packed)
             return self.add(name, incoming)
         finally:
             incoming.discard()
 
-    def add_file(self, name: str, source: Path) -> bool:
-        """Store a copy of a file, like :meth:`add`."""
-        incoming = self.incoming()
-        try:
-            with source.open("rb") as file:
-                incoming.copy(file)
-            return self.add(name, incoming)
-        finally:
-            incoming.discard()
+    def add_bytes(self, name: str, contents: bytes) -> bool:
+        """Store ``contents``, like :meth:`add`."""
+        return self.add_from(name, BytesIO(contents))
 
     def remove(self, name: str) -> None:
         """Remove a file if it is there."""

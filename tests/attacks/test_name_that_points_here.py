@@ -42,7 +42,7 @@ def _answers(project, host):
         session.headers["Cookie"] = cookie
         for path in (
             "",
-            "hosts",
+            "batches/0",
             "static/page.js",
             "download/x/in.dat",
             "get_output.php",

@@ -13,7 +13,6 @@ from selenium.webdriver.chrome.service import Service
 from boinc_gahp.localproject.backend.create_work import NewJob
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.project import LocalProject
-from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.localproject.visitor import made_batch
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -160,7 +159,7 @@ def gated(tmp_path_factory):
         project.add_app(
             "gated",
             command=["{python}", "-I", "-S", "-c", _GATED.replace("{gates}", str(gates))],
-            input_template=input_template("in"),
-            output_template=output_template("out"),
+            inputs="in",
+            outputs="out",
         )
         yield Gated(project, gates)

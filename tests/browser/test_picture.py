@@ -15,7 +15,6 @@ from boinc_gahp.localproject.backend.create_work import NewJob
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.hosts import behaviour
 from boinc_gahp.localproject.project import LocalProject
-from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.browser.conftest import DESKTOP
 from tests.helpers import wait_for
 from tests.localproject.visitor import made_batch
@@ -60,16 +59,15 @@ class Scene:
             project.add_app(
                 app,
                 command=["{python}", "-I", "-S", "-c", _APP],
-                input_template=input_template("in"),
-                output_template=output_template("out"),
+                inputs="in",
+                outputs="out",
             )
         for name in ("alice", "bob"):
             project.add_user(name)
-        gone = self.submit("alice", "lattice", "lattice-spacing-0.06", 24, 4, hours_ago=26)
-        self.wait("4 in progress", "SELECT count(*) = 4 FROM result WHERE server_state = 4")
+        gone = self.submit("alice", "lattice", "lattice-spacing-0.06", 24, _NEVER, hours_ago=26)
+        self.wait("4 done", "SELECT count(*) >= 4 FROM workunit WHERE canonical_resultid > 0")
         with project.core.db.write() as connection:
             batches.abort(connection, gone)
-            connection.execute("UPDATE result SET report_deadline = 1 WHERE server_state = 4")
         project.core.wake.ring()
         self.submit("submitter", "docking", "ligands-17", 40, _NEVER, hours_ago=3)
         self.submit("bob", "climate", "ensemble-2041", 80, 36, hours_ago=0.6)

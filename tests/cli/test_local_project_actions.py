@@ -144,7 +144,6 @@ def test_status_tells_what_there_is_and_no_secrets(do, directory, host):
         "uppercase",
         "in progress",
         "submitter",
-        "all apps",
         "late=5",
         "(jobs without a batch)",
     ):

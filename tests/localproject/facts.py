@@ -7,7 +7,6 @@ Apps' ways to compare are told in two ways: to the project as an app's validator
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from dataclasses import dataclass, field
 
 #: No smaller number is like no other.
@@ -43,7 +42,6 @@ APPS = {
     "any": App("trivial", keep=True),
     "equal": App("bitwise", keep=False),
     "near": App("tests.localproject.facts:near", keep=False),
-    "sane": App("tests.localproject.facts:Sane", keep=True),
 }
 
 
@@ -109,11 +107,6 @@ def agree(app, one, other):
     return one.payload == other.payload
 
 
-def hopeless(app, answer):
-    """Whether an app knows that an answer is wrong without another to compare it with."""
-    return app == "sane" and answer.kind == "odd"
-
-
 def near(one, other):
     """Compare two results, as an app's own validator."""
     return abs(_number(one) - _number(other)) < _NEAR
@@ -123,21 +116,3 @@ def _number(instance):
     file = instance.file("out")
     assert file
     return int(file.path.read_bytes())
-
-
-class Sane:
-    """A validator with a logic of its own: odd answers are wrong, the others are to be equal."""
-
-    @staticmethod
-    def check_set(job, instances):
-        numbers = [_number(instance) for instance in instances]
-        sane = [number for number in numbers if number < _ODD]
-        number, votes = Counter(sane).most_common(1)[0] if sane else (0, 0)
-        if votes < job.min_quorum or votes * 2 <= len(sane):
-            return None, [None if number < _ODD else False for number in numbers], None
-        verdicts = [other == number for other in numbers]
-        return instances[numbers.index(number)], verdicts, None
-
-    @staticmethod
-    def check_pair(new, canonical):
-        return _number(new) == _number(canonical)

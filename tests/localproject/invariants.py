@@ -17,7 +17,7 @@ from boinc_gahp.localproject.states import (
     ServerState,
     ValidateState,
 )
-from tests.localproject.facts import APPS, agree, hopeless
+from tests.localproject.facts import APPS, agree
 from tests.localproject.observed import state_of
 
 _WAITING = (ServerState.INACTIVE, ServerState.UNSENT)
@@ -133,8 +133,6 @@ class Watch:
             assert state in (ValidateState.INIT, ValidateState.INVALID), f"no success: {new}"
             return
         assert answer is not None
-        if state == ValidateState.INVALID and hopeless(self.plan(job).app, answer):
-            return
         if state in (ValidateState.VALID, ValidateState.INVALID):
             assert canonical is not None, f"{name} was decided on alone"
             reference = self.facts.answers[canonical["name"]]
@@ -204,9 +202,7 @@ class Watch:
             states = [r["validate_state"] for r in self.now.of(job)]
             valid = states.count(ValidateState.VALID)
             invalid = sum(
-                r["validate_state"] == ValidateState.INVALID
-                and r["outcome"] == Outcome.SUCCESS
-                and not hopeless(self.plan(job).app, self.facts.answers[r["name"]])
+                r["validate_state"] == ValidateState.INVALID and r["outcome"] == Outcome.SUCCESS
                 for r in self.now.of(job)
             )
             assert valid >= self.plan(job).quorum, f"{job}: {valid} agree"

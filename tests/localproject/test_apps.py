@@ -5,7 +5,6 @@ import hashlib
 import pytest
 
 from boinc_gahp.localproject.project import LocalProject
-from boinc_gahp.templates.types import InputTemplate
 from tests.localproject.client import Client, value
 
 
@@ -128,9 +127,8 @@ _QUORUM_2 = (
         ({"command": []}, "the command is empty"),
         ({"outputs": ()}, "no output file"),
         ({"inputs": ["../up"]}, "leads out of the job's directory"),
-        ({"input_template": InputTemplate()}, "input_template and output_template go together"),
     ],
-    ids=["name", "taken", "script", "program", "nothing", "no output", "path", "one template"],
+    ids=["name", "taken", "script", "program", "nothing", "no output", "path"],
 )
 def test_an_app_that_cannot_be_added_is_refused_in_words(client, wrong, said):
     right = {"name": "new", "command": "true", "inputs": "in", "outputs": "out"}

@@ -75,33 +75,28 @@ def test_files_are_there_until_the_handler_has_run(bench):
     assert bench.core.upload.exists(name)
     assert bench.results("file_delete_state") == [FileDeleteState.INIT]
     use(bench)
-    bench.now += 1
+    bench.now += 10
     bench.settle()
     assert len(calls(bench)) == 2
     assert bench.results("file_delete_state") == [FileDeleteState.DONE]
     assert not bench.core.upload.exists(name)
 
 
-def test_a_handler_that_raises_is_called_again_after_longer_and_longer_times(bench, caplog):
+def test_a_handler_that_raises_is_called_again_later(bench, caplog):
     use(bench, "raise RuntimeError('no space')")
     finished(bench)
-    pauses = []
-    for _ in range(4):
-        assert bench.assimilate() == 1
-        assert bench.assimilate() == 0
-        pauses.append(bench.wu["retry_time"] - bench.now)
-        bench.now = bench.wu["retry_time"]
-    assert pauses == [1, 2, 4, 8]
+    assert bench.assimilate() == 1
+    assert bench.assimilate() == 0
     assert bench.wu["assimilate_state"] == READY
     assert bench.trouble("assimilator") == (
         "the assimilator 'mine:handle' raised RuntimeError: no space "
-        "(workunit w, tried again after 8 s)"
+        "(workunit w, tried again after 10 s)"
     )
     assert "no space" in caplog.text
     use(bench)
+    bench.now += 10
     bench.assimilate()
     assert bench.wu["assimilate_state"] == DONE
-    assert bench.wu["failures"] == 0
 
 
 def test_a_workunit_that_cannot_be_assimilated_costs_the_others_nothing(bench):
@@ -170,15 +165,6 @@ def test_a_canonical_result_that_comes_during_a_call_is_handed_over(bench):
     bench.assimilate()
     assert calls(bench)[1] == "uppercase w OUT w_0=SUCCESS"
     assert bench.wu["assimilate_state"] == DONE
-
-
-def test_a_handler_is_told_what_the_job_was(bench):
-    use(bench, "(Path(__file__).parents[1] / 'job').write_text(repr(job.document))")
-    finished(bench)
-    bench.assimilate()
-    document = (bench.directory / "job").read_text()
-    assert "name='in.txt'" in document
-    assert "open_name='in'" in document
 
 
 def test_an_app_whose_handler_was_taken_away_does_not_wait(bench):

@@ -4,13 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from boinc_gahp.localproject.database import Database
 from boinc_gahp.localproject.hosts.behaviour import (
     KINDS,
     Behaviour,
     clear,
     of_host,
-    of_job,
     parse_behaviour,
     set_behaviours,
 )
@@ -102,9 +100,7 @@ def test_a_behaviour_for_a_job_goes_before_one_for_the_host(bench):
     set_behaviours(bench.core.db, [Behaviour("fail", 2)], job="job")
     assert _told(bench) == {"fail": 2, "differ": 0}
     assert _told(bench) == {"fail": 1, "differ": 0}
-    connection = bench.core.db.connection()
-    assert of_job(connection, "JOB") == [Behaviour("fail", 2)]
-    assert of_host(connection, 1) == [Behaviour("fail", 1), Behaviour("differ")]
+    assert of_host(bench.core.db.connection(), 1) == [Behaviour("fail", 1), Behaviour("differ")]
 
 
 def test_a_behaviour_for_a_host_and_a_job_goes_before_all_others(bench):
@@ -173,22 +169,10 @@ def test_clearing_a_host_takes_back_what_it_does_with_single_jobs(bench):
     assert bench.column("behaviour", "kind") == ["differ"]
 
 
-def test_another_process_can_set_it(bench):
-    _jobs(bench, "a")
-    other = Database(bench.core.db.path)
-    try:
-        set_behaviours(other, [Behaviour("vanish")], host="h1")
-    finally:
-        other.close()
-    assert _told(bench) == {"vanish": 0}
-
-
 def test_a_job_may_be_named_before_it_is_made(bench):
     set_behaviours(bench.core.db, [Behaviour("crash")], job="Job1")
     _jobs(bench, "job1")
     assert _told(bench) == {"crash": 0}
-    clear(bench.core.db, job="job2")
-    assert of_job(bench.core.db.connection(), "job1") == [Behaviour("crash")]
 
 
 def test_unknown_hosts_are_told_with_those_that_there_are(bench):

@@ -267,7 +267,6 @@ _CHOSEN = {
     "two that agree and one that does not": (_Q2, ["right", "wrong", "right"]),
     "three that do not agree": (_Q2, ["right", "wrong", "odd"]),
     "a majority that is no quorum": (Plan("near", 3, 3), ["right", "close", "wrong", "right"]),
-    "one that is wrong by itself": (Plan("sane", 1, 1), ["odd", "odd", "right"]),
     "as many errors as are allowed": (Plan("any", 2, 2, errors=1), ["error", "right", "right"]),
     "one error too many": (_Q1, ["error", "error"]),
     "errors after an abort": (_Q1, ["abort_job", "error", "error"]),

@@ -4,11 +4,9 @@ import hashlib
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import threading
 import time
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -282,19 +280,6 @@ def test_a_host_waits_for_space_in_the_database(working, monkeypatch, caplog):
     working.wait_for("a", Outcome.SUCCESS)
 
 
-def test_a_host_waits_for_a_process_that_writes_for_long(working, monkeypatch, caplog):
-    monkeypatch.setattr("boinc_gahp.localproject.hosts.volunteer._RETRY", 0.01)
-    working.jobs(WORK, "a")
-    database = working.bench.core.db
-    with closing(sqlite3.connect(database.path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        working.start(lambda: database.connection().execute("PRAGMA busy_timeout = 0"))
-        wait_for(lambda: "tries again: database is locked" in caplog.text, "the host tries again")
-        other.execute("ROLLBACK")
-    working.wait_for("a", Outcome.SUCCESS)
-
-
-@pytest.mark.processes
 def test_what_a_killed_project_left_running_is_ended(bench):
     host = OnHost(bench.core)
     host.slot.mkdir()

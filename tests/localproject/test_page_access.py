@@ -10,7 +10,7 @@ from boinc_gahp.localproject.server.application import make_app
 from boinc_gahp.localproject.web.access import page_address
 from tests.localproject.visitor import found
 
-PAGES = ("", "batches/1", "jobs/1", "hosts", "programs")
+PAGES = ("", "batches/1", "jobs/1")
 FILES = ("instances/1/outputs/0",)
 
 
@@ -41,13 +41,13 @@ def test_nothing_is_shown_to_who_does_not_have_the_token(given, bench, visitor, 
 
 def test_the_token_is_kept_in_a_cookie_and_not_in_the_address(bench):
     client = make_app(bench.core).test_client()
-    answer = client.get(f"/test/hosts?token={token(bench)}", base_url="http://127.0.0.1")
-    assert (answer.status_code, answer.headers["Location"]) == (302, "/test/hosts")
+    answer = client.get(f"/test/?token={token(bench)}", base_url="http://127.0.0.1")
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/test/")
     cookie = answer.headers["Set-Cookie"]
     assert cookie.startswith("local_project_")
     for part in ("; HttpOnly", "; SameSite=Lax", "; Path=/test/"):
         assert part in cookie
-    assert client.get("/test/hosts", base_url="http://127.0.0.1").status_code == 200
+    assert client.get("/test/", base_url="http://127.0.0.1").status_code == 200
 
 
 def test_the_token_is_the_owners_alone_and_stays(bench, visitor):

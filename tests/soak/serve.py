@@ -97,7 +97,6 @@ def running(wanted, log):
 def main(words):
     """Be the project."""
     from boinc_gahp.localproject.project import LocalProject
-    from boinc_gahp.localproject.supplied import input_template, output_template
     from tests.faultproxy import FaultProxy
     from tests.soak.faults import Faults
     from tests.soak.volunteers import at_work
@@ -113,9 +112,9 @@ def main(words):
         )
         local.add_app(
             APP,
-            command=["never started"],
-            input_template=input_template("in"),
-            output_template=output_template("out"),
+            command="true",
+            inputs="in",
+            outputs="out",
         )
         authenticators = {name: local.add_user(name) for name in wanted.users}
         proxy.choose = faults

@@ -15,7 +15,6 @@ from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.job_line import read_job_line, through_sql
 from boinc_gahp.localproject.server.request import parse_request
-from boinc_gahp.localproject.supplied import input_template, output_template
 from boinc_gahp.rpc import command_lines, types
 from boinc_gahp.rpc._build import submission_document
 from boinc_gahp.secret import Authenticator
@@ -151,8 +150,8 @@ def telling(tmp_path_factory):
         project.add_app(
             "tell",
             command=["{python}", "-I", "-S", "-c", _TELL],
-            input_template=input_template("in"),
-            output_template=output_template("out"),
+            inputs="in",
+            outputs="out",
         )
         yield project
 

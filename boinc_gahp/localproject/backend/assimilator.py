@@ -38,7 +38,7 @@ def assimilate_pass(core: Core, now: float) -> int:
     """Handle the workunits that are READY; return their number."""
     connection = core.db.connection()
     due = connection.execute(
-        "SELECT w.id, w.name, w.failures, a.name AS app, coalesce(a.assimilator, '') AS spec "  # noqa: S608
+        "SELECT w.id, w.name, a.name AS app, coalesce(a.assimilator, '') AS spec "  # noqa: S608
         "FROM workunit w LEFT JOIN app a ON a.id = w.appid "
         f"WHERE w.assimilate_state = {AssimilateState.READY:d} "
         "AND (w.retry_time <= ? OR coalesce(a.assimilator, '') = '') ORDER BY w.id LIMIT ?",
@@ -96,6 +96,6 @@ def _assimilate(core: Core, due: sqlite3.Row, handler: Handler, now: float) -> N
 def _done(connection: sqlite3.Connection, workunit_id: int, now: float) -> None:
     connection.execute(
         "UPDATE workunit SET assimilate_state = ?, transition_time = ?, mod_time = clock(), "
-        "failures = 0, retry_time = 0 WHERE id = ? AND assimilate_state = ?",
+        "retry_time = 0 WHERE id = ? AND assimilate_state = ?",
         (AssimilateState.DONE, now, workunit_id, AssimilateState.READY),
     )

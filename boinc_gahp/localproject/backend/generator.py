@@ -7,7 +7,6 @@ named in the app's settings.
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,24 +15,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.backoff import Backoff
-from boinc_gahp.localproject.backend import plugins
-from boinc_gahp.localproject.backend.create_work import NewJob, WorkError, create_work
-from boinc_gahp.localproject.backend.plugins import PluginError
+from boinc_gahp.localproject.backend import plugins, programs
+from boinc_gahp.localproject.backend.create_work import create_work
+from boinc_gahp.localproject.backend.new_job import NewJob
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.backend.work import job_exists
 from boinc_gahp.localproject.states import ServerState
-from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.localproject.core import Core
-
-log = logging.getLogger("boinc_gahp.localproject")
-
-#: Seconds after which a generator that had no jobs is asked again.
-_IDLE = 5.0
-#: The longest time, in seconds, until one that keeps failing is asked again.
-_BACKOFF = Backoff(1.0, 600.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +51,8 @@ Generator = Callable[[WorkRequest], Iterable[NewJob]]
 def generate_pass(core: Core, now: float) -> int:
     """Ask the work generators of all apps that are low on work; return the number of jobs made.
 
-    A generator that raises, or returns something that is not a job, costs its app only time: the
-    error is logged, stored in ``app.work_error``, and the generator is asked again after a while.
+    A generator that raises, or returns something that is not a job, costs its app only time. Like
+    one that had no jobs, it is asked again after a while.
 
     Raises:
         sqlite3.OperationalError: the database cannot be read or written.
@@ -79,21 +69,22 @@ def _ask(core: Core, app: sqlite3.Row, now: float) -> int:
     wanted = app["work_low"] - _unsent(core.db.connection(), app["id"])
     if wanted <= 0:
         return 0
+    made, error = 0, None
     try:
         made = _generate(core, app, wanted)
     except sqlite3.OperationalError:
         raise
-    except Exception as error:
+    except Exception as problem:  # noqa: BLE001 - note_error logs it
         # Any exception is the plug-in's own problem; the project goes on.
-        pause = _BACKOFF.seconds(app["work_failures"])
-        log.exception(
-            "the work generator of %s failed; it is tried again in %g s", app["name"], pause
-        )
-        kind = "" if isinstance(error, (PluginError, WorkError)) else f"{type(error).__name__}: "
-        _note(core, app, app["work_failures"] + 1, shorten(f"{kind}{error}"), now + pause)
-        return 0
-    if app["work_failures"] or not made:
-        _note(core, app, 0, "", now if made else now + _IDLE)
+        error = problem
+    if not made:
+        with core.db.write() as connection:
+            connection.execute(
+                "UPDATE app SET work_retry_time = ? WHERE id = ?", (now + programs.RETRY, app["id"])
+            )
+            if error is not None:
+                what = f"app {app['name']}"
+                programs.note_error(connection, programs.WORK_GENERATOR, what, error, now)
     return made
 
 
@@ -125,11 +116,3 @@ def _unsent(connection: sqlite3.Connection, app_id: int) -> int:
         (app_id,),
     ).fetchone()
     return int(results) + int(workunits)
-
-
-def _note(core: Core, app: sqlite3.Row, failures: int, error: str, retry_time: float) -> None:
-    with core.db.write() as connection:
-        connection.execute(
-            "UPDATE app SET work_failures = ?, work_error = ?, work_retry_time = ? WHERE id = ?",
-            (failures, error, retry_time, app["id"]),
-        )

@@ -4,23 +4,19 @@ An app's settings name them with a text, which is one of
 
 - a supplied name (validators ``trivial`` and ``bitwise``, the assimilator
   ``batch_collect_assimilator``);
-- ``module:function``, or ``module`` alone if a validator is a whole module. The module is looked
-  for in the project's own directory ``modules`` first, then where Python looks for modules.
+- ``module:function``. The module is looked for in the project's own directory ``modules`` first,
+  then where Python looks for modules.
 
-A module in ``modules`` is loaded under a name of the project's own, so that two projects in one
-process may each have a ``compare.py``; it is loaded again when a file there has changed. It imports
-its neighbours relatively (``from . import helper``).
+A module in ``modules`` is a file by itself, so that two projects in one process may each have a
+``compare.py``; it is loaded again when it has changed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import re
-import sys
-import threading
-from functools import partial, reduce
-from types import ModuleType
+import runpy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject.backend import batch_collect
@@ -29,18 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from boinc_gahp.localproject.core import Core
-
-    #: Every source file of a ``modules`` directory: modification time, size, inode.
-    Stamps = dict[Path, tuple[int, int, int]]
     from boinc_gahp.localproject.backend.views import Result
+    from boinc_gahp.localproject.core import Core
 
 VALIDATORS, ASSIMILATORS, WORK_GENERATORS = "validator", "assimilator", "work generator"
 
-_SPEC = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*)(:(?P<name>[^\W\d]\w*(\.[^\W\d]\w*)*))?")
+_SPEC = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)")
 
-_lock = threading.Lock()
-_loaded: dict[str, Stamps] = {}
+#: What stands in a project's own modules, with their times, sizes and inodes.
+_loaded: dict[Path, tuple[tuple[int, int, int], dict[str, Any]]] = {}
 
 
 class PluginError(Exception):
@@ -50,105 +43,57 @@ class PluginError(Exception):
 def load(core: Core, spec: str, group: str) -> Any:
     """Return the plug-in that an app's setting ``spec`` names.
 
-    A callable; for validators also an object with ``check_set`` and ``check_pair``.
-
     Raises:
         PluginError: there is no such plug-in, or it cannot be loaded.
     """
     supplied = _SUPPLIED.get(group, {})
+    what = f"the {group} {spec!r}"
     if spec == batch_collect.NAME and group == ASSIMILATORS:
         return partial(batch_collect.collect, core)
     if spec in supplied:
         return supplied[spec]
     match = _SPEC.fullmatch(spec)
     if match is None:
-        names = ", ".join(map(repr, supplied)) + " or " if supplied else ""
-        raise PluginError(f"{_asked(spec, group)}: expected {names}module:function")
-    module = _module(core, spec, group, match["module"])
-    found = _attribute(module, spec, group, match["name"])
-    if callable(found) or (group == VALIDATORS and is_check_set(found)):
-        return found
-    expected = "a function"
-    if group == VALIDATORS:
-        expected += ", or an object or module with functions check_set and check_pair"
-    raise PluginError(f"{_asked(spec, group)} is {_kind(found)}: expected {expected}")
+        choices = ", ".join(map(repr, supplied)) + " or " if supplied else ""
+        raise PluginError(f"{what}: expected {choices}module:function")
+    names = _names_of(core, match["module"], what)
+    if match["name"] not in names:
+        raise PluginError(
+            f"{what}: {names['__file__']} has no {match['name']!r}: define it there, or give a "
+            "name that is defined there"
+        )
+    found = names[match["name"]]
+    if not callable(found):
+        raise PluginError(f"{what} is of type {type(found).__name__}: expected a function")
+    return found
 
 
-def is_check_set(found: object) -> bool:
-    """Whether a validator decides on whole sets: it has ``check_set`` and ``check_pair``."""
-    return all(callable(getattr(found, name, None)) for name in ("check_set", "check_pair"))
-
-
-def _asked(spec: str, group: str) -> str:
-    return f"the {group} {spec!r}"
-
-
-def _kind(found: object) -> str:
-    return "a module" if isinstance(found, ModuleType) else f"of type {type(found).__name__}"
+def _names_of(core: Core, module: str, what: str) -> dict[str, Any]:
+    """Return what a module defines."""
+    path = core.directory / "modules" / f"{module}.py"
+    try:
+        if not path.is_file():
+            return vars(importlib.import_module(module))
+        status = path.stat()
+        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+        known = _loaded.get(path)
+        if known is None or known[0] != stamp:
+            known = _loaded[path] = (stamp, runpy.run_path(str(path)))
+        return known[1]
+    except (Exception, SystemExit) as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None and f"{module}.".startswith(f"{missing}."):
+            raise PluginError(
+                f"{what}: there is no module {missing!r}, neither in {path.parent} nor where "
+                f"Python looks: put it there as {missing.partition('.')[0]}.py, or install it"
+            ) from error
+        raise PluginError(
+            f"{what}: the module cannot be imported: {_cause(error)}: fix it"
+        ) from error
 
 
 def _cause(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
-
-
-def _module(core: Core, spec: str, group: str, name: str) -> ModuleType:
-    directory = core.directory / "modules"
-    own = _is_in(directory, name)
-    try:
-        return _import_own(directory, name) if own else importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and f"{name}.".startswith(f"{error.name}.") and not own:
-            raise PluginError(
-                f"{_asked(spec, group)}: there is no module {error.name!r}, neither in {directory} "
-                f"nor where Python looks: put it there as {error.name.partition('.')[0]}.py, or "
-                "install it"
-            ) from error
-        raise _broken(spec, group, error) from error
-    except (Exception, SystemExit) as error:
-        raise _broken(spec, group, error) from error
-
-
-def _broken(spec: str, group: str, error: BaseException) -> PluginError:
-    return PluginError(
-        f"{_asked(spec, group)}: the module cannot be imported: {_cause(error)}: fix it"
-    )
-
-
-def _is_in(directory: Path, name: str) -> bool:
-    top = directory / name.partition(".")[0]
-    return top.is_dir() or top.with_suffix(".py").is_file()
-
-
-def _import_own(directory: Path, name: str) -> ModuleType:
-    root = str(directory.resolve())
-    digest = hashlib.md5(root.encode("utf-8", "surrogateescape"), usedforsecurity=False)
-    package = f"_boinc_gahp_modules_{digest.hexdigest()}"
-    stamps = {
-        path: (status.st_mtime_ns, status.st_size, status.st_ino)
-        for path in directory.rglob("*.py")
-        for status in [path.stat()]
-    }
-    with _lock:
-        if _loaded.get(package) != stamps:
-            for loaded in [*sys.modules]:
-                if loaded == package or loaded.startswith(f"{package}."):
-                    del sys.modules[loaded]
-            importlib.invalidate_caches()
-            parent = ModuleType(package)
-            parent.__path__ = [root]
-            sys.modules[package] = parent
-            _loaded[package] = stamps
-        return importlib.import_module(f"{package}.{name}")
-
-
-def _attribute(module: ModuleType, spec: str, group: str, name: str | None) -> object:
-    try:
-        return reduce(getattr, name.split("."), module) if name else module
-    except AttributeError as error:
-        raise PluginError(
-            f"{_asked(spec, group)}: {module.__file__} has no {name!r}: define it there, or "
-            "give a name that is defined there"
-        ) from error
 
 
 def call(what: str, function: Callable[..., Any], *arguments: object) -> Any:

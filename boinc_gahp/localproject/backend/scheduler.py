@@ -104,16 +104,15 @@ class Scheduler:
         an app version is given up at once.
         """
         connection = self._core.db.connection()
-        found = self._choose(connection, host_id)
-        hopeless = _hopeless(connection, host_id) if found is None else []
-        if found is None and not hopeless:
-            return None
+        hopeless = []
+        if self._choose(connection, host_id) is None:
+            hopeless = _hopeless(connection, host_id)
+            if not hopeless:
+                return None
         with self._core.db.write() as writing:
             _could_not_send(writing, hopeless, now)
             for _ in range(_AT_ONCE):
-                # Another host may have been quicker since it was found.
-                chosen = self._choose(writing, host_id, found) or self._choose(writing, host_id)
-                found = None
+                chosen = self._choose(writing, host_id)
                 if chosen is None:
                     break
                 row = writing.execute(
@@ -189,16 +188,12 @@ class Scheduler:
         document = buda.with_variant(self._core.directory, task.xml_doc, flops)
         return replace(task, xml_doc=document)
 
-    def _choose(
-        self, connection: sqlite3.Connection, host_id: int, only: sqlite3.Row | None = None
-    ) -> sqlite3.Row | None:
-        """Return the next result for the host; ``only``: this one or none."""
+    def _choose(self, connection: sqlite3.Connection, host_id: int) -> sqlite3.Row | None:
+        """Return the next result for the host."""
         given: dict[str, Any] = {
             "buda_apps": json.dumps(buda.elements_that_can_run(self._core.directory)),
             "plan_classes": plan_classes_can_be_read(self._core.directory),
         }
-        if only is not None:
-            return _first(connection, host_id, "r.id = :only", only=only["id"], **given)
         assigned = _first(connection, host_id, source=_ASSIGNED, **given)
         first = assigned or _first(connection, host_id, **given)
         if first is None or first["n_size_classes"] < 2 or first["size_class"] < 0:

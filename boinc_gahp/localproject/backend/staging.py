@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.backend.new_job import WorkError
 from boinc_gahp.localproject.names import valid_physical_name
-from boinc_gahp.localproject.store import ImmutabilityViolation, md5_file
+from boinc_gahp.localproject.store import ImmutabilityViolation
 
 if TYPE_CHECKING:
     from boinc_gahp.localproject.core import Core
@@ -36,40 +36,18 @@ def stage_file(
             f"a file cannot be staged as {name!r}: expected letters, digits, '_', '-' and '.', at "
             "most 255 of them (create_work would split the name at a space)"
         )
-    if isinstance(source, Path):
-        if source.exists() and not source.is_file():
-            raise WorkError(
-                f"{source} cannot be staged: expected a file, not a directory or device"
-            )
-        _check_contents(core, name, source)
-    _add(core, name, source)
-    if gzip:
-        _add(core, f"{name}.gz", source, packed=True)
-    return name
-
-
-def _check_contents(core: Core, name: str, source: Path) -> None:
-    """Report at once that another file has the name: there is no need to copy it first."""
-    present = core.download.find(name)
-    if present is not None and present.md5 != md5_file(source)[0]:
-        raise _violation(name)
-
-
-def _violation(name: str) -> WorkError:
-    return WorkError(
-        f"{name!r} is staged already, with other contents: a staged file never changes, so give "
-        "the new contents another name",
-        f"file immutability violation for {name}",
-    )
-
-
-def _add(core: Core, name: str, source: Path | bytes, *, packed: bool = False) -> None:
-    incoming = core.download.incoming()
+    if isinstance(source, Path) and source.exists() and not source.is_file():
+        raise WorkError(f"{source} cannot be staged: expected a file, not a directory or device")
     try:
         with BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
-            incoming.copy(file, packed=packed)
-        core.download.add(name, incoming)
+            core.download.add_from(name, file)
+            if gzip:
+                file.seek(0)
+                core.download.add_from(f"{name}.gz", file, packed=True)
     except ImmutabilityViolation as error:
-        raise _violation(name) from error
-    finally:
-        incoming.discard()
+        raise WorkError(
+            f"'{error}' is staged already, with other contents: a staged file never changes, so "
+            "give the new contents another name",
+            f"file immutability violation for {error}",
+        ) from error
+    return name

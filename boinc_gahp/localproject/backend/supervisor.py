@@ -10,7 +10,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.backoff import Backoff
 from boinc_gahp.localproject.backend import expiry, programs
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
 from boinc_gahp.localproject.backend.file_deleter import delete_pass
@@ -31,49 +30,39 @@ log = logging.getLogger("boinc_gahp.localproject")
 _IDLE = 0.5
 _EXPIRY_EVERY = 5.0
 _CLEAN_EVERY = 600.0
-#: Time between passes of a program that fails as a whole.
-_BACKOFF = Backoff(1.0, 30.0)
-#: How often to record that nothing has happened.
-_NOTE_EVERY = 5.0
 
 
 @dataclass(slots=True)
 class _Program:
-    """A back-end program: what it does, how often, and what is not yet added to its row."""
+    """A back-end program: what it does, how often, and its error if its last pass failed."""
 
     name: str
     run: Callable[[float], int]
     every: float = 0.0
     next_time: float = -math.inf
-    failures: int = 0
     error: str = ""
-    handled: int = 0
-    last_time: float = 0.0
-    urgent: bool = False
 
-    def pass_once(self, now: float) -> int:
+    def pass_once(self, core: Core, now: float) -> int:
         """Run a pass; return the number of items handled.
 
-        An exception is logged once and recorded, and the program has to wait before its next pass.
+        An exception is logged once and noted, and the program has to wait before its next pass.
         """
         count, error = 0, ""
+        self.next_time = now + self.every
         try:
             count = self.run(now)
         except Exception as problem:
             error = shorten(f"{type(problem).__name__}: {problem}")
             if error != self.error:
                 log.exception("the %s has failed; it will be tried again", self.name)
-            self.next_time = now + _BACKOFF.seconds(self.failures)
-            self.failures += 1
-        else:
-            if self.error:
-                log.warning("the %s works again", self.name)
-            self.next_time = now + self.every
-            self.failures = 0
-        self.urgent = self.urgent or bool(count or error or self.error)
+            self.next_time = now + programs.RETRY
         self.error = error
-        self.handled += count
-        self.last_time = now
+        if count or error:
+            try:
+                with core.db.write() as connection:
+                    programs.note(connection, self.name, now, handled=count, error=error)
+            except sqlite3.Error as problem:
+                log.debug("the database table program cannot be written: %s", problem)
         return count
 
 
@@ -83,7 +72,6 @@ class Supervisor:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._stop = threading.Event()
-        self._next_note = -math.inf
         self._programs = [
             _Program(name, run, every)
             for name, run, every in (
@@ -128,30 +116,5 @@ class Supervisor:
         done = 0
         for program in self._programs:
             if now >= program.next_time and not self._stop.is_set():
-                done += program.pass_once(now)
-        self._note(now)
+                done += program.pass_once(self._core, now)
         return done
-
-    def _note(self, now: float) -> None:
-        """Update the table ``program``; if it cannot be written, next time."""
-        all_are_due = now >= self._next_note
-        noted = [program for program in self._programs if all_are_due or program.urgent]
-        if not noted:
-            return
-        try:
-            with self._core.db.write() as connection:
-                for program in noted:
-                    programs.note_passes(
-                        connection,
-                        program.name,
-                        handled=program.handled,
-                        last_time=program.last_time,
-                        error=program.error,
-                    )
-        except sqlite3.Error as error:
-            log.debug("the database table program cannot be written: %s", error)
-            return
-        if all_are_due:
-            self._next_note = now + _NOTE_EVERY
-        for program in noted:
-            program.handled, program.urgent = 0, False

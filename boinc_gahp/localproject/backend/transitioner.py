@@ -40,7 +40,6 @@ _COLUMNS = (
     "error_mask",
     "assimilate_state",
     "file_delete_state",
-    "failures",
 )
 
 
@@ -48,8 +47,7 @@ def transition_pass(core: Core, now: float) -> int:
     """Handle the workunits whose transition_time has come; return their number."""
     connection = core.db.connection()
     due = connection.execute(
-        "SELECT id, name, failures FROM workunit WHERE transition_time <= ? "
-        "ORDER BY transition_time LIMIT ?",
+        "SELECT id, name FROM workunit WHERE transition_time <= ? ORDER BY transition_time LIMIT ?",
         (now, _PASS),
     ).fetchall()
     sized = {row["id"] for row in connection.execute("SELECT id FROM app WHERE n_size_classes > 1")}
@@ -73,7 +71,6 @@ class _ResultRow:
         self.id: int = row["id"]
         self.name: str = row["name"]
         self.report_deadline: float = row["report_deadline"]
-        self.received_time: float = row["received_time"]
         self.server_state = ServerState(row["server_state"])
         self.outcome = Outcome(row["outcome"])
         self.validate_state = ValidateState(row["validate_state"])
@@ -130,7 +127,7 @@ class _Transition:
         self.results = [
             _ResultRow(row)
             for row in connection.execute(
-                "SELECT id, name, report_deadline, received_time, server_state, outcome, "
+                "SELECT id, name, report_deadline, server_state, outcome, "
                 "validate_state, file_delete_state FROM result WHERE workunitid = ? ORDER BY id",
                 (workunit["id"],),
             )
@@ -152,10 +149,6 @@ class _Transition:
         self._call_assimilator()
         self._release_files()
         self.new["transition_time"] = self._next_time()
-        waiting = self.new["assimilate_state"] == AssimilateState.READY
-        if not (problem or waiting or self.new["need_validate"]):
-            # Otherwise the validator or the assimilator has failed.
-            self.new["failures"] = 0
         for result in self.results:
             result.save(self.connection)
         self._save()

@@ -1,32 +1,24 @@
 """The validator: decides which results agree, which is canonical (``back-end.rst``, "Validator").
 
-Each app decides what agreement means (``app.validator``, see :mod:`.plugins`). It is either
+Each app decides what agreement means (``app.validator``, see :mod:`.plugins`) with a function
+``compare(first, second) -> bool`` of two :class:`~.views.Result`: whether they agree. The canonical
+result is one that agrees with a strict majority of the successful results, itself included, and
+with at least min_quorum; the relation need not be transitive. It is assumed to be symmetric, and is
+never called for an instance and itself.
 
-- a function ``compare(first, second) -> bool`` of two :class:`~.views.Result`: whether they agree.
-  The canonical result is then one that agrees with a strict majority of the successful results,
-  itself included, and with at least min_quorum; the relation need not be transitive. It is assumed
-  to be symmetric, and is never called for an instance and itself;
-- or an object, or a module, with two functions, as in ``back-end.rst``, "Validator":
-  ``check_set(job, instances) -> (canonical, verdicts, credit)`` gets at least min_quorum successful
-  instances. ``canonical`` is one of them, or None if too few agree; ``verdicts`` holds one value
-  for each instance, in their order: True (valid), False (invalid) or None (not decided, only
-  without a canonical one); ``credit`` is the credit for each valid result, None for the usual.
-  ``check_pair(new, canonical) -> bool`` is called for each later success.
-
-They only get instances whose output files are there and are as their hosts reported; others are
-VALIDATE_ERROR. They run outside any transaction, and may be called again for the same instances:
-their decision counts only if nothing has happened to the workunit meanwhile. If they raise, the
-workunit is tried again later (:mod:`.programs`).
+It only gets instances whose output files are there and are as their hosts reported; others are
+VALIDATE_ERROR. It runs outside any transaction, and may be called again for the same instances: the
+decision counts only if nothing has happened to the workunit meanwhile. If it raises, the workunit
+is tried again later (:mod:`.programs`).
 """
 
 from __future__ import annotations
 
 import logging
-import math
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import median_low
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.backend import plugins, views
 from boinc_gahp.localproject.backend.plugins import PluginError
@@ -47,8 +39,8 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.backend.views import Result, Workunit
     from boinc_gahp.localproject.core import Core
 
-    #: The canonical instance, a verdict on each instance, the credit for each valid one.
-    Answer = tuple[Result | None, Sequence[bool | None], float | None]
+    #: Whether two results agree; raises PluginError.
+    Agree = Callable[[Result, Result], bool]
 
 log = logging.getLogger("boinc_gahp.localproject")
 
@@ -63,113 +55,49 @@ def validate_pass(core: Core, now: float) -> int:
     """Handle the workunits that need validation; return their number."""
     connection = core.db.connection()
     due = connection.execute(
-        "SELECT w.id, w.name, w.failures, a.name AS app, a.validator FROM workunit w "
+        "SELECT w.id, w.name, a.name AS app, a.validator FROM workunit w "
         "JOIN app a ON a.id = w.appid WHERE w.need_validate = 1 AND w.retry_time <= ? "
         "ORDER BY w.id LIMIT ?",
         (now, _PASS),
     ).fetchall()
-    checkers: dict[str, _Checker] = {}
+    validators: dict[str, Agree] = {}
 
     def handle(row: sqlite3.Row) -> None:
         spec = row["validator"]
-        if spec not in checkers:
-            checkers[spec] = _checker(core, spec)
-        _validate(core, row, checkers[spec], now)
+        if spec not in validators:
+            validators[spec] = _validator(core, spec)
+        _validate(core, row, validators[spec], now)
 
     return handle_each(core, VALIDATOR, due, handle, now=now, seconds=_PASS_SECONDS)
 
 
-class _Checker(Protocol):
-    """A validator's decisions; both methods raise PluginError."""
+def _validator(core: Core, spec: str) -> Agree:
+    compare = plugins.load(core, spec, plugins.VALIDATORS)
+    what = f"the validator {spec!r}"
 
-    def check_set(self, job: Workunit, instances: Sequence[Result]) -> Answer: ...
+    def agree(first: Result, second: Result) -> bool:
+        answer = plugins.call(what, compare, first, second)
+        # numpy's are as good.
+        if isinstance(answer, bool) or type(answer).__name__ in ("bool_", "bool"):
+            return bool(answer)
+        raise PluginError(f"{what} returned {answer!r}: expected True or False")
 
-    def check_pair(self, new: Result, canonical: Result) -> bool: ...
-
-
-def _checker(core: Core, spec: str) -> _Checker:
-    plugin = plugins.load(core, spec, plugins.VALIDATORS)
-    if plugins.is_check_set(plugin):
-        return _OwnLogic(plugin, f"the validator {spec!r}")
-    return _Majority(plugin, f"the validator {spec!r}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Majority:
-    """The usual logic, based on an app's comparison of two results."""
-
-    compare: Callable[[Result, Result], bool]
-    what: str
-
-    def check_set(self, job: Workunit, instances: Sequence[Result]) -> Answer:
-        agree = [[first is second for second in instances] for first in instances]
-        for i, j in combinations(range(len(instances)), 2):
-            agree[i][j] = agree[j][i] = self.check_pair(instances[i], instances[j])
-        votes = [sum(row) for row in agree]
-        most = max(votes)
-        if most < job.min_quorum or most * 2 <= len(instances):
-            return None, [None] * len(instances), None
-        best = votes.index(most)
-        return instances[best], agree[best], None
-
-    def check_pair(self, new: Result, canonical: Result) -> bool:
-        return _flag(plugins.call(self.what, self.compare, new, canonical), self.what)
+    return agree
 
 
-@dataclass(frozen=True, slots=True)
-class _OwnLogic:
-    """An app's own ``check_set`` and ``check_pair``; their results are checked."""
-
-    plugin: Any
-    what: str
-
-    def check_set(self, job: Workunit, instances: Sequence[Result]) -> Answer:
-        what = f"check_set of {self.what}"
-        answer = plugins.call(what, self.plugin.check_set, job, tuple(instances))
-        if not isinstance(answer, tuple) or len(answer) != 3:
-            raise PluginError(f"{what} returned {answer!r}: expected (canonical, verdicts, credit)")
-        canonical, verdicts, credit = answer
-        if canonical is not None and canonical not in instances:
-            raise PluginError(
-                f"{what} chose {canonical!r}: expected one of the instances that it was given, or "
-                "None"
-            )
-        if not isinstance(verdicts, (list, tuple)) or len(verdicts) != len(instances):
-            raise PluginError(
-                f"{what} returned the verdicts {verdicts!r}: expected a list of {len(instances)}, "
-                "one for each instance"
-            )
-        flags = [None if verdict is None else _flag(verdict, what) for verdict in verdicts]
-        wrong = None in flags if canonical else True in flags
-        if wrong or (canonical and not flags[instances.index(canonical)]):
-            raise PluginError(
-                f"{what} returned the verdicts {verdicts!r}: expected True for the canonical "
-                "instance and True or False for the others; without a canonical one, False or None"
-            )
-        return canonical, flags, _credit(credit, what)
-
-    def check_pair(self, new: Result, canonical: Result) -> bool:
-        what = f"check_pair of {self.what}"
-        return _flag(plugins.call(what, self.plugin.check_pair, new, canonical), what)
-
-
-def _flag(value: object, what: str) -> bool:
-    """Return a truth value as a bool; numpy's are accepted as well, but no other objects."""
-    if value is True or value is False:
-        return value
-    if type(value).__name__ in ("bool_", "bool"):
-        return bool(value)
-    raise PluginError(f"{what} returned {value!r}: expected True or False")
-
-
-def _credit(value: object, what: str) -> float | None:
-    if value is None:
+def _majority(
+    instances: Sequence[Result], quorum: int, agree: Agree
+) -> tuple[Result, Sequence[bool]] | None:
+    """Return the canonical instance, and which instances agree with it; None: too few do."""
+    agreed = [[first is second for second in instances] for first in instances]
+    for i, j in combinations(range(len(instances)), 2):
+        agreed[i][j] = agreed[j][i] = agree(instances[i], instances[j])
+    votes = [sum(row) for row in agreed]
+    most = max(votes)
+    if most < quorum or most * 2 <= len(instances):
         return None
-    if isinstance(value, (int, float)) and math.isfinite(value) and value >= 0:
-        return float(value)
-    raise PluginError(
-        f"{what} returned the credit {value!r}: expected a number that is not negative, or None"
-    )
+    best = votes.index(most)
+    return instances[best], agreed[best]
 
 
 @dataclass(slots=True)
@@ -183,7 +111,7 @@ class _Decision:
     workunit: dict[str, object] = field(default_factory=dict)
 
 
-def _validate(core: Core, due: sqlite3.Row, checker: _Checker, now: float) -> None:
+def _validate(core: Core, due: sqlite3.Row, agree: Agree, now: float) -> None:
     with core.db.read() as connection:
         seen = _read(connection, due["id"])
     workunit, results = seen
@@ -198,9 +126,9 @@ def _validate(core: Core, due: sqlite3.Row, checker: _Checker, now: float) -> No
     ]
     canonical = next((row for row in results if row["id"] == workunit["canonical_resultid"]), None)
     if canonical is not None:
-        decision = _check_pairs(core, workunit, successes, canonical, checker)
+        decision = _check_pairs(core, workunit, successes, canonical, agree)
     else:
-        decision = _check_set(core, views.job(workunit, due["app"]), successes, checker)
+        decision = _check_set(core, views.job(workunit, due["app"]), successes, agree)
     with core.db.write() as connection:
         if _read(connection, due["id"]) == seen:
             _apply(connection, workunit, results, decision, now)
@@ -221,7 +149,7 @@ def _check_pairs(
     workunit: sqlite3.Row,
     successes: Sequence[sqlite3.Row],
     canonical: sqlite3.Row,
-    checker: _Checker,
+    agree: Agree,
 ) -> _Decision:
     decision = _Decision(credit=workunit["canonical_credit"])
     reference = views.instance(core, canonical)
@@ -237,13 +165,13 @@ def _check_pairs(
             # Somebody has removed the files: treat it as if the file deleter had.
             decision.states[row["id"]] = ValidateState.TOO_LATE
         else:
-            agrees = checker.check_pair(instance, reference)
-            decision.states[row["id"]] = ValidateState.VALID if agrees else ValidateState.INVALID
+            valid = agree(instance, reference)
+            decision.states[row["id"]] = ValidateState.VALID if valid else ValidateState.INVALID
     return decision
 
 
 def _check_set(
-    core: Core, job: Workunit, successes: Sequence[sqlite3.Row], checker: _Checker
+    core: Core, job: Workunit, successes: Sequence[sqlite3.Row], agree: Agree
 ) -> _Decision:
     decision = _Decision()
     viable = []
@@ -257,21 +185,18 @@ def _check_set(
         # (READY: by a file deleter that was killed before it could record it).
     if len(viable) < max(job.min_quorum, 1):
         return decision
-    canonical, verdicts, decision.credit = checker.check_set(job, viable)
-    valid, invalid = ValidateState.VALID, ValidateState.INVALID
-    decision.states = {
-        instance.id: valid if verdict else invalid
-        for instance, verdict in zip(viable, verdicts, strict=True)
-        if verdict is not None
-    }
-    if canonical is not None:
-        decision.canonical = canonical.id
+    found = _majority(viable, job.min_quorum, agree)
+    if found is not None:
+        decision.canonical = found[0].id
+        decision.states = {
+            instance.id: ValidateState.VALID if agrees else ValidateState.INVALID
+            for instance, agrees in zip(viable, found[1], strict=True)
+        }
     elif len(viable) > job.max_success_results:
         decision.workunit["error_mask"] = job.error_mask | ErrorMask.TOO_MANY_SUCCESS_RESULTS
     else:
-        open_ids = [instance.id for instance in viable if instance.id not in decision.states]
-        decision.states |= dict.fromkeys(open_ids, ValidateState.INCONCLUSIVE)
-        decision.workunit["target_nresults"] = max(job.target_nresults, len(open_ids) + 1)
+        decision.states = {instance.id: ValidateState.INCONCLUSIVE for instance in viable}
+        decision.workunit["target_nresults"] = max(job.target_nresults, len(viable) + 1)
     return decision
 
 
@@ -306,7 +231,6 @@ def _apply(
         )
     new: dict[str, object] = {
         "need_validate": 0,
-        "failures": 0,
         "retry_time": 0,
         "transition_time": now,
         **decision.workunit,

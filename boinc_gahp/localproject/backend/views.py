@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from boinc_gahp.localproject.states import (
-    AssimilateState,
     ErrorMask,
     FileDeleteState,
     Outcome,
     ServerState,
     ValidateState,
 )
-from boinc_gahp.templates.documents import WorkunitDocument, read_result, read_workunit
+from boinc_gahp.templates.documents import read_result
 from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
@@ -74,27 +73,11 @@ class Workunit:
     name: str
     app_name: str
     batch: int
-    create_time: float
-    xml_doc: str
-    priority: int
     error_mask: ErrorMask
     canonical_resultid: int
-    canonical_credit: float
-    assimilate_state: AssimilateState
     min_quorum: int
     target_nresults: int
-    max_error_results: int
-    max_total_results: int
     max_success_results: int
-
-    @property
-    def document(self) -> WorkunitDocument:
-        """The input files and the command line.
-
-        Raises:
-            TemplateError: ``xml_doc`` cannot be read.
-        """
-        return read_workunit(self.xml_doc)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +93,6 @@ class Result:
     id: int
     name: str
     host_id: int
-    user_id: int
     server_state: ServerState
     outcome: Outcome
     validate_state: ValidateState
@@ -121,8 +103,6 @@ class Result:
     elapsed_time: float
     cpu_time: float
     stderr_out: str
-    claimed_credit: float
-    granted_credit: float
     files: tuple[OutputFile, ...] = ()
     problem: str = ""
 
@@ -138,18 +118,17 @@ def job(workunit: sqlite3.Row, app_name: str) -> Workunit:
         **{name: workunit[name] for name in names},
         "app_name": app_name,
         "error_mask": ErrorMask(workunit["error_mask"]),
-        "assimilate_state": AssimilateState(workunit["assimilate_state"]),
     }
     return Workunit(**values)
 
 
 def instance(core: Core, result: sqlite3.Row) -> Result:
     """Return a row of ``result`` (all columns) as a value, with its current files."""
-    columns = {"host_id": "hostid", "user_id": "userid"}
-    names = [field.name for field in fields(Result) if field.name not in {"files", "problem"}]
+    names = [field.name for field in fields(Result) if field.name in result.keys()]  # noqa: SIM118
     files, problem = _outputs(core, result)
     values = {
-        **{name: result[columns.get(name, name)] for name in names},
+        **{name: result[name] for name in names},
+        "host_id": result["hostid"],
         "server_state": ServerState(result["server_state"]),
         "outcome": Outcome(result["outcome"]),
         "validate_state": ValidateState(result["validate_state"]),

@@ -432,15 +432,6 @@ def job_exists(connection: sqlite3.Connection, name: str) -> bool:
     return _is_taken(connection, name_key(name))
 
 
-def job_has_ended(connection: sqlite3.Connection, name: str) -> bool | None:
-    """Whether a workunit was decided: it is done or failed; None: there is none with that name."""
-    row = connection.execute(
-        "SELECT canonical_resultid > 0 OR error_mask > 0 FROM workunit WHERE name_key = ?",
-        (name_key(name),),
-    ).fetchone()
-    return None if row is None else bool(row[0])
-
-
 def _is_taken(connection: sqlite3.Connection, key: object) -> bool:
     found = connection.execute("SELECT 1 FROM workunit WHERE name_key = ?", (key,))
     return found.fetchone() is not None

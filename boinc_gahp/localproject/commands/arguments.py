@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sqlite3
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from boinc_gahp.localproject.core import Core
-
-_HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,252}")
 
 
 def action_parser(
@@ -53,15 +50,6 @@ def whole_number(least: int, most: int, text: str) -> int:
             f"{text!r} was given; a number from {least} to {most} is expected"
         )
     return number
-
-
-def host_name(text: str) -> str:
-    """Read the name of a machine."""
-    if not _HOST_NAME.fullmatch(text):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} was given; a host's name such as boinc.example.org is expected"
-        )
-    return text
 
 
 def number(text: str) -> float:

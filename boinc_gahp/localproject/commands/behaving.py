@@ -25,7 +25,6 @@ def behave(arguments: list[str], _config: str | None) -> int:
     """Make a host, or all hosts with a job, misbehave."""
     parser = behave_parser()
     options = parser.read(arguments)
-    from boinc_gahp.localproject.backend.work import job_has_ended
     from boinc_gahp.localproject.hosts import behaviour
 
     host, wanted = ("", options.words) if options.job else (options.words[0], options.words[1:])
@@ -33,11 +32,6 @@ def behave(arguments: list[str], _config: str | None) -> int:
         parser.error(f"the behaviour is missing: {behaviour.expected()}; or {_NORMAL}")
     with opened(options.directory) as core, refused():
         who = f"Job {options.job}" if options.job else f"Host {host}"
-        if options.job:
-            ended = job_has_ended(core.db.connection(), options.job)
-            who += {None: " (there is none of that name yet)", True: " (it has ended)"}.get(
-                ended, ""
-            )
         if _NORMAL in wanted:
             if len(wanted) > 1:
                 raise LocalProjectTrouble(f"{_NORMAL!r} cannot be combined with other behaviours")

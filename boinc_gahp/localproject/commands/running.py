@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from boinc_gahp.extras import need_extra
 from boinc_gahp.localproject.commands.arguments import (
     action_parser,
-    host_name,
     whole_number,
 )
 from boinc_gahp.localproject.settings import SUBMITTER_FILE
@@ -141,7 +140,7 @@ def run_parser(_config: str | None = None) -> Parser:
     )
     parser.add_argument(
         "--name",
-        type=host_name,
+        type=not_empty,
         action="append",
         default=[],
         metavar="NAME",

@@ -13,7 +13,6 @@ from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import size
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Iterator, Sequence
 
     from boinc_gahp.localproject.core import Core
@@ -40,8 +39,7 @@ def status_parser(_config: str | None = None) -> Parser:
     parser = action_parser(
         "status",
         "Shows whether the project is running, and what it contains: batches, jobs by "
-        "state, hosts and what they do, the back-end programs, apps, and users "
-        "without their secrets.",
+        "state, hosts and what they do, and the back-end programs.",
         (
             "boinc_gahp local-project status ~/project",
             "boinc_gahp local-project status ~/project --json | jq .jobs.done",
@@ -53,7 +51,7 @@ def status_parser(_config: str | None = None) -> Parser:
 
 
 def _contents(core: Core) -> dict[str, Any]:
-    """Return the page's data and the users, from one snapshot; no authenticators.
+    """Return the page's data, from one snapshot.
 
     ``batches`` are the newest that are not retired.
     """
@@ -63,7 +61,7 @@ def _contents(core: Core) -> dict[str, Any]:
 
     running = is_running(core.directory)
     with core.db.read() as connection:
-        overview = queries.overview(connection, 1, retired=False)
+        overview = queries.overview(connection, 1)
         return {
             "directory": str(core.directory),
             "running": running,
@@ -75,7 +73,6 @@ def _contents(core: Core) -> dict[str, Any]:
             ],
             "jobs_without_batch": overview["without_batch"],
             "number_of_batches": overview["number"],
-            "number_of_retired_batches": overview["retired"],
             "hosts": [
                 {
                     **host,
@@ -86,30 +83,7 @@ def _contents(core: Core) -> dict[str, Any]:
                 for host in queries.hosts(connection)
             ],
             "programs": queries.programs(connection),
-            "apps": queries.apps(connection),
-            "users": _users(connection),
         }
-
-
-def _users(connection: sqlite3.Connection) -> list[dict[str, Any]]:
-    apps: dict[int, list[str]] = {}
-    for user_id, app_name in connection.execute(
-        "SELECT s.user_id, a.name FROM user_submit_app s JOIN app a ON a.id = s.app_id "
-        "ORDER BY a.name"
-    ):
-        apps.setdefault(user_id, []).append(app_name)
-    return [
-        {
-            "id": row["id"],
-            "name": row["name"],
-            "submits_to": ["all apps"] if row["submit_all"] else apps.get(row["id"], []),
-            "max_jobs_in_progress": row["max_jobs_in_progress"],
-            "credit": row["total_credit"],
-        }
-        for row in connection.execute(
-            "SELECT * FROM user u JOIN user_submit s ON s.user_id = u.id ORDER BY u.id"
-        )
-    ]
 
 
 def _lines(found: dict[str, Any]) -> Iterator[str]:
@@ -124,15 +98,12 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     if without["total"]:
         nothing = dict.fromkeys(("id", "state", "app", "user"), "")
         batches.append({**nothing, "name": "(jobs without a batch)", **without})
-    yield from _table("batches", batches, "id name state total done failed aborted app user")
+    yield from _table("batches", batches, "id name state total done failed app user")
     if found["number_of_batches"] > _SHOWN_BATCHES:
         yield f"  and {found['number_of_batches'] - _SHOWN_BATCHES} older ones"
     more = "behaviours credit speed bandwidth memory disk"
     yield from _table("hosts", found["hosts"], f"name active running {more}")
-    yield from _table("programs", found["programs"], "name last_time error handled")
-    more = "validator assimilator work_generator"
-    yield from _table("apps", found["apps"], f"name versions {more}")
-    yield from _table("users", found["users"], "name submits_to credit max_jobs_in_progress")
+    yield from _table("programs", found["programs"], "name error error_time handled")
 
 
 def _table(title: str, rows: Sequence[dict[str, Any]], keys: str) -> Iterator[str]:
@@ -164,7 +135,6 @@ def _cell(key: str, value: Any) -> str:
         "memory": size,
         "disk": size,
         "credit": words.credit,
-        "max_jobs_in_progress": lambda number: str(number or "-"),
-        "last_time": lambda then: words.ago(then) if then else "never",
+        "error_time": lambda then: words.ago(then) if then else "-",
     }
     return written.get(key, str)(value)

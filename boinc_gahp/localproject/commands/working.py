@@ -18,7 +18,6 @@ from boinc_gahp.localproject.commands.arguments import (
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.types import TemplateError
-from boinc_gahp.terminal.output import complain
 from boinc_gahp.terminal.parsing import Parser
 
 if TYPE_CHECKING:
@@ -110,7 +109,6 @@ def create_work(arguments: list[str], _config: str | None) -> int:
             **own,
         )
         jobs = list(_jobs_from(sys.stdin, defaults)) if options.stdin else [defaults]
-        _say_what_wins(core, options, jobs)
         ids = make(core, options.app, jobs, batch_id=batch_id)
         names = core.db.connection().execute(
             "SELECT name FROM workunit WHERE id BETWEEN ? AND ? ORDER BY id",
@@ -238,23 +236,6 @@ def _template(core: Core, path: Path | None, read: Callable[[str], object]) -> s
     except TemplateError as error:
         raise LocalProjectTrouble(f"{path}: {error}") from error
     return keep_template(core, text)
-
-
-def _say_what_wins(core: Core, options: argparse.Namespace, jobs: Iterable[NewJob]) -> None:
-    """Print which options have no effect because the jobs' templates have other values."""
-    paths = {job.input_template or f"{core.templates.name}/{options.app}_in" for job in jobs}
-    for path in sorted(paths):
-        try:
-            template = core.input_template(core.directory / path)
-        except (OSError, TemplateError):
-            continue  # the jobs are refused because of it
-        for name in (*_REAL, *_WHOLE):
-            given, said = getattr(options, name), getattr(template, name, None)
-            if given is not None and said not in (None, given):
-                complain(
-                    f"--{name} {given:g} has no effect: {path} says {said:g}, and a template's "
-                    "values take precedence; give another one with --wu_template"
-                )
 
 
 def _jobs_from(lines: Iterable[str], defaults: NewJob) -> Iterable[NewJob]:

@@ -153,14 +153,6 @@ def of_host(connection: sqlite3.Connection, host_id: int) -> list[Behaviour]:
     return [_behaviour(row) for row in {row["kind"]: row for row in rows}.values()]
 
 
-def of_job(connection: sqlite3.Connection, name: str) -> list[Behaviour]:
-    """Return the behaviour of every host for one job."""
-    rows = connection.execute(
-        "SELECT * FROM behaviour WHERE hostid = 0 AND name_key = ? ORDER BY id", (name_key(name),)
-    )
-    return [_behaviour(row) for row in rows]
-
-
 def take(connection: sqlite3.Connection, host_id: int, key: str) -> str:
     """Return a host's behaviour for a result that it is given, and count it.
 

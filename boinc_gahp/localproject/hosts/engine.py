@@ -102,25 +102,15 @@ def container_apps(connection: sqlite3.Connection) -> list[str]:
 
 
 def engine_notice(connection: sqlite3.Connection, *, running: bool = True) -> str:
-    """Return what to do if there is a container app and no host to run its jobs; '' if there is.
+    """Return what to do if there is a container app and no engine for its jobs; '' if there is.
 
     As long as no host has looked, or if the project is not running, only the PATH is searched.
     """
     if not container_apps(connection):
         return ""
-    rows = connection.execute(
-        "SELECT docker_version, dont_use_docker FROM host WHERE active"
-    ).fetchall()
-    looked = [row for row in rows if running and row["docker_version"] is not None]
-    if looked:
-        if any(row["docker_version"] and not row["dont_use_docker"] for row in looked):
-            return ""
-        if any(row["docker_version"] for row in looked):
-            return (
-                "Jobs that need containers wait: every host is set not to use its container "
-                "engine (boinc_gahp local-project set-host DIR HOST engine=1)."
-            )
-    elif any(map(shutil.which, _ANSWERS)):
+    rows = connection.execute("SELECT docker_version FROM host WHERE active").fetchall()
+    looked = [row[0] for row in rows if running and row[0] is not None]
+    if any(looked) or (not looked and any(map(shutil.which, _ANSWERS))):
         return ""
     return (
         "Jobs that need containers wait: neither podman nor docker answers on this machine. "

@@ -101,7 +101,7 @@ def execute(
         status=max(process.returncode, 0),
         signal=max(-process.returncode, 0),
         elapsed_time=elapsed,
-        cpu_time=usage.ru_utime + usage.ru_stime + family.others_cpu_time,
+        cpu_time=usage.ru_utime + usage.ru_stime,
         exceeded=exceeded or watch.check_disk(),
     )
 

@@ -11,16 +11,12 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.directory import VOLUNTEERS
-from boinc_gahp.localproject.hosts.engine import CONTAINERS
 from boinc_gahp.localproject.states import ServerState
 
 if TYPE_CHECKING:
     import sqlite3
 
     from boinc_gahp.localproject.database import Database
-
-_MAX_HOSTS = 1000
-
 
 #: What a host claims: operations a second, bytes, bytes, bytes a second. BOINC's columns, and what
 #: a new host has.
@@ -63,25 +59,12 @@ def register(database: Database, count: int) -> list[int]:
         ]
 
 
-def give_back_containers(database: Database) -> None:
-    """Let results that need containers go to other hosts if their hosts have no engine any more."""
-    with database.write() as connection:
-        connection.execute(
-            "UPDATE result SET server_state = ?, hostid = 0, behaviour = '' "  # noqa: S608
-            "WHERE server_state = ? AND behaviour NOT LIKE '%vanish%' AND appid IN "
-            f"(SELECT appid FROM app_version WHERE instr(plan_class, '{CONTAINERS}')) "
-            "AND hostid IN (SELECT id FROM host WHERE dont_use_docker "
-            "OR coalesce(docker_version, '') = '')",
-            (ServerState.UNSENT, ServerState.IN_PROGRESS),
-        )
-
-
-def results_in_progress(database: Database) -> set[str]:
-    """Return the names of the results that hosts have."""
+def results_in_progress(database: Database) -> list[int]:
+    """Return the ids of the results that hosts have."""
     rows = database.connection().execute(
-        "SELECT name FROM result WHERE server_state = ?", (ServerState.IN_PROGRESS,)
+        "SELECT id FROM result WHERE server_state = ?", (ServerState.IN_PROGRESS,)
     )
-    return {row["name"] for row in rows}
+    return [row["id"] for row in rows]
 
 
 def set_host(
@@ -119,12 +102,7 @@ def find(connection: sqlite3.Connection, name: str) -> int:
     row = connection.execute("SELECT id FROM host WHERE domain_name = ?", (name,)).fetchone()
     if row is not None:
         return int(row["id"])
-    names = [
-        row["domain_name"]
-        for row in connection.execute(
-            "SELECT domain_name FROM host ORDER BY id LIMIT ?", (_MAX_HOSTS,)
-        )
-    ]
+    names = [name for (name,) in connection.execute("SELECT domain_name FROM host ORDER BY id")]
     there = (
         f"the hosts are {', '.join(names)}"
         if names

@@ -8,7 +8,6 @@ the host's next jobs, whatever happens to them on the server; so do files that a
 from __future__ import annotations
 
 import gzip
-import os
 import shutil
 import zlib
 from functools import partial
@@ -29,11 +28,7 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.store import StoredFile
     from boinc_gahp.templates.documents import WorkunitFile
 
-    Stamp = tuple[str, int, int, int]
-
 _CHUNK = 1 << 20
-#: Checked files to remember, so that a file of many jobs is read once.
-_REMEMBERED = 1000
 #: The most bytes that a compressed file of unknown size may unpack to.
 _LARGEST = 1 << 30
 
@@ -48,7 +43,6 @@ class Inputs:
     def __init__(self, core: Core, directory: Path) -> None:
         self._core = core
         self.directory = directory
-        self._checked: dict[Stamp, tuple[str, int]] = {}
 
     def bring(self, file: WorkunitFile, slot: Slot) -> int:
         """Put a file into the slot under its open name; return its size if it is only linked.
@@ -63,7 +57,7 @@ class Inputs:
         own = self._own(file.name)
         if file.generated_locally:
             return _place(own, path, copy=file.copy_file) if own.is_file() else 0
-        if file.sticky and own.is_file() and not self._problem(file, own):
+        if file.sticky and own.is_file() and not _difference(file, *md5_file(own)):
             return _place(own, path, copy=file.copy_file)
         compressed = self._core.download.find(f"{file.name}.gz") if file.gzipped_urls else None
         stored = self._core.download.find(file.name) if compressed is None else None
@@ -73,7 +67,7 @@ class Inputs:
                 return 0
             self._keep(path, own)
             return _place(own, path, copy=file.copy_file)
-        problem = self._problem(file, stored.path)
+        problem = _difference(file, stored.md5, stored.nbytes)
         if problem:
             raise _not_had(file, problem)
         if not file.sticky:
@@ -100,31 +94,11 @@ class Inputs:
         path.replace(own)
 
     def _take(self, source: Path, own: Path) -> None:
-        """Get a file from the server to the host; on the same disk it takes no space."""
+        """Get a file from the server to the host."""
         self.directory.mkdir(parents=True, exist_ok=True)
         own.unlink(missing_ok=True)
-        try:
-            os.link(source, own)
-        except OSError:
-            shutil.copyfile(source, own)
-            own.chmod(0o444)
-
-    def _problem(self, file: WorkunitFile, path: Path) -> str:
-        """Return how a file differs from the workunit's description; '' if it does not."""
-        status = path.stat()
-        stamp = (str(path), status.st_ino, status.st_mtime_ns, status.st_size)
-        known = self._checked.get(stamp)
-        if known is None:
-            known = md5_file(path)
-            while len(self._checked) >= _REMEMBERED:
-                self._checked.pop(next(iter(self._checked)))
-            self._checked[stamp] = known
-        md5, nbytes = known
-        if file.nbytes not in (None, nbytes):
-            return f"file has the wrong size: expected {file.nbytes:,} bytes, got {nbytes:,}"
-        if file.md5_cksum not in (None, md5):
-            return f"MD5 check failed: expected {file.md5_cksum}, got {md5}"
-        return ""
+        shutil.copyfile(source, own)
+        own.chmod(0o444)
 
     def _transfer(self, file: WorkunitFile, path: Path, compressed: StoredFile | None) -> None:
         """Write a file that has to be unpacked, or is not on the project's server."""
@@ -138,7 +112,7 @@ class Inputs:
         for way in ways:
             try:
                 way()
-                problem = self._problem(file, path)
+                problem = _difference(file, *md5_file(path))
             except FetchError as error:
                 problem = str(error)
             if not problem:
@@ -154,6 +128,15 @@ class Inputs:
             _unpack(incoming.path, path, file.nbytes)
         finally:
             incoming.discard()
+
+
+def _difference(file: WorkunitFile, md5: str, nbytes: int) -> str:
+    """Return how a file differs from the workunit's description; '' if it does not."""
+    if file.nbytes not in (None, nbytes):
+        return f"file has the wrong size: expected {file.nbytes:,} bytes, got {nbytes:,}"
+    if file.md5_cksum not in (None, md5):
+        return f"MD5 check failed: expected {file.md5_cksum}, got {md5}"
+    return ""
 
 
 def _fetch(url: str, path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import resource
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from boinc_gahp.client_exits import (
@@ -20,19 +20,15 @@ from boinc_gahp.client_exits import (
 from boinc_gahp.localproject.hosts.client_errors import JobFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from boinc_gahp.localproject.backend.scheduler import Task
     from boinc_gahp.localproject.hosts.processes import ProcessFamily
     from boinc_gahp.localproject.hosts.slot import Slot
 
 _MB = 1 << 20
-#: Seconds between two checks of memory, of the slot's size, and of all processes of the machine;
-#: more if a check takes more than a fiftieth of that.
+#: Seconds between two checks of memory, of the slot's size, and of all processes of the machine.
 _MEMORY_EVERY = 0.02
 _DISK_EVERY = 0.2
 _EVERYWHERE_EVERY = 1.0
-_SHARE = 50
 
 
 class _Every:
@@ -43,14 +39,11 @@ class _Every:
         self._next = time.monotonic() + interval
 
     def due(self) -> bool:
-        return time.monotonic() >= self._next
-
-    @contextmanager
-    def look(self) -> Iterator[None]:
-        began = time.monotonic()
-        yield
         now = time.monotonic()
-        self._next = now + max(self._interval, (now - began) * _SHARE)
+        if now < self._next:
+            return False
+        self._next = now + self._interval
+        return True
 
 
 class LimitWatch:
@@ -81,11 +74,9 @@ class LimitWatch:
     def check(self, elapsed: float, family: ProcessFamily) -> JobFailed | None:
         """Check a running job, unless that was just done; return the bound that it has exceeded."""
         if self._everywhere.due():
-            with self._everywhere.look():
-                family.look(everywhere=True)
+            family.look(everywhere=True)
         if self._memory.due():
-            with self._memory.look():
-                used = sum(process.memory for process in family.look())
+            used = sum(process.memory for process in family.look())
             if _bounded(self._task.memory_bound) and used > self._task.memory_bound:
                 return JobFailed(
                     EXIT_MEM_LIMIT_EXCEEDED,
@@ -97,8 +88,7 @@ class LimitWatch:
     def check_slot(self, elapsed: float) -> JobFailed | None:
         """Check time and disk only, like :meth:`check`; for a job whose processes are not ours."""
         if self._disk.due():
-            with self._disk.look():
-                exceeded = self.check_disk()
+            exceeded = self.check_disk()
             if exceeded is not None:
                 return exceeded
         return self.check_time(elapsed)

@@ -28,7 +28,6 @@ log = logging.getLogger("boinc_gahp.localproject")
 MARK = "BOINC_LOCAL_PROJECT_SLOT"
 
 _PROC = Path("/proc")
-_TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _KILL_TIMEOUT = 5.0
 _KILL_PAUSE = 0.005
@@ -40,16 +39,13 @@ class Process:
 
     Attributes:
         start: its start time, which tells it from another with the same number.
-        cpu_time: its own and that of the children it has waited for, in s.
         memory: resident, in bytes; shared memory is counted for each process.
     """
 
     pid: int
     start: int
-    parent: int
     session: int
     ended: bool
-    cpu_time: float
     memory: int
 
 
@@ -64,10 +60,8 @@ def look_at(pid: int) -> Process | None:
     return Process(
         pid=pid,
         start=int(fields[19]),
-        parent=int(fields[1]),
         session=int(fields[3]),
         ended=fields[0] in "ZXx",
-        cpu_time=sum(map(int, fields[11:15])) / _TICKS,
         memory=int(fields[21]) * _PAGE,
     )
 
@@ -84,7 +78,6 @@ class ProcessFamily:
         self._mark = f"{MARK}={slot}\0".encode()
         self._seen: dict[int, Process] = {}
         self._sessions = {root} - {0}
-        self._unwaited: dict[tuple[int, int], float] = {}
 
     def look(self, *, everywhere: bool = False) -> list[Process]:
         """Return the running ones; ``everywhere``: not only children of known processes."""
@@ -101,10 +94,6 @@ class ProcessFamily:
             if pid not in found and process is not None and not reused:
                 found[pid] = process
                 waiting.extend(_children(pid))
-        for pid, before in self._seen.items():
-            # A parent has the CPU time of the children it waits for; nobody here has an orphan's.
-            if pid not in found and before.parent not in self._seen:
-                self._unwaited[pid, before.start] = before.cpu_time
         self._seen = found
         self._sessions.update(process.session for process in found.values())
         return [process for process in found.values() if not process.ended]
@@ -120,18 +109,10 @@ class ProcessFamily:
             for process in running:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(process.pid, signal.SIGKILL)
-                if process.pid != self.root:
-                    # Its parent is killed as well, and does not wait for it.
-                    self._unwaited[process.pid, process.start] = process.cpu_time
             pause.wait(_KILL_PAUSE)
         if self.root:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.root, signal.SIGKILL)
-
-    @property
-    def others_cpu_time(self) -> float:
-        """CPU time, in s, that waiting for the app does not report; complete after :meth:`kill`."""
-        return sum(self._unwaited.values())
 
     def _marked(self) -> Iterator[int]:
         # After each job this looks at all processes of the machine: pathlib would take five times

@@ -8,38 +8,17 @@ import stat
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.names import safe_open_name
+from boinc_gahp.templates.types import safe_open_name
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 class Slot:
-    """A directory that is empty before and after each job.
-
-    While a job can go on in it after a restart, the file beside it names the job's result.
-    """
+    """A directory that is empty before and after each job."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._mark = directory.with_name(f"{directory.name}.result")
-
-    def keep_for(self, result_name: str) -> None:
-        """Let a result go on here, with the files that it has, after a restart."""
-        self._mark.write_text(result_name, "utf-8", "surrogateescape")
-
-    @property
-    def kept_for(self) -> str:
-        """The name of the result that can go on here; '': none can."""
-        try:
-            name = self._mark.read_text("utf-8", "surrogateescape")
-        except OSError:
-            return ""
-        return name if self.directory.is_dir() else ""
-
-    def forget(self) -> None:
-        """Let the directory be emptied at a restart."""
-        self._mark.unlink(missing_ok=True)
 
     def renew(self) -> None:
         """Make it, empty.
@@ -52,7 +31,6 @@ class Slot:
 
     def remove(self) -> None:
         """Remove it, whatever rights a job has taken from its directories."""
-        self.forget()
         if not self.directory.exists():
             return
         for directory, _, _ in os.walk(self.directory):

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from boinc_gahp.client_exits import ERR_RESULT_START
 from boinc_gahp.localproject.backend.scheduler import Report, Scheduler, Task
-from boinc_gahp.localproject.database import may_pass
 from boinc_gahp.localproject.hosts.behaviour import Behaviour
 from boinc_gahp.localproject.hosts.client_errors import JobFailed, UploadHangs, no_space
 from boinc_gahp.localproject.hosts.command_line import fill_in, split_command_line
@@ -38,7 +37,7 @@ from boinc_gahp.templates.documents import read_result, read_workunit
 from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from boinc_gahp.localproject.core import Core
@@ -75,6 +74,7 @@ class Volunteer:
         self._scheduler = scheduler
         self._host_id = host_id
         self._containers = containers
+        self._usual = slot
         self._slot = Slot(slot)
         self._inputs = Inputs(core, core.directory / "hosts" / str(host_id))
         self._stop = threading.Event()
@@ -97,9 +97,7 @@ class Volunteer:
 
     def run(self) -> None:
         """Work until stopped."""
-        kept = self._slot.kept_for
-        unfinished = self._scheduler.all_unfinished(self._host_id)
-        left = deque(sorted(unfinished, key=lambda task: task.result_name != kept))
+        left = deque(self._scheduler.all_unfinished(self._host_id))
         while not self._stop.is_set():
             seen = self._core.wake.count()
             self._report_late()
@@ -109,16 +107,14 @@ class Volunteer:
             if task is None and self._hanging <= _MOST_HANGING:
                 task = self._kept(self._request_work)
             if task is None:
-                # The next job may come late, and the last one may have written much.
-                _remove(self._slot)
                 self._core.wake.wait(seen, self._pause())
                 continue
             report = self.compute(task)
             if report is not None:
                 self._hand_in(task, report)
-                self._slot.forget()
-        if not self._slot.kept_for:
-            _remove(self._slot)
+            if report is not None or not self._stop.is_set():
+                _remove(self._slot)
+        _remove(Slot(self._usual))
 
     def _request_work(self) -> Task | None:
         with self._asking:
@@ -152,8 +148,6 @@ class Volunteer:
             try:
                 return do()
             except sqlite3.OperationalError as error:
-                if not may_pass(error):
-                    raise
                 log.warning("host %d tries again: %s", self._host_id, error)
             if self._stop.wait(_RETRY):
                 return None
@@ -190,7 +184,9 @@ class Volunteer:
         with ExitStack() as stack:
             stderr: BinaryIO | None = None
             try:
-                if not self._goes_on(task):
+                kept = self._kept_slot(task)
+                self._slot = Slot(kept if kept.exists() else self._usual)
+                if not self._goes_on:
                     self._slot.renew()
                 stderr = stack.enter_context((self._slot.directory / "stderr.txt").open("a+b"))
                 files = read_result(task.xml_doc_in)
@@ -210,7 +206,6 @@ class Volunteer:
                     "host %d never reports %s: %s", self._host_id, task.result_name, hanging
                 )
                 self._hanging += 1
-                self._slot.forget()
                 return None
             except (OSError, TemplateError, ValueError) as error:
                 if isinstance(error, OSError) and no_space(error):
@@ -226,9 +221,13 @@ class Volunteer:
                 document,
             )
 
-    def _goes_on(self, task: Task) -> bool:
-        """Whether the slot has the job's inputs, and the files that it had before a restart."""
-        return task.in_container and self._slot.kept_for == task.result_name
+    def _kept_slot(self, task: Task) -> Path:
+        """Return the slot in which a container job has its inputs, and goes on after a restart."""
+        return self._usual.with_name(kept_name(task.result_id))
+
+    @property
+    def _goes_on(self) -> bool:
+        return self._slot.directory != self._usual
 
     @property
     def _client_version(self) -> str:
@@ -245,7 +244,7 @@ class Volunteer:
                 ERR_RESULT_START,
                 "Can't parse workunit in scheduler reply: the command line contains a <",
             )
-        if self._goes_on(task):
+        if self._goes_on:
             linked = sum(file.nbytes or 0 for file in workunit.files if not file.copy_file)
         else:
             linked = sum(self._inputs.bring(file, self._slot) for file in workunit.files)
@@ -279,12 +278,11 @@ class Volunteer:
         if engine is None:
             raise JobFailed(ERR_RESULT_START, "couldn't start app: there is no container engine")
         mine = os.path.relpath(self._inputs.directory, self._slot.directory)
-        if not self._goes_on(task):
+        if not self._goes_on:
             for file in workunit.files:
                 if not file.copy_file:
                     self._slot.link_file(file.open_name, f"{mine}/{file.name}")
-            self._inputs.directory.mkdir(parents=True, exist_ok=True)
-            self._slot.keep_for(task.result_name)
+            self._slot.directory = self._slot.directory.rename(self._kept_slot(task))
         wrapper = DockerWrapper(
             self._containers,
             engine,
@@ -330,19 +328,21 @@ class Volunteer:
         return words + split_command_line(command_line)
 
 
-def clean_up(slots: Path, unfinished: Container[str] = ()) -> None:
+def kept_name(result_id: int) -> str:
+    """Return the name of the slot of a container job that goes on after a restart."""
+    return f"result-{result_id}"
+
+
+def clean_up(slots: Path, unfinished: Iterable[int] = ()) -> None:
     """End the processes that a killed project has left running in its slots; remove the slots.
 
-    ``unfinished`` are the names of results that hosts have: slots in which one can go on stay.
+    ``unfinished`` are the ids of results that hosts have: slots in which one can go on stay.
     """
-    for directory in sorted(slots.iterdir()):
-        slot = Slot(directory)
-        if directory.is_dir():
-            ProcessFamily(directory.resolve()).kill()
-            if slot.kept_for not in unfinished:
-                _remove(slot)
-        elif not directory.with_suffix("").is_dir():
-            directory.unlink(missing_ok=True)
+    kept = set(map(kept_name, unfinished))
+    for directory in slots.iterdir():
+        ProcessFamily(directory.resolve()).kill()
+        if directory.name not in kept:
+            _remove(Slot(directory))
 
 
 def _remove(slot: Slot) -> None:

@@ -17,20 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def is_loopback(name: str) -> bool:
-    """Whether a name is a loopback address, which other machines cannot reach."""
+def _is_address(name: str, *, anywhere: bool = False) -> bool:
+    """Whether a name is a loopback address, which other machines cannot reach, or any address."""
     try:
-        return ip_address(name).is_loopback
+        return ip_address(name).is_loopback or anywhere
     except ValueError:
         return False
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +34,7 @@ class HostNames:
 
     def __contains__(self, name: str) -> bool:
         plain = name.lower().rstrip(".")
-        addresses = _is_address if self.all_addresses else is_loopback
-        return plain in self.names or addresses(plain)
+        return plain in self.names or _is_address(plain, anywhere=self.all_addresses)
 
 
 def names_of(listen: str, more: Iterable[str] = ()) -> HostNames:
@@ -52,7 +43,7 @@ def names_of(listen: str, more: Iterable[str] = ()) -> HostNames:
     If other machines can reach it, it answers to all addresses and to the machine's names.
     """
     names = {"localhost", *(name.lower().rstrip(".") for name in (listen, *more))}
-    if listen == "localhost" or is_loopback(listen):
+    if listen == "localhost" or _is_address(listen):
         return HostNames(frozenset(names))
     names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
     return HostNames(frozenset(names - {""}), all_addresses=True)

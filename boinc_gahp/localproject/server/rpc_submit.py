@@ -318,7 +318,8 @@ class _Stager:
             if path is None:
                 raise FileNotFoundError(source)
             md5, _ = md5_file(path)
-            self._core.download.add_file(f"jf_{md5}", path)
+            with path.open("rb") as file:
+                self._core.download.add_from(f"jf_{md5}", file)
         except OSError as error:
             self._reply.warn(
                 f"md5_file({source}): Failed to open stream: No such file or directory",

@@ -100,10 +100,8 @@ def check_token(core: Core) -> AnyResponse | None:
 
 
 def settings_file(core: Core) -> str:
-    """Return the path of the submitter's settings file, quoted for a shell; '': there is none."""
+    """Return the path of the submitter's settings file, quoted for a shell."""
     path = settings_path(core.directory.absolute(), SUBMITTER)
-    if not path.exists():
-        return ""
     with suppress(RuntimeError, ValueError):  # no home, or the file is not in it
         return f"~/{shlex.quote(str(path.relative_to(Path.home())))}"
     return shlex.quote(str(path))

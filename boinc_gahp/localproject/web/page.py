@@ -48,8 +48,6 @@ def make_blueprint(core: Core) -> Blueprint:
         ("/batches/<int:batch_id>", batch),
         ("/jobs/<int:job_id>", job),
         ("/result.php", instance),
-        ("/hosts", hosts),
-        ("/programs", programs),
         ("/instances/<int:result_id>/outputs/<int:number>", output),
     )
     for rule, view in rules:
@@ -113,15 +111,13 @@ def _page_number() -> int:
 
 def batches(core: Core) -> Response:
     """Show the newest batches, what the hosts are doing, and the back end."""
-    retired = request.args.get("show") == "retired"
     with core.db.read() as connection:
         return _show(
             core,
             "batches.html",
-            overview=queries.overview(connection, _page_number(), retired=retired),
+            overview=queries.overview(connection, _page_number()),
             hosts=queries.hosts(connection),
             programs=queries.programs(connection),
-            retired=retired,
             page=_page_number(),
             per_page=queries.BATCHES_A_PAGE,
         )
@@ -129,20 +125,15 @@ def batches(core: Core) -> Response:
 
 def batch(core: Core, batch_id: int) -> Response:
     """Show a batch and a page of its jobs."""
-    state, part = request.args.get("state", ""), request.args.get("name", "")
     with core.db.read() as connection:
         found = queries.batch(connection, batch_id)
         if found is None:
             abort(404)
-        jobs, number = queries.jobs(connection, batch_id, _page_number(), state=state, part=part)
         return _show(
             core,
             "batch.html",
             batch=found,
-            jobs=jobs,
-            number=number,
-            state=state if state in queries.STATES else "",
-            part=part,
+            jobs=queries.jobs(connection, batch_id, _page_number()),
             page=_page_number(),
             per_page=queries.JOBS_A_PAGE,
         )
@@ -171,18 +162,6 @@ def instance(core: Core) -> AnyResponse:
         abort(404)
     place = url_for("page.job", job_id=found["workunitid"])
     return redirect(f"{place}#instance-{result_id}")
-
-
-def hosts(core: Core) -> Response:
-    """Show the hosts, their properties, and the jobs that they run."""
-    with core.db.read() as connection:
-        return _show(core, "hosts.html", hosts=queries.hosts(connection))
-
-
-def programs(core: Core) -> Response:
-    """Show the work of the back-end programs."""
-    with core.db.read() as connection:
-        return _show(core, "programs.html", programs=queries.programs(connection))
 
 
 def output(core: Core, result_id: int, number: int) -> Response:

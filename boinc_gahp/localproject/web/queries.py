@@ -6,17 +6,13 @@ bandwidths bytes a second.
 
 from __future__ import annotations
 
-import json
-import shlex
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject.backend import programs as names, views
 from boinc_gahp.localproject.hosts import behaviour
-from boinc_gahp.localproject.hosts.engine import container_apps
 from boinc_gahp.localproject.server.rpc_jobs import state_words
 from boinc_gahp.localproject.states import (
     BatchState,
-    ErrorMask,
     Outcome,
     ServerState,
     ValidateState,
@@ -47,19 +43,16 @@ _STATE = (
 )
 
 
-def _counts(connection: sqlite3.Connection, where: str = "1", *values: object) -> dict[str, int]:
-    """Count jobs: all, those in each of :data:`STATES`, and how many of the failed were aborted."""
-    found = {"total": 0, **dict.fromkeys(STATES, 0), "aborted": 0}
-    for state, jobs, aborted in connection.execute(
-        f"SELECT {_STATE} AS state, count(*), "  # noqa: S608
-        f"total(w.canonical_resultid = 0 AND w.error_mask & {ErrorMask.CANCELLED:d}) "
-        f"FROM workunit w WHERE {where} GROUP BY state",
-        values,
-    ):
-        found[state] = jobs
-        found["total"] += jobs
-        found["aborted"] += int(aborted)
-    return found
+def _counts(connection: sqlite3.Connection, where: str, *values: object) -> dict[str, int]:
+    """Count jobs: all, and those in each of :data:`STATES`."""
+    found = dict.fromkeys(STATES, 0)
+    found |= dict(
+        connection.execute(
+            f"SELECT {_STATE} AS state, count(*) FROM workunit w WHERE {where} GROUP BY state",  # noqa: S608
+            values,
+        ).fetchall()
+    )
+    return {"total": sum(found.values()), **found}
 
 
 _BATCH = (
@@ -88,23 +81,21 @@ def batch(connection: sqlite3.Connection, batch_id: int) -> Shown | None:
     return None if row is None else _batch(connection, row)
 
 
-def overview(connection: sqlite3.Connection, page: int, *, retired: bool) -> Shown:
-    """Return the ``page``-th page (from 1) of the retired batches, or of all others.
+def overview(connection: sqlite3.Connection, page: int) -> Shown:
+    """Return the ``page``-th page (from 1) of the batches that are not retired, the newest first.
 
-    ``totals`` counts the jobs of all batches that are not retired, and of none.
+    ``totals`` counts the jobs of all these batches, and of none.
     """
-    sign = "=" if retired else "!="
     rows = connection.execute(
-        f"{_BATCH} WHERE b.state {sign} ? ORDER BY b.id DESC LIMIT ? OFFSET ?",
+        f"{_BATCH} WHERE b.state != ? ORDER BY b.id DESC LIMIT ? OFFSET ?",
         (BatchState.RETIRED, BATCHES_A_PAGE, (page - 1) * BATCHES_A_PAGE),
     ).fetchall()
-    (every, gone) = connection.execute(
-        "SELECT count(*), coalesce(sum(state = ?), 0) FROM batch", (BatchState.RETIRED,)
+    (number,) = connection.execute(
+        "SELECT count(*) FROM batch WHERE state != ?", (BatchState.RETIRED,)
     ).fetchone()
     return {
         "batches": [_batch(connection, row) for row in rows],
-        "number": gone if retired else every - gone,
-        "retired": gone,
+        "number": number,
         "totals": _counts(
             connection,
             "w.batch NOT IN (SELECT id FROM batch WHERE state = ?)",
@@ -114,33 +105,17 @@ def overview(connection: sqlite3.Connection, page: int, *, retired: bool) -> Sho
     }
 
 
-def jobs(
-    connection: sqlite3.Connection, batch_id: int, page: int, *, state: str, part: str
-) -> tuple[list[Shown], int]:
-    """Return the ``page``-th page (from 1) of a batch's jobs, and the number of jobs.
+def jobs(connection: sqlite3.Connection, batch_id: int, page: int) -> list[Shown]:
+    """Return the ``page``-th page (from 1) of a batch's jobs.
 
-    Only those in ``state``, if it is one of STATES, and with ``part`` in their names. ``last`` is
-    the canonical instance, or else the last that a host got.
+    ``last`` is the canonical instance, or else the last that a host got.
     """
-    where, values = "w.batch = ?", [batch_id]
-    filters: list[object] = [*values]
-    for condition, value in (
-        (f"{_STATE} = ?", state if state in STATES else ""),
-        ("instr(lower(w.name), lower(?))", part),
-    ):
-        if value:
-            where += f" AND {condition}"
-            filters.append(value)
-    (number,) = connection.execute(
-        f"SELECT count(*) FROM workunit w WHERE {where}",  # noqa: S608
-        filters,
-    ).fetchone()
     found = connection.execute(
         f"SELECT w.id, w.name, w.canonical_resultid, w.error_mask, {_STATE} AS state "  # noqa: S608
-        f"FROM workunit w WHERE {where} ORDER BY w.id LIMIT ? OFFSET ?",
-        (*filters, JOBS_A_PAGE, (page - 1) * JOBS_A_PAGE),
+        "FROM workunit w WHERE w.batch = ? ORDER BY w.id LIMIT ? OFFSET ?",
+        (batch_id, JOBS_A_PAGE, (page - 1) * JOBS_A_PAGE),
     ).fetchall()
-    return [_job_line(connection, row) for row in found], number
+    return [_job_line(connection, row) for row in found]
 
 
 def _job_line(connection: sqlite3.Connection, row: sqlite3.Row) -> Shown:
@@ -187,7 +162,6 @@ def job(core: Core, connection: sqlite3.Connection, job_id: int) -> Shown | None
             for file in document.files
         ],
         "instances": [_instance(core, result, row["canonical_resultid"]) for result in results],
-        "behaviours": behaviour.of_job(connection, row["name"]),
     }
 
 
@@ -250,46 +224,8 @@ def hosts(connection: sqlite3.Connection) -> list[Shown]:
     ]
 
 
-_DOES = {
-    names.WORK_GENERATOR: "makes jobs while few are waiting",
-    names.TRANSITIONER: "makes instances, handles time-outs and errors",
-    names.SIZE_REGULATOR: "offers instances of each size class",
-    names.VALIDATOR: "compares results, chooses the canonical one, grants credit",
-    names.ASSIMILATOR: "calls the app's assimilator for finished jobs",
-    names.FILE_DELETER: "removes files that are no longer needed",
-    names.BATCH_EXPIRY: "ends batches that have expired",
-    names.JOB_FILE_CLEANER: "removes staged files that no batch uses",
-}
-
-
 def programs(connection: sqlite3.Connection) -> list[Shown]:
-    """Return every back-end program, also those that have not run yet."""
+    """Return every back-end program, also those that have not done anything yet."""
     rows = {row["name"]: dict(row) for row in connection.execute("SELECT * FROM program")}
-    none = {"handled": 0, "last_time": 0.0, "error": ""}
-    return [
-        {"name": name, "does": does, **none, **rows.get(name, {})} for name, does in _DOES.items()
-    ]
-
-
-def apps(connection: sqlite3.Connection) -> list[Shown]:
-    """Return the apps that are not deprecated, with their versions' numbers and commands."""
-    versions: dict[int, dict[int, str]] = {}
-    for row in connection.execute("SELECT * FROM app_version ORDER BY version_num DESC"):
-        # The words have no quotes where they need none, not even {python}.
-        words = [
-            shlex.quote(each) if len(each.split()) != 1 else each
-            for each in json.loads(row["command"])
-        ]
-        versions.setdefault(row["appid"], {})[row["version_num"]] = " ".join(words)
-    in_containers = container_apps(connection)
-    return [
-        {
-            **dict(row),
-            "versions": versions.get(row["id"], {}),
-            "container": row["name"] in in_containers,
-        }
-        for row in connection.execute(
-            "SELECT id, name, user_friendly_name AS description, validator, assimilator, "
-            "work_generator, n_size_classes, work_error FROM app WHERE deprecated = 0 ORDER BY name"
-        )
-    ]
+    none = {"handled": 0, "error": "", "error_time": 0.0}
+    return [{"name": name, **none, **rows.get(name, {})} for name in names.PROGRAMS]

@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
 
 from boinc_gahp import states
-from boinc_gahp.localproject.states import (
-    ERROR_WORDS,
-    AssimilateState,
-    BatchState,
-    FileDeleteState,
-    Outcome,
-    ValidateState,
-)
-from boinc_gahp.text import amount, count, show, size, span, visible
-
-if TYPE_CHECKING:
-    from enum import IntEnum
+from boinc_gahp.localproject.states import ERROR_WORDS, BatchState
+from boinc_gahp.text import amount, show, size, span, visible
 
 _YEAR_2100 = 4_102_444_800
-_KINDS: dict[str, type[IntEnum]] = {
-    kind.__name__: kind for kind in (AssimilateState, FileDeleteState, Outcome, ValidateState)
-}
 
 
 def duration(seconds: float) -> str:
@@ -88,11 +74,6 @@ def batch_state(state: BatchState) -> str:
     return states.BatchState[state.name].words
 
 
-def stored(value: int, kind: str) -> str:
-    """Return the name of one of :mod:`.states`' values; ``kind`` is its class."""
-    return "not yet" if value == 0 else _KINDS[kind](value).name.lower().replace("_", " ")
-
-
 def readable(text: str) -> str:
     """Return text that a page can contain, line by line."""
     return visible(text, lambda character: character if character in "\n\t" else show(character))
@@ -107,14 +88,11 @@ FILTERS = {
         clock,
         iso,
         size,
-        speed,
         credit,
         thousands,
-        count,
         errors,
         job_state,
         batch_state,
-        stored,
         readable,
     )
 }

@@ -6,8 +6,8 @@
   const PERIOD = 2000;
   const RETRY = 4000;
   const TIMEOUT = 15000;
-  // The person at the page decides these, not the project.
-  const THEIRS = new Set(["DETAILS open", "INPUT value"]);
+  // The person at the page decides this, not the project.
+  const THEIRS = new Set(["DETAILS open"]);
 
   const live = document.getElementById("live");
   const connection = document.getElementById("connection");
