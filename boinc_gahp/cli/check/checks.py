@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.accounts import find_project
-from boinc_gahp.config.places import cache_dir, ledger_file, log_file
+from boinc_gahp.config.places import cache_dir, ledger_file, log_file, state_dir
 from boinc_gahp.errors import ConfigError, GahpError
-from boinc_gahp.files import NotOurs, make_private_directory
+from boinc_gahp.files import NotOurs, check_directories_above, make_private_directory
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 
@@ -112,6 +113,13 @@ def check_directories(settings: Settings) -> Iterator[Check]:
         # Files are then read again, which only takes time.
         trouble = warning(trouble.text, trouble.advice)
     yield trouble
+    told: list[str] = []
+    for directory in (path.parent, state_dir(settings), cache_dir(settings)):
+        # Those that cannot be used are failures above.
+        with suppress(OSError):
+            told += check_directories_above(directory)
+    for text in dict.fromkeys(told):
+        yield warning(f"directories: {text}")
 
 
 def _check_ledger(settings: Settings) -> Iterator[Check]:
