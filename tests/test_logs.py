@@ -1,5 +1,6 @@
 import logging
 import os
+import resource
 import stat
 import subprocess
 import sys
