@@ -145,8 +145,8 @@ def _refuse_what_is_ours(layer: Layer, owner: str) -> None:
         found += [f"{key} in {section(name)}" for key in keys]
     if found:
         raise ConfigError(
-            f"{layer.path} belongs to user {owner}, and sets {', '.join(sorted(found))}, "
-            "which another user's file must not; copy the file, or put that into your own settings"
+            f"{layer.path} belongs to user {owner}, and another user's file must not set "
+            f"{', '.join(sorted(found))}: copy the file, or put that into your own settings"
         )
 
 

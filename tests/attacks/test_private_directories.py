@@ -15,6 +15,7 @@ from shlex import quote
 import pytest
 
 from boinc_gahp import logs
+from boinc_gahp.cli.check.checks import Level, check_directories
 from boinc_gahp.config.settings import Logging, Settings, State
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.fetch._delivered import Delivered
@@ -254,9 +255,13 @@ def test_have_the_log_written_into_what_is_no_log(kind, mode, tmp_path, capfd):
         reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     else:
         path = Path("/dev/null")
-    assert logs.start(Settings(logging=Logging(file=str(path)))) is None
+    settings = Settings(logging=Logging(file=str(path)))
+    assert logs.start(settings) is None
     said = "has other names, too" if kind == "hard link" else "is not an ordinary file"
     assert said in capfd.readouterr().err.replace("is a file that ", "")
+    point = next(check_directories(settings))
+    assert point.level is Level.FAILED
+    assert point.text.startswith(f"log: {str(path)!r}")
     assert precious.read_text() == "precious"
     if reader is not None:
         os.close(reader)

@@ -135,7 +135,7 @@ def test_be_trusted_by_a_file_of_ones_own(home, theirs):
     written(theirs, f'{SETTINGS}[trust]\nconfig_of = "{BOB}"\n')
     with pytest.raises(ConfigError, match="is not read"):
         layers.load(str(theirs), {})
-    with pytest.raises(ConfigError, match=r"sets \[trust\], which another user's file must not"):
+    with pytest.raises(ConfigError, match=r"another user's file must not set \[trust\]"):
         layers.load(TrustedPath(theirs), {})
     written(home / ".config/boinc_gahp/boinc_gahp.toml", f'[trust]\nconfig_of = "{ALICE}"\n')
     with pytest.raises(ConfigError, match="is not read"):
@@ -160,8 +160,8 @@ def test_reach_files_and_passwords_by_a_file_that_is_trusted(text, told, theirs)
     with pytest.raises(ConfigError) as refused:
         layers.load(TrustedPath(theirs), {})
     assert str(refused.value) == (
-        f"{theirs} belongs to user {BOB}, and sets {told}, which another user's file must not; "
-        "copy the file, or put that into your own settings"
+        f"{theirs} belongs to user {BOB}, and another user's file must not set {told}: copy the "
+        "file, or put that into your own settings"
     )
     # The same is right in a file of this user.
     (theirs.parent / "home/x").touch()

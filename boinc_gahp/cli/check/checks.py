@@ -15,9 +15,10 @@ from boinc_gahp.errors import ConfigError, GahpError
 from boinc_gahp.files import NotOurs, check_directories_above, make_private_directory
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
+from boinc_gahp.logs import SharedLogHandler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from boinc_gahp.config.settings import ProjectSettings, Settings
@@ -105,16 +106,16 @@ def check_directories(settings: Settings) -> Iterator[Check]:
     if settings.logging.level == "off":
         yield note("log: off, as [logging] level says")
     else:
-        setting = "[logging] file or [state] dir"
-        yield _writable("log", path.parent, str(path), setting, or_shared=True)
+        yield _tried("log", path, "[logging] file or [state] dir", lambda: _open_log(settings))
     yield from _check_ledger(settings)
-    trouble = _writable("cache", cache_dir(settings), str(cache_dir(settings)), "[state] cache_dir")
+    cache = cache_dir(settings)
+    trouble = _tried("cache", cache, "[state] cache_dir", lambda: _write_in(cache))
     if trouble.level is Level.FAILED:
         # Files are then read again, which only takes time.
         trouble = warning(trouble.text, trouble.advice)
     yield trouble
     told: list[str] = []
-    for directory in (path.parent, state_dir(settings), cache_dir(settings)):
+    for directory in (path.parent, state_dir(settings), cache):
         # Those that cannot be used are failures above.
         with suppress(OSError):
             told += check_directories_above(directory)
@@ -143,17 +144,23 @@ def _check_ledger(settings: Settings) -> Iterator[Check]:
         yield warning(f"ledger: {len(found) - NAMED} more; boinc_gahp ledger status shows them")
 
 
-def _writable(
-    what: str, directory: Path, shown: str, setting: str, *, or_shared: bool = False
-) -> Check:
+def _tried(what: str, path: Path, setting: str, attempt: Callable[[], None]) -> Check:
     try:
-        make_private_directory(directory, or_shared=or_shared)
-        with tempfile.TemporaryFile(dir=directory):
-            pass
+        attempt()
     except NotOurs as error:
         return failed(f"{what}: {error}", f"or set {setting}")
     except OSError as error:
         return failed(
-            f"{what}: {shown} cannot be written ({error.strerror})", f"fix that, or set {setting}"
+            f"{what}: {path} cannot be written ({error.strerror})", f"fix that, or set {setting}"
         )
-    return ok(f"{what}: {shown}")
+    return ok(f"{what}: {path}")
+
+
+def _open_log(settings: Settings) -> None:
+    SharedLogHandler(log_file(settings), settings.logging.max_bytes, settings.logging.keep).close()
+
+
+def _write_in(directory: Path) -> None:
+    make_private_directory(directory)
+    with tempfile.TemporaryFile(dir=directory):
+        pass
