@@ -143,7 +143,7 @@ def _named(config: str | None, *, trust: bool) -> str | None:
 
     found = trusted(config)
     if found is None:
-        raise UsageError("--trust-config comes after the file that it means: --config FILE")
+        raise UsageError("--trust-config needs a settings file beside it: --config FILE")
     return found
 
 

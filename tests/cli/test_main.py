@@ -31,6 +31,7 @@ def test_help_lists_every_command(capsys):
         (["--verison=1"], "there is no option --verison; did you mean --version? "),
         (["--qqq"], "there is no option --qqq; boinc_gahp --help lists"),
         (["--config"], "--config needs the path"),
+        (["--trust-config", "check"], "--trust-config needs a settings file beside it"),
         (["--config", "x", "BOINC_PING"], "there is no command 'BOINC_PING'"),
         (["submit"], "; type: boinc_gahp batch submit; "),
         (["submit", "a", "--each", "*.txt"], "; type: boinc_gahp batch submit a --each '*.txt'; "),
