@@ -235,7 +235,7 @@ def test_commands_that_are_printed_trust_what_was_trusted():
 
 @pytest.mark.parametrize("place", ["named", "usual", "by link"])
 def test_replace_a_settings_file_in_a_directory_that_everyone_can_write(place, home, capsys):
-    above = home / ".config"
+    above = home / (".config" if place == "usual" else "other")
     path = written(above / "boinc_gahp/boinc_gahp.toml", SETTINGS)
     named = str(path) if place == "named" else None
     if place == "by link":

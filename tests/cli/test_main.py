@@ -46,6 +46,7 @@ def test_help_lists_every_command(capsys):
         "value",
         "unlike",
         "missing-path",
+        "nothing to trust",
         "gahp-command",
         "action",
         "with arguments",
