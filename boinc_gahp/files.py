@@ -223,9 +223,10 @@ def make_private_directory(path: Path, *, or_shared: bool = False) -> None:
         or_shared: also accept root's directory, if no user can touch another's files in it.
 
     Raises:
-        NotOurs: it belongs to another user, or others can write it.
+        NotOurs: it belongs to another user, others can write it, or everyone can replace it.
         OSError: it cannot be created.
     """
+    check_directories_above(path)
     descriptor = open_directory(path, make=_make_private, private=True)
     try:
         status = os.fstat(descriptor)
@@ -249,6 +250,48 @@ def make_private_directory(path: Path, *, or_shared: bool = False) -> None:
         )
 
 
+def check_directories_above(path: Path) -> list[str]:
+    """Look for others who can move a path away and put something else in its place.
+
+    These are the users who can write a directory above it, or above what a link in it leads to. In
+    a sticky directory, such as /tmp, only its owner can move what belongs to another user.
+
+    Returns:
+        a warning for each directory that a group can write.
+
+    Raises:
+        NotOurs: everyone can write one of the directories.
+    """
+    warnings: list[str] = []
+    seen: set[Path] = set()
+    paths = deque([path.absolute()])
+    while paths:
+        lowest = paths.popleft()
+        for each in (lowest, *lowest.parents):
+            if each in seen:
+                continue
+            seen.add(each)
+            if each.is_symlink():
+                paths.append(each.parent / each.readlink())
+            if each != lowest and each.is_dir():
+                warnings += _replaceable(each, path)
+    return warnings
+
+
+def _replaceable(directory: Path, path: Path) -> Iterator[str]:
+    status = directory.stat()
+    writers = who_else_can_write(status)
+    if status.st_mode & stat.S_ISVTX or writers is None:
+        return
+    told = f"{writers} can write the directory {directory}, and so replace what is in it"
+    if status.st_mode & stat.S_IWOTH:
+        raise NotOurs(
+            f"{path} is not used: {told}; as {user_name(status.st_uid)}, run: chmod o-w "
+            f"{quote(str(directory))}, or chmod +t if everyone is to write there"
+        )
+    yield f"{told}; if that is not intended, run: chmod g-w {quote(str(directory))}"
+
+
 def _make_private(name: str, at: int) -> None:
     os.mkdir(name, 0o700, dir_fd=at)
     sync(at)
@@ -258,7 +301,7 @@ def open_private_file(path: Path, flags: int) -> int:
     """Open a file of this user, with mode 600 if it is new, in a directory as above.
 
     Raises:
-        NotOurs: it is a link, or another user's.
+        NotOurs: it is not an ordinary file, or another user's.
         OSError: it cannot be opened.
     """
     # Without O_NONBLOCK, the process would wait for the other end of a named pipe.
@@ -281,7 +324,7 @@ def check_private_file(path: Path) -> None:
     """Refuse a file that :func:`open_private_file` would refuse; a missing one is accepted.
 
     Raises:
-        NotOurs: it is a link, or another user's.
+        NotOurs: it is not an ordinary file, or another user's.
     """
     with suppress(FileNotFoundError):
         os.close(open_private_file(path, os.O_PATH))
@@ -290,12 +333,14 @@ def check_private_file(path: Path) -> None:
 def _check_file(path: Path, status: os.stat_result) -> None:
     if stat.S_ISLNK(status.st_mode):
         raise _is_link(path)
-    if status.st_uid != os.geteuid() and not _is_roots_device(status):
+    if not stat.S_ISREG(status.st_mode):
+        raise NotOurs(f"{str(path)!r} is not an ordinary file: have it moved away")
+    if status.st_uid != os.geteuid():
         raise NotOurs(
             f"{str(path)!r} belongs to user {user_name(status.st_uid)}, not to "
             f"{user_name(os.geteuid())}: have it moved away"
         )
-    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not _is_ours(path.parent):
+    if status.st_nlink > 1 and not _is_ours(path.parent):
         raise NotOurs(
             f"{str(path)!r} is a file that has other names, too (hard links), and another user may "
             "have given it this one: have it moved away"
@@ -307,11 +352,6 @@ def _is_link(path: Path) -> NotOurs:
         f"{str(path)!r} is a symbolic link: it is not followed; name the file itself in the "
         f"settings, or run: rm {quote(str(path))}"
     )
-
-
-def _is_roots_device(status: os.stat_result) -> bool:
-    """Tell whether it is /dev/null or a similar device."""
-    return stat.S_ISCHR(status.st_mode) and status.st_uid in trusted_users()
 
 
 def _is_ours(directory: Path) -> bool:

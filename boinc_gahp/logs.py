@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp import __version__, secret
 from boinc_gahp.config.places import log_file
-from boinc_gahp.files import make_private_directory, open_private_file
+from boinc_gahp.files import NotOurs, make_private_directory, open_private_file
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
@@ -232,7 +232,11 @@ def stop() -> None:
 
 
 def _open(path: Path) -> FileIO:
-    return FileIO(open_private_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "a")
+    file = FileIO(open_private_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "a")
+    if os.fstat(file.fileno()).st_nlink > 1:
+        file.close()
+        raise NotOurs(f"{str(path)!r} has other names, too (hard links): have it moved away")
+    return file
 
 
 def _warn(text: str) -> None:

@@ -1,5 +1,6 @@
 import logging
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -268,15 +269,19 @@ class TestTrouble:
         assert err.startswith("boinc_gahp: no log is written: ")
         assert err.count("\n") == 1
 
-    def test_a_full_disk_is_reported_once_and_stops_nobody(self, settings, capfd):
-        assert logs.start(replace(settings, logging=Logging(file="/dev/full"))) is not None
-        log.error("x")
-        log.error("y")
+    def test_a_file_that_cannot_grow_is_reported_once_and_stops_nobody(self, settings, capfd):
+        path = begin(settings)
+        log.error("long" * 1000)
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, limits[1]))
+        try:
+            log.error("x")
+            log.error("y")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         out, err = capfd.readouterr()
         assert out == ""
-        assert err == "boinc_gahp: the log /dev/full cannot be written: " + (
-            "[Errno 28] No space left on device\n"
-        )
+        assert err == f"boinc_gahp: the log {path} cannot be written: [Errno 27] File too large\n"
 
     def test_a_directory_that_vanishes_is_made_again(self, settings):
         path = begin(settings)

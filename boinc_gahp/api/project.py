@@ -87,7 +87,8 @@ class Project(ProjectRuns):
         Args:
             name: the NAME of a section ``[projects.NAME]``, or the project's address; None:
                 ``[project]``.
-            config: a settings file that is read last and overrides the others.
+            config: a settings file that is read last and overrides the others. Another user's is
+                refused, unless ``[trust] config_of`` of the others names that user.
             timeout: seconds after which a request is given up if the project does not answer,
                 however often it was repeated; None: as ``[timeouts]`` says.
 

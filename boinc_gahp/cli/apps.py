@@ -21,7 +21,7 @@ from boinc_gahp.templates.reading import read_templates
 from boinc_gahp.templates.types import DEFAULTS, InputTemplate, TemplateError
 from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.output import command_line
-from boinc_gahp.terminal.parsing import Parser, not_empty
+from boinc_gahp.terminal.parsing import Parser, common_words, not_empty
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.terminal.words import moment, one_line
 from boinc_gahp.text import count, did_you_mean
@@ -90,7 +90,7 @@ def run(arguments: list[str], config: str | None) -> int:
         )
         for line in table.lines(_COLUMNS, rows, sys.stdout):
             print(line)
-        more = command_line(["boinc_gahp", "apps", *_common(options)])
+        more = command_line(["boinc_gahp", "apps", *common_words(options)])
         if why:
             print(
                 f"{project.host} does not tell which apps it has ({one_line(why)}). Ask its admin "
@@ -189,7 +189,7 @@ def _long(
         line = ["boinc_gahp", "batch", "submit", name]
         for each in inputs:
             line += ["--input", f"{each}=FILE"]
-        yield f"  to submit: {command_line([*line, *_common(options)])}"
+        yield f"  to submit: {command_line([*line, *common_words(options)])}"
     elif not details.may_submit:
         yield f"  Ask the admin of {chosen.url} for the right to submit to it."
 
@@ -235,11 +235,6 @@ def _files(details: Details) -> tuple[list[str] | None, list[str] | None]:
         [each.open_name for each in inputs.per_job_files],
         [each.open_name + (" (optional)" if each.optional else "") for each in outputs.files],
     )
-
-
-def _common(options: Namespace) -> list[str]:
-    given = (("--project", options.project), ("--config", options.config))
-    return [word for option, value in given if value is not None for word in (option, value)]
 
 
 # -- for programs

@@ -59,7 +59,7 @@ def root_parser() -> Group:
             "boinc_gahp --config ~/project/boinc_gahp.toml",
         ),
         word="command",
-        usage="[--config FILE] [COMMAND ...]",
+        usage="[--config FILE] [--trust-config] [COMMAND ...]",
     )
     parser.add_config(None)
     parser.add_argument("--version", action="store_true", help="print the version")

@@ -28,7 +28,7 @@ from boinc_gahp.rpc.site import about, key_of, must_be_private
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.output import command_line
-from boinc_gahp.terminal.parsing import Parser, not_empty
+from boinc_gahp.terminal.parsing import Parser, config_words, not_empty
 from boinc_gahp.terminal.words import one_line
 
 if TYPE_CHECKING:
@@ -309,8 +309,7 @@ def _check(options: Namespace, entry: AccountEntry, key: Authenticator, *, has_r
     print()
     levels = print_checks(options.config, entry.name or None)
     more = ["--project", entry.name] if entry.name else []
-    if options.config is not None:
-        more += ["--config", options.config]
+    more += config_words(options.config)
     if has_right:
         print(f"The project's apps: {command_line(['boinc_gahp', 'apps', *more])}")
     else:

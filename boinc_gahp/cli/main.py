@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config.settings import Settings
 
 #: The options before a command.
-OPTIONS = ("--config", "--version", "--help", "-h")
+OPTIONS = ("--config", "--trust-config", "--version", "--help", "-h")
 
 FAILED = 1
 USAGE = 2
@@ -95,17 +95,18 @@ def _report_errors(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     config: str | None = None
+    trust = False
     while arguments:
         first, *arguments = arguments
         option, equals, value = first.partition("=")
         if option == "--config":
             if not equals:
-                if not arguments:
-                    raise UsageError("--config needs the path of a settings file")
-                value, *arguments = arguments
+                value, arguments = _word_after(arguments)
             if not value:
                 raise UsageError("the path after --config is empty: is a variable not set?")
             config = value
+        elif first == "--trust-config":
+            trust = True
         elif first == "--version":
             print(f"boinc_gahp {__version__}")
             return 0
@@ -117,7 +118,7 @@ def _run(arguments: list[str]) -> int:
         elif first.startswith("-"):
             raise UsageError(f"there is no option {option}{did_you_mean(option, OPTIONS)}")
         elif first in COMMANDS:
-            return _run_command(first, arguments, config)
+            return _run_command(first, arguments, _named(config, trust=trust))
         elif first == "help":
             arguments = [*arguments, "--help"]
         elif first == "version":
@@ -126,7 +127,24 @@ def _run(arguments: list[str]) -> int:
             from boinc_gahp.cli.pointers import instead
 
             raise UsageError(f"there is no command {first!r}{instead(first, arguments)}")
-    return _serve(config)
+    return _serve(_named(config, trust=trust))
+
+
+def _word_after(arguments: list[str]) -> tuple[str, list[str]]:
+    if not arguments:
+        raise UsageError("--config needs the path of a settings file")
+    return arguments[0], arguments[1:]
+
+
+def _named(config: str | None, *, trust: bool) -> str | None:
+    if not trust:
+        return config
+    from boinc_gahp.config.places import trusted
+
+    found = trusted(config)
+    if found is None:
+        raise UsageError("--trust-config needs a settings file beside it: --config FILE")
+    return found
 
 
 def _serve(config: str | None) -> NoReturn:

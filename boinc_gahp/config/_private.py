@@ -9,7 +9,13 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import ConfigError
-from boinc_gahp.files import trusted_users, user_name, who_else_can_write
+from boinc_gahp.files import (
+    NotOurs,
+    check_directories_above,
+    trusted_users,
+    user_name,
+    who_else_can_write,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,37 +50,44 @@ class FileText:
             )
         return None
 
-    def must_be_trusted(self) -> str | None:
-        """Return a warning if others than this user and root can write the file, else None.
+    def must_be_trusted(self) -> list[str]:
+        """Return warnings if others than this user and root can write or replace the file.
 
         Raises:
-            ConfigError: everyone can write it, and it decides where jobs are sent.
+            ConfigError: everyone can, and it decides where jobs are sent.
         """
+        try:
+            warnings = check_directories_above(self.path)
+        except NotOurs as error:
+            raise ConfigError(str(error)) from error
         if self.status.st_mode & stat.S_IWOTH:
             raise ConfigError(
                 f"everyone can write {self.path}, which tells where jobs are sent; run: "
                 f"chmod o-w {quote(str(self.path))}"
             )
-        if self.belongs_to_another():
-            return (
-                f"{self.path} belongs to user {user_name(self.status.st_uid)}, who can change "
-                "where your jobs are sent"
-            )
         writers = who_else_can_write(self.status)
-        if writers is not None:
-            return (
+        if self.belongs_to_another():
+            warnings.append(
+                f"{self.path} belongs to user {self.owner}, who can change where your jobs are sent"
+            )
+        elif writers is not None:
+            warnings.append(
                 f"{writers} can write {self.path}, which tells where jobs are sent; if that is not "
                 f"intended, run: chmod g-w {quote(str(self.path))}"
             )
-        return None
+        return warnings
 
-    def must_be_ours(self) -> None:
-        """Raise ConfigError if another user owns the file, and nobody has named it explicitly."""
+    def must_be_ours(self, remedy: str) -> None:
+        """Raise ConfigError if another user owns the file; ``remedy`` says what to do."""
         if self.belongs_to_another():
             raise ConfigError(
-                f"{self.path} belongs to user {user_name(self.status.st_uid)}, so it is not read: "
-                "move it away, or name it with --config or BOINC_GAHP_CONFIG"
+                f"{self.path} belongs to user {self.owner}, so it is not read: {remedy}"
             )
+
+    @property
+    def owner(self) -> str:
+        """The name of the file's owner."""
+        return user_name(self.status.st_uid)
 
     def belongs_to_another(self) -> bool:
         """Tell whether the file belongs to anybody except this user and root."""

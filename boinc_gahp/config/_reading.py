@@ -34,8 +34,8 @@ _TIMES_WITH_ZERO = frozenset(
     {"retry", "submit_margin", "templates_cached", "output_rate"}
     | {"quiet", "longest_wait", "retire_wait", "history", "stranded_wait"}
 )
-#: Images that are files of the submit node: the path follows after a colon.
-_IMAGE_FILES = frozenset({"oci-archive", "rootfs"})
+#: How images begin that are files of the submit node; the path follows.
+_IMAGE_FILES = ("oci-archive:", "rootfs:")
 #: Never quoted in an error.
 _SECRET_KEYS = frozenset({"authenticator", "proxy"})
 
@@ -73,10 +73,7 @@ def read_layer(file: FileText) -> Layer:
         ConfigError: it is not safe, or has something that is not a setting; names file, place and
             remedy.
     """
-    problems: list[str] = []
-    warning = file.must_be_trusted()
-    if warning is not None:
-        problems.append(warning)
+    problems = file.must_be_trusted()
     layer = _read_two_lines(file) if is_two_lines(file.text) else _read_toml(file)
     if any(
         isinstance(each.get("authenticator"), Authenticator) for each in layer.projects.values()
@@ -90,6 +87,11 @@ def read_layer(file: FileText) -> Layer:
 def is_two_lines(text: str) -> bool:
     """Tell whether a text is the C++ program's ``config.txt``; TOML never begins with a URL."""
     return text.lstrip().lower().startswith(("http://", "https://"))
+
+
+def is_image_file(image: str) -> bool:
+    """Tell whether a container's image is a file of the submit node."""
+    return image.startswith(_IMAGE_FILES)
 
 
 def parse_authenticator(text: str) -> Authenticator:
@@ -273,8 +275,8 @@ def _image(key: str, value: object, base: Path) -> str:
     text = _str(key, value, base).strip()
     if not text:
         raise _Expected("the name of an image is expected, like docker://python:3.12-slim")
-    kind, colon, file = text.partition(":")
-    if colon and kind in _IMAGE_FILES:
+    if is_image_file(text):
+        kind, _, file = text.partition(":")
         return f"{kind}:{expand(file, base)}"
     return text
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from boinc_gahp.config import _private
 from boinc_gahp.config._reading import (
     Layer,
+    is_image_file,
     is_two_lines,
     parse_authenticator,
     read_layer,
@@ -25,6 +26,7 @@ from boinc_gahp.config.places import (
     FILE_NAME,
     OLD_FILE_NAME,
     PROJECTS_DIR,
+    TrustedPath,
     default_cache_dir,
     default_state_dir,
     expand,
@@ -43,6 +45,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: What another user's settings file never sets: where this user's files are read and written, and
+#: who can read what is sent.
+_OWN_SECTIONS = frozenset({"logging", "state", "trust"})
+_OWN_KEYS = {"ca_bundle", "proxy"}
+
 
 def load(config_path: str | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings of all files; later files override earlier ones.
@@ -53,6 +60,9 @@ def load(config_path: str | None = None, environ: Mapping[str, str] = os.environ
     none of them names a project, ``config.txt`` in the working directory is read. The directories
     are those of platformdirs for this process.
 
+    A named file of another user is only used if ``config_path`` is a :class:`TrustedPath`, or
+    ``[trust] config_of`` of the files before names the user.
+
     Raises:
         ConfigError: a file cannot be read, is not safe, or has something that is not a setting.
     """
@@ -60,8 +70,9 @@ def load(config_path: str | None = None, environ: Mapping[str, str] = os.environ
     layers = _read_usual_files(problems)
     named = config_path or environ.get("BOINC_GAHP_CONFIG")
     if named:
-        option = "--config" if config_path else "BOINC_GAHP_CONFIG"
-        layers.append(_read_named_file(named, option))
+        option = "BOINC_GAHP_CONFIG" if named == environ.get("BOINC_GAHP_CONFIG") else "--config"
+        trusted = [each.sections.get("trust", {}).get("config_of") for each in layers]
+        layers.append(_read_named_file(named, option, trusted))
     if not any("url" in layer.projects.get(DEFAULT_PROJECT, {}) for layer in layers):
         layers.extend(_read_old_file(problems))
     for layer in layers:
@@ -79,7 +90,7 @@ def _read_usual_files(problems: list[str]) -> list[Layer]:
             file = _tried(path, _private.read, problems)
             if file is not None:
                 if directory == user_directory():
-                    file.must_be_ours()
+                    file.must_be_ours("move it away")
                 layers.append(read_layer(file))
     return layers
 
@@ -97,16 +108,46 @@ def _tried(path: Path, read: Callable[[Path], T], problems: list[str]) -> T | No
     return None
 
 
-def _read_named_file(named: str, option: str) -> Layer:
+def _read_named_file(named: str, option: str, trusted: Sequence[str | None]) -> Layer:
     try:
-        path = expand(named, Path()).absolute()
-        return read_layer(_private.read(path))
+        file = _private.read(expand(named, Path()).absolute())
+        if not isinstance(named, TrustedPath) and file.owner not in trusted:
+            file.must_be_ours(
+                "copy it, and read the copy; or, if you trust that user, add --trust-config to "
+                f'the command, or write config_of = "{file.owner}" into the section [trust] of '
+                "your own settings or the admin's"
+            )
+        layer = read_layer(file)
     except ValueError as error:
         raise ConfigError(f"{option} is {named!r}; {error}") from None
     except OSError as error:
         raise ConfigError(
             f"the settings file {named} that {option} names cannot be read: {error.strerror}"
         ) from error
+    if file.belongs_to_another():
+        _refuse_what_is_ours(layer, file.owner)
+    return layer
+
+
+def _refuse_what_is_ours(layer: Layer, owner: str) -> None:
+    """Refuse settings that name files of this user, or who sees what is sent, to another user.
+
+    Raises:
+        ConfigError: the file has one of them.
+    """
+    found = [f"[{name}]" for name in _OWN_SECTIONS & layer.sections.keys()]
+    for name, table in layer.projects.items():
+        keys = _OWN_KEYS & table.keys()
+        if isinstance(table.get("authenticator"), Path):
+            keys.add("authenticator_file")
+        if is_image_file(table.get("container_image", "")):
+            keys.add("container_image")
+        found += [f"{key} in {section(name)}" for key in keys]
+    if found:
+        raise ConfigError(
+            f"{layer.path} belongs to user {owner}, and another user's file must not set "
+            f"{', '.join(sorted(found))}: copy the file, or put that into your own settings"
+        )
 
 
 def _read_old_file(problems: list[str]) -> list[Layer]:

@@ -24,6 +24,23 @@ OLD_FILE_NAME = "config.txt"
 #: The admin's directory (``docs/reference/settings.rst``, "Settings").
 ADMIN_DIR = Path("/etc/boinc_gahp")
 
+
+class TrustedPath(str):
+    """The path of a settings file that is used although another user owns it."""
+
+    __slots__ = ()
+
+
+def trusted(config: str | None) -> TrustedPath | None:
+    """Return the settings file that is trusted, for ``--trust-config``; None if none is named.
+
+    Args:
+        config: the file of ``--config``; None: that of ``BOINC_GAHP_CONFIG``.
+    """
+    named = config or os.environ.get("BOINC_GAHP_CONFIG")
+    return TrustedPath(named) if named else None
+
+
 _DIRS = PlatformDirs("boinc_gahp", appauthor=False, multipath=True)
 
 

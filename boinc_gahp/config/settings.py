@@ -201,6 +201,15 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
+class Trust:
+    """``[trust]``: settings files of other users."""
+
+    #: The user whose settings file is used if ``--config`` or ``BOINC_GAHP_CONFIG`` names it, as
+    #: with ``--trust-config``. That file itself cannot set this.
+    config_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, and the files that they come from.
 
@@ -223,6 +232,7 @@ class Settings:
     limits: LimitSettings = LimitSettings()
     logging: Logging = Logging()
     state: State = State()
+    trust: Trust = Trust()
     sources: tuple[Path, ...] = ()
     project_files: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()

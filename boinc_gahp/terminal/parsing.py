@@ -14,6 +14,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from boinc_gahp.config.places import TrustedPath, trusted
 from boinc_gahp.terminal.words import one_line
 from boinc_gahp.text import did_you_mean
 
@@ -87,7 +88,13 @@ class Parser(argparse.ArgumentParser):
         return action
 
     def add_config(self, config: str | None) -> None:
-        """Add ``--config FILE``; ``config`` is the value given before the command."""
+        """Add ``--config FILE`` and ``--trust-config``.
+
+        :meth:`read` sets ``options.config``: a :class:`TrustedPath` if it is trusted.
+
+        Args:
+            config: the value given before the command.
+        """
         self.completes(
             self.add_argument(
                 "--config",
@@ -98,6 +105,11 @@ class Parser(argparse.ArgumentParser):
                 "$BOINC_GAHP_CONFIG",
             ),
             "file",
+        )
+        self.add_argument(
+            "--trust-config",
+            action="store_true",
+            help="use FILE, or that of $BOINC_GAHP_CONFIG, although another user owns it",
         )
 
     def add_project(self) -> None:
@@ -117,7 +129,10 @@ class Parser(argparse.ArgumentParser):
 
         Exits with status 2 if they are wrong, with 0 after printing help.
         """
-        return self.parse_intermixed_args(list(arguments))
+        options = self.parse_intermixed_args(list(arguments))
+        if getattr(options, "trust_config", False):
+            options.config = trusted(options.config)
+        return options
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Print the help; argparse's own method is silent if help cannot be written."""
@@ -191,6 +206,20 @@ class Group(Parser):
             near = did_you_mean(first, self.actions) or f" (there are {', '.join(self.actions)})"
             self.error(f"there is no action {first!r}{near}")
         return first
+
+
+def config_words(config: str | None) -> list[str]:
+    """Return the options that name a settings file, as for another command."""
+    if config is None:
+        return []
+    trust = ["--trust-config"] if isinstance(config, TrustedPath) else []
+    return ["--config", config, *trust]
+
+
+def common_words(options: argparse.Namespace) -> list[str]:
+    """Return the options ``--project``, ``--config`` and ``--trust-config`` that were given."""
+    project = [] if options.project is None else ["--project", options.project]
+    return [*project, *config_words(options.config)]
 
 
 def not_empty(text: str) -> str:

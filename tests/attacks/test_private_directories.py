@@ -1,4 +1,4 @@
-"""What a neighbour on a submit node might do with directories for users' state, and with settings.
+"""What a neighbour on a submit node might do with directories for users' state.
 
 Where two users are needed, the tests run as root, who can be both; each kind of refusal is also
 seen by whoever runs them.
@@ -15,9 +15,9 @@ from shlex import quote
 import pytest
 
 from boinc_gahp import logs
-from boinc_gahp.config import layers
+from boinc_gahp.cli.check.checks import Level, check_directories
 from boinc_gahp.config.settings import Logging, Settings, State
-from boinc_gahp.errors import ConfigError, LedgerError
+from boinc_gahp.errors import LedgerError
 from boinc_gahp.fetch._delivered import Delivered
 from boinc_gahp.files import make_private_directory, user_name, who_else_can_write
 from boinc_gahp.ledger.account_lock import AccountLock
@@ -136,6 +136,8 @@ def test_have_state_written_elsewhere_by_a_link_for_the_state_directory(node, mo
     (node / "shared").chmod(mode)
     as_user(BOB, 'ln -s "$2" "$1/alice"', node / "shared", node / "home")
     said = f"{node}/shared/alice is a symbolic link that user {BOB} made"
+    if mode == 0o777:
+        said = f"everyone can write the directory {node}/shared, and so replace what is in it"
     _, errors = serve(node)
     assert said in errors
     assert check(node).count(said) == 2
@@ -187,12 +189,12 @@ def test_put_files_into_a_state_directory_that_everyone_can_write(mode, tmp_path
     Delivered(state).members(("key",))
     Digests(state).of([__file__])
     assert caplog.text.count(told) >= 2
+    assert not [*state.iterdir()]
+    state.chmod(0o755)
     (state / "log").mkdir()
     (state / "log").chmod(0o777)
     assert logs.start(Settings(logging=Logging(file=str(state / "log" / "x")))) is None
     assert "log can be written by everyone" in capfd.readouterr().err
-    assert [path.name for path in state.iterdir()] == ["log"]
-    state.chmod(0o755)
     Ledger(state / "ledger.sqlite").close()
 
 
@@ -237,21 +239,71 @@ def test_have_a_file_written_by_a_link_in_a_state_directory(name, tmp_path, capf
     assert planted.is_symlink()
 
 
-def test_have_the_log_appended_to_another_file_by_a_hard_link(tmp_path, capfd):
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    shared.chmod(0o1777)
-    precious = tmp_path / "precious"
+@pytest.mark.parametrize("mode", [0o1777, 0o700])
+@pytest.mark.parametrize("kind", ["hard link", "pipe", "device"])
+def test_have_the_log_written_into_what_is_no_log(kind, mode, tmp_path, capfd):
+    directory = tmp_path / "logs"
+    directory.mkdir()
+    directory.chmod(mode)
+    precious, path = tmp_path / "precious", directory / "me.log"
     precious.write_text("precious")
-    os.link(precious, shared / "me.log")
-    assert logs.start(Settings(logging=Logging(file=str(shared / "me.log")))) is None
-    assert "is a file that has other names, too" in capfd.readouterr().err
+    reader = None
+    if kind == "hard link":
+        os.link(precious, path)
+    elif kind == "pipe":
+        os.mkfifo(path)
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    else:
+        path = Path("/dev/null")
+    settings = Settings(logging=Logging(file=str(path)))
+    assert logs.start(settings) is None
+    said = "has other names, too" if kind == "hard link" else "is not an ordinary file"
+    assert said in capfd.readouterr().err.replace("is a file that ", "")
+    point = next(check_directories(settings))
+    assert point.level is Level.FAILED
+    assert point.text.startswith(f"log: {str(path)!r}")
     assert precious.read_text() == "precious"
-    settings = Settings(logging=Logging(file=str(shared / "other.log")))
+    if reader is not None:
+        os.close(reader)
     try:
-        assert logs.start(settings) is not None
+        assert logs.start(Settings(logging=Logging(file=str(directory / "other.log")))) is not None
     finally:
         logs.stop()
+
+
+@needs_root
+def test_have_the_log_written_into_a_file_of_another_user(tmp_path, capfd):
+    path = tmp_path / "me.log"
+    path.write_text("bob's")
+    os.chown(path, BOB, -1)
+    assert logs.start(Settings(logging=Logging(file=str(path)))) is None
+    assert f"belongs to user {BOB}, not to {ME}" in capfd.readouterr().err
+    assert path.read_text() == "bob's"
+
+
+@pytest.mark.parametrize("by_link", [False, True])
+def test_replace_a_state_directory_whose_parent_everyone_can_write(by_link, tmp_path, capfd):
+    above = tmp_path / "above"
+    (above / "mine" / "state").mkdir(parents=True)
+    state = above / "mine" / "state"
+    if by_link:
+        state = tmp_path / "link"
+        state.symlink_to(above / "mine" / "state")
+    told = (
+        f"{state} is not used: everyone can write the directory {above}, and so replace what is in "
+        f"it; as {ME}, run: chmod o-w {above}, or chmod +t if everyone is to write there"
+    )
+    for mode in (0o777, 0o757):
+        above.chmod(mode)
+        with pytest.raises(LedgerError) as refused:
+            Ledger(state / "ledger.sqlite")
+        assert told in str(refused.value)
+        assert logs.start(Settings(state=State(state))) is None
+        assert told in capfd.readouterr().err
+    assert not [*state.iterdir()]
+    for mode in (0o1777, 0o755):
+        above.chmod(mode)
+        Ledger(state / "ledger.sqlite").close()
 
 
 def test_keep_a_users_own_links_from_being_followed(tmp_path):
@@ -270,54 +322,3 @@ def test_a_group_of_the_users_own_is_nobody_else():
     assert who_else_can_write(status(0o775, 1, 2)) == "group bin"
     assert who_else_can_write(status(0o775, ALICE, BOB)) == f"group {BOB}"
     assert who_else_can_write(status(0o777, 1, 1)) == "everyone"
-
-
-# -- settings
-
-
-SETTINGS = '[project]\nurl = "https://boinc.example.edu/test/"\n'
-
-
-@pytest.fixture
-def users_file(tmp_path, monkeypatch):
-    """The settings file that is looked for in the user's directory, with the site's beside it."""
-    for kind in ("HOME", "DIRS"):
-        monkeypatch.setenv(f"XDG_CONFIG_{kind}", str(tmp_path / kind.lower()))
-        path = tmp_path / kind.lower() / "boinc_gahp" / "boinc_gahp.toml"
-        path.parent.mkdir(parents=True)
-        path.write_text(SETTINGS)
-        path.chmod(0o644)
-    return tmp_path / "home" / "boinc_gahp" / "boinc_gahp.toml"
-
-
-@needs_root
-def test_lead_jobs_elsewhere_by_a_settings_file_in_the_users_directory(users_file):
-    os.chown(users_file, BOB, -1)
-    told = rf"{users_file} belongs to user {BOB}, so it is not read: move it away, or name it with"
-    with pytest.raises(ConfigError, match=told):
-        layers.load(None, {})
-
-
-@needs_root
-@pytest.mark.parametrize("how", ["--config", "BOINC_GAHP_CONFIG", "site"])
-def test_a_settings_file_that_was_named_is_read_with_a_warning_of_who_can_write_it(how, users_file):
-    users_file.unlink()
-    sites = users_file.parents[2] / "dirs" / "boinc_gahp" / "boinc_gahp.toml"
-    named = sites if how == "site" else users_file.with_name("mine.toml")
-    named.write_text(SETTINGS)
-    environment = {"BOINC_GAHP_CONFIG": str(named)} if how == "BOINC_GAHP_CONFIG" else {}
-
-    def problems():
-        return layers.load(str(named) if how == "--config" else None, environment).problems
-
-    os.chown(named, BOB, -1)
-    assert problems() == (
-        f"{named} belongs to user {BOB}, who can change where your jobs are sent",
-    )
-    os.chown(named, 0, BOB)
-    named.chmod(0o664)
-    [problem] = problems()
-    assert problem.startswith(f"group {BOB} can write {named}, which tells where jobs are sent")
-    assert problem.endswith(f"chmod g-w {named}")
-    named.chmod(0o644)
-    assert problems() == ()

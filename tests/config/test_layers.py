@@ -311,8 +311,10 @@ class TestOldFile:
 
 @pytest.mark.parametrize("option", ["--config", "BOINC_GAHP_CONFIG"])
 def test_a_named_file_that_is_missing_is_an_error(node, option):
-    named = "none.toml" if option == "--config" else None
-    message = error_of(lambda: layers.load(named, {"BOINC_GAHP_CONFIG": "none.toml"}))
+    named, environ = "none.toml", {}
+    if option != "--config":
+        named, environ = None, {option: named}
+    message = error_of(lambda: layers.load(named, environ))
     assert message == (
         f"the settings file none.toml that {option} names cannot be read: No such file or directory"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.cli.batch import fetching, waiting
 from boinc_gahp.cli.batch.opening import command
 from boinc_gahp.cli.main import FAILED, INTERRUPTED
-from boinc_gahp.terminal.parsing import not_empty
+from boinc_gahp.terminal.parsing import common_words, not_empty
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -74,7 +74,7 @@ def follow(
         return status
     statuses = []
     for words in fetches:
-        statuses.append(fetching.fetch([*words, *_common(options)], config))
+        statuses.append(fetching.fetch([*words, *common_words(options)], config))
         if statuses[-1] == INTERRUPTED:
             break
     return _together(statuses)
@@ -88,11 +88,6 @@ def _fetch_words(options: Namespace, batch: Batch, *, of: int) -> list[str]:
 
     where = Path(options.fetch)
     return [str(batch.id), str(where if of == 1 else where / folder_name(batch.name))]
-
-
-def _common(options: Namespace) -> list[str]:
-    given = [] if options.project is None else ["--project", options.project]
-    return given if options.config is None else [*given, "--config", options.config]
 
 
 def _together(statuses: Sequence[int]) -> int:

@@ -15,6 +15,7 @@ from boinc_gahp.errors import ProjectDown, TransportError
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import remark
 from boinc_gahp.terminal.output import command_line, complain
+from boinc_gahp.terminal.parsing import common_words, config_words
 from boinc_gahp.terminal.words import one_line
 
 if TYPE_CHECKING:
@@ -141,15 +142,10 @@ def words_as_typed(action: str, arguments: Sequence[str], config: str | None) ->
     if config is not None and not any(
         word == "--config" or word.startswith("--config=") for word in arguments[:end]
     ):
-        words += ["--config", config]
+        words += config_words(config)
     return [*words, *arguments[end:]]
 
 
 def command(options: Namespace, action: str, *words: object) -> str:
     """Return the command for another action on the same project."""
-    line = ["boinc_gahp", "batch", action, *map(str, words)]
-    for option in ("project", "config"):
-        value = getattr(options, option)
-        if value is not None:
-            line += [f"--{option}", str(value)]
-    return command_line(line)
+    return command_line(["boinc_gahp", "batch", action, *map(str, words), *common_words(options)])

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.accounts import find_project
-from boinc_gahp.config.places import cache_dir, ledger_file, log_file
+from boinc_gahp.config.places import cache_dir, ledger_file, log_file, state_dir
 from boinc_gahp.errors import ConfigError, GahpError
-from boinc_gahp.files import NotOurs, make_private_directory
+from boinc_gahp.files import NotOurs, check_directories_above, make_private_directory
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
+from boinc_gahp.logs import SharedLogHandler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from boinc_gahp.config.settings import ProjectSettings, Settings
@@ -104,14 +106,21 @@ def check_directories(settings: Settings) -> Iterator[Check]:
     if settings.logging.level == "off":
         yield note("log: off, as [logging] level says")
     else:
-        setting = "[logging] file or [state] dir"
-        yield _writable("log", path.parent, str(path), setting, or_shared=True)
+        yield _tried("log", path, "[logging] file or [state] dir", lambda: _open_log(settings))
     yield from _check_ledger(settings)
-    trouble = _writable("cache", cache_dir(settings), str(cache_dir(settings)), "[state] cache_dir")
+    cache = cache_dir(settings)
+    trouble = _tried("cache", cache, "[state] cache_dir", lambda: _write_in(cache))
     if trouble.level is Level.FAILED:
         # Files are then read again, which only takes time.
         trouble = warning(trouble.text, trouble.advice)
     yield trouble
+    told: list[str] = []
+    for directory in (path.parent, state_dir(settings), cache):
+        # Those that cannot be used are failures above.
+        with suppress(OSError):
+            told += check_directories_above(directory)
+    for text in dict.fromkeys(told):
+        yield warning(f"directories: {text}")
 
 
 def _check_ledger(settings: Settings) -> Iterator[Check]:
@@ -135,17 +144,23 @@ def _check_ledger(settings: Settings) -> Iterator[Check]:
         yield warning(f"ledger: {len(found) - NAMED} more; boinc_gahp ledger status shows them")
 
 
-def _writable(
-    what: str, directory: Path, shown: str, setting: str, *, or_shared: bool = False
-) -> Check:
+def _tried(what: str, path: Path, setting: str, attempt: Callable[[], None]) -> Check:
     try:
-        make_private_directory(directory, or_shared=or_shared)
-        with tempfile.TemporaryFile(dir=directory):
-            pass
+        attempt()
     except NotOurs as error:
         return failed(f"{what}: {error}", f"or set {setting}")
     except OSError as error:
         return failed(
-            f"{what}: {shown} cannot be written ({error.strerror})", f"fix that, or set {setting}"
+            f"{what}: {path} cannot be written ({error.strerror})", f"fix that, or set {setting}"
         )
-    return ok(f"{what}: {shown}")
+    return ok(f"{what}: {path}")
+
+
+def _open_log(settings: Settings) -> None:
+    SharedLogHandler(log_file(settings), settings.logging.max_bytes, settings.logging.keep).close()
+
+
+def _write_in(directory: Path) -> None:
+    make_private_directory(directory)
+    with tempfile.TemporaryFile(dir=directory):
+        pass
