@@ -50,6 +50,35 @@ def test_a_later_result_is_compared_by_the_apps_own_comparison(bench):
     assert bench.results("validate_state") == [VALID, VALID, INVALID]
 
 
+#: The smallest number is canonical, whatever the others are.
+SMALLEST = (
+    NEAR
+    + """
+def check_set(results):
+    return min(results, key=number)
+
+check_pair = compare
+"""
+)
+
+
+def test_an_apps_own_rule_chooses_the_canonical_result(bench):
+    answered(bench, SMALLEST, "mine:check_set", b"7", b"5", b"6")
+    bench.validate()
+    assert bench.wu["canonical_resultid"] == 2
+    assert bench.results("validate_state") == [INVALID, VALID, VALID]
+
+
+def test_an_apps_own_rule_chooses_none_or_one_of_the_results(bench):
+    answered(bench, NEAR + "check_set = len\ncheck_pair = compare\n", "mine:check_set", b"1", b"2")
+    bench.validate()
+    assert "chose 2: expected one of the results, or None" in bench.trouble("validator")
+    bench.module("mine", SMALLEST.replace("min(results, key=number)", "None"))
+    bench.now += 10
+    bench.validate()
+    assert bench.results("validate_state") == [INCONCLUSIVE] * 2
+
+
 @pytest.mark.parametrize(
     ("source", "words"),
     [
@@ -114,8 +143,8 @@ def compare(first, second):
     [
         "UPDATE workunit SET error_mask = 16",
         "UPDATE result SET outcome = 3 WHERE id = 1",
-        "INSERT INTO result (create_time, workunitid, server_state, name, xml_doc_in, batch, "
-        "random, appid) VALUES (1, 1, 2, 'x', '', 1, 1, 1)",
+        "INSERT OR IGNORE INTO result (create_time, workunitid, server_state, name, xml_doc_in, "
+        "batch, random, appid) VALUES (1, 1, 2, 'x', '', 1, 1, 1)",
         "DELETE FROM result WHERE id = 2",
     ],
     ids=["workunit cancelled", "result changed", "result added", "result gone"],

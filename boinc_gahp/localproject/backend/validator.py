@@ -4,7 +4,9 @@ Each app decides what agreement means (``app.validator``, see :mod:`.plugins`) w
 ``compare(first, second) -> bool`` of two :class:`~.views.Result`: whether they agree. The canonical
 result is one that agrees with a strict majority of the successful results, itself included, and
 with at least min_quorum; the relation need not be transitive. It is assumed to be symmetric, and is
-never called for an instance and itself.
+never called for an instance and itself. An app with a rule of its own names ``module:check_set``:
+``check_set(results)`` returns the canonical one of at least min_quorum results, or None if too few
+agree, and ``check_pair(result, canonical)`` of the same module is the comparison.
 
 It only gets instances whose output files are there and are as their hosts reported; others are
 VALIDATE_ERROR. It runs outside any transaction, and may be called again for the same instances: the
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
     #: Whether two results agree; raises PluginError.
     Agree = Callable[[Result, Result], bool]
+    #: The canonical result among at least ``min_quorum``; None: too few agree. Raises PluginError.
+    Choose = Callable[[Sequence[Result], int, Agree], Result | None]
 
 log = logging.getLogger("boinc_gahp.localproject")
 
@@ -60,20 +64,24 @@ def validate_pass(core: Core, now: float) -> int:
         "ORDER BY w.id LIMIT ?",
         (now, _PASS),
     ).fetchall()
-    validators: dict[str, Agree] = {}
+    validators: dict[str, tuple[Choose, Agree]] = {}
 
     def handle(row: sqlite3.Row) -> None:
         spec = row["validator"]
         if spec not in validators:
             validators[spec] = _validator(core, spec)
-        _validate(core, row, validators[spec], now)
+        _validate(core, row, *validators[spec], now)
 
     return handle_each(core, VALIDATOR, due, handle, now=now, seconds=_PASS_SECONDS)
 
 
-def _validator(core: Core, spec: str) -> Agree:
-    compare = plugins.load(core, spec, plugins.VALIDATORS)
+def _validator(core: Core, spec: str) -> tuple[Choose, Agree]:
+    function = plugins.load(core, spec, plugins.VALIDATORS)
     what = f"the validator {spec!r}"
+    module, _, name = spec.rpartition(":")
+    is_own = name == "check_set"
+    pair = f"{module}:check_pair"
+    compare = plugins.load(core, pair, plugins.VALIDATORS) if is_own else function
 
     def agree(first: Result, second: Result) -> bool:
         answer = plugins.call(what, compare, first, second)
@@ -82,22 +90,24 @@ def _validator(core: Core, spec: str) -> Agree:
             return bool(answer)
         raise PluginError(f"{what} returned {answer!r}: expected True or False")
 
-    return agree
+    def choose(instances: Sequence[Result], _quorum: int, _agree: Agree) -> Result | None:
+        chosen = plugins.call(what, function, list(instances))
+        if chosen is None or chosen in instances:
+            return chosen  # type: ignore[no-any-return]
+        raise PluginError(f"{what} chose {chosen!r}: expected one of the results, or None")
+
+    return choose if is_own else _majority, agree
 
 
-def _majority(
-    instances: Sequence[Result], quorum: int, agree: Agree
-) -> tuple[Result, Sequence[bool]] | None:
-    """Return the canonical instance, and which instances agree with it; None: too few do."""
-    agreed = [[first is second for second in instances] for first in instances]
-    for i, j in combinations(range(len(instances)), 2):
-        agreed[i][j] = agreed[j][i] = agree(instances[i], instances[j])
-    votes = [sum(row) for row in agreed]
-    most = max(votes)
-    if most < quorum or most * 2 <= len(instances):
-        return None
-    best = votes.index(most)
-    return instances[best], agreed[best]
+def _majority(instances: Sequence[Result], quorum: int, agree: Agree) -> Result | None:
+    votes = dict.fromkeys(range(len(instances)), 1)
+    for i, j in combinations(votes, 2):
+        if agree(instances[i], instances[j]):
+            votes[i] += 1
+            votes[j] += 1
+    best = max(votes, key=votes.__getitem__)
+    enough = votes[best] >= quorum and votes[best] * 2 > len(instances)
+    return instances[best] if enough else None
 
 
 @dataclass(slots=True)
@@ -111,7 +121,7 @@ class _Decision:
     workunit: dict[str, object] = field(default_factory=dict)
 
 
-def _validate(core: Core, due: sqlite3.Row, agree: Agree, now: float) -> None:
+def _validate(core: Core, due: sqlite3.Row, choose: Choose, agree: Agree, now: float) -> None:
     with core.db.read() as connection:
         seen = _read(connection, due["id"])
     workunit, results = seen
@@ -128,7 +138,7 @@ def _validate(core: Core, due: sqlite3.Row, agree: Agree, now: float) -> None:
     if canonical is not None:
         decision = _check_pairs(core, workunit, successes, canonical, agree)
     else:
-        decision = _check_set(core, views.job(workunit, due["app"]), successes, agree)
+        decision = _check_set(core, views.job(workunit, due["app"]), successes, choose, agree)
     with core.db.write() as connection:
         if _read(connection, due["id"]) == seen:
             _apply(connection, workunit, results, decision, now)
@@ -171,7 +181,7 @@ def _check_pairs(
 
 
 def _check_set(
-    core: Core, job: Workunit, successes: Sequence[sqlite3.Row], agree: Agree
+    core: Core, job: Workunit, successes: Sequence[sqlite3.Row], choose: Choose, agree: Agree
 ) -> _Decision:
     decision = _Decision()
     viable = []
@@ -185,13 +195,12 @@ def _check_set(
         # (READY: by a file deleter that was killed before it could record it).
     if len(viable) < max(job.min_quorum, 1):
         return decision
-    found = _majority(viable, job.min_quorum, agree)
-    if found is not None:
-        decision.canonical = found[0].id
-        decision.states = {
-            instance.id: ValidateState.VALID if agrees else ValidateState.INVALID
-            for instance, agrees in zip(viable, found[1], strict=True)
-        }
+    chosen = choose(viable, job.min_quorum, agree)
+    if chosen is not None:
+        decision.canonical = chosen.id
+        for instance in viable:
+            valid = instance is chosen or agree(instance, chosen)
+            decision.states[instance.id] = ValidateState.VALID if valid else ValidateState.INVALID
     elif len(viable) > job.max_success_results:
         decision.workunit["error_mask"] = job.error_mask | ErrorMask.TOO_MANY_SUCCESS_RESULTS
     else:
