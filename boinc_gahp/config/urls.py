@@ -18,6 +18,19 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _NEVER = re.compile(r"[\x00-\x20\x7f]")
 
 
+def is_of_this_machine(url: str) -> bool:
+    """Tell whether a URL's host is a loopback address."""
+    name = urlsplit(url).hostname or ""
+    if name == "localhost":
+        return True
+    from ipaddress import ip_address  # noqa: PLC0415  (a daemon's start needs no addresses)
+
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
 class ProjectUrl(str):
     """A project's address, normalized: host in lower case, no default port, a final slash.
 
@@ -42,15 +55,7 @@ class ProjectUrl(str):
     @property
     def is_private(self) -> bool:
         """Whether nobody on the way there can read requests: https, or this machine itself."""
-        name = urlsplit(self).hostname or ""
-        if self.startswith("https:") or name == "localhost":
-            return True
-        from ipaddress import ip_address  # noqa: PLC0415  (a daemon's start needs no addresses)
-
-        try:
-            return ip_address(name).is_loopback
-        except ValueError:
-            return False
+        return self.startswith("https:") or is_of_this_machine(self)
 
     @property
     def identity(self) -> str:

@@ -8,6 +8,9 @@ A request about many batches may fail because of one of them: the project refuse
 dies of it, a front end gives up waiting. If the project answers a ping, the batches are divided
 until the one to blame is alone. From then on it is asked for by its id, less and less often while
 that fails, and the others go on without it.
+
+No request is repeated at once: the next poll asks again, and what a batch makes fail would fail as
+often, each time the batches are divided, while the other batches wait.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from boinc_gahp.threads import in_parallel
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.htcondor._context import AccountContext
     from boinc_gahp.ledger.rows import BatchRow, JobRow
     from boinc_gahp.submit.types import BatchJobs
@@ -165,6 +169,11 @@ class Follower:
         self._fail()
         return self._next(ended, goes_on=goes_on)
 
+    def _project(self) -> FetchContext:
+        """Return the project, for requests that are not repeated."""
+        project = self._context.project
+        return replace(project, project=project.project.once())
+
     def _is_due(self, batch: _Followed) -> bool:
         return batch.is_open and not self._pauses.wait(batch.key, self._clock())
 
@@ -184,7 +193,8 @@ class Follower:
         for batch_id in alive.keys() - self._batches.keys():
             row = self._jobs.batch(batch_id)
             if row is not None and row.state == "submitted":
-                self._batches[batch_id] = _Followed(row, trouble=row.trouble or "")
+                trouble = row.trouble or ""
+                self._batches[batch_id] = _Followed(row, alone=bool(trouble), trouble=trouble)
                 self._changed = True
         for batch in self._batches.values():
             batch.alive = alive[batch.row.id]
@@ -199,9 +209,7 @@ class Follower:
             return self._query_alone(group[0])
         since = min((batch.since for batch in group), key=float)
         try:
-            answer = query_batches(
-                self._context.project, [batch.row.name for batch in group], since
-            )
+            answer = query_batches(self._project(), [batch.row.name for batch in group], since)
         except RpcError as error:
             return self._divide_group(group, error)
         self._answered()
@@ -290,7 +298,7 @@ class Follower:
         if batch.row.project_batch_id is None:
             return None
         try:
-            return query_jobs(self._context.project, batch.row.project_batch_id)
+            return query_jobs(self._project(), batch.row.project_batch_id)
         except (*_failures.IS_LOST, NotOwner):
             return None
 

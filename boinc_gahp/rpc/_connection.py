@@ -92,6 +92,13 @@ class Connection:
         view._until = deadline if self._until is None else min(deadline, self._until)  # noqa: SLF001
         return view
 
+    def once(self) -> Self:
+        """Return a view whose RPCs are not repeated if they fail."""
+        view = copy.copy(self)
+        options = replace(self._caller.options, retry_total=0.0)
+        view._caller = replace(self._caller, options=options)  # noqa: SLF001
+        return view
+
     @property
     def deadline(self) -> float:
         """``time.monotonic()`` by which this view's RPCs end; infinite without a deadline."""

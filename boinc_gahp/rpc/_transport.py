@@ -23,6 +23,7 @@ from requests.utils import DEFAULT_CA_BUNDLE_PATH
 from urllib3.util import Retry, Timeout
 from urllib3.util.ssl_ import create_urllib3_context
 
+from boinc_gahp.config.urls import is_of_this_machine
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.rpc._limits import TIMED_POOLS, limited
 from boinc_gahp.rpc._redact import guard_library_logs
@@ -286,7 +287,8 @@ class _Adapter(HTTPAdapter):
         proxies: dict[str, str] = {}
         if self._options.proxy:
             proxies = {"http": self._options.proxy, "https": self._options.proxy}
-        else:
+        elif not is_of_this_machine(url):
+            # What this machine asks itself concerns no proxy: it may hold a password.
             proxies.update(requests.utils.get_environ_proxies(url, no_proxy=None))
         prepared = requests.Request("GET", url).prepare()
         pool: Any = self.get_connection_with_tls_context(prepared, True, proxies=proxies)

@@ -389,6 +389,24 @@ def test_one_batch_that_cannot_be_asked_about_keeps_no_failure_of_another_from_b
     assert bad.states == ["queued"]
 
 
+def test_a_poll_repeats_no_request_and_the_next_process_knows_which_batch_makes_it_fail(
+    site, context
+):
+    site.local.pause_volunteers()
+    bad, other = send(site, context), send(site, context)
+    before = site.proxy.count("query_batch2")
+    deadly = [b"%d</batch_id>" % _id(bad), bad.batch.name.encode()]
+    for rpc in ("query_batch", "query_batch2"):
+        site.proxy.fail(rpc, only_for(faultproxy.status(504), *deadly), times=None)
+    Follower(context).poll(1000.0)
+    # Both, and each alone.
+    assert site.proxy.count("query_batch2") - before == 3
+    site.proxy.heal()
+    ear = Ear(site)
+    Follower(context).poll(1001.0)
+    assert ear.names == [[other.batch.name]]
+
+
 def test_of_a_failure_there_is_what_helps(site, context):
     site.local.pause_volunteers()
     sent = send(site, context)
