@@ -247,7 +247,7 @@ class Caller:
                 options.read_timeout,
                 until=math.inf if until is None else until,
                 whole=math.inf if plain else options.reply_timeout,
-                rate=options.output_rate if plain else 0.0,
+                rate=options.output_rate,
                 rate_span=options.rate_span,
             ),
             fresh=call.rpc.fresh,

@@ -23,7 +23,7 @@ class ClientOptions:
             a request.
         reply_timeout: for receiving the whole reply of an RPC after its first byte; does not apply
             to outputs.
-        output_rate: the lowest allowed bytes per second of an output; 0: any.
+        output_rate: the lowest allowed bytes per second of a reply or an output; 0: any.
         rate_span: seconds of waiting for bytes over which the rate is measured.
         retry_total: for all attempts of an RPC that may be repeated.
         ca_bundle: a PEM file to check certificates with; None: the system's.

@@ -1,4 +1,4 @@
-"""The project wants to hold a worker, or all of them, with outputs that come a byte at a time."""
+"""The project wants to hold workers with outputs and replies that come a byte at a time."""
 
 import pytest
 
@@ -53,6 +53,15 @@ def test_an_output_that_drips_is_given_up(server, where):
         fetched(server, rate(10_000))
     assert "(output_rate)" in str(caught.value)
     assert not caught.value.permanent
+
+
+def test_a_reply_that_drips_is_given_up(server):
+    server.answers.append(scripted.drip(http(200, b"<ping>" + b" " * 100_000), 0.01))
+    with (
+        WebRpcs(server.url, AUTHENTICATOR, options=rate(10_000)) as project,
+        pytest.raises(TransportError, match="fewer than 10,000 bytes a second"),
+    ):
+        project.ping()
 
 
 def test_an_output_that_stands_still_half_way_is_given_up_before_the_read_timeout(server):
@@ -113,9 +122,3 @@ def test_a_slow_reader_does_not_count():
     for _ in range(50):
         assert found.readinto(bytearray()) == 10
         pieces.now += 100.0  # a slow disk
-
-
-def test_replies_have_their_own_limit(server):
-    server.answers.append(scripted.drip(http(200, scripted.PONG), 0.01))
-    with WebRpcs(server.url, AUTHENTICATOR, options=rate(1_000_000)) as project:
-        project.ping()
