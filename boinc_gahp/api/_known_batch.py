@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import threading
 import time
@@ -11,12 +10,10 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api import counting
 from boinc_gahp.api.manifest_files import Manifests
-from boinc_gahp.api.progress import state_words
 from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import Any
 
     from boinc_gahp.api.counting import Counts, JobTracker
     from boinc_gahp.api.manifest import Manifest
@@ -224,24 +221,6 @@ class KnownBatch:
         if self.gone:
             text += ", gone"
         return text + ">"
-
-    def _repr_html_(self) -> str:
-        """Return the HTML that a notebook shows."""
-        done = self.nover - self.nerror_jobs
-        rows: list[tuple[str, Any]] = [
-            ("batch", f"{self.name} (id {self.id})"),
-            ("project", self.project.url),
-            ("app", self.app_name),
-            ("state", state_words(self)),
-            ("jobs", f"{done} done, {self.nerror_jobs} failed, of {self.njobs}"),
-        ]
-        cells = "".join(
-            f'<tr><th style="text-align:left">{head}</th>'
-            f'<td style="text-align:left">{html.escape(str(text))}</td></tr>'
-            for head, text in rows
-        )
-        bar = f'<progress max="1" value="{self.fraction_done:.4f}"></progress>'
-        return f"<table>{cells}<tr><th></th><td>{bar}</td></tr></table>"
 
 
 class Forecast:
