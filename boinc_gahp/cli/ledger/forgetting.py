@@ -117,9 +117,6 @@ def _forget(
     what = count(len(ids), "job")
     if batches:
         what += f" and {count(len(batches), 'batch', 'batches')}"
-    if not (ids or batches):
-        print("There is nothing to forget.")
-        return 0
     if ask and sys.stdin.isatty():
         answer = input(f"Forget {what}? [y/N] ")
         if answer.strip().lower() not in {"y", "yes"}:
