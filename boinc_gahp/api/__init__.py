@@ -19,7 +19,7 @@ Its parts, in the order in which a batch meets them:
 session         the project, the account and the settings, which most functions take
 project, batch  the handles; what a batch keeps is _known_batch's, and job is one of its jobs
 app             what an app's templates say
-table, rows     jobs from a table: of Python, and of a file; _row_csv and _row_json read the files
+table, rows     jobs from a table: of Python, and of a file; rows reads CSV, and _row_json JSON
 _row_jobs       a row as a job; row_values checks its cells, patterns fills placeholders
 files           input files and arguments as text
 programs        commands as jobs in containers, with _program_files from their words
@@ -29,7 +29,7 @@ manifest        what was submitted; manifest_files keeps it on this machine
 comparing       whether a batch that is there has the same jobs, and the difference
 finding         the batch or the job of a name or id
 _control        the lease, abort, retire
-watching        asks until batches are over; counting and _forecast make numbers of the answers
+watching        asks until batches are over; counting makes numbers of the answers
 progress        shows it on terminals and in notebooks
 fetching        outputs, with fetching_batch's threads, into folders or zips
 _job_templates  which outputs jobs have; _program_folders are for those of programs

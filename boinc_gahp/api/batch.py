@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import (
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.fetching import Fetched
     from boinc_gahp.api.reasons import Reason
     from boinc_gahp.api.types import JobEnd, OnProgress
-
-#: How many names of jobs a notebook offers.
-_OFFERED = 1000
 
 
 class Batch(KnownBatch):
@@ -103,10 +99,6 @@ class Batch(KnownBatch):
     def __getitem__(self, which: int | str) -> BatchJob:
         """Return one job; see :meth:`job`."""
         return self.job(which)
-
-    def _ipython_key_completions_(self) -> list[str]:
-        """Return what a notebook offers after ``batch["``: the first names that are known here."""
-        return [] if self.manifest is None else list(islice(self.manifest.jobs, _OFFERED))
 
     def __contains__(self, which: object) -> bool:
         """Whether the batch has a job of this name or id, or this job; asks the project."""

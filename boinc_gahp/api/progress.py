@@ -23,7 +23,6 @@ from boinc_gahp.terminal.output import is_live
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from boinc_gahp.api._known_batch import KnownBatch
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.futures import JobFutures
     from boinc_gahp.submit.types import OnProgress, Progress
@@ -190,14 +189,6 @@ def _news(batch: Batch, now: float) -> str:
         told = f"{batch.state.words}: {counts}" if counts else batch.state.words
     rest = rest_words(batch, batch.expected_end, now)
     return f"{told}; {rest}" if rest else told
-
-
-def state_words(batch: KnownBatch) -> str:
-    """Return a batch's state in words: ``in progress``, ``complete, 2 failed``."""
-    if batch.state is BatchState.COMPLETE and batch.nerror_jobs:
-        failed = "all" if batch.nerror_jobs >= batch.njobs else f"{batch.nerror_jobs:,}"
-        return f"{batch.state.words}, {failed} {JobState.FAILED.value}"
-    return batch.state.words
 
 
 def counts_words(batch: Batch) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NoReturn
 from boinc_gahp import __version__
 from boinc_gahp.cli import COMMANDS
 from boinc_gahp.errors import GahpError
-from boinc_gahp.text import did_you_mean
+from boinc_gahp.text import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from boinc_gahp.config.settings import Settings
@@ -33,6 +33,20 @@ INTERRUPTED = 130
 
 #: Why writing to a stream fails: nobody reads it, the disk is full, or there is no stream.
 _UNWRITTEN = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+
+#: What is said before the console's prompt.
+_WELCOME = """\
+What most people want:
+  boinc_gahp batch submit APP ...     send jobs; then batch wait and batch fetch
+  boinc_gahp batch run --image ...    let volunteers run your own program
+  boinc_gahp check                    check the settings and your account
+  boinc_gahp login URL                use a project on which you have an account
+  boinc_gahp demo                     see 20 jobs run on this machine
+  boinc_gahp local-project init DIR   make a project to play with
+  boinc_gahp --help                   all commands
+
+Below is the prompt of the GAHP protocol, which HTCondor uses. Ctrl-D leaves it.
+"""
 
 
 class UsageError(Exception):
@@ -124,9 +138,7 @@ def _run(arguments: list[str]) -> int:
         elif first == "version":
             arguments = ["--version"]
         else:
-            from boinc_gahp.cli.pointers import instead
-
-            raise UsageError(f"there is no command {first!r}{instead(first, arguments)}")
+            raise UsageError(f"there is no command {first!r}{_instead(first, arguments)}")
     return _serve(_named(config, trust=trust))
 
 
@@ -144,6 +156,34 @@ def _named(config: str | None, *, trust: bool) -> str | None:
     found = trusted(config)
     if found is None:
         raise UsageError("--trust-config needs a settings file beside it: --config FILE")
+    return found
+
+
+def _instead(word: str, arguments: list[str]) -> str:
+    """Return what to type instead of a command that does not exist; "" if nothing is like it.
+
+    Args:
+        word: the word in a command's place.
+        arguments: the words after it.
+    """
+    from boinc_gahp.terminal.output import command_line
+
+    actions = _actions()
+    if groups := actions.get(word):
+        lines = (command_line(["boinc_gahp", group, word, *arguments]) for group in groups)
+        return f"; type: {', or '.join(lines)}"
+    if near := did_you_mean(word, COMMANDS):
+        return near
+    like = nearest(word, actions)
+    return f"; did you mean boinc_gahp {actions[like][0]} {like}?" if like else ""
+
+
+def _actions() -> dict[str, list[str]]:
+    """Return the commands that have an action of a name, ``batch`` before the others."""
+    found: dict[str, list[str]] = {}
+    for command, (module, _) in COMMANDS.items():
+        for action in getattr(import_module(module), "ACTIONS", ()):
+            found.setdefault(action, []).append(command)
     return found
 
 
@@ -175,10 +215,9 @@ def _serve(config: str | None) -> NoReturn:
         logs.start(settings)
 
     if os.isatty(0) and os.isatty(1):
-        from boinc_gahp.cli.pointers import WELCOME
         from boinc_gahp.daemon.console.console import run_console
 
-        print(WELCOME)
+        print(_WELCOME)
         run_console(load_settings, on_settings=start_log)
     from boinc_gahp.daemon.main import serve
 

@@ -56,8 +56,8 @@ class Timeouts:
     connect: float = 10.0
     #: The longest silence while waiting for an answer.
     read: float = 120.0
-    #: The lowest speed of a reply or an output, in bytes per second over a minute of waiting for it;
-    #: what is slower is given up, and tried again. 0: any.
+    #: The lowest speed of a reply or an output, in bytes per second over a minute of waiting; what
+    #: is slower is given up, and tried again. 0: any.
     output_rate: float = 1000.0
     #: For all attempts of a request that may be repeated; 0: one attempt.
     retry: float = 120.0

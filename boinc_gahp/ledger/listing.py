@@ -96,16 +96,6 @@ class Listing(Requests):
                 (len(name), name),
             )
 
-    def ended_before(self, before: float) -> list[int]:
-        """Return the jobs that ended before then and for which no abort is pending."""
-        with self._store.read() as connection:
-            rows = connection.execute(
-                f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
-                "AND abort_pending = 0 ORDER BY id",
-                (before,),
-            )
-            return [job_id for (job_id,) in rows]
-
     def forget(
         self, job_ids: Collection[int], batch_ids: Collection[int] = (), *, alive: bool = False
     ) -> int:

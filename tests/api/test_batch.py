@@ -5,8 +5,6 @@ import math
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 
@@ -184,36 +182,6 @@ def test_a_repr_is_readable(site):
     first = next(batch.jobs())
     batch.abort([first.name])
     assert repr(batch) == f"<Batch {batch.id} 'sweep' in progress 1/4 jobs, 1 failed>"
-
-
-def test_a_notebook_shows_a_batch_with_its_name_escaped(site):
-    texts = []
-    unclosed = []
-
-    class Reader(HTMLParser):
-        def handle_starttag(self, tag, _attrs):
-            unclosed.append(tag)
-
-        def handle_endtag(self, tag):
-            assert unclosed.pop() == tag
-
-        def handle_data(self, data):
-            texts.append(data)
-
-    batch = site.batch(1)
-    batch.see(replace(batch.info, name="a <b> & c"))
-    reader = Reader()
-    reader.feed(batch._repr_html_())
-    reader.close()
-    assert unclosed == []
-    assert f"a <b> & c (id {batch.id})" in texts
-    assert "0 done, 0 failed, of 1" in texts
-
-
-def test_a_notebook_says_that_jobs_of_a_complete_batch_failed(working):
-    batch = working.batch(2).wait(timeout=60, poll=QUICK)
-    batch.see(replace(batch.info, nerror_jobs=1))
-    assert ">complete, 1 failed<" in batch._repr_html_()
 
 
 # -- abort

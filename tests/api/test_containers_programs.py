@@ -231,15 +231,6 @@ def test_another_command_under_the_same_name_is_told(project):
     assert submitted(project, [*command, "5"], "words-differ").existed
 
 
-def test_jobs_with_files_of_their_own_share_a_script(project, tmp_path):
-    for number in range(5):
-        (tmp_path / f"here/{number}.csv").write_text(str(number))
-    made = program_batch(
-        project.session, "cat {n}.csv", image=IMAGE, rows=[{"n": n} for n in range(5)]
-    )
-    assert len({job.files["run.sh"] for job in made.jobs}) == 1
-
-
 def test_200_runs_survive_a_kill_in_the_middle_and_the_same_command_again(local, project, tmp_path):
     script("square.sh", "read n <n.txt; echo $(($1 * $1 + n)) >result")
     (tmp_path / "here/n.txt").write_text("7\n")

@@ -17,7 +17,7 @@ import pytest
 from boinc_gahp.api import progress as progress_module
 from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.counting import JobTracker
-from boinc_gahp.api.progress import counts_words, rest_words, state_words
+from boinc_gahp.api.progress import counts_words, rest_words
 from boinc_gahp.api.types import InlineFile, Job
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import BadRequest
@@ -204,22 +204,6 @@ def shown(**changes):
 )
 def test_counts_are_in_words(changes, words):
     assert counts_words(shown(**changes)).startswith(words)
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({}, "in progress"),
-        ({"nerror_jobs": 2}, "in progress"),
-        ({"state": BatchState.COMPLETE}, "complete"),
-        ({"state": BatchState.COMPLETE, "nerror_jobs": 2}, "complete, 2 failed"),
-        ({"state": BatchState.COMPLETE, "nerror_jobs": 100}, "complete, all failed"),
-        ({"state": BatchState.ABORTED, "nerror_jobs": 2}, "aborted"),
-        ({"state": BatchState.INIT}, "being made"),
-    ],
-)
-def test_a_batch_that_is_complete_tells_how_many_failed(changes, words):
-    assert state_words(shown(**changes)) == words
 
 
 def test_the_rest_at_the_recent_rate_is_told():

@@ -121,7 +121,6 @@ def test_a_batch_is_a_collection_of_its_jobs(working):
     assert (job.parameters, job.args) == ({"seed": 2, "state": "s2"}, ("-n", "2"))
     assert job.inputs["in"].source == str(working.directory / "a.txt")
     assert batch[job.id].name == job.name
-    assert job.name in batch._ipython_key_completions_()
     assert job.name in batch
     assert job in batch
     assert "nothing" not in batch

@@ -10,7 +10,6 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.api.project import Project
 from boinc_gahp.api.request import build_request, job_names, new_batch_name
-from boinc_gahp.api.table import jobs_from
 from boinc_gahp.api.types import InlineFile, Job, LocalFile, Parameters, RemoteFile, StagedFile
 from boinc_gahp.config.settings import ProjectSettings
 from boinc_gahp.config.urls import ProjectUrl
@@ -27,7 +26,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.submit.checks import check_batch_name, check_job_name
 from boinc_gahp.submit.staging import physical_names
-from tests.faultproxy import lose_reply, status
+from tests.faultproxy import status
 
 URL = "http://h/file"
 MD5 = "0" * 31 + "1"
@@ -80,12 +79,6 @@ def test_the_same_submit_again_finds_it_done(site, data):
         uploads,
         submits,
     )
-
-
-def test_a_submit_whose_reply_is_lost_makes_each_job_once(site, data):
-    site.proxy.fail("submit_batch", lose_reply())
-    batch = site.project.submit("uppercase", jobs_of(data))
-    assert len(names_of(batch)) == len(set(names_of(batch))) == 6
 
 
 def test_a_submit_that_failed_goes_on_with_the_same_name(site, data):
@@ -151,15 +144,6 @@ def test_a_batch_is_kept_as_long_as_the_longest_delay_of_its_jobs_needs(site, da
     assert site.project.plan("uppercase", [plain, replace(plain, delay="60d")]).lease > max(
         usual, 100 * 86400
     )
-
-
-def test_names_of_jobs_may_have_the_name_of_their_batch(site, data):
-    table = [{"seed": 5, "path": str(data[0])}, {"seed": 60, "path": str(data[1])}]
-    jobs = jobs_from(table, inputs={"in": "{path}"}, name="{batch}_{seed:3}")
-    name = new_batch_name("uppercase")
-    batch = site.project.submit("uppercase", jobs, name=name)
-    assert [job.name for job in batch.jobs()] == [f"{name}_005", f"{name}_060"]
-    assert site.project.submit("uppercase", jobs, name=name).existed
 
 
 def test_a_name_in_use_leaves_no_batch_and_the_batchs_name_free(site, data):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boinc_gahp.cli.check.app_checks import check_outputs
+from boinc_gahp.cli.check.project_checks import check_outputs
 from boinc_gahp.rpc.types import BatchInfo
 from boinc_gahp.states import BatchState
 from tests.fetch.test_fetch_scripted import FILE, GONE, instance, uploaded

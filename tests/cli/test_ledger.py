@@ -352,27 +352,6 @@ def test_a_batch_keeps_the_jobs_that_are_not_forgotten(do, jobs):
     assert jobs.on_project(URL, ACCOUNT) == {batch_id: 1}
 
 
-def test_what_ended_long_ago_is_forgotten_at_once(do, jobs):
-    ids = [accept(jobs, cluster) for cluster in range(4)]
-    jobs.hold(ids[:2], Hold("x", 2304, 0))
-    jobs.cancel(ids[2])
-    for job_id in (ids[0], ids[3]):
-        changed(jobs, job_id, 40)
-    changed(jobs, ids[2], 3)
-    assert do("forget", "--ended").out == "Forgotten: 1 job.\n"
-    assert do("forget", "--ended", "--older-than", "2").out == "Forgotten: 1 job.\n"
-    assert do("forget", "--ended", "--older-than", "2").out == "There is nothing to forget.\n"
-    assert [jobs.job(job_id) is None for job_id in ids] == [True, False, True, False]
-
-
-@pytest.mark.parametrize(
-    "arguments", ["", "--ended 1", "1 --older-than 3", "--ended --older-than -1", "--older-than x"]
-)
-def test_a_wrong_command_line_is_reported(do, jobs, arguments):
-    with pytest.raises(SystemExit, match="2"):
-        do("forget", *arguments.split())
-
-
 def test_several_jobs_of_a_name_are_not_forgotten(do, jobs):
     for cluster in (1, 2):
         jobs.cancel(accept(jobs, cluster))

@@ -15,7 +15,6 @@ NOT_RUN = {
     "source <(boinc_gahp completion": "tests/install/test_completion.py has it, in each shell",
     "boinc_gahp completion": "likewise",
     "boinc_gahp batch retry sweep --job": "needs failed jobs: tests/cli/batch/test_retry.py",
-    "boinc_gahp batch wait sweep --then": "needs a desktop: tests/cli/batch/test_following.py",
     "boinc_gahp batch run --image python:3.12-slim --each": "needs a container engine: "
     "tests/api/test_containers_programs.py",
     "boinc_gahp login": "needs a project with https; tests/cli/test_login.py has another",

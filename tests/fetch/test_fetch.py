@@ -87,15 +87,6 @@ def test_an_unknown_output_is_reported_before_anything_is_written(healthy, home)
     assert contents(home) == {}
 
 
-def test_a_missing_directory_is_named(healthy, home):
-    with (
-        healthy.context() as context,
-        pytest.raises(OutputError, match=r"res' does not exist: create it"),
-    ):
-        fetch_output(context, some("multi#1.0", home, ("out0", "res/out0")))
-    assert not (home / "res").exists()
-
-
 def test_an_archives_members_take_the_part_of_the_outputs(healthy, home):
     with healthy.context() as context:
         fetch_output(context, everything("zip#1.0", home))
@@ -173,15 +164,6 @@ def test_of_a_batch_with_a_failed_job_the_others_are_fetched(healthy, home):
     with healthy.context() as context:
         assert fetch_output(context, everything("fail#1.1", home)).exit_status == 0
     assert contents(home)["out"] == b"WELL"
-
-
-def test_a_cancelled_job_is_an_error_since_nothing_is_known(healthy, home):
-    with (
-        healthy.context() as context,
-        pytest.raises(OutputError, match=r"failed .*aborted.* does not know its exit status"),
-    ):
-        fetch_output(context, everything("gone#1.0", home))
-    assert contents(home) == {}
 
 
 def test_a_job_that_is_not_finished_is_an_error_that_says_so(healthy, home, tmp_path):

@@ -273,16 +273,6 @@ def test_where_the_instance_is_not_shown_the_file_is_asked_for_by_its_job(tmp_pa
     assert script.count("result_file") == 0
 
 
-def test_a_deleted_output_is_reported(tmp_path):
-    script = done("out0")
-    script.replies["get_templates"] = templates("out0")
-    page = f"ERROR: no such file /srv/boinc/upload/324/{INSTANCE}_r799338679_0".encode()
-    script.page = page
-    with pytest.raises(OutputError, match="has deleted output number 0"):
-        fetch(script, tmp_path)
-    assert names(tmp_path) == ["job.err"]
-
-
 GONE = f"ERROR: no such file /srv/boinc/upload/324/{INSTANCE}_r799338679_0".encode()
 FILE = {
     "Content-Type": "application/octet-stream",

@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.arguments import add_common, quantity, whole_number
 from boinc_gahp.cli.batch.filled_jobs import filled_jobs, names_file, values_of
-from boinc_gahp.cli.batch.own_templates import on_project, own_template, read_input
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import DELAY, DISK, MEMORY, OPERATIONS
 from boinc_gahp.terminal.parsing import not_empty
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.types import Parameters
     from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
+    from boinc_gahp.templates.types import InputTemplate
     from boinc_gahp.terminal.live import Work
     from boinc_gahp.terminal.parsing import Parser
 
@@ -34,6 +35,8 @@ _DASHED = ("--args",)
 #: In errors: a placeholder for part of a file's path.
 _OF_FILE = re.compile(r"\{(path|file|name|stem)(:[0-9]+)?\} is not a placeholder")
 
+#: Stands for a template in the project's own directory.
+_ON_PROJECT = "project:"
 #: The most jobs that --count makes: each takes memory, and has to be sent.
 _MOST_JOBS = 1_000_000
 
@@ -270,8 +273,8 @@ def submit_options(options: argparse.Namespace) -> Options:
         "parameters": sizes_of(options),
         "priority": options.priority,
         "app_version_num": options.app_version,
-        "input_template_filename": on_project(options.input_template),
-        "output_template_filename": on_project(options.output_template),
+        "input_template_filename": _on_project(options.input_template),
+        "output_template_filename": _on_project(options.output_template),
     }
     return made
 
@@ -292,8 +295,8 @@ def look_up_jobs(
         WrongRow: a row is wrong.
     """
     templates = {
-        "input_template": own_template(options.input_template, is_input=True),
-        "output_template": own_template(options.output_template, is_input=False),
+        "input_template": _own_template(options.input_template, is_input=True),
+        "output_template": _own_template(options.output_template, is_input=False),
     }
     name = more["name"] or ""
     patterns = _patterns(options, name)
@@ -319,10 +322,10 @@ def _only_input(project: Project, options: argparse.Namespace) -> str | None:
     if names_file(Patterns(None, shared, None, "")):
         return None
     how = "name the one that gets the files: --input NAME={path}"
-    if on_project(options.input_template) is not None:
+    if _on_project(options.input_template) is not None:
         raise BadRequest(f"--each: the inputs of a template on the project are not known: {how}")
     if options.input_template is not None:
-        wanted = [file.open_name for file in read_input(options.input_template).per_job_files]
+        wanted = [file.open_name for file in _read_input(options.input_template).per_job_files]
     elif buda_name(options.app) is not None:
         raise BadRequest(f"--each: a project does not tell the inputs of a BUDA app: {how}")
     else:
@@ -354,3 +357,51 @@ def _whole(text: str) -> int:
             f"{text!r} is not a whole number, or is too large for a project"
         )
     return int(text)
+
+
+def _on_project(given: str | None) -> str | None:
+    """Return the name of a template of the project's, if the option means one."""
+    if given is None or not given.startswith(_ON_PROJECT):
+        return None
+    return given.removeprefix(_ON_PROJECT)
+
+
+def _own_template(given: str | None, *, is_input: bool) -> str | None:
+    """Return the text of a template file; reading it makes sure that it is a template."""
+    from boinc_gahp.templates.reading import read_output_template
+    from boinc_gahp.templates.types import TemplateError
+
+    if given is None or _on_project(given) is not None:
+        return None
+    text = _text(given)
+    if is_input:
+        _read_input(given)
+        return text
+    try:
+        read_output_template(text)
+    except TemplateError as error:
+        raise _wrong_template(given, error) from error
+    return text
+
+
+def _read_input(path: str) -> InputTemplate:
+    """Return an input template of one's own; raises BadRequest."""
+    from boinc_gahp.templates.reading import read_input_template
+    from boinc_gahp.templates.types import TemplateError
+
+    try:
+        return read_input_template(_text(path))
+    except TemplateError as error:
+        raise _wrong_template(path, error) from error
+
+
+def _wrong_template(path: str, error: Exception) -> BadRequest:
+    return BadRequest(f"{path}: {error}; boinc_gahp template check tells more")
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadRequest(f"the template {path!r} cannot be read: {reason}") from error

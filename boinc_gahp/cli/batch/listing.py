@@ -61,7 +61,6 @@ _COLUMNS = (
     Column("jobs", rank=1, right=True),
     Column("failed", rank=1, right=True),
     Column("age", rank=5, right=True),
-    Column("created", rank=8),
     Column("end", rank=4),
     Column("kept for", rank=2, right=True),
 )
@@ -151,7 +150,6 @@ def _row(batch: Batch, now: float, length: int) -> tuple[Cell, ...]:
         f"{batch.njobs:,}",
         (f"{batch.nerror_jobs:,}", "red") if batch.nerror_jobs else "",
         words.span(now - created) if created else "",
-        words.at(created)[:-3] if created else "",
         states.end_words(batch, now),
         states.lease_words(batch, now),
     )

@@ -34,16 +34,16 @@ _SOON = 2 * 86400.0
 
 
 def batch_words(batch: Batch) -> tuple[str, str]:
-    """Return a batch's state in words, and the colour for it.
+    """Return a batch's state in words (``complete, 2 failed``), and the colour for it.
 
     A batch is complete when every job is over, even if all have failed: that is not good news.
     """
-    from boinc_gahp.api.progress import state_words
-
-    colour = BATCH_COLOURS[batch.state]
     if batch.state is BatchState.COMPLETE and batch.nerror_jobs:
-        colour = "red" if batch.nerror_jobs >= batch.njobs else "yellow"
-    return state_words(batch), colour
+        is_all = batch.nerror_jobs >= batch.njobs
+        failed = "all" if is_all else f"{batch.nerror_jobs:,}"
+        text = f"{batch.state.words}, {failed} {JobState.FAILED.value}"
+        return text, "red" if is_all else "yellow"
+    return batch.state.words, BATCH_COLOURS[batch.state]
 
 
 def done_fraction(batch: Batch) -> float:

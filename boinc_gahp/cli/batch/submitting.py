@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import quantity
-from boinc_gahp.cli.batch.failed_submit import Typed, how_to_continue
 from boinc_gahp.cli.batch.following import (
     FOLLOWED,
     add_following,
@@ -23,22 +23,27 @@ from boinc_gahp.cli.batch.job_options import (
     submit_options,
 )
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import command, opened
+from boinc_gahp.cli.batch.opening import command, opened, words_as_typed
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
     ConfigError,
+    DatabaseTrouble,
     GahpError,
     JobRefused,
     JobsNotListed,
     NotFound,
+    NotOwner,
     PermissionDenied,
+    ProjectDown,
+    QuotaExceeded,
 )
 from boinc_gahp.quantities import LEASE
+from boinc_gahp.states import BatchState
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
-from boinc_gahp.terminal.output import complain
+from boinc_gahp.terminal.output import command_line, complain
 from boinc_gahp.terminal.parsing import Parser
 
 if TYPE_CHECKING:
@@ -71,6 +76,12 @@ shows which files would be sent, which ones the project has, and whether the req
 
 #: Errors that come before anything is made on the project, and say themselves what to do.
 _FINAL = (BadRequest, BatchConflict, ConfigError, NotFound, PermissionDenied)
+#: After these the same command may succeed later.
+_PASSING = (ProjectDown, DatabaseTrouble, QuotaExceeded)
+#: After these it cannot, as it is.
+_HOPELESS = (JobRefused, JobsNotListed)
+#: How many names are tried for another batch.
+_TRIES = 20
 
 
 def submit_parser(config: str | None = None) -> Parser:
@@ -164,7 +175,7 @@ def send(
             status = dry_run(project, options, more, look_up)
             _warn_of_templates(project, options)
             return status
-        typed = Typed(arguments, config, options, more["name"] or "", action)
+        typed = _Typed(arguments, config, options, more["name"] or "", action)
         try:
             with Work() as work:
                 batches = _sent(project, options, more, work, look_up)
@@ -173,7 +184,7 @@ def send(
             return INTERRUPTED
         except _Failed as failed:
             complain(str(failed))
-            again = how_to_continue(project, typed, failed.error)
+            again = _how_to_continue(project, typed, failed.error)
             if again:
                 complain(again)
             return 1
@@ -301,3 +312,102 @@ def _placed(error: JobRefused, jobs: CommandLineJobs, more: Options) -> GahpErro
     # If a name is there twice, the second is reported.
     number = len(names) - 1 - names[::-1].index(error.job_name)
     return type(error)(f"{jobs.place(number)}: {error}", job_name=error.job_name)
+
+
+# -- after a failure
+
+
+class _Typed:
+    """The command line that failed.
+
+    Args:
+        arguments: its words after the action.
+        config: the value of ``--config`` before them.
+        options: what they say.
+        name: the name of the batch, given or made up.
+        action: ``submit`` or ``run``.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        config: str | None,
+        options: Namespace,
+        name: str,
+        action: str = "submit",
+    ) -> None:
+        self._action = action
+        self._arguments = list(arguments)
+        self._config = config
+        self.options = options
+        self.name = name
+
+    @property
+    def as_it_was(self) -> str:
+        """The command as it was typed."""
+        return self._shown(self._arguments)
+
+    @property
+    def to_continue(self) -> str:
+        """The command that continues this submit, also if its batch's name was made up."""
+        return self.as_it_was if self.options.name is not None else self.named(self.name)
+
+    def named(self, name: str) -> str:
+        """Return the command with another name for the batch."""
+        kept = []
+        skip = False
+        end = self._arguments.index("--") if "--" in self._arguments else len(self._arguments)
+        for word in self._arguments[:end]:
+            if not skip and word != "--name" and not word.startswith("--name="):
+                kept.append(word)
+            skip = word == "--name"
+        return self._shown([*kept, "--name", name, *self._arguments[end:]])
+
+    def _shown(self, arguments: Sequence[str]) -> str:
+        return command_line(words_as_typed(self._action, arguments, self._config))
+
+
+def _how_to_continue(project: Project, typed: _Typed, error: GahpError) -> str:
+    """Return the command that continues a submit that failed, and when to give it.
+
+    Empty if the batch's name is what was refused.
+    """
+    from boinc_gahp.api.comparing import is_final
+    from boinc_gahp.api.submission import drop_begun
+
+    if isinstance(error, _PASSING) or not is_final(error):
+        return f"to continue: {typed.to_continue}"
+    if typed.options.split:
+        # The batches before it are submitted; jobs that were refused need others instead.
+        if isinstance(error, _HOPELESS):
+            return f"to see which batches there are: {command(typed.options, 'list')}"
+        again = typed.to_continue
+    elif typed.options.name is None:
+        drop_begun(project.session, typed.name)
+        again = typed.as_it_was
+    elif isinstance(error, JobRefused) and error.job_name is None:
+        return ""
+    else:
+        name = _usable_name(project, typed.name, error)
+        again = typed.as_it_was if name == typed.name else typed.named(name)
+    return f"to continue, once that is fixed: {again}"
+
+
+def _usable_name(project: Project, name: str, error: GahpError) -> str:
+    """Return the name, or a similar one if its batch takes no other jobs."""
+    from boinc_gahp.api.request import similar_names
+
+    for each in islice(chain([name], similar_names(name)), _TRIES):
+        try:
+            left = project.rpc.query_batch(batch_name=each)
+        except NotFound:
+            return each
+        except NotOwner:
+            continue
+        except GahpError:
+            return name
+        # Jobs that were made cannot be changed.
+        is_stuck = bool(left.jobs) and isinstance(error, _HOPELESS)
+        if each == name and left.batch.state is BatchState.INIT and not is_stuck:
+            return name
+    return name

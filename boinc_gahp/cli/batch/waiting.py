@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -23,7 +21,7 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Live
 from boinc_gahp.terminal.output import coloured, complain
-from boinc_gahp.terminal.parsing import Parser, not_empty
+from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import printable
 
 if TYPE_CHECKING:
@@ -42,18 +40,13 @@ While it waits, it renews the leases of the batches, so that the project keeps t
 
 Ctrl-C, or a --timeout, ends only the waiting. The jobs continue, and you can wait for them again at
 any time.
-
---then runs a shell command for each batch, one after the other, when all of them are over, however
-they ended. It finds the batch in the environment: BOINC_GAHP_BATCH_ID, BOINC_GAHP_BATCH_NAME,
-BOINC_GAHP_BATCH_STATE, BOINC_GAHP_BATCH_JOBS, BOINC_GAHP_BATCH_DONE and BOINC_GAHP_BATCH_FAILED.
 """
 
 DONE, FAILED, SOME_FAILED, ALL_FAILED, TIMED_OUT = 0, 1, 3, 4, 5
 
 _STATUSES = {
     DONE: "every job is done, or there was nothing to wait for",
-    FAILED: "a batch cannot be waited for, or the project no longer has it, or the command of "
-    "--then failed",
+    FAILED: "a batch cannot be waited for, or the project no longer has it",
     SOME_FAILED: "some jobs failed",
     ALL_FAILED: "all jobs failed, or the batches were aborted",
     TIMED_OUT: "--timeout has passed before all batches were complete",
@@ -75,7 +68,6 @@ def wait_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch wait sweep sweep2 --timeout 2h",
             "boinc_gahp batch wait 12 && boinc_gahp batch fetch 12",
             "boinc_gahp batch wait  # for all batches in progress",
-            "boinc_gahp batch wait sweep --then 'notify-send \"$BOINC_GAHP_BATCH_NAME is over\"'",
             "boinc_gahp batch wait 12 --json  # a JSON object on a line for each change",
         ),
         statuses=_STATUSES,
@@ -86,12 +78,6 @@ def wait_parser(config: str | None = None) -> Parser:
         type=reading.span,
         metavar="SPAN",
         help="wait at most this long: seconds, or 30min, 12h, 7d",
-    )
-    parser.add_argument(
-        "--then",
-        type=not_empty,
-        metavar="COMMAND",
-        help="a shell command to run for each batch, when all of them are over",
     )
     reading.add_common(parser, config, json="print JSON: for each change an object on a line")
     return parser
@@ -114,10 +100,7 @@ def wait(arguments: list[str], config: str | None) -> int:
             return TIMED_OUT
         if not batches:
             return say_nothing_lives(options, project)
-        status = wait_for(options, project, batches, until)
-        if options.then is None or not all(batch.is_over for batch in batches):
-            return status
-        return _then(options, batches, status)
+        return wait_for(options, project, batches, until)
 
 
 def say_nothing_lives(options: Namespace, project: Project) -> int:
@@ -283,38 +266,6 @@ def _say_end(options: Namespace, batch: Batch, *, fetched: bool) -> None:
         print(text)
     if done and batch.state is not BatchState.RETIRED:
         print(outputs_line(options, batch))
-
-
-def _then(options: Namespace, batches: Sequence[Batch], status: int) -> int:
-    """Run the command of --then for each batch; return the exit status."""
-    for batch in batches:
-        environment = {
-            "ID": batch.id,
-            "NAME": batch.name,
-            "STATE": batch.state.name.lower(),
-            "JOBS": batch.njobs,
-            "DONE": _done(batch),
-            "FAILED": batch.nerror_jobs,
-        }
-        sys.stdout.flush()
-        ended = subprocess.run(  # noqa: S602  (the user's own command)
-            options.then,
-            shell=True,
-            check=False,
-            # The JSON of this command stays readable.
-            stdout=2 if options.json else None,
-            env={
-                **os.environ,
-                **{f"BOINC_GAHP_BATCH_{key}": str(value) for key, value in environment.items()},
-            },
-        )
-        if ended.returncode:
-            complain(
-                f"the command of --then failed for batch {batch.id} ({printable(batch.name)}), "
-                f"with exit status {ended.returncode}"
-            )
-            status = FAILED
-    return status
 
 
 def _done(batch: Batch) -> int:

@@ -31,7 +31,6 @@ _COLUMNS = (
     Column(JobState.IN_PROGRESS.value, rank=2, right=True),
     Column(JobState.DONE.value, rank=2, right=True),
     Column(JobState.FAILED.value, rank=1, right=True),
-    Column("speed", rank=7, right=True),
     Column("end", rank=3),
 )
 _WIDE = 120
@@ -146,7 +145,7 @@ class View:
 def _row(batch: Batch, now: float) -> tuple[Cell, ...]:
     state = ("gone", "red") if batch.gone else states.batch_words(batch)
     if batch.state is BatchState.INIT:
-        return (str(batch.id), batch.name, state, *[""] * 8)
+        return (str(batch.id), batch.name, state, *[""] * 7)
     fraction = states.done_fraction(batch)
     counts = batch.latest_counts
     end = None if batch.trouble is not None else states.expected_end(batch, now)
@@ -160,7 +159,6 @@ def _row(batch: Batch, now: float) -> tuple[Cell, ...]:
         _number(0 if counts is None else counts.in_progress),
         _number(max(0, batch.nover - batch.nerror_jobs)),
         (f"{batch.nerror_jobs:,}", "red") if batch.nerror_jobs else "",
-        "" if end is None else _speed(batch, end - now),
         states.end_words(batch, now) if end is not None or batch.is_over else "",
     )
 
@@ -174,12 +172,3 @@ def _bar(cell: Cell, length: int) -> Cell:
         return cell
     fraction, colour = cell
     return bar(float(fraction), length, sys.stdout), colour
-
-
-def _speed(batch: Batch, left: float) -> str:
-    """Return the rate of ending jobs, for a time span that people can picture."""
-    per_second = (batch.njobs - batch.nover) / max(left, 1e-3)
-    for seconds, unit in ((1, "s"), (60, "min"), (3600, "h")):
-        if per_second * seconds >= 1:
-            return f"{per_second * seconds:,.0f}/{unit}"
-    return f"{per_second * 86400:,.1f}/day"

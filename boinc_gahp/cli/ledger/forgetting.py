@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.ledger import words
@@ -21,16 +20,12 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger.rows import BatchRow, JobRow
 
 _DESCRIPTION = """\
-Deletes jobs from the ledger: the given ones (see boinc_gahp ledger show --help; a batch means all
-its jobs), or all that ended some time ago. If HTCondor asks about a deleted job later, the job is
-unknown, and HTCondor puts it on hold. Unfinished jobs, and jobs that the project has yet to abort,
-are deleted only with --alive. They then continue on the project: nothing is aborted or retired, and
-no outputs are fetched.
+Deletes jobs from the ledger (see boinc_gahp ledger show --help; a batch means all its jobs). If
+HTCondor asks about a deleted job later, the job is unknown, and HTCondor puts it on hold.
+Unfinished jobs, and jobs that the project has yet to abort, are deleted only with --alive. They
+then continue on the project: nothing is aborted or retired, and no outputs are fetched. Jobs that
+have ended are deleted without this command, after the time that [htcondor] history sets.
 """
-_EXAMPLES = (
-    "boinc_gahp ledger forget 12.0",
-    "boinc_gahp ledger forget --ended --older-than 30 --yes",
-)
 
 _ALIVE = """\
 {jobs} unfinished, or still to be aborted on the project. Forgetting a job does not abort it: it
@@ -40,12 +35,7 @@ continues on the project until it ends or its batch's lease ends, and its output
 
 def run(arguments: list[str], config: str | None) -> int:
     """Drop the named jobs and batches; return 0, or 1 if that was not done."""
-    parser = run_parser(config)
-    options = parser.read(arguments)
-    if bool(options.names) == options.ended:
-        parser.error("name jobs or batches, or use --ended")
-    if not options.ended and options.older_than is not None:
-        parser.error("--older-than goes with --ended")
+    options = run_parser(config).read(arguments)
     settings = load(options.config)
     path = ledger_file(settings)
     if not words.exists(path):
@@ -53,11 +43,6 @@ def run(arguments: list[str], config: str | None) -> int:
     store = Store(path)
     try:
         jobs = JobLedger(store)
-        if options.ended:
-            days = options.older_than
-            seconds = settings.htcondor.history if days is None else days * 86400.0
-            ids = jobs.ended_before(time.time() - seconds)
-            return _forget(jobs, ids, (), alive=False, ask=not options.yes)
         rows, batches = _named(jobs, options.names)
         if not options.alive:
             _refuse_alive(jobs, rows)
@@ -76,19 +61,11 @@ def run_parser(config: str | None = None) -> Parser:
     parser = Parser(
         "ledger forget",
         _DESCRIPTION,
-        examples=_EXAMPLES,
+        examples=("boinc_gahp ledger forget 12.0", "boinc_gahp ledger forget 12.0 13.0 --yes"),
         statuses={1: "nothing was deleted: stderr says why, or you answered no"},
     )
     parser.add_argument(
-        "names", metavar="JOB|BATCH", nargs="*", help="what to delete; a batch means all its jobs"
-    )
-    parser.add_argument("--ended", action="store_true", help="all jobs that have ended")
-    parser.add_argument(
-        "--older-than",
-        type=words.positive("days"),
-        metavar="DAYS",
-        help="with --ended: only jobs that ended at least this long ago (default: as long "
-        "as the settings keep them, [htcondor] history)",
+        "names", metavar="JOB|BATCH", nargs="+", help="what to delete; a batch means all its jobs"
     )
     parser.add_argument("--alive", action="store_true", help="also delete unfinished jobs")
     parser.add_argument("--yes", action="store_true", help="do not ask, even on a terminal")
@@ -142,9 +119,6 @@ def _forget(
     what = count(len(ids), "job")
     if batches:
         what += f" and {count(len(batches), 'batch', 'batches')}"
-    if not (ids or batches):
-        print("There is nothing to forget.")
-        return 0
     if ask and sys.stdin.isatty():
         answer = input(f"Forget {what}? [y/N] ")
         if answer.strip().lower() not in {"y", "yes"}:

@@ -64,7 +64,7 @@ def run_parser(config: str | None = None) -> Parser:
     )
     parser.add_argument(
         "--timeout",
-        type=words.positive("seconds"),
+        type=words.seconds,
         default=60.0,
         metavar="SECONDS",
         help="start no more requests after this time (default: 60)",

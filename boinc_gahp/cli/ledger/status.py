@@ -122,7 +122,7 @@ def run_parser(config: str | None = None) -> Parser:
     )
     parser.add_argument(
         "--after",
-        type=words.positive("seconds"),
+        type=words.seconds,
         default=PERSISTENT_AFTER,
         metavar="SECONDS",
         help=f"report problems that have lasted this long (default: {PERSISTENT_AFTER:g})",

@@ -16,7 +16,7 @@ from boinc_gahp.terminal.words import at
 from boinc_gahp.text import printable, span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from boinc_gahp.config.settings import Settings
@@ -171,16 +171,12 @@ def batch_notes(batch: BatchRow, now: float) -> list[str]:
     return notes
 
 
-def positive(unit: str) -> Callable[[str], float]:
-    """Return a function that reads a number of ``unit`` from the command line."""
-
-    def read(text: str) -> float:
-        try:
-            number = float(text)
-        except ValueError:
-            number = -1.0
-        if not 0 <= number < 1e9:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number of {unit}")
-        return number
-
-    return read
+def seconds(text: str) -> float:
+    """Return a number of seconds from the command line."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return number

@@ -1,6 +1,5 @@
-"""``submit --wait``, ``submit --fetch``, ``wait`` for all batches, ``--then``."""
+"""``submit --wait``, ``submit --fetch``, ``wait`` for all batches."""
 
-import json
 import re
 import time
 
@@ -135,52 +134,6 @@ def test_if_no_batch_is_in_progress_there_is_nothing_to_wait_for(site, batch):
     assert (status, err) == (0, "")
     assert re.fullmatch(r"None of your batches on 127\.0\.0\.1:\d+ is in progress\.\n", out)
     assert batch("wait", "--json") == (0, "", "")
-
-
-# -- then
-
-
-@pytest.mark.processes
-def test_a_command_is_run_for_each_batch_when_all_are_over(site, batch, here):
-    one, name = site.finished("", "--fail 1")
-    other, _ = site.batch("")
-    site.rpc.abort_batch(batch_id=other)
-    command = 'env | grep ^BOINC_GAHP_BATCH_ | sort > "$BOINC_GAHP_BATCH_ID.txt"'
-    assert batch("wait", one, other, "--then", command)[0] == 3
-    assert (here / f"{one}.txt").read_text().splitlines() == [
-        "BOINC_GAHP_BATCH_DONE=1",
-        "BOINC_GAHP_BATCH_FAILED=1",
-        f"BOINC_GAHP_BATCH_ID={one}",
-        "BOINC_GAHP_BATCH_JOBS=2",
-        f"BOINC_GAHP_BATCH_NAME={name}",
-        "BOINC_GAHP_BATCH_STATE=complete",
-    ]
-    assert "BOINC_GAHP_BATCH_STATE=aborted" in (here / f"{other}.txt").read_text()
-
-
-@pytest.mark.processes
-def test_a_command_that_fails_is_reported_and_makes_the_wait_fail(site, batch):
-    number, name = site.finished("")
-    status, _, err = batch("wait", number, "--then", "exit 7")
-    assert status == 1
-    assert err == (
-        f"boinc_gahp: the command of --then failed for batch {number} ({name}), with exit status "
-        "7\n"
-    )
-
-
-@pytest.mark.processes
-def test_what_the_command_prints_is_not_among_json(site, batch):
-    number, _ = site.finished("")
-    done = batch.piped("wait", number, "--json", "--then", "echo done")
-    assert (done.returncode, done.stderr) == (0, "done\n")
-    assert json.loads(done.stdout)["id"] == number
-
-
-def test_the_command_is_not_run_after_a_timeout(site, batch, here):
-    number, _ = site.batch("")
-    assert batch("wait", number, "--timeout", "0.1", "--then", "touch ran")[0] == 5
-    assert not (here / "ran").exists()
 
 
 # -- leases

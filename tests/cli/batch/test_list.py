@@ -20,7 +20,7 @@ def test_batches_are_listed_newest_first_with_state_progress_failures_and_lease(
     status, out, err = batch("list", "--limit", 3)
     assert (status, err) == (0, "")
     title, *rows = out.splitlines()[:4]
-    assert " ".join(title.split()) == "id name app state over jobs failed age created end kept for"
+    assert " ".join(title.split()) == "id name app state over jobs failed age end kept for"
     assert [row.split()[:2] for row in rows] == [
         [str(empty), empty_name],
         [str(waiting), waiting_name],

@@ -3,6 +3,7 @@
 import argparse
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,6 +27,21 @@ print([name for name in ("requests", "lxml", "rich", "boinc_gahp.rpc") if name i
 def test_every_state_has_a_colour():
     assert [states.job_words(state)[0] for state in JobState] == [s.value for s in JobState]
     assert list(states.BATCH_COLOURS) == list(BatchState)
+
+
+@pytest.mark.parametrize(
+    ("state", "failed", "text"),
+    [
+        (BatchState.IN_PROGRESS, 2, "in progress"),
+        (BatchState.COMPLETE, 0, "complete"),
+        (BatchState.COMPLETE, 2, "complete, 2 failed"),
+        (BatchState.COMPLETE, 100, "complete, all failed"),
+        (BatchState.ABORTED, 2, "aborted"),
+    ],
+)
+def test_a_batch_that_is_complete_tells_how_many_failed(state, failed, text):
+    batch = SimpleNamespace(state=state, nerror_jobs=failed, njobs=100)
+    assert states.batch_words(batch)[0] == text
 
 
 @pytest.mark.processes

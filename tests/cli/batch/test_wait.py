@@ -6,13 +6,12 @@ import re
 import signal
 import threading
 from contextlib import contextmanager
-from types import SimpleNamespace
 
 import pexpect
 import pytest
 
 from boinc_gahp.backoff import Backoff
-from boinc_gahp.cli.batch import waiting as waiting_module, watch_view
+from boinc_gahp.cli.batch import waiting as waiting_module
 from boinc_gahp.cli.main import main
 from tests.cli.conftest import write_settings
 from tests.helpers import wait_for
@@ -191,21 +190,6 @@ def test_a_batch_that_vanishes_ends_the_waiting_and_is_reported(site, often, mon
         rf"boinc_gahp: the project \S+ does not know batch {number} \({name}\) any more\n",
         err.getvalue(),
     )
-
-
-@pytest.mark.parametrize(
-    ("over", "left", "speed"),
-    [
-        (60, 10, "6/s"),
-        (60, 0, "60,000/s"),
-        (60, 120, "30/min"),
-        (5, 3600, "5/h"),
-        (1, 7e5, "0.1/day"),
-    ],
-)
-def test_a_speed_is_reported_in_jobs_that_can_be_counted(over, left, speed):
-    at = SimpleNamespace(njobs=100, nover=100 - over)
-    assert watch_view._speed(at, left) == speed
 
 
 def test_a_batch_that_cannot_be_found_is_reported_before_any_waiting(site, batch):
