@@ -91,7 +91,10 @@ class Archive(ABC, Generic[Info]):
         Raises:
             OutputError: something is refused.
         """
-        for told, is_directory, info in members:
+        for number, (told, is_directory, info) in enumerate(members):
+            # One may be the archive's own top directory. All count, also those that come again.
+            if number > self._max_files:
+                raise self._too_many()
             name = below(told)
             if name is None:
                 raise self._refused(f"its member {told!r} is not a path below a directory")
@@ -103,8 +106,6 @@ class Archive(ABC, Generic[Info]):
                 self._directories[name] = None
             else:
                 self._files[name] = info
-            if len(self._files) + len(self._directories) > self._max_files:
-                raise self._too_many()
         # The members of a directory come right after it.
         ordered = sorted(
             (*self._files, *self._directories), key=lambda name: name.replace("/", "\0")

@@ -32,6 +32,8 @@ _LONGEST_EXTENSION = 1 << 20
 #: Bytes that all names may have together: an average that honest ones hardly exceed, and a sum that
 #: is always allowed.
 _LONG_NAME, _LEAST = 640, 1 << 20
+#: Records of extended headers for each file that an archive may have: honest ones have some ten.
+_RECORDS = 30
 #: The most links that lead to one file.
 _MOST_LINKS = 40
 
@@ -117,6 +119,7 @@ class TarArchive(Archive[_File]):
     def _headers(self) -> Iterator[tuple[tarfile.TarInfo, int]]:
         """Yield each member, and where its contents begin."""
         at, extensions, more = 0, 0, dict[str, str]()
+        records = max(_LEAST, self._max_files * _RECORDS)
         while (block := self._read(at, _BLOCK)) != _END:
             info = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
             at += _BLOCK
@@ -125,7 +128,11 @@ class TarArchive(Archive[_File]):
                 extensions += 1
                 if extensions > _MOST_EXTENSIONS or size > _LONGEST_EXTENSION:
                     raise tarfile.ReadError("a member's name is too long")
-                more |= _extension(info, self._read(at, size))
+                told = list(_told(info, self._read(at, size)))
+                records -= len(told)
+                if records < 0:
+                    raise self._refused("its members' extended headers are too long")
+                more |= _names(told)
             else:
                 info.name = more.get("path", info.name)
                 info.linkname = more.get("linkpath", info.linkname)
@@ -179,16 +186,21 @@ class TarArchive(Archive[_File]):
         return None
 
 
-def _extension(info: tarfile.TarInfo, data: bytes) -> dict[str, str]:
-    """Return a member's ``path``, ``linkpath`` and ``size``, as far as an extension has them."""
+def _told(info: tarfile.TarInfo, data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield what an extension tells, as the records of an extended header."""
     if info.type == tarfile.XHDTYPE:
-        return {
-            key.decode(): _text(value)
-            for key, value in _records(data)
-            if key in (b"path", b"linkpath") or (key == b"size" and value.isdigit())
-        }
-    key = "path" if info.type == tarfile.GNUTYPE_LONGNAME else "linkpath"
-    return {key: _text(data.partition(b"\0")[0])}
+        return _records(data)
+    key = b"path" if info.type == tarfile.GNUTYPE_LONGNAME else b"linkpath"
+    return iter([(key, data.partition(b"\0")[0])])
+
+
+def _names(records: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return a member's ``path``, ``linkpath`` and ``size``, as far as records have them."""
+    return {
+        key.decode(): value.decode("utf-8", "surrogateescape")
+        for key, value in records
+        if key in (b"path", b"linkpath") or (key == b"size" and value.isdigit())
+    }
 
 
 def _records(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -209,7 +221,3 @@ def _records(data: bytes) -> Iterator[tuple[bytes, bytes]]:
             raise tarfile.ReadError("it has a sparse file: have tar write whole files")
         yield key, value
         at = end
-
-
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "surrogateescape")
