@@ -13,7 +13,17 @@ from boinc_gahp.localproject.states import (
     Outcome,
     ServerState,
 )
+from boinc_gahp.templates.writing import write_input_template, write_output_template
 from tests.helpers import wait_for
+
+
+def write_templates(project, app, input_template, output_template):
+    """Write an app's templates, as an admin does: texts, or what makes them."""
+    if not isinstance(input_template, str):
+        input_template = write_input_template(input_template)
+        output_template = write_output_template(output_template)
+    (project.core.templates / f"{app}_in").write_text(input_template)
+    (project.core.templates / f"{app}_out").write_text(output_template)
 
 
 def _rows(project, query, *parameters):

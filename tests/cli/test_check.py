@@ -16,6 +16,7 @@ from tests.cli.conftest import write_settings
 from tests.contract.replay import WIRE
 from tests.faultproxy import FaultProxy
 from tests.helpers import certified
+from tests.inside import write_templates
 from tests.rpc import scripted
 from tests.rpc.scripted import Scripted
 
@@ -254,7 +255,8 @@ class TestApps:
         assert "no app of this name" in text
 
     def test_templates_that_cannot_be_read(self, check, project):
-        project.add_app("broken", command=[], input_template="<x/>", output_template="<y/>")
+        project.add_app("broken", "true", outputs="out")
+        write_templates(project, "broken", "<x/>", "<y/>")
         [(level, text)] = check("--app", "broken").of("app broken")
         assert level == "FAILED"
         assert "input template" in text
@@ -274,13 +276,12 @@ class TestApps:
         assert "util_basic.inc" in text
 
     def test_templates_that_lack_no_delete_are_a_warning(self, check, project):
-        project.add_app(
+        project.add_app("greedy", "true", outputs="out")
+        write_templates(
+            project,
             "greedy",
-            command=[],
-            input_template=InputTemplate((InputFileInfo("a"), InputFileInfo("b", no_delete=True))),
-            output_template=OutputTemplate(
-                (OutputFileInfo("out", "<OUTFILE_0/>", max_nbytes=1e6),)
-            ),
+            InputTemplate((InputFileInfo("a"), InputFileInfo("b", no_delete=True))),
+            OutputTemplate((OutputFileInfo("out", "<OUTFILE_0/>", max_nbytes=1e6),)),
         )
         report = check("--app", "greedy")
         assert report.status == 1
@@ -293,11 +294,12 @@ class TestApps:
     @pytest.mark.parametrize(("count", "levels"), [(80, []), (150, ["warning"]), (300, ["FAILED"])])
     def test_templates_that_fill_the_documents(self, check, project, count, levels):
         files = tuple(InputFileInfo(f"in{i}", no_delete=True) for i in range(count))
-        project.add_app(
+        project.add_app(f"large{count}", "true", outputs="out")
+        write_templates(
+            project,
             f"large{count}",
-            command=[],
-            input_template=InputTemplate(files, max_total_results=10),
-            output_template=OutputTemplate(
+            InputTemplate(files, max_total_results=10),
+            OutputTemplate(
                 (OutputFileInfo("out", "<OUTFILE_0/>", no_delete=True, max_nbytes=1e6),)
             ),
         )

@@ -403,8 +403,8 @@ def test_a_poll_repeats_no_request_and_the_next_process_knows_which_batch_makes_
     assert site.proxy.count("query_batch2") - before == 3
     site.proxy.heal()
     ear = Ear(site)
-    Follower(context).poll(1001.0)
-    assert ear.names == [[other.batch.name]]
+    Follower(context).poll(1100.0)
+    assert ear.names == [[other.batch.name], [bad.batch.name]]
 
 
 def test_of_a_failure_there_is_what_helps(site, context):

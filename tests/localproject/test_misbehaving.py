@@ -280,6 +280,7 @@ def test_a_host_waits_for_space_in_the_database(working, monkeypatch, caplog):
     working.wait_for("a", Outcome.SUCCESS)
 
 
+@pytest.mark.processes
 def test_what_a_killed_project_left_running_is_ended(bench):
     host = OnHost(bench.core)
     host.slot.mkdir()

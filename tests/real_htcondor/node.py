@@ -17,6 +17,7 @@ from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.helpers import wait_for
+from tests.inside import write_templates
 
 if TYPE_CHECKING:
     from tests.real_htcondor.pool import Pool
@@ -104,12 +105,8 @@ def add_apps(project, gates):
         ("crashy", _CRASHY, (), ("out",)),
         ("spaced", _SPACED, ("first file", "second file"), ("joined file",)),
     ):
-        project.add_app(
-            name,
-            command=["{python}", "-I", "-S", "-c", script],
-            input_template=input_template(*inputs),
-            output_template=output_template(*outputs),
-        )
+        project.add_app(name, ["{python}", "-I", "-S", "-c", script], outputs="out")
+        write_templates(project, name, input_template(*inputs), output_template(*outputs))
 
 
 @dataclass(frozen=True)

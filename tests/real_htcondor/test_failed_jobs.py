@@ -18,6 +18,7 @@ import pytest
 from boinc_gahp.localproject.supplied import input_template, output_template
 from boinc_gahp.rpc.client import WebRpcs as Rpc
 from tests.helpers import wait_for
+from tests.inside import write_templates
 from tests.real_htcondor.pool import COMPLETED, HELD, ROOT
 from tests.real_htcondor.submit import grid, vanilla
 
@@ -160,12 +161,9 @@ def _add_failing_apps(project):
         ),
     )
     for name, script, changes, outputs in apps:
-        project.add_app(
-            name,
-            command=["{python}", "-I", "-S", "-c", script],
-            input_template=replace(input_template(), **{"max_error_results": 1, **changes}),
-            output_template=outputs,
-        )
+        project.add_app(name, ["{python}", "-I", "-S", "-c", script], outputs="out")
+        inputs = replace(input_template(), **{"max_error_results": 1, **changes})
+        write_templates(project, name, inputs, outputs)
 
 
 @contextmanager

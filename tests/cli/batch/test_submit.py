@@ -10,6 +10,7 @@ import pytest
 from boinc_gahp.templates.types import InputTemplate, OutputFileInfo, OutputTemplate
 from boinc_gahp.templates.writing import write_output_template
 from tests.cli.conftest import write_settings
+from tests.inside import write_templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -217,7 +218,8 @@ def test_templates_of_ones_own_and_on_the_project(sent, here, site):
 
 def test_templates_that_let_the_project_delete_outputs_are_warned_of(site, batch, here):
     output = OutputTemplate((OutputFileInfo("out", "<OUTFILE_0/>", max_nbytes=1e6),))
-    site.project.add_app("greedy", "true", input_template=InputTemplate(), output_template=output)
+    site.project.add_app("greedy", "true", outputs="out")
+    write_templates(site.project, "greedy", InputTemplate(), output)
     told = "boinc_gahp: app greedy: the output template lacks <no_delete/> for out: "
     for more in (["--dry-run"], []):
         status, _, err = batch("submit", "greedy", *more)
