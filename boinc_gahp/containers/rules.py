@@ -26,15 +26,25 @@ _LONGEST_WORD = 131_071
 MAX_ERRORS = 3
 #: The largest number for it: each error is another volunteer's time.
 MOST_ERRORS = 100
-#: Parts of the names of variables that often hold secrets.
-_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSWORD", re.IGNORECASE)
+#: What is in the names of variables that often hold secrets. PWD itself is a directory.
+_SECRET = re.compile(
+    "TOKEN|KEY|SECRET|PASSW|PASSPHRASE|CREDENTIAL|_PWD$|(^|_)PASS$|DATABASE_URL|_DSN$",
+    re.IGNORECASE,
+)
 
-#: Files, and directories of them, that hold secrets in the home directories of most people.
-_SECRET_DIRECTORIES = (".ssh", ".gnupg", ".aws")
+#: Files, and directories of them, that hold secrets in the home directories of most people, and
+#: this program's own.
+_SECRET_DIRECTORIES = (
+    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud"),
+    *(".condor/tokens.d", "condor/tokens.d", ".password-store", ".local/share/keyrings"),
+    *(".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium"),
+)
 _SECRET_FILES = frozenset(
     {
-        *(".netrc", "_netrc", ".pgpass", ".pypirc", ".git-credentials", ".my.cnf"),
+        *(".netrc", "_netrc", ".pgpass", ".pypirc", ".git-credentials", ".my.cnf", ".npmrc"),
         *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"),
+        *(".bash_history", ".zsh_history", ".python_history", ".mysql_history", ".psql_history"),
+        *(".vault-token", "boinc_gahp.toml"),
     }
 )
 
@@ -57,15 +67,30 @@ def secret_names(names: Iterable[str]) -> list[str]:
 
 
 def may_be_secret(path: str) -> bool:
-    """Tell whether a file or directory of this machine is one that mostly holds secrets.
+    """Tell whether a file or directory of this machine, or what a link leads to, holds secrets.
 
-    So is a directory with such a directory or file at its top, as a home directory is.
+    It is told by its name. So is a directory with such a directory or file at its top, as a home
+    directory is.
     """
-    *above, last = os.path.abspath(path).split("/")  # noqa: PTH100  (bytes that are not UTF-8)
-    if last in _SECRET_FILES or not {*above, last}.isdisjoint(_SECRET_DIRECTORIES):
-        return True
+    for way in {os.path.abspath(path), os.path.realpath(path)}:  # noqa: PTH100  (not UTF-8)
+        if os.path.basename(way) in _SECRET_FILES:  # noqa: PTH119
+            return True
+        if any(f"/{each}/" in f"{way}/" for each in _SECRET_DIRECTORIES):
+            return True
     inside = (os.path.join(path, each) for each in (*_SECRET_FILES, *_SECRET_DIRECTORIES))  # noqa: PTH118
     return os.path.isdir(path) and any(map(os.path.lexists, inside))  # noqa: PTH112
+
+
+def link_to_secret(path: str) -> str | None:
+    """Return where a symbolic link leads if that may be secret, and its own name does not say so.
+
+    Nobody who names such a link, or a directory with it, can be taken to mean its target.
+    """
+    if not os.path.islink(path):  # noqa: PTH114  (bytes that are not UTF-8)
+        return None
+    real = os.path.realpath(path)
+    is_meant = os.path.basename(path) in (*_SECRET_FILES, *_SECRET_DIRECTORIES)  # noqa: PTH119
+    return real if not is_meant and may_be_secret(real) else None
 
 
 def is_variable(name: str) -> bool:

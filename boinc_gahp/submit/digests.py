@@ -85,8 +85,9 @@ def stat_input(path: str) -> os.stat_result:
     """Return the status of an input file.
 
     Raises:
-        StagingError: it is absent, unreadable, or not a regular file.
+        StagingError: it is absent, unreadable, not a regular file, or a link to what may be secret.
     """
+    check_link(path)
     try:
         status = os.stat(path)  # noqa: PTH116  (a path may hold bytes that are not UTF-8)
     except (OSError, ValueError) as error:
@@ -108,6 +109,21 @@ def stat_input(path: str) -> os.stat_result:
             f"input file {path!r} cannot be read: permission denied", path=path, errno=errno.EACCES
         )
     return status
+
+
+def check_link(path: str) -> None:
+    """Raise StagingError for a symbolic link to a file or directory that looks like a secret."""
+    from boinc_gahp.containers.rules import link_to_secret  # noqa: PLC0415  (not for a ping)
+
+    target = link_to_secret(path)
+    if target is not None:
+        raise StagingError(
+            f"input {path!r} is a symbolic link to {target!r}, which looks as if it held secrets, "
+            "and volunteers can read all files of a job: remove the link, or put a copy in its "
+            "place",
+            path=path,
+            errno=errno.EACCES,
+        )
 
 
 def unreadable(path: str, error: Exception) -> StagingError:

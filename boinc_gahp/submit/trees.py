@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal
 
 from boinc_gahp.errors import StagingError
-from boinc_gahp.submit.digests import SETTLED, Seen, stat_input, unreadable
+from boinc_gahp.submit.digests import SETTLED, Seen, check_link, stat_input, unreadable
 from boinc_gahp.submit.singleflight import SingleFlight
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def walk(path: str) -> list[Entry]:
                 if name and _stays_below(target):
                     found.append(Entry(name, where, "link", target=target))
                     continue
+                check_link(where)
                 status = os.stat(where)  # noqa: PTH116  (bytes that are not UTF-8)
             if stat.S_ISDIR(status.st_mode):
                 found.append(Entry(name, where, "directory"))
