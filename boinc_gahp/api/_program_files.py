@@ -12,6 +12,7 @@ from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.containers.rules import may_be_secret
 from boinc_gahp.errors import BadRequest, StagingError
 from boinc_gahp.submit.container_jobs import Tree
+from boinc_gahp.submit.digests import check_link
 from boinc_gahp.submit.trees import tree_bytes, tree_stamp
 from boinc_gahp.text import quoted
 
@@ -225,6 +226,7 @@ def together(sources: Iterable[Source]) -> Mapping[str, Source]:
 
 
 def _check_public(path: str) -> None:
+    check_link(path)
     if may_be_secret(path):
         raise BadRequest(
             f"a word of the command names {quoted(path)}, which looks as if it held secrets, and "

@@ -386,18 +386,6 @@ def test_proxy_variables_are_used_and_netrc_is_not(server, monkeypatch, tmp_path
     assert "authorization" not in server.requests[0].headers
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_a_project_on_this_machine_is_asked_without_the_environments_proxy(
-    server, monkeypatch, host
-):
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    monkeypatch.delenv("no_proxy", raising=False)
-    server.answers.append(ok())
-    with WebRpcs(server.url.replace("127.0.0.1", host), AUTHENTICATOR, options=ONCE) as project:
-        project.ping()
-    assert server.requests[0].path.startswith("/test/")
-
-
 def test_the_environment_is_searched_for_proxies_once_for_each_host(server, monkeypatch):
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
     monkeypatch.setenv("no_proxy", "localhost")
