@@ -99,8 +99,8 @@ class JobSettings:
     #: How long an app's templates are remembered; 0: they are asked for each time. Jobs' requests
     #: are compared with them, and filled into copies of them.
     templates_cached: float = 300.0
-    #: The most bytes of an output, unpacked; a larger one is not kept. For a job with its own
-    #: output template, its ``max_nbytes`` applies as well.
+    #: The most bytes of an output, unpacked; a larger one is not kept. What its output template
+    #: (``max_nbytes``) and the project tell of its size applies as well.
     max_output_bytes: int = 20_000_000_000
     #: Unpack outputs that volunteers compressed (``gzip_when_done`` in the output template).
     gunzip_outputs: bool = True

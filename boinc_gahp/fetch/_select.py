@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located
     from boinc_gahp.rpc.types import ResultInfo
-    from boinc_gahp.templates.types import OutputTemplate
+    from boinc_gahp.templates.types import OutputFileInfo, OutputTemplate
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Output:
         numbered: whether the project's name for it ends in that number.
         optional: whether it may be absent.
         gzip: whether the volunteer compresses it (gzip_when_done).
-        max_bytes: the most that the job's own template allows it (max_nbytes); None if the job may
-            have been made with another template.
+        max_bytes: the most bytes it can have, by the template (max_nbytes) and by the size that
+            the project tells; None if neither is known.
     """
 
     name: str
@@ -66,6 +66,7 @@ def outputs_of(
         template = context.cache.templates(located.app_name).output
     else:
         template = read_templates(context.project.get_templates(job_name=job_name))[1]
+    sizes = () if instance is None else instance.outfile_sizes
     outputs = [
         Output(
             name=info.open_name,
@@ -73,26 +74,35 @@ def outputs_of(
             numbered=info.number is not None,
             optional=info.optional,
             gzip=info.gzip_when_done,
-            max_bytes=None if own_template is None else _bytes(info.max_nbytes),
+            max_bytes=_most_bytes(info, sizes[index : index + 1], own_template is not None),
         )
         for index, info in enumerate(template.files)
     ]
-    there = 0 if instance is None else len(instance.outfile_sizes)
-    if there > len(outputs):
+    if len(sizes) > len(outputs):
         context.cache.warn_once(
             ("extra outputs", job_name),
             "Job %s has %d outputs, but its template names %d: the others are called output_N",
             job_name,
-            there,
+            len(sizes),
             len(outputs),
         )
         outputs += [
             Output(f"output_{number}", number, optional=True)
-            for number in range(len(outputs), there)
+            for number in range(len(outputs), len(sizes))
         ]
     return outputs
 
 
-def _bytes(limit: float | None) -> int | None:
-    """Return a template's limit in bytes; None if it does not limit anything."""
-    return int(limit) if limit is not None and 0 < limit < 1 << 63 else None
+def _most_bytes(info: OutputFileInfo, size: tuple[int, ...], is_own: bool) -> int | None:
+    """Return the most bytes that an output can have.
+
+    Args:
+        info: the output in the template.
+        size: what the project tells, compressed if the volunteer does that; or nothing.
+        is_own: whether the template is the job's own; else the job may have another one.
+    """
+    limit = info.max_nbytes
+    most = int(limit) if limit is not None and 0 < limit < 1 << 63 else None
+    if is_own or (size and most is not None and size[0] <= most):
+        return most
+    return size[0] if size and not info.gzip_when_done else None

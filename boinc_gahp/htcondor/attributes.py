@@ -18,9 +18,25 @@ from boinc_gahp.text import quoted, shorten
 #: Characters of an ad outside of texts in quotes; HTCondor sends some hundred. An expression of
 #: 400,000 characters overflows the stack of classad2 25.14, and that ends the daemon.
 _MAX_CODE = 50_000
+#: The largest value of an expression, in characters. Thirty attributes, each ``strcat(a, a)`` of
+#: the one before, make 1 GB.
+_MAX_VALUE = 1 << 24
 
 #: A text in quotes. One that is not closed goes to the end, so that nothing is scanned twice.
 _QUOTED = re.compile(r'"(?:[^"\\]+|\\.|\\\Z)*(?:"|\Z)', re.DOTALL)
+#: How many attributes may refer to each other in a row: 4,000 overflow the stack, too.
+_MAX_DEPTH = 50
+#: What HTCondor does not send, and what could hide expressions from these limits: comments, names
+#: in single quotes, and ads inside of the ad.
+_HIDING = re.compile(r"/[*/]|'|(?<!\A)\[")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
+#: Calls of functions whose value is not larger than all their arguments together.
+_BOUNDED = re.compile(
+    r"(is\w*|strcat|substr|to(upper|lower)|string|int|real|bool|floor|ceiling|round|quantize|pow"
+    r"|abs|ifthenelse|stri?cmp|size|member|regexp|sum|avg|min|max|stringlist\w+|time|random)\s*\(",
+    re.IGNORECASE,
+)
 #: A byte that is not UTF-8, with any backslash before it, which has no effect; or an escape.
 _ODD_BYTE = re.compile(r"\\?([\udc80-\udcff])|\\.", re.DOTALL)
 _ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
@@ -42,11 +58,15 @@ class Attributes:
     """
 
     def __init__(self, text: str) -> None:
-        if len(_QUOTED.sub("", text)) > _MAX_CODE:
+        code = _QUOTED.sub("", text)
+        if len(code) > _MAX_CODE:
             raise AdRefused(
                 "the job's ad has expressions of more than "
                 f"{_MAX_CODE} characters; give its attributes plain values"
             )
+        if hiding := _HIDING.search(code.strip()):
+            raise AdRefused(f"the job's ad has {hiding[0]} outside of a text in quotes; remove it")
+        self._sizes: dict[str, int] = {}
         try:
             if not text.isascii():
                 text = _ODD_BYTE.sub(_octal, text)
@@ -62,6 +82,7 @@ class Attributes:
         Raises:
             AdRefused: evaluating it is an error.
         """
+        self._check_expression(name)
         try:
             value = self._ad.lookup(name).eval(self._ad)
         except KeyError:
@@ -75,6 +96,34 @@ class Attributes:
         if value is classad2.Value.Error:
             raise AdRefused(f"{name} is an expression whose value is an error: {self._shown(name)}")
         return value
+
+    def _check_expression(self, name: str) -> None:
+        """Refuse an expression that could fill the memory or the stack."""
+        if self._most_characters(name, _MAX_DEPTH) > _MAX_VALUE:
+            raise AdRefused(
+                f"{name} is an expression whose value may have more than {_MAX_VALUE} characters; "
+                "give it a plain value"
+            )
+
+    def _most_characters(self, name: str, depth: int) -> int:
+        """Return a number of characters that an attribute's value does not exceed."""
+        key = name.lower()
+        if key not in self._sizes:
+            self._sizes[key] = 0  # for a circle, whose value is an error
+            try:
+                expression = str(self._ad.lookup(key))
+            except KeyError:
+                return 0
+            code = _QUOTED.sub("", expression)
+            for call in _CALL.findall(code):
+                if not _BOUNDED.fullmatch(call):
+                    raise AdRefused(f"{name} calls {call}); give it a plain value")
+            if not depth:
+                raise AdRefused(f"{name} is at the end of too many expressions; give plain values")
+            used = sum(self._most_characters(word, depth - 1) for word in _NAME.findall(code))
+            # A number of few digits can have many as a text.
+            self._sizes[key] = 32 * len(code) + len(expression) + used
+        return self._sizes[key]
 
     def text(self, name: str) -> str | None:
         """Return a text; None if it is absent, undefined, empty or only white space.

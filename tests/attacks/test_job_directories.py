@@ -248,11 +248,16 @@ def test_fill_the_disk_by_an_output_that_never_ends(compressed, home):
     assert files(home) == {}
 
 
-def test_fill_the_disk_where_the_jobs_own_template_says_a_megabyte(home):
+def test_fill_the_disk_where_the_jobs_or_the_apps_template_says_some_megabytes(home):
     with HostileOutputs({"out": lambda: endless(bytes(65536))}) as project:
         ad = AdFiles(output_template=project.own_template(1_000_000))
         with pytest.raises(OutputError, match=r"larger than the 1000000 bytes.*max_nbytes"):
             project.fetch(home, ad=ad)
+        assert project.sent < 50_000_000
+    assert files(home) == {}
+    with HostileOutputs({"out": lambda: endless(bytes(65536))}) as project:
+        with pytest.raises(OutputError, match=r"larger than the 5000000 bytes.*or the project"):
+            project.fetch(home)
         assert project.sent < 50_000_000
     assert files(home) == {}
     with HostileOutputs({"out": bytes(1_000_000)}) as project:
