@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.row_values import Values
     from boinc_gahp.submit.types import Parameter
 
-_SPACE = " \t\r\n"
 
 
 class _Number(float):
@@ -79,82 +78,37 @@ def json_rows(
         return
     for number, line in enumerate(chain(head, lines), 1):
         if line.strip():
-            try:
-                yield number, _object(line)
-            except BadRequest as error:
-                raise values.wrong(number, error) from error
+            found = _decoded(line, number, values, "one JSON object on the line")
+            yield number, _mapping(found, number, values)
 
 
 def _listed(text: str, values: Values) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a list; read one by one, because errors tell the line."""
-    place, line, counted = _after_space(text, text.index("[") + 1), 1, 0
-    is_first = True
-    while True:
-        try:
-            following = _next_place(text, place, is_first=is_first)
-            if following is None:
-                return
-            place = following
-            line, counted = line + text.count("\n", counted, place), place
-            found, place = _next_object(text, place)
-        except BadRequest as error:
-            raise values.wrong(line, error) from error
-        is_first = False
-        yield line, found
-        place = _after_space(text, place)
+    """Yield the objects of a list; decoded twice, because errors tell the line."""
+    found = _decoded(text, 1, values, "a list of JSON objects")
+    place, line, counted = text.index("[") + 1, 1, 0
+    for each in found:
+        begin = text.index("{", place) if isinstance(each, dict) else place
+        line, counted = line + text.count("\n", counted, begin), begin
+        yield line, _mapping(each, line, values)
+        place = _DECODER.raw_decode(text, begin)[1]
 
 
-def _next_place(text: str, place: int, *, is_first: bool) -> int | None:
-    """Return where the next object of a list begins; None if there is none."""
-    if text[place : place + 1] == "]":
-        if text[place + 1 :].strip():
-            raise BadRequest("there is something after the end of the list")
-        return None
-    if is_first:
-        return place
-    if text[place : place + 1] != ",":
-        raise BadRequest(f"expected a comma or the end of the list, found {_at(text, place)}")
-    return _after_space(text, place + 1)
-
-
-def _next_object(text: str, place: int) -> tuple[dict[str, Any], int]:
-    """Return the object that begins here, and the place behind it."""
+def _decoded(text: str, number: int, values: Values, expected: str) -> Any:
+    """Return the value of a text that begins on this line."""
     try:
-        found, end = _DECODER.raw_decode(text, place)
+        return _DECODER.decode(text.rstrip())
     except json.JSONDecodeError as error:
-        raise BadRequest(
-            f"expected a JSON object in the list, found {_at(text, place)}: {error.msg} at column "
-            f"{error.colno} of line {error.lineno}"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise BadRequest(f"expected a JSON object in the list: {error}") from error
+        found = shown(text[error.pos : error.pos + 100].strip()) or "the end"
+        told = f"expected {expected}, found {found}: {error.msg} at column {error.colno}"
+        raise values.wrong(number + error.lineno - 1, BadRequest(told)) from error
+    except (BadRequest, ValueError, RecursionError) as error:
+        raise values.wrong(number, BadRequest(f"expected {expected}: {error}")) from error
+
+
+def _mapping(found: Any, number: int, values: Values) -> dict[str, Any]:
     if not isinstance(found, dict):
-        raise BadRequest(f"expected a list of JSON objects, found {shown(found)} in it")
-    return found, end
-
-
-def _after_space(text: str, place: int) -> int:
-    while text[place : place + 1] in _SPACE and place < len(text):
-        place += 1
-    return place
-
-
-def _at(text: str, place: int) -> str:
-    return shown(text[place : place + 100]) or "the end of the file"
-
-
-def _object(line: str) -> dict[str, Any]:
-    try:
-        found = _DECODER.decode(line)
-    except json.JSONDecodeError as error:
-        raise BadRequest(
-            f"expected one JSON object on the line, found {shown(line.strip())}: {error.msg} "
-            f"at column {error.colno}"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise BadRequest(f"expected one JSON object on the line: {error}") from error
-    if not isinstance(found, dict):
-        raise BadRequest(f"expected one JSON object on the line, found {shown(line.strip())}")
+        told = f"expected a JSON object for each job, found {shown(found)}"
+        raise values.wrong(number, BadRequest(told))
     return found
 
 
