@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.types import Parameter
 
 
-
 class _Number(float):
     """A JSON number that remembers how it was written: as an argument it is a word."""
 

@@ -16,6 +16,7 @@ from boinc_gahp.containers.job_files import is_archive, is_image
 from boinc_gahp.containers.names import OWN_FILES, WORK
 from boinc_gahp.errors import (
     BatchConflict,
+    DatabaseTrouble,
     GahpError,
     JobRefused,
     JobsNotListed,
@@ -23,6 +24,7 @@ from boinc_gahp.errors import (
     NotOwner,
     ProjectDown,
     ProtocolError,
+    QuotaExceeded,
     RpcError,
     StagingError,
     TransportError,
@@ -230,7 +232,7 @@ def is_final(error: BaseException) -> bool:
     if isinstance(error, StagingError):
         # Other StagingErrors are about files that change, or about time.
         return error.errno in (errno.EFBIG, errno.EEXIST)
-    passing = (TransportError, ProtocolError, ProjectDown)
+    passing = (TransportError, ProtocolError, ProjectDown, DatabaseTrouble, QuotaExceeded)
     return isinstance(error, GahpError) and not isinstance(error, passing)
 
 

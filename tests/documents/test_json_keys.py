@@ -102,7 +102,7 @@ def said(tmp_path_factory):
             desk.prints("wait", "two", "--json", status=3).splitlines()[-1]
         )
         said["batch list"] = desk.json("list")
-        said["batch show"] = desk.json("show", "two", "--details", "--instances")
+        said["batch show"] = desk.json("show", "two", "--details")
         # An output that the project has lost.
         for path in (directory / "project" / "upload").rglob("*"):
             if path.is_file():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter, deque
+from collections import Counter
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,10 @@ from boinc_gahp.cli.batch.opening import add_look, command, opened_to_look
 from boinc_gahp.cli.batch.reasons_view import failed_in, reason_lines, reasons_json
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import table, words
-from boinc_gahp.terminal.output import bar, coloured, width_of
+from boinc_gahp.terminal.output import bar, coloured
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import printable
-from boinc_gahp.threads import in_order
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.job import BatchJob
     from boinc_gahp.fetch.job_end import JobEnd
-    from boinc_gahp.rpc.types import ResultInfo
     from boinc_gahp.terminal.table import Cell
 
 _DESCRIPTION = """\
@@ -45,13 +43,7 @@ _NAMES = {state.name.lower(): state.value for state in JobState}
 
 #: Jobs shown on a terminal unless an option gives a number.
 _SHOWN = 50
-#: Jobs per request for instances.
-_AT_A_TIME = 8
-#: From this number of jobs on, a message says that each takes a request.
-_MANY = 100
 _BAR = 30
-#: The smallest width of an instance's name, however narrow the terminal is.
-_LEAST = 12
 
 
 def _cpu_time(seconds: float | None) -> str:
@@ -109,16 +101,6 @@ def _job_json(job: BatchJob) -> dict[str, Any]:
     }
 
 
-def _instance_json(instance: ResultInfo) -> dict[str, Any]:
-    """Return an instance; ``output_sizes`` are in the order of its uploads."""
-    return {
-        "id": instance.id,
-        "name": instance.name,
-        "state": instance.state,
-        "output_sizes": list(instance.outfile_sizes),
-    }
-
-
 def show_parser(config: str | None = None) -> Parser:
     """Return the parser of ``batch show``."""
     parser = Parser(
@@ -127,7 +109,7 @@ def show_parser(config: str | None = None) -> Parser:
         examples=(
             "boinc_gahp batch show 12",
             "boinc_gahp batch show sweep --state failed --details",
-            "boinc_gahp batch show sweep --job sweep_007 --instances",
+            "boinc_gahp batch show sweep --job sweep_007",
             "boinc_gahp batch show sweep --json",
         ),
     )
@@ -145,11 +127,6 @@ def show_parser(config: str | None = None) -> Parser:
         "--details",
         action="store_true",
         help="show exit statuses of failed jobs, why they failed, and the inputs of all",
-    )
-    parser.add_argument(
-        "--instances",
-        action="store_true",
-        help="show the instances of each job; this takes a request per job",
     )
     many = parser.add_mutually_exclusive_group()
     many.add_argument("--limit", type=whole_number, metavar="N", help="show at most N jobs")
@@ -189,18 +166,10 @@ def _print_json(
     options: Namespace, batch: Batch, jobs: Iterable[BatchJob], cpu_time: float | None
 ) -> None:
     chosen = islice((job for job in jobs if _is_wanted(job, options)), options.limit)
-    if not options.instances:
-        shown: Iterable[dict[str, Any]] = map(_job_json, chosen)
-    else:
-        _say_requests(batch, options)
-        shown = (
-            {**_job_json(job), "instances": list(map(_instance_json, instances))}
-            for job, instances in _with_instances(chosen)
-        )
     # Ask for the first job before anything is printed: no answer is better than half of one.
     values = batch_json(batch) if cpu_time is None else {**batch_json(batch), "cpu_time": cpu_time}
     failed = failed_in(batch, options.job)
-    print_json({"batch": values}, jobs=_begun(shown), **reasons_json(failed))
+    print_json({"batch": values}, jobs=_begun(map(_job_json, chosen)), **reasons_json(failed))
 
 
 def _begun(items: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
@@ -291,13 +260,10 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
 
         jobs = list(jobs)
         more = _details(ends_of(batch, (job.info for job in jobs)))
-    if options.instances:
-        _say_requests(batch, options, limit)
-        found = _with_instances(wanted())
-    else:
-        found = ((job, ()) for job in wanted())
+    columns = _COLUMNS + more
+    rows = (tuple(value(job) for _, value in columns) for job in wanted())
     any_shown = False
-    for line in _lines(found, _COLUMNS + more, instances=options.instances):
+    for line in table.lines([column for column, _ in columns], rows, sys.stdout):
         if not any_shown:
             print()
         any_shown = True
@@ -308,45 +274,6 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
     if options.job is None:
         print()
         print(_summary(counts, any_shown))
-
-
-def _lines(
-    found: Iterable[tuple[BatchJob, tuple[ResultInfo, ...]]],
-    columns: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...],
-    *,
-    instances: bool,
-) -> Iterator[str]:
-    """Yield the lines of the jobs' table, with each job's instances below it."""
-    coming: deque[tuple[BatchJob, tuple[ResultInfo, ...]]] = deque()
-
-    def rows() -> Iterator[tuple[Cell, ...]]:
-        for job, its in found:
-            coming.append((job, its))
-            yield tuple(value(job) for _, value in columns)
-
-    made = table.lines([column for column, _ in columns], rows(), sys.stdout)
-    yield from islice(made, 1)
-    for line in made:
-        yield line
-        _, its = coming.popleft()
-        if instances:
-            yield from _instance_lines(its)
-
-
-def _instance_lines(instances: tuple[ResultInfo, ...]) -> Iterator[str]:
-    width = width_of(sys.stdout)
-    if not instances:
-        yield coloured("      no instances yet", "faint", sys.stdout)
-    for each in instances:
-        sizes = ", ".join(words.size(nbytes) for nbytes in each.outfile_sizes)
-        outputs = f"; outputs: {sizes}" if sizes else ""
-        head, rest = f"      {each.id}  ", f"  {printable(each.state)}{outputs}"
-        name = printable(each.name)
-        if width is not None:
-            # The end of the name tells which instance it is.
-            room = width - len(head) - table.cells(rest)
-            name = table.cut(name, max(_LEAST, room), middle=True)
-        yield coloured(f"{head}{name}{rest}", "faint", sys.stdout)
 
 
 def _summary(counts: Counter[JobState], any_shown: bool) -> str:
@@ -363,24 +290,3 @@ def _summary(counts: Counter[JobState], any_shown: bool) -> str:
 
 def _is_wanted(job: BatchJob, options: Namespace) -> bool:
     return options.state is None or job.state.value in options.state
-
-
-def _say_requests(batch: Batch, options: Namespace, limit: int | None = None) -> None:
-    """Say so if many requests have to be sent."""
-    most = batch.njobs if options.job is None else len(options.job)
-    for bound in (limit, options.limit):
-        most = most if bound is None else min(most, bound)
-    if most >= _MANY:
-        about = "up to " if options.state else ""
-        print(
-            f"Asking {batch.project.host} for the instances of {about}{words.count(most, 'job')}, "
-            "a request for each.",
-            file=sys.stderr,
-        )
-
-
-def _with_instances(
-    jobs: Iterable[BatchJob],
-) -> Iterator[tuple[BatchJob, tuple[ResultInfo, ...]]]:
-    """Return jobs with their instances, in order; a few jobs are asked for at a time."""
-    return in_order(lambda job: (job, job.instances()), jobs, threads=_AT_A_TIME, name="batch-show")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from itertools import chain, islice
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
@@ -29,18 +29,13 @@ from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
     ConfigError,
-    DatabaseTrouble,
     GahpError,
     JobRefused,
     JobsNotListed,
     NotFound,
-    NotOwner,
     PermissionDenied,
-    ProjectDown,
-    QuotaExceeded,
 )
 from boinc_gahp.quantities import LEASE
-from boinc_gahp.states import BatchState
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
 from boinc_gahp.terminal.output import command_line, complain
@@ -76,12 +71,6 @@ shows which files would be sent, which ones the project has, and whether the req
 
 #: Errors that come before anything is made on the project, and say themselves what to do.
 _FINAL = (BadRequest, BatchConflict, ConfigError, NotFound, PermissionDenied)
-#: After these the same command may succeed later.
-_PASSING = (ProjectDown, DatabaseTrouble, QuotaExceeded)
-#: After these it cannot, as it is.
-_HOPELESS = (JobRefused, JobsNotListed)
-#: How many names are tried for another batch.
-_TRIES = 20
 
 
 def submit_parser(config: str | None = None) -> Parser:
@@ -175,7 +164,7 @@ def send(
             status = dry_run(project, options, more, look_up)
             _warn_of_templates(project, options)
             return status
-        typed = _Typed(arguments, config, options, more["name"] or "", action)
+        typed = _Typed(action, arguments, config, more["name"] if options.name is None else None)
         try:
             with Work() as work:
                 batches = _sent(project, options, more, work, look_up)
@@ -184,9 +173,7 @@ def send(
             return INTERRUPTED
         except _Failed as failed:
             complain(str(failed))
-            again = _how_to_continue(project, typed, failed.error)
-            if again:
-                complain(again)
+            complain(_how_to_continue(project, typed, failed.error, split=options.split))
             return 1
         _print_results(project, options, batches)
         _warn_of_templates(project, options)
@@ -317,97 +304,52 @@ def _placed(error: JobRefused, jobs: CommandLineJobs, more: Options) -> GahpErro
 # -- after a failure
 
 
+@dataclass(frozen=True)
 class _Typed:
     """The command line that failed.
 
-    Args:
+    Attributes:
+        action: ``submit`` or ``run``.
         arguments: its words after the action.
         config: the value of ``--config`` before them.
-        options: what they say.
-        name: the name of the batch, given or made up.
-        action: ``submit`` or ``run``.
+        made_up_name: the name of the batch, if ``--name`` does not give it.
     """
 
-    def __init__(
-        self,
-        arguments: Sequence[str],
-        config: str | None,
-        options: Namespace,
-        name: str,
-        action: str = "submit",
-    ) -> None:
-        self._action = action
-        self._arguments = list(arguments)
-        self._config = config
-        self.options = options
-        self.name = name
+    action: str
+    arguments: list[str]
+    config: str | None
+    made_up_name: str | None
 
     @property
     def as_it_was(self) -> str:
         """The command as it was typed."""
-        return self._shown(self._arguments)
+        return self._shown(self.arguments)
 
     @property
     def to_continue(self) -> str:
         """The command that continues this submit, also if its batch's name was made up."""
-        return self.as_it_was if self.options.name is not None else self.named(self.name)
+        if self.made_up_name is None:
+            return self.as_it_was
+        words = self.arguments
+        end = words.index("--") if "--" in words else len(words)
+        return self._shown([*words[:end], "--name", self.made_up_name, *words[end:]])
 
-    def named(self, name: str) -> str:
-        """Return the command with another name for the batch."""
-        kept = []
-        skip = False
-        end = self._arguments.index("--") if "--" in self._arguments else len(self._arguments)
-        for word in self._arguments[:end]:
-            if not skip and word != "--name" and not word.startswith("--name="):
-                kept.append(word)
-            skip = word == "--name"
-        return self._shown([*kept, "--name", name, *self._arguments[end:]])
-
-    def _shown(self, arguments: Sequence[str]) -> str:
-        return command_line(words_as_typed(self._action, arguments, self._config))
+    def _shown(self, arguments: list[str]) -> str:
+        return command_line(words_as_typed(self.action, arguments, self.config))
 
 
-def _how_to_continue(project: Project, typed: _Typed, error: GahpError) -> str:
-    """Return the command that continues a submit that failed, and when to give it.
-
-    Empty if the batch's name is what was refused.
-    """
+def _how_to_continue(project: Project, typed: _Typed, error: GahpError, *, split: bool) -> str:
+    """Return the command that continues a submit that failed, and when to give it."""
     from boinc_gahp.api.comparing import is_final
     from boinc_gahp.api.submission import drop_begun
 
-    if isinstance(error, _PASSING) or not is_final(error):
+    if not is_final(error):
         return f"to continue: {typed.to_continue}"
-    if typed.options.split:
-        # The batches before it are submitted; jobs that were refused need others instead.
-        if isinstance(error, _HOPELESS):
-            return f"to see which batches there are: {command(typed.options, 'list')}"
-        again = typed.to_continue
-    elif typed.options.name is None:
-        drop_begun(project.session, typed.name)
+    again = typed.to_continue
+    if typed.made_up_name is not None and not split:  # of --split, others may be complete
+        drop_begun(project.session, typed.made_up_name)
         again = typed.as_it_was
-    elif isinstance(error, JobRefused) and error.job_name is None:
-        return ""
-    else:
-        name = _usable_name(project, typed.name, error)
-        again = typed.as_it_was if name == typed.name else typed.named(name)
+    elif isinstance(error, (JobRefused, JobsNotListed)):
+        # The project keeps the name of a batch that was retired.
+        return f"to continue, once that is fixed, with another --name: {again}"
     return f"to continue, once that is fixed: {again}"
-
-
-def _usable_name(project: Project, name: str, error: GahpError) -> str:
-    """Return the name, or a similar one if its batch takes no other jobs."""
-    from boinc_gahp.api.request import similar_names
-
-    for each in islice(chain([name], similar_names(name)), _TRIES):
-        try:
-            left = project.rpc.query_batch(batch_name=each)
-        except NotFound:
-            return each
-        except NotOwner:
-            continue
-        except GahpError:
-            return name
-        # Jobs that were made cannot be changed.
-        is_stuck = bool(left.jobs) and isinstance(error, _HOPELESS)
-        if each == name and left.batch.state is BatchState.INIT and not is_stuck:
-            return name
-    return name
