@@ -25,7 +25,7 @@ from boinc_gahp.threads import start
 
 # Only the web server needs the extra: all commands show their help without it.
 need_extra("local-project", "a local project", "flask", "waitress")
-from boinc_gahp.localproject.server.application import body_allowance, make_app  # noqa: E402
+from boinc_gahp.localproject.server.application import make_app  # noqa: E402
 from boinc_gahp.localproject.server.server import WebServer, port_is_free  # noqa: E402
 from boinc_gahp.localproject.web.access import page_address  # noqa: E402
 
@@ -176,8 +176,6 @@ class LocalProject:
             make_app(self._core),
             port,
             self._listen,
-            spool=self.directory / "spool",
-            allow=body_allowance(self._core),
         )
         self._core.url = settings.project_url(self._server.port, self._listen)
         settings.write_settings(self.directory, self._core.db.connection(), self._core.url)

@@ -12,7 +12,7 @@ from boinc_gahp.localproject.backend import assimilator, validator
 from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
-from boinc_gahp.localproject.server.application import body_allowance, make_app
+from boinc_gahp.localproject.server.application import make_app
 from boinc_gahp.localproject.server.server import WebServer
 from boinc_gahp.localproject.settings import project_url
 from tests.localproject.bench import Bench
@@ -70,8 +70,7 @@ def host(bench):
 @pytest.fixture
 def visitor(bench):
     """Somebody at the page of the project that ``bench`` works with."""
-    app, allow = make_app(bench.core), body_allowance(bench.core)
-    server = WebServer(app, 0, spool=bench.directory / "spool", allow=allow)
+    server = WebServer(make_app(bench.core), 0)
     bench.core.url = project_url(server.port)
     server.start()
     try:

@@ -84,8 +84,8 @@ def _has_ipv6():
         pytest.param("::1", marks=pytest.mark.skipif(not _has_ipv6(), reason="no IPv6 here")),
     ],
 )
-def test_a_server_listens_on_the_address_it_is_given_and_ends(tmp_path, host):
-    server = WebServer(_hello, 0, host, spool=tmp_path)
+def test_a_server_listens_on_the_address_it_is_given_and_ends(host):
+    server = WebServer(_hello, 0, host)
     server.start()
     try:
         assert _heard(host, server.port) == b"hello"
@@ -112,3 +112,13 @@ def _heard(host, port):
 def _hello(_environ, start_response):
     start_response("200 OK", [("Content-Length", "5")])
     return [b"hello"]
+
+
+def test_a_small_part_of_what_is_no_request_comes_back(client):
+    answer = requests.post(
+        client.project.url + "submit_rpc_handler.php",
+        files={"request": (None, b'"' * 8_000_000)},
+        timeout=60,
+    )
+    assert "can't parse request message: &quot;" in answer.text
+    assert len(answer.text) < 500_000

@@ -19,7 +19,6 @@ from boinc_gahp.localproject.server import (
     rpc_submit,
     site_pages,
 )
-from boinc_gahp.localproject.server.connections import Allowance
 from boinc_gahp.localproject.server.forms import BadForm, Form, read_form
 from boinc_gahp.localproject.server.get_output import output3_page, output_page
 from boinc_gahp.localproject.server.replies import (
@@ -41,12 +40,11 @@ from boinc_gahp.localproject.web.access import Refused, check_host
 from boinc_gahp.localproject.web.page import make_blueprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from werkzeug.wrappers import Response as AnyResponse
 
     from boinc_gahp.localproject.core import Core
-    from boinc_gahp.localproject.server.connections import Allow
 
     Handler = Callable[[Core, RpcRequest, RpcReply], None]
 
@@ -73,8 +71,17 @@ FILE_RPCS: dict[str, Handler] = {
     "upload_files": rpc_files.upload_files,
 }
 
-#: Bytes to read beyond those that are kept, so that a sender of too many gets to read the answer.
-_READ = 16 << 20
+#: What every answer tells browsers, unless it sets its own: nothing in it runs, no frame shows it,
+#: and its type is as declared. Outputs, names and messages may come from anybody.
+_TO_BROWSERS = {
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 #: Bytes of an invalid request to repeat; bytes that the client does not read wait in memory, six
 #: times as many if they were quotes.
 _ECHO = 64 << 10
@@ -111,23 +118,8 @@ def make_app(core: Core) -> Flask:
     for failure in (sqlite3.Error, OSError):
         app.register_error_handler(failure, _failed)
     app.after_request(_compress)
+    app.after_request(_protect)
     return app
-
-
-def body_allowance(core: Core) -> Allow:
-    """Return the function that decides how much of a request's body is accepted.
-
-    As much as PHP would keep; nothing for other addresses, whose views read none.
-    """
-
-    def allow(path: str, headers: Mapping[str, str]) -> Allowance:
-        if not path.endswith(".php"):
-            return Allowance(0, _READ)
-        most = core.php.post_max_size
-        read = None if "CONTENT_LENGTH" in headers else most + _READ
-        return Allowance(most, read)
-
-    return allow
 
 
 def _refused(refused: Refused) -> Response:
@@ -271,4 +263,10 @@ def _compress(response: AnyResponse) -> AnyResponse:
     if len(body) >= _GZIP_FROM and request.accept_encodings.quality("gzip") > 0:
         response.set_data(gzip.compress(body, 6, mtime=0))
         response.headers["Content-Encoding"] = "gzip"
+    return response
+
+
+def _protect(response: AnyResponse) -> AnyResponse:
+    for name, value in _TO_BROWSERS.items():
+        response.headers.setdefault(name, value)
     return response

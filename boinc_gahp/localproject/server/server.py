@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import errno
 import logging
-import math
 import socket
 import threading
-import time
 from typing import TYPE_CHECKING
 
 import waitress.server
 from waitress import wasyncore
 
 from boinc_gahp.localproject.server.addresses import HOST
-from boinc_gahp.localproject.server.connections import (
-    CONNECTIONS,
-    Allowance,
-    UnfinishedHeads,
-    channel_class,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from _typeshed.wsgi import WSGIApplication
-
-    from boinc_gahp.localproject.server.connections import Allow, Channel
 
 log = logging.getLogger("boinc_gahp.localproject")
 # It warns about each request that waits for a thread, however briefly.
 logging.getLogger("waitress.queue").setLevel(logging.ERROR)
 
 _THREADS = 24
-#: The limit for a body is decided when its head has arrived (``bodies.Allowance``).
-_NO_LIMIT = 1 << 62
+#: The most bytes of a request's body, which waits in a temporary file until all of it is there.
+_MAX_BODY = 2 << 30
 #: The most bytes of a request's head.
 _MAX_HEAD = 32 << 10
 #: Replies wait in memory, where they are made; waitress's own limit for that is
@@ -43,10 +30,8 @@ _MAX_HEAD = 32 << 10
 _MAX_REPLY = 1 << 30
 #: A connection that has been silent for this many seconds is closed, even with half a request.
 _IDLE = 120
-#: Seconds that the head of a request may take.
-_HEAD_TIMEOUT = 20.0
-#: While answers are being made, more connections may exist than are accepted otherwise.
-_ANSWERING = 100
+#: They fit into 1,024 descriptors, with a file for each and the project's own open files.
+_CONNECTIONS = 400
 #: Bytes read from a socket at a time.
 _RECV = 1 << 18
 _STOP_TIMEOUT = 10.0
@@ -66,31 +51,15 @@ class WebServer:
         app: the application that answers.
         port: the port to listen on; 0 for any that is free.
         host: the address to listen on.
-        spool: the directory for bodies being received.
-        allow: decides how much of a request's body is accepted.
-        head_timeout: seconds that the head of a request may take.
-        clock: what counts them, as :func:`time.monotonic`.
 
     Raises:
         OSError: the port is not free, or the address is not one of this machine.
     """
 
-    def __init__(
-        self,
-        app: WSGIApplication,
-        port: int,
-        host: str = HOST,
-        *,
-        spool: Path,
-        allow: Allow = lambda _path, _headers: Allowance(),
-        head_timeout: float = _HEAD_TIMEOUT,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, app: WSGIApplication, port: int, host: str = HOST) -> None:
         # waitress would leave threads and sockets behind if it could not bind.
         listener = _bound(port, host)
         self._map: dict[int, object] = {}
-        self._unfinished = UnfinishedHeads(head_timeout, clock)
-        self._poll = min(_POLL, head_timeout)
         self._server = waitress.server.create_server(
             app,
             map=self._map,
@@ -98,14 +67,13 @@ class WebServer:
             threads=_THREADS,
             recv_bytes=_RECV,
             max_request_header_size=_MAX_HEAD,
-            max_request_body_size=_NO_LIMIT,
+            max_request_body_size=_MAX_BODY,
             outbuf_overflow=_MAX_REPLY,
-            connection_limit=CONNECTIONS + _ANSWERING,
+            connection_limit=_CONNECTIONS,
             channel_timeout=_IDLE,
             ident="boinc_gahp local project",
             clear_untrusted_proxy_headers=True,
         )
-        self._server.channel_class = channel_class(self._unfinished, spool, allow)
         self.port: int = listener.getsockname()[1]
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="localproject-web", daemon=True)
@@ -125,22 +93,15 @@ class WebServer:
             self._server.trigger.pull_trigger()
             self._thread.join(_STOP_TIMEOUT)
         # Connections first: a thread may be waiting for its client to read enough.
-        for channel in self._channels():
+        for channel in list(self._server.active_channels.values()):
             channel.handle_close()
         self._server.task_dispatcher.shutdown(cancel_pending=True, timeout=_STOP_TIMEOUT)
         # The trigger last, and by this thread: the others write to it.
         wasyncore.close_all(self._map, ignore_all=True)
 
     def _loop(self) -> None:
-        look = -math.inf
         while not self._stopping.is_set():
-            wasyncore.loop(timeout=self._poll, use_poll=True, map=self._map, count=1)
-            if time.monotonic() >= look:
-                self._unfinished.end_late(self._channels())
-                look = time.monotonic() + self._poll
-
-    def _channels(self) -> list[Channel]:
-        return list(self._server.active_channels.values())
+            wasyncore.loop(timeout=_POLL, use_poll=True, map=self._map, count=1)
 
 
 def _bound(port: int, host: str) -> socket.socket:
