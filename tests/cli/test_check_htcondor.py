@@ -153,6 +153,14 @@ class TestTimeLimits:
         assert advice in text
 
 
+    def test_since_10_the_schedd_has_to_count_its_jobs_often(self, condor):
+        for interval, found in (("300", True), ("20", False), ("x", True)):
+            condor.set(SCHEDD_INTERVAL=interval)
+            told = [text for level, text in htcondor() if "SCHEDD_INTERVAL" in text]
+            assert bool(told) == found
+            assert all("set it to 20" in text for text in told)
+
+
 @pytest.mark.usefixtures("condor")
 class TestWhatTheDaemonFinds:
     def test_settings_that_only_the_command_line_names_are_not_found(

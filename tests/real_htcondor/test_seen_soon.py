@@ -41,6 +41,24 @@ def shipped(pool):
         _take_settings(pool)
 
 
+def test_a_new_job_does_not_wait_for_minutes_while_a_job_of_the_pool_is_idle(node, shipped):
+    pool = node.pool
+    room = pool.room("alice", "count", {"in": "soon\n"})
+    idle = room.submit("executable = /bin/true\nrequirements = false\nqueue\n")
+    first = room.submit(grid("uppercase", *UPPERCASE))
+    wait_for(lambda: "027" in first.events("job.log"), "the first is accepted", 60, pause=0.5)
+    # As in an upgrade, or after a crash.
+    pool.kill(r"boinc_gahp")
+    pool.kill(r"^condor_gridmanager")
+    second = room.submit(grid("uppercase", *UPPERCASE, log="second.log"))
+    # With HTCondor's own SCHEDD_INTERVAL it took up to 269 s.
+    wait_for(lambda: "027" in second.events("second.log"), "the second is accepted", 60, pause=0.5)
+    for job in (first, second):
+        job.wait(timeout=120)
+    room.ask("condor_rm", str(idle.number))
+    idle.wait(REMOVED)
+
+
 def _take_settings(pool):
     pool.ask("root", "condor_reconfig")
     # Those of the users read them when they begin.

@@ -35,6 +35,9 @@ _BATCH_ONLY = 10
 CALL_TIMEOUT = 300
 #: Seconds by which ``[timeouts] submit`` should stay below that.
 CALL_MARGIN = 30
+#: The most seconds between two counts of the schedd (``gridmanager-batch.rst``, "When a gridmanager is told of a new
+#: job").
+_COUNT_INTERVAL = 60
 #: Variables that move this user's files away from where HTCondor's daemon looks for them.
 _MOVERS = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state"}
 
@@ -65,6 +68,7 @@ def check_htcondor(settings: Settings, command: Path, config: str | None) -> Ite
     else:
         yield _check_submit_time(settings.timeouts.submit)
     if version is None or version[0] >= _BATCH_ONLY:
+        yield from _check_count_interval()
         yield from check_attributes()
         yield from check_routes()
         yield from _check_settings(config)
@@ -186,6 +190,15 @@ def _check_submit_time(submit: float) -> Check:
     if submit < given - 2 * CALL_MARGIN:
         return warning(f"{both}: large inputs get less time than they could; {advice}")
     return ok(both)
+
+
+def _check_count_interval() -> Iterator[Check]:
+    text = condor_tools.value("SCHEDD_INTERVAL") or "0"
+    if not text.isdigit() or int(text) > _COUNT_INTERVAL:
+        yield warning(
+            f"HTCondor: SCHEDD_INTERVAL is {text}: new jobs may stay idle for so many seconds before "
+            f"boinc_gahp is told of them; set it to 20 ({_EXAMPLE})"
+        )
 
 
 def _call_timeout() -> tuple[str, int | None]:
