@@ -152,7 +152,6 @@ class TestTimeLimits:
         assert found == level
         assert advice in text
 
-
     def test_since_10_the_schedd_has_to_count_its_jobs_often(self, condor):
         for interval, found in (("300", True), ("20", False), ("x", True)):
             condor.set(SCHEDD_INTERVAL=interval)
