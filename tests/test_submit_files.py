@@ -1,4 +1,4 @@
-"""The submit files in the documents and in ``conf/`` have what condor_submit and boinc_gahp need."""
+"""The submit files in the documents and ``conf/`` have what condor_submit and boinc_gahp need."""
 
 import re
 from pathlib import Path
