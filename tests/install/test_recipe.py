@@ -93,9 +93,21 @@ def as_user(open_directory):
 
 def test_the_documentation_shows_the_recipe_and_the_removal():
     shown = {line.strip() for line in (ROOT / "docs/htcondor-admins.rst").read_text().splitlines()}
-    for name in ("recipe.sh", "removal.sh"):
+    for name in ("recipe.sh", "offline.sh", "removal.sh"):
         lines = [line.strip() for line in (HERE / name).read_text().splitlines()]
         assert [line for line in lines if line[:1] not in ("", "#") and line not in shown] == []
+
+
+def test_a_node_without_a_network_installs_wheels_that_were_made_elsewhere(source, open_directory):
+    prefix = open_directory / "offline"
+    for name in ("opt", "usr/local/bin"):
+        (prefix / name).mkdir(parents=True)
+    at_home, on_node = (HERE / "offline.sh").read_text().split("\n\n")
+    run("bash", "-c", in_prefix(at_home, prefix), cwd=source)
+    alone = ["unshare", "--net"] if os.getuid() == 0 else []
+    run(*alone, "bash", "-c", in_prefix(on_node, prefix), cwd=source)
+    command = prefix / "usr/local/bin/boinc_gahp"
+    assert run(*alone, command, "--version").stdout.startswith("boinc_gahp ")
 
 
 def test_the_readme_shows_lines_of_the_recipe():
