@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
+import signal
 import statistics
 import sys
 import time
@@ -164,8 +166,8 @@ def main():
     with standin() as url, _at_work(pool, url, arguments):
         project = Bench((), url, pool.root, 1.0, "")
         _say(f"{arguments.jobs:,} jobs; load average: {_load()}")
-        cluster = _submit(pool, project, arguments.jobs)
-        looks = list(_follow(cluster, arguments.jobs))
+        cluster = _submit(pool, project, arguments.jobs, arguments.materialize)
+        looks = list(_follow(cluster, arguments.jobs, arguments.kill))
         _say(_table(looks, arguments.jobs))
         _say(f"load average: {_load()}; RPCs: {project.control('stats')}")
         if arguments.latency:
@@ -183,6 +185,19 @@ def _parser():
         "as they are there. Each job has one input file, the same for all, and one output.",
     )
     parser.add_argument("--jobs", type=int, default=10_000, metavar="N", help="default: 10,000")
+    parser.add_argument(
+        "--materialize",
+        type=int,
+        metavar="N",
+        help="let the schedd make at most N of them at a time (max_materialize; default: all)",
+    )
+    parser.add_argument(
+        "--kill",
+        type=float,
+        default=math.inf,
+        metavar="SECONDS",
+        help="end one of the daemons by SIGKILL so long after condor_submit",
+    )
     parser.add_argument(
         "--latency",
         action="store_true",
@@ -246,7 +261,7 @@ def _at_work(pool, url, arguments):
         own.unlink(missing_ok=True)
 
 
-def _submit(pool, project, jobs):
+def _submit(pool, project, jobs, materialize):
     """Submit the cluster, and one job that never ends: HTCondor ends a daemon with the last job."""
     room = pool.room(USER, "scale", {"in": "the same for all\n", "out/.keep": ""})
     room.write(
@@ -260,6 +275,7 @@ def _submit(pool, project, jobs):
             "transfer_input_files = in",
             "transfer_output_files = out0",
             'transfer_output_remaps = "out0 = out/$(Process)"',
+            *(() if materialize is None else (f"max_materialize = {materialize}",)),
             queue=f"queue {jobs}",
         ),
     )
@@ -271,13 +287,17 @@ def _submit(pool, project, jobs):
     return cluster
 
 
-def _follow(cluster, jobs):
-    """Look until all jobs are done."""
+def _follow(cluster, jobs, kill):
+    """Look until all jobs are done; end a daemon after ``kill`` seconds."""
     seen = {}
     changed = time.monotonic()
     while True:
         look = cluster.look()
         yield look
+        if look.after >= kill and (daemons := cluster.pool.processes(PROCESSES["daemon"])):
+            os.kill(daemons[0], signal.SIGKILL)
+            _say(f"{look.after:7.0f} s: a daemon is ended by SIGKILL")
+            kill = math.inf
         if look.counts != seen:
             seen, changed = look.counts, time.monotonic()
         if all(count >= jobs for count in seen.values()):
