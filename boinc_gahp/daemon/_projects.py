@@ -239,9 +239,7 @@ class Projects:
     def _housekeeping(self, opener: Opener) -> None:
         from boinc_gahp.daemon._housekeeping import ledger_housekeeping  # noqa: PLC0415  (after the banner)
 
-        ledger_housekeeping(
-            opener, lambda: self.settings().htcondor.forget_after, self._closing, self._end
-        )
+        ledger_housekeeping(opener, lambda: self.settings().htcondor, self._closing, self._end)
 
     def _reconcile(self, context: FetchContext) -> None:
         from boinc_gahp.submit.control import reconcile  # noqa: PLC0415  (after the banner)

@@ -18,6 +18,7 @@ from boinc_gahp.ledger.rows import ENDED_SQL
 if TYPE_CHECKING:
     import threading
 
+    from boinc_gahp.config.settings import HTCondor
     from boinc_gahp.ledger.jobs import JobLedger
     from boinc_gahp.ledger.store import Store
 
@@ -36,14 +37,15 @@ _PAUSE = 0.05
 
 
 def drop_unneeded(
-    jobs: JobLedger, now: float, forget_after: float, stopping: threading.Event, *, untold: bool
+    jobs: JobLedger, now: float, htcondor: HTCondor, stopping: threading.Event, *, untold: bool
 ) -> None:
     """Do the upkeep, unless any process did it within :data:`TENDED_EVERY`.
 
     Args:
         jobs: the ledger of jobs.
         now: seconds since the epoch.
-        forget_after: seconds after which ended jobs and old pending aborts are dropped.
+        htcondor: the settings ``history``, for jobs that are over on both sides, and
+            ``forget_after``, for other ended jobs and for old pending aborts.
         stopping: ends the upkeep early.
         untold: whether to drop also jobs whose end HTCondor was not told. It may have been shut
             down for long, and needs time to ask about them.
@@ -53,7 +55,8 @@ def drop_unneeded(
     """
     if not jobs.take_turn("tended", now, TENDED_EVERY):
         return
-    dropped = forget(jobs.store, now, now - forget_after, untold=untold)
+    dropped = jobs.prune(now - htcondor.history)
+    dropped += forget(jobs.store, now, now - htcondor.forget_after, untold=untold)
     if dropped:
         log.info("%d entries that are no longer needed were removed from the ledger", dropped)
     shrink(jobs.store, stopping)

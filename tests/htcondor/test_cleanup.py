@@ -10,7 +10,6 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.submit import engine
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
-from tests.helpers import wait_for
 from tests.htcondor.helpers import expire_times
 from tests.htcondor.task_runner import TaskRunner
 
@@ -356,20 +355,6 @@ def test_a_clock_that_is_set_back_by_a_day_puts_nothing_off(context, site):
     assert batch_state(context, batch) == "retired"
     assert runner.due(now) > now
     assert runner.cleanup.close_overdue(now - 3600) is None
-
-
-def test_what_ended_long_ago_is_forgotten(context, site):
-    _, ids = submitted(context, site, 2)
-    context.jobs.cancel(ids[0])
-    context.jobs.cancel(ids[1])
-    runner = TaskRunner(context)
-    runner.run(time.time())
-    wait_for(lambda: pending(context) == 0, "the aborts")
-    runner.cleanup.prune(time.time())
-    assert context.jobs.job(ids[0]) is not None
-    runner.cleanup.prune(time.time() + 31 * DAY)
-    assert context.jobs.job(ids[0]) is None
-    assert context.jobs.batches(context.url, context.account) == []
 
 
 def test_nothing_is_begun_when_the_process_is_about_to_end_or_time_is_over(context, site):
