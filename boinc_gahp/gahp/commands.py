@@ -43,7 +43,7 @@ def parse_request(line: bytes | TooLong) -> Request:
     if command is None:
         raise BadRequest(_unknown(words[0]))
     try:
-        return command.make(*_read_arguments(command, words))
+        return command.request(*_read_arguments(command, words))
     except BadRequest as error:
         raise BadRequest(f"{command.name}: {error}. Its form is: {command.syntax}") from None
 
