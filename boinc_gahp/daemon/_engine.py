@@ -37,19 +37,6 @@ _TELLERS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class JobEnd:
-    """The news, in a Result Line, that a job of HTCondor's has ended.
-
-    Attributes:
-        job_id: as HTCondor knows it.
-        status: 4 or 5 (``gridmanager-batch.rst``, "Result lines").
-    """
-
-    job_id: str
-    status: int
-
-
-@dataclass(frozen=True, slots=True)
 class LineAnswer:
     """The answer to a Request Line.
 
@@ -59,15 +46,15 @@ class LineAnswer:
         reason: why the line was not accepted, or a warning about an accepted one, for people; empty
             if all is well.
         accepted: whether it was carried out or queued.
-        ended: the ended jobs that ``output`` reports; for :meth:`Engine.delivered`, once all of it
-            was written.
+        ended: HTCondor's ids of the ended jobs that ``output`` reports; for
+            :meth:`Engine.delivered`, once all of it was written.
     """
 
     output: bytes
     request: Request | None = None
     reason: str = ""
     accepted: bool = True
-    ended: tuple[JobEnd, ...] = ()
+    ended: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +65,13 @@ class FinishedRequest:
         request: the request.
         line: its Result Line, without prefix and end.
         error: the error's text; None for success.
-        ended: the ended job that the line reports, or None.
+        ended: HTCondor's id of the ended job that the line reports, or None.
     """
 
     request: AsyncRequest
     line: bytes
     error: str | None
-    ended: JobEnd | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Ticket:
-    """A request with the state in force when its line was read."""
-
-    request: AsyncRequest
-    selection: Selection | None
-    gridmanager: bool
-    read_at: float
+    ended: str | None = None
 
 
 class Engine:
@@ -131,16 +108,11 @@ class Engine:
             "status": Pool("status", lambda: min(_STATUSES, projects.limits.control_workers)),
         }
         self._telling = Pool("telling", lambda: _TELLERS)
-        self._given: list[JobEnd] = []  # in the results kept for RESULTS
+        self._given: list[str] = []  # in the results kept for RESULTS
         self._finished: deque[FinishedRequest] = deque()
         # Counters that only grow; each is written by one thread.
         self._accepted = 0
         self._taken = 0
-
-    @property
-    def quitting(self) -> bool:
-        """Whether QUIT was given."""
-        return self.conversation.quitting
 
     @property
     def unanswered(self) -> int:
@@ -162,7 +134,7 @@ class Engine:
             if isinstance(request, common_commands.Results):
                 announcement = b""
             reply = self._answer(request, read_at)
-            ended: tuple[JobEnd, ...] = ()
+            ended: tuple[str, ...] = ()
             if self._given and isinstance(request, common_commands.Results):
                 ended = tuple(self._given)
                 self._given.clear()
@@ -188,13 +160,13 @@ class Engine:
         self._taken += len(taken)
         return taken
 
-    def delivered(self, ended: Iterable[JobEnd]) -> None:
+    def delivered(self, ended: Iterable[str]) -> None:
         """Start recording that HTCondor was told that these jobs have ended."""
-        for one in ended:
+        for job_id in ended:
             try:
-                self._telling.submit(partial(self._record_end, one))
+                self._telling.submit(partial(self._record_end, job_id))
             except RuntimeError as error:
-                log.error("Cannot record that HTCondor knows the end of %s: %s", one.job_id, error)
+                log.error("Cannot record that HTCondor knows the end of %s: %s", job_id, error)
 
     def finish_telling(self, timeout: float) -> None:
         """Wait until everything delivered is recorded, at most ``timeout`` seconds."""
@@ -234,22 +206,26 @@ class Engine:
         if self.unanswered >= limit:
             reason = f"{BUSY}: {limit} requests are unanswered; wait for some of their results"
             return LineAnswer(self.conversation.busy(), reason=reason, accepted=False)
-        ticket = _Ticket(request, self._selection, bool(self.conversation.prefix), read_at)
+        gridmanager = bool(self.conversation.prefix)
         pool = self._pools[COMMANDS[request.command].pool or "control"]
         self._accepted += 1
         try:
-            pool.submit(partial(self._work, ticket), self._at)
+            # With the state in force when its line was read.
+            pool.submit(
+                partial(self._work, request, self._selection, gridmanager, read_at), self._at
+            )
         except RuntimeError as error:
             self._finish(request, f"no thread could be started for this request: {error}")
         return LineAnswer(self.conversation.success())
 
     # -- on worker threads
 
-    def _work(self, ticket: _Ticket) -> None:
+    def _work(
+        self, request: AsyncRequest, selection: Selection | None, gridmanager: bool, read_at: float
+    ) -> None:
         """Carry out a request; it gets exactly one result, whatever happens."""
-        request = ticket.request
         try:
-            values = self._carry_out(ticket)
+            values = self._carry_out(request, selection, gridmanager, read_at)
             line = COMMANDS[request.command].form.success(request.request_id, values)
         except GahpError as error:
             # For a gridmanager the name ends the line: it would take a code after it as a part of
@@ -269,25 +245,26 @@ class Engine:
             log.debug("%s %s: done", request.command, request.request_id)
             ended = None
             if isinstance(request, blah_commands.JobStatus) and values[0] in _ENDS:
-                ended = JobEnd(request.job_id, int(values[0]))
+                ended = request.job_id
             self._finished.append(FinishedRequest(request, line, None, ended))
             self._on_result()
 
-    def _carry_out(self, ticket: _Ticket) -> list[str]:
+    def _carry_out(
+        self, request: AsyncRequest, selection: Selection | None, gridmanager: bool, read_at: float
+    ) -> list[str]:
         from boinc_gahp.daemon._dispatch import carry_out, carry_out_blah  # noqa: PLC0415
         from boinc_gahp.submit.types import Client  # noqa: PLC0415  (heavy: after the banner)
 
-        if isinstance(ticket.request, blah_commands.BlahRequest):
+        if isinstance(request, blah_commands.BlahRequest):
             # Show people at once what is wrong; a gridmanager would not pass it on.
-            gridmanager = ticket.gridmanager
             service = self._projects.refusals() if gridmanager else self._projects.service()
-            return list(carry_out_blah(service, ticket.request))
+            return list(carry_out_blah(service, request))
         answer_by = None
-        if ticket.gridmanager and isinstance(ticket.request, boinc_commands.Submit):
-            answer_by = ticket.read_at + self._projects.settings().timeouts.submit
-        context = self._projects.context(ticket.selection)
-        client = Client(gridmanager=ticket.gridmanager, answer_by=answer_by)
-        return list(carry_out(context, ticket.request, client))
+        if gridmanager and isinstance(request, boinc_commands.Submit):
+            answer_by = read_at + self._projects.settings().timeouts.submit
+        context = self._projects.context(selection)
+        client = Client(gridmanager=gridmanager, answer_by=answer_by)
+        return list(carry_out(context, request, client))
 
     def _finish(self, request: AsyncRequest, error: str) -> None:
         error = mask(error)  # a server's message may contain it
@@ -297,13 +274,13 @@ class Engine:
         self._finished.append(FinishedRequest(request, line, error))
         self._on_result()
 
-    def _record_end(self, ended: JobEnd) -> None:
+    def _record_end(self, job_id: str) -> None:
         try:
-            self._projects.refusals().end_reported(ended.job_id, ended.status)
+            self._projects.refusals().end_reported(job_id)
         except GahpError as error:
-            log.warning("Cannot record that HTCondor knows the end of %s: %s", ended.job_id, error)
+            log.warning("Cannot record that HTCondor knows the end of %s: %s", job_id, error)
         except BaseException:
-            log.exception("cannot record that HTCondor knows the end of %s", ended.job_id)
+            log.exception("cannot record that HTCondor knows the end of %s", job_id)
 
 
 def _name_in_error(request: AsyncRequest, error: str) -> str:

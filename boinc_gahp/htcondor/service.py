@@ -268,13 +268,10 @@ class Service:
                 return HTCondorState.RUNNING, "[ ]"
         return answer
 
-    def refresh_proxy(self, job_id: str) -> None:
-        """Do nothing: no proxy travels to volunteers."""
-
-    def end_reported(self, job_id: str, status: int) -> None:
+    def end_reported(self, job_id: str) -> None:
         """Note that the line with a job's status 4 or 5 was written completely; returns at once."""
         number = None if self._ledger is None else self._number(self._ledger, job_id)
-        if number is not None and status in {4, 5}:
+        if number is not None:
             self._delayed.end_reported(number)
             with self._shown_lock:
                 self._shown_running.discard(number)
