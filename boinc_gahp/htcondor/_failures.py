@@ -86,7 +86,7 @@ def fail(context: AccountContext, job: JobRow) -> bool:
             log.info("Job %d is to be completed with exit code %d: %s", job.id, status, reason)
             return True
         hold = Hold(reason, HoldCode.FAILED, status)
-    context.jobs.fail(job.id, hold, status if end.exit_statuses else None, end.cpu_time)
+    context.jobs.hold([job.id], hold, status if end.exit_statuses else None, end.cpu_time)
     log.info("Job %d is held: %s", job.id, hold.reason)
     return True
 

@@ -190,7 +190,7 @@ class Fetcher:
     def _hold(self, job: JobRow, code: HoldCode, reason: str, subcode: int) -> bool:
         host = _failures.host_of(self._context)
         reason = f"outputs of job {job.job_name} of the BOINC project {host}: {reason}"
-        self._context.jobs.fail(job.id, Hold(reason, code, subcode))
+        self._context.jobs.hold([job.id], Hold(reason, code, subcode))
         log.warning("Job %d is held: %s", job.id, reason)
         self._context.wake()
         return True

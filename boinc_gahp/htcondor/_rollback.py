@@ -24,7 +24,6 @@ from boinc_gahp.htcondor._retry_times import is_ahead
 from boinc_gahp.htcondor._sending_action import Action, Attempt, action_after, hold_for
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.rows import Hold
-from boinc_gahp.ledger.splitting import BatchPart
 from boinc_gahp.submit.abort import ABORT_AGAIN, abort_once, abort_until_certain
 from boinc_gahp.submit.journal import Sending
 
@@ -181,14 +180,11 @@ class BatchRollback:
     def _divide(
         self, batch: BatchRow, parts: Sequence[Sequence[JobRow]], group_key: str, trouble: str
     ) -> None:
-        planned = [
-            BatchPart(f"bg-{secrets.token_hex(16)}", group_key, [job.id for job in part])
-            for part in parts
-        ]
+        planned = {new_name(): [job.id for job in part] for part in parts}
         lease_until = time.time() + self._context.htcondor.lease
-        self._jobs.divide(batch.id, planned, trouble, lease_until)
-        for part in planned:
-            log.info("Batch %s has %d jobs of batch %s", part.name, len(part.job_ids), batch.name)
+        self._jobs.divide(batch.id, planned, group_key, trouble, lease_until)
+        for name, job_ids in planned.items():
+            log.info("Batch %s has %d jobs of batch %s", name, len(job_ids), batch.name)
 
     def all_are_refused(self, batch: BatchRow) -> bool:
         """Tell whether enough other parts of the same original batch were refused.
@@ -207,6 +203,11 @@ class BatchRollback:
             HoldCode.REFUSED,
             0,
         )
+
+
+def new_name() -> str:
+    """Return a unique name for a batch."""
+    return f"bg-{secrets.token_hex(16)}"
 
 
 def _family(group_key: str) -> tuple[str, int]:

@@ -26,7 +26,6 @@ tried again, less and less often, with the same names.
 from __future__ import annotations
 
 import logging
-import secrets
 import time
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.htcondor._batching import BatchSizes, Bounds, due_batches, request_of
 from boinc_gahp.htcondor._failures import IS_LOST
-from boinc_gahp.htcondor._rollback import BatchRollback
+from boinc_gahp.htcondor._rollback import BatchRollback, new_name
 from boinc_gahp.htcondor._sending_action import (
     Action,
     Attempt,
@@ -417,11 +416,6 @@ class Sender:
             self._jobs.postpone(batch.id, until, str(trouble))
         except LedgerError as failed:
             log.error("Batch %s is tried again later: %s (%s)", batch.name, trouble, failed)
-
-
-def new_name() -> str:
-    """Return a unique name for a batch."""
-    return f"bg-{secrets.token_hex(16)}"
 
 
 def _sending_of(batch: BatchRow) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger._requests import drop_jobs
 from boinc_gahp.ledger.opening import BUSY_TIMEOUT, explain
-from boinc_gahp.ledger.rows import ENDED_SQL
+from boinc_gahp.ledger.rows import ENDED_SQL, column
 
 if TYPE_CHECKING:
     import threading
@@ -69,16 +69,14 @@ def forget(store: Store, now: float, before: float, *, untold: bool) -> int:
     because the project has then ended it itself. Nothing alive is dropped.
     """
     with store.read() as connection:
-        ids = [
-            job_id
-            for (job_id,) in connection.execute(
-                f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
-                "AND last_polled < ? AND (? OR end_reported = 1 OR state = 'cancelled') "
-                "AND NOT EXISTS (SELECT * FROM batch WHERE batch.id = job.batch_id "
-                "AND state != 'retired' AND lease_until >= ?)",
-                (before, before, untold, now),
-            )
-        ]
+        ids = column(
+            connection,
+            f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
+            "AND last_polled < ? AND (? OR end_reported = 1 OR state = 'cancelled') "
+            "AND NOT EXISTS (SELECT * FROM batch WHERE batch.id = job.batch_id "
+            "AND state != 'retired' AND lease_until >= ?)",
+            (before, before, untold, now),
+        )
     drop_jobs(store, ids)
     return len(ids) + store.write(
         lambda connection: sum(

@@ -133,7 +133,7 @@ def test_a_job_that_has_ended_is_the_same_until_htcondor_was_told_so(service, si
         assert "ExitCode = 3" in ad
         assert "RemoteUserCpu = 1.5" in ad
     else:
-        jobs.fail(number, Hold("it crashed", 2304, 11))
+        jobs.hold([number], Hold("it crashed", 2304, 11))
         word, ad = service.status(job_id)
         assert 'HoldReason = "it crashed"' in ad
         assert "HoldReasonCode = 2304" in ad
@@ -163,7 +163,7 @@ def test_a_note_that_cannot_be_written_is_tried_now_and_then(
 ):
     monkeypatch.setattr("boinc_gahp.htcondor.service.INTERVAL", 0.02)
     job_id = service.submit(site.job().ad)
-    jobs.fail(running(jobs, job_id), Hold("it crashed", 2304, 11))
+    jobs.hold([running(jobs, job_id)], Hold("it crashed", 2304, 11))
     refuse = "BEFORE UPDATE OF end_reported ON job BEGIN SELECT RAISE(ABORT, 'no space'); END"
     jobs.store.write(
         lambda connection: connection.execute(f"CREATE TRIGGER full {refuse}").rowcount

@@ -73,7 +73,7 @@ def use_everything(jobs):
     jobs.pending_aborts(*MINE)
     jobs.abort_done([ids[2]])
     jobs.job_trouble(ids, "x")
-    jobs.fail(ids[3], HOLD)
+    jobs.hold([ids[3]], HOLD)
     jobs.leases(*MINE, 0.0, LEASE + 1, 1e9)
     jobs.leased(batch.id, 1.0)
     jobs.project_trouble(*MINE, "x")
