@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BatchTooLarge, JobRefused
@@ -15,8 +14,9 @@ from boinc_gahp.submit.container_jobs import make_container_jobs
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest, by_open_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from boinc_gahp.config.settings import HTCondor
     from boinc_gahp.errors import GahpError
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.htcondor._context import AccountContext
@@ -36,34 +36,17 @@ _SMALLEST = 10_000
 _REMEMBERED = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """When a group is sent, and how much of it in one batch.
-
-    Attributes:
-        quiet: seconds without a new job.
-        longest_wait: seconds that the oldest job waits at most.
-        jobs: the most jobs in a batch.
-        nbytes: the most bytes of jobs in a batch's request; a larger job goes alone.
-        smaller: the same for some kinds of jobs, by their ``group_key``.
-    """
-
-    quiet: float
-    longest_wait: float
-    jobs: int
-    nbytes: int
-    smaller: Mapping[str, int] = field(default_factory=dict)
-
-
 def due_batches(
-    waiting: Iterable[Waiting], now: float, bounds: Bounds
+    waiting: Iterable[Waiting], now: float, htcondor: HTCondor, most_bytes: Callable[[str], int]
 ) -> tuple[list[list[Waiting]], float | None]:
     """Return the batches to make now, each a list of jobs, and when to look again.
 
     Args:
         waiting: the waiting jobs, oldest first.
         now: seconds since the epoch.
-        bounds: the limits.
+        htcondor: the settings for when a group is sent, and for the most jobs in a batch.
+        most_bytes: given a ``group_key``, returns the most bytes of jobs in a batch's request; a
+            larger job goes alone.
 
     Returns:
         The batches in the order of their oldest jobs' groups; a time, None if nothing else waits.
@@ -74,28 +57,22 @@ def due_batches(
     batches: list[list[Waiting]] = []
     times: list[float] = []
     for group in groups.values():
-        *full, last = _split(group, bounds)
+        *full, last = _split(group, htcondor.batch_jobs, most_bytes(group[0].group_key))
         batches += full
-        at = _time_of(last, bounds)
-        if len(last) >= bounds.jobs or at <= now or last[-1].accepted > now + _SKEW:
+        accepted = [job.accepted for job in last]
+        at = min(max(accepted) + htcondor.quiet, min(accepted) + htcondor.longest_wait)
+        if len(last) >= htcondor.batch_jobs or at <= now or last[-1].accepted > now + _SKEW:
             batches.append(last)
         else:
             times.append(at)
     return batches, min(times, default=None)
 
 
-def _time_of(jobs: Sequence[Waiting], bounds: Bounds) -> float:
-    oldest = min(job.accepted for job in jobs)
-    newest = max(job.accepted for job in jobs)
-    return min(newest + bounds.quiet, oldest + bounds.longest_wait)
-
-
-def _split(group: Sequence[Waiting], bounds: Bounds) -> Iterator[list[Waiting]]:
+def _split(group: Iterable[Waiting], jobs: int, most: int) -> Iterator[list[Waiting]]:
     batch: list[Waiting] = []
     nbytes = 0
-    most = min(bounds.nbytes, bounds.smaller.get(group[0].group_key, bounds.nbytes))
     for job in group:
-        if batch and (len(batch) >= bounds.jobs or nbytes + job.size > most):
+        if batch and (len(batch) >= jobs or nbytes + job.size > most):
             yield batch
             batch, nbytes = [], 0
         batch.append(job)
@@ -120,14 +97,12 @@ class BatchSizes:
         allowed = self._context.project.project_settings.max_post_bytes - _HEAD_BYTES
         return int(min(self._context.htcondor.batch_bytes, allowed, self._learned))
 
-    @property
-    def smaller(self) -> Mapping[str, int]:
-        """The most bytes in a batch's request for kinds of jobs that are larger than estimated.
+    def most_bytes(self, group_key: str) -> int:
+        """Return :attr:`batch_bytes` for a kind of jobs; less if they are larger than estimated.
 
-        By :attr:`JobRow.group_key`. Jobs take input templates with them whose size is not known
-        when the jobs are accepted.
+        Jobs take input templates with them whose size is not known when the jobs are accepted.
         """
-        return MappingProxyType(self._of_kind)
+        return min(self.batch_bytes, self._of_kind.get(group_key, self.batch_bytes))
 
     def learn(self, batch: BatchRow, jobs: Iterable[JobRow], error: GahpError) -> None:
         """Make later batches smaller than one of ``jobs`` that was too large."""

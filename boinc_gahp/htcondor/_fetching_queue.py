@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.htcondor._fetching import Fetcher
@@ -11,7 +12,7 @@ from boinc_gahp.htcondor._retry_times import drop_past
 
 if TYPE_CHECKING:
     from boinc_gahp.htcondor._context import AccountContext
-    from boinc_gahp.htcondor._error_guard import ErrorGuard
+    from boinc_gahp.htcondor._periodic_tasks import ErrorGuard
     from boinc_gahp.ledger.rows import JobRow
     from boinc_gahp.threads import Workers
 
@@ -88,18 +89,25 @@ class FetchQueue:
                 return
             batch_id = job.batch_id or 0
             if self._stuck.get(batch_id, job.id) == job.id:
-                with self._guard("fetch outputs") as fetch:
-                    outcome = self._fetcher.fetch(job)
-                    self._note(batch_id, outcome == "stuck")
-                    if outcome == "fetched":
-                        self._context.pauses.forget(("fetch", job.id))
-                    fetch.at = self._again(job.id) if outcome == "perhaps later" else 0.0
-                if fetch.at:
-                    self._later[job.id] = fetch.at
+                at = self._guard("fetch outputs", partial(self._fetch, job, batch_id))
+                if at:
+                    self._later[job.id] = at
                 if self._stuck.get(batch_id) == job.id:
                     self._stuck[batch_id] = None
             self._taken.discard(job.id)
             self._context.wake()
+
+    def _fetch(self, job: JobRow, batch_id: int) -> float:
+        """Fetch a job's outputs; return when to fetch them again, 0 if that is not needed."""
+        outcome = self._fetcher.fetch(job)
+        self._note(batch_id, outcome == "stuck")
+        if outcome == "perhaps later":
+            row = self._context.jobs.job(job.id)
+            if row is not None and row.state == "finished":
+                return self._context.pauses.later(("fetch", job.id))
+        if outcome != "stuck":
+            self._context.pauses.forget(("fetch", job.id))
+        return 0.0
 
     def _note(self, batch_id: int, is_stuck: bool) -> None:
         """Note whether the project could be asked about a batch."""
@@ -111,11 +119,3 @@ class FetchQueue:
             # Jobs of a batch that fail at the same time count as one failure.
             self._stuck.setdefault(batch_id, None)
             self._context.pauses.later(key)
-
-    def _again(self, job_id: int) -> float:
-        """Return when to fetch the job again; 0 if that is not needed."""
-        job = self._context.jobs.job(job_id)
-        if job is None or job.state != "finished":
-            self._context.pauses.forget(("fetch", job_id))
-            return 0.0
-        return self._context.pauses.later(("fetch", job_id))

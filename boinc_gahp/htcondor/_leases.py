@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import math
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import NotFound, RpcError
 from boinc_gahp.htcondor._periodic_tasks import PeriodicTask
-from boinc_gahp.htcondor._retry_times import going, is_ahead
+from boinc_gahp.htcondor._retry_times import going
 from boinc_gahp.submit.control import set_lease
 
 if TYPE_CHECKING:
@@ -36,15 +35,13 @@ class Leases:
 
     def __init__(self, context: AccountContext) -> None:
         self._context = context
-        self._next = -math.inf
         self._failing: set[tuple[str, int]] = set()
-        self.task = PeriodicTask("lease", self.due, self.renew)
-
-    def due(self, now: float) -> float:
-        """Return when to look again."""
-        every = check_interval(self._context.htcondor.lease)
-        ahead = self._next if is_ahead(self._next, now, every) else 0.0
-        return max(ahead, self._context.pauses.wait(None, now))
+        self.task = PeriodicTask(
+            "lease",
+            lambda now: context.pauses.wait(None, now),
+            self.renew,
+            lambda: check_interval(context.htcondor.lease),
+        )
 
     def renew(self, now: float, goes_on: Callable[[], bool]) -> None:
         """Renew the leases of batches with jobs that HTCondor has asked about recently.
@@ -56,7 +53,6 @@ class Leases:
         """
         context, clock = self._context, going(now)
         lease = context.htcondor.lease
-        self._next = now + check_interval(lease)
         ahead = lease - min(_USED, lease / 2)
         batches = context.jobs.leases(context.url, context.account, now, ahead, lease)
         for gone in self._failing - {_lease_of(batch) for batch in batches}:

@@ -9,9 +9,9 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.htcondor import _cleanup
-from boinc_gahp.htcondor._error_guard import ErrorGuard
 from boinc_gahp.htcondor._fetching_queue import FetchQueue
 from boinc_gahp.htcondor._following import Follower
+from boinc_gahp.htcondor._periodic_tasks import ErrorGuard
 from boinc_gahp.threads import Workers
 from tests import faultproxy
 from tests.helpers import refusal, wait_for
