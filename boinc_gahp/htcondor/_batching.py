@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BatchTooLarge, JobRefused
-from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._description import JobDescription, description_of
 from boinc_gahp.htcondor._in_container import container_job
 from boinc_gahp.submit.container_jobs import make_container_jobs
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest, by_open_name
@@ -216,11 +216,8 @@ def local_bytes(jobs: Sequence[JobRow]) -> int:
     """Return the bytes of the local input files of jobs."""
     sizes: dict[str, int] = {}
     for job in jobs:
-        try:
-            inputs = JobDescription.from_json(job.description).inputs
-        except ValueError:
-            continue
-        for _, file in inputs:
+        description = description_of(job)
+        for _, file in description.inputs if description else ():
             if isinstance(file, LocalFile) and file.expected is not None:
                 sizes[file.path] = file.expected[0]
     return sum(sizes.values())

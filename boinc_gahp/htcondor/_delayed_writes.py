@@ -58,9 +58,4 @@ class DelayedWrites:
         """Write down which jobs HTCondor has asked about; raises LedgerError."""
         with self._lock:
             polled, self._polled = self._polled, {}
-        by_time: dict[float, list[int]] = {}
-        for job_id, at in polled.items():
-            # Whole seconds are more than enough, and save many changes of the ledger.
-            by_time.setdefault(float(int(at)), []).append(job_id)
-        for at, job_ids in by_time.items():
-            jobs.htcondor_polled(job_ids, at)
+        jobs.htcondor_polled(polled)

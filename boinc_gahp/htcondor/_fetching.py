@@ -28,7 +28,7 @@ from boinc_gahp.fetch.temporary import TryLater
 from boinc_gahp.fetch.types import AdFiles, ContainerFiles, ContainerRequest, FetchRequest
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._context import JobCancelled
-from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._description import JobDescription, description_of
 from boinc_gahp.htcondor._files import NOWHERE
 from boinc_gahp.htcondor._in_container import container_job
 from boinc_gahp.htcondor._retry_times import PASSING
@@ -216,9 +216,8 @@ def clear_away(job: JobRow) -> None:
     A cancel calls it, because no later fetch will take these files over. It looks where the job's
     files would go, and leaves files alone that fetches of other jobs are writing.
     """
-    try:
-        description = JobDescription.from_json(job.description)
-    except ValueError:
+    description = description_of(job)
+    if description is None:
         return
     iwd = Path(description.iwd)
     streams = [iwd / path for path in (description.stdout, description.stderr) if path]

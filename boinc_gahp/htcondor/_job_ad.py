@@ -33,7 +33,7 @@ from boinc_gahp.htcondor._files import (
     read_template,
 )
 from boinc_gahp.htcondor._v2 import split_v2
-from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, show
+from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, as_word, show
 from boinc_gahp.secret import hide_logins
 from boinc_gahp.submit.types import Parameters
 from boinc_gahp.text import shorten
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.config.settings import HTCondor, ProjectSettings
-
-__all__ = ["AdRefused", "job_directory", "read_ad"]
 
 _MIB = 2**20
 
@@ -84,7 +82,7 @@ def read_ad(
         fpops = fpops or FPOPS_BOUND
     remaps = _remaps(attributes, iwd)
     description = JobDescription(
-        job_directory=_job_directory(attributes),
+        job_directory=job_directory(attributes),
         project=project,
         app_name=app,
         iwd=iwd,
@@ -111,12 +109,7 @@ def read_ad(
     return with_buda_app(description)
 
 
-def job_directory(text: str) -> str:
-    """Return HTCondor's key of the job in an ad, and ignore the rest; raises AdRefused."""
-    return _job_directory(Attributes(text))
-
-
-def _job_directory(attributes: Attributes) -> str:
+def job_directory(attributes: Attributes) -> str:
     """Return HTCondor's key of the job; refuses a key that the ledger cannot store."""
     key = attributes.text("JobDirectory")
     if key is None or not (key.isascii() and key.isprintable()):
@@ -158,10 +151,7 @@ def _project_and_app(
     project = boinc.word("Project") or queue_project.strip() or None
     app = boinc.word("App") or queue_app.strip()
     for what, name in (("project", project), ("app", app)):
-        if name and not _is_utf8(name):
-            raise AdRefused(
-                f"the job's {what} is {show(name)}, which contains bytes that are not UTF-8"
-            )
+        as_word(f"the job's {what}", name or "")
     image = image_of(attributes, boinc)
     chosen = project_of(project)
     container_app = None if chosen is None else chosen.container_app
@@ -199,10 +189,7 @@ def _named_by_executable(attributes: Attributes, settings: HTCondor, iwd: str) -
     is_name = transferred is False or (transferred is None and _is_nowhere(command, iwd))
     if not is_name and not settings.ignore_executable:
         return ""
-    if not _is_utf8(command.name):
-        raise AdRefused(
-            f"the job's app is {show(command.name)}, which contains bytes that are not UTF-8"
-        )
+    as_word("the job's app", command.name)
     return command.name
 
 
@@ -244,14 +231,6 @@ def _is_nowhere(command: Path, iwd: str) -> bool:
     except (OSError, ValueError):
         pass
     return False
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeError:
-        return False
-    return True
 
 
 def _check_environment(attributes: Attributes) -> None:

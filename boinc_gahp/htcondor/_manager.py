@@ -152,11 +152,6 @@ class AccountManager:
     # -- for other threads
 
     @property
-    def owner(self) -> tuple[str, str]:
-        """Project URL and account."""
-        return self._owner
-
-    @property
     def is_manager(self) -> bool:
         """Whether this process manages the account."""
         return self._lock.is_held

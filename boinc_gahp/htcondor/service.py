@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import threading
 import time
 from dataclasses import replace
@@ -16,11 +15,12 @@ from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.htcondor._context import CancelScopes
 from boinc_gahp.htcondor._delayed_writes import DelayedWrites
 from boinc_gahp.htcondor._fetching import clear_away
-from boinc_gahp.htcondor._job_ad import AdRefused, job_directory, read_ad
+from boinc_gahp.htcondor._job_ad import job_directory, read_ad
 from boinc_gahp.htcondor._leases import check_interval
 from boinc_gahp.htcondor._manager import AccountManager
 from boinc_gahp.htcondor._problems import PersistentProblems
 from boinc_gahp.htcondor._status_ad import status_ad, suspended
+from boinc_gahp.htcondor.attributes import AdRefused, Attributes
 from boinc_gahp.htcondor.owners import known_owners, owner_key
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.jobs import JobLedger
@@ -59,7 +59,6 @@ CLOSING = 2.0
 
 #: How a job names a project.
 _HOW_TO_NAME = 'say which with +remote_BoincProject = "name" in the submit file'
-_JOB_ID = re.compile(r"(?:boinc/)?([0-9a-f]{8})\.([0-9]{1,18})")
 
 
 class UnknownJob(GahpError):
@@ -172,7 +171,7 @@ class Service:
             )
         )
         self._wake(owner_key(project.url, account), project)
-        return _job_id(jobs, row)
+        return jobs.htcondor_id(row)
 
     def _project_of(self, name: str | None) -> ProjectSettings | None:
         """Return the settings of a project that a job names; None: there is none, or no such."""
@@ -188,13 +187,13 @@ class Service:
         HTCondor should not put it on hold.
         """
         try:
-            directory = job_directory(ad)
+            directory = job_directory(Attributes(ad))
         except AdRefused:
             return None
         jobs = self._jobs()
         self._write_urgent(jobs)
         row = jobs.accepted(directory)
-        return None if row is None else _job_id(jobs, row)
+        return None if row is None else jobs.htcondor_id(row)
 
     def status(self, job_id: str) -> tuple[int, str]:
         """Return a job's status as HTCondor numbers it, and the status ad.
@@ -204,7 +203,8 @@ class Service:
         """
         try:
             jobs = self._jobs()
-            row = self._find(jobs, job_id)
+            number = jobs.number_of(job_id)
+            row = None if number is None else jobs.job(number, described=False)
         except LedgerError as error:  # HTCondor would hold the job after some
             return suspended(str(error))
         if row is None:
@@ -234,7 +234,7 @@ class Service:
             self._delayed.cancel_later(job_id)
 
     def _cancel(self, jobs: JobLedger, job_id: str) -> None:
-        number = self._number(jobs, job_id)
+        number = jobs.number_of(job_id)
         before = None if number is None else jobs.cancel(number)
         if before is None:
             return
@@ -270,7 +270,7 @@ class Service:
 
     def end_reported(self, job_id: str) -> None:
         """Note that the line with a job's status 4 or 5 was written completely; returns at once."""
-        number = None if self._ledger is None else self._number(self._ledger, job_id)
+        number = None if self._ledger is None else self._ledger.number_of(job_id)
         if number is not None:
             self._delayed.end_reported(number)
             with self._shown_lock:
@@ -347,15 +347,6 @@ class Service:
             if self._housekeeper is None and not self._stopping.is_set():
                 self._housekeeper = start(self._housekeeping, "housekeeping")
             return self._ledger
-
-    @staticmethod
-    def _number(jobs: JobLedger, job_id: str) -> int | None:
-        found = _JOB_ID.fullmatch(job_id)
-        return int(found[2]) if found and found[1] == jobs.token else None
-
-    def _find(self, jobs: JobLedger, job_id: str) -> JobRow | None:
-        number = self._number(jobs, job_id)
-        return None if number is None else jobs.job(number, described=False)
 
     def _wait_for_fetch(self, jobs: JobLedger, job: JobRow) -> None:
         """Wait until the process that fetches the job's outputs has stopped, or is gone."""
@@ -476,7 +467,3 @@ class Service:
         else:
             self._opened[owner] = chosen
             log.info("The settings for %s have changed", owner[0])
-
-
-def _job_id(jobs: JobLedger, row: JobRow) -> str:
-    return f"boinc/{jobs.token}.{row.id}"

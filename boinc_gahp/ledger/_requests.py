@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,11 +17,13 @@ from boinc_gahp.ledger.rows import (
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boinc_gahp.ledger.store import Store
 
 T = TypeVar("T")
+
+_JOB_ID = re.compile(r"(?:boinc/)?([0-9a-f]{8})\.([0-9]{1,18})")
 
 #: How many rows are changed at a time, so that other changes can come in between.
 CHUNK = 1000
@@ -60,6 +63,15 @@ class Requests(Postponing):
         #: 8 hex digits that distinguish this ledger's job ids from others; made with it.
         self.token = str(row[0])
 
+    def htcondor_id(self, job: JobRow) -> str:
+        """Return a job's id for HTCondor."""
+        return f"boinc/{self.token}.{job.id}"
+
+    def number_of(self, htcondor_id: str) -> int | None:
+        """Return the id of the job with this id for HTCondor; None: it is not of this ledger."""
+        found = _JOB_ID.fullmatch(htcondor_id)
+        return int(found[2]) if found and found[1] == self.token else None
+
     def accept(self, job: NewJob) -> JobRow:
         """Record a job, or find the one that ``job`` repeats; return it when it is on the disk.
 
@@ -96,11 +108,11 @@ class Requests(Postponing):
             rows = job_rows(connection, "WHERE job.id = ?", (job_id,), described=described)
         return rows[0] if rows else None
 
-    def htcondor_polled(self, job_ids: Iterable[int], at: float) -> None:
-        """Note that HTCondor asked about these jobs; only the latest time is kept."""
+    def htcondor_polled(self, times: Mapping[int, float]) -> None:
+        """Note when HTCondor asked about jobs, by their ids; only the latest time is kept."""
         self._in_chunks(
             "UPDATE job SET last_polled = ? WHERE id = ? AND last_polled < ?",
-            [(at, job_id, at) for job_id in job_ids],
+            [(at, job_id, at) for job_id, at in times.items()],
         )
 
     def end_reported(self, job_ids: Iterable[int]) -> None:

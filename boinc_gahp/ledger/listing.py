@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 #: The most digits of a job's id; SQLite can look for all such numbers.
 _DIGITS = 18
-_JOB_ID = re.compile(rf"(?:boinc/)?([0-9a-f]{{8}})\.([0-9]{{1,{_DIGITS}}})")
 _CLUSTER_PROC = re.compile(r"[0-9]+\.[0-9]+")
 _JOB_NAME = re.compile(r"(.+)-([0-9]{1,9})")
 
@@ -130,12 +129,10 @@ class Listing(Requests):
 
     def _job_questions(self, words: str) -> Iterable[tuple[str, tuple[object, ...]]]:
         """Yield the look-ups, in order, each as a condition and its values."""
-        by_id = _JOB_ID.fullmatch(words)
-        if words.isascii() and words.isdecimal() and len(words) <= _DIGITS:
-            yield "WHERE job.id = ?", (int(words),)
-            return
-        if by_id and (by_id[1] == self.token or words.startswith("boinc/")):
-            yield "WHERE job.id = ?", (int(by_id[2]) if by_id[1] == self.token else 0,)
+        is_id = words.isascii() and words.isdecimal() and len(words) <= _DIGITS
+        number = int(words) if is_id else self.number_of(words)
+        if number is not None or words.startswith("boinc/"):
+            yield "WHERE job.id = ?", (number,)
             return
         yield "WHERE job.job_directory = ?", (text(words),)
         if _CLUSTER_PROC.fullmatch(words):

@@ -315,7 +315,7 @@ def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(context, site):
     runner.run(now)
     assert site.proxy.count("set_expire_time") == 0
     later = now + 2 * DAY
-    context.jobs.htcondor_polled(ids, later)
+    context.jobs.htcondor_polled(dict.fromkeys(ids, later))
     runner.run(later)
     assert site.proxy.count("set_expire_time") == 2
     assert expire_times(site) == pytest.approx([later + lease] * 2, abs=2)
@@ -323,7 +323,7 @@ def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(context, site):
     assert site.proxy.count("set_expire_time") == 2
     # The second's job was not asked about for longer than a lease lasts.
     much_later = now + lease + DAY
-    context.jobs.htcondor_polled(ids, much_later)
+    context.jobs.htcondor_polled(dict.fromkeys(ids, much_later))
     runner.run(much_later)
     assert expire_times(site) == pytest.approx([much_later + lease, later + lease], abs=2)
     rows = [context.jobs.batch(batch.id) for batch in (first, second)]
@@ -334,7 +334,7 @@ def test_a_batch_that_the_project_has_lost_is_asked_about_leases_once(context, s
     batch, ids = planned(context, site, 1)
     context.jobs.submitted(batch.id, 1)
     later = time.time() + 2 * DAY
-    context.jobs.htcondor_polled(ids, later)
+    context.jobs.htcondor_polled(dict.fromkeys(ids, later))
     runner = TaskRunner(context)
     runner.run(later)
     runner.run(later)

@@ -55,7 +55,7 @@ def test_a_batch_that_cannot_be_retired_keeps_no_other_from_a_new_lease(trouble,
     runner = TaskRunner(context)
     runner.run(time.time())
     later = wanted.batch.lease_until - DAY / 2
-    context.jobs.htcondor_polled([wanted.job.id], later)
+    context.jobs.htcondor_polled({wanted.job.id: later})
     runner.run(later)
     assert wanted.batch.lease_until == later + context.htcondor.lease
     assert site.proxy.count("set_expire_time") == 1
@@ -68,7 +68,7 @@ def test_a_batch_that_cannot_be_retired_keeps_no_other_from_a_new_lease(trouble,
 def test_a_lease_that_is_not_renewed_keeps_no_other_from_it(site, context):
     bad, good = send(site, context), send(site, context)
     later = good.batch.lease_until - DAY / 2
-    context.jobs.htcondor_polled([bad.job.id, good.job.id], later)
+    context.jobs.htcondor_polled(dict.fromkeys([bad.job.id, good.job.id], later))
     site.proxy.fail("set_expire_time", choke(*about(bad)), times=None)
     runner = TaskRunner(context)
     runner.run(later)

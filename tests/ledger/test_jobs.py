@@ -61,8 +61,8 @@ def test_only_an_end_can_be_told(jobs, state):
 
 def test_the_latest_time_at_which_a_job_was_asked_about_counts(jobs):
     row = jobs.accept(new_job("d"))
-    jobs.htcondor_polled([row.id, 12345], row.last_polled + 10)
-    jobs.htcondor_polled([row.id], row.last_polled + 5)
+    jobs.htcondor_polled({row.id: row.last_polled + 10, 12345: row.last_polled + 10})
+    jobs.htcondor_polled({row.id: row.last_polled + 5})
     assert get(jobs, row.id).last_polled == row.last_polled + 10
 
 
@@ -110,7 +110,7 @@ def test_a_job_that_there_is_not_is_unknown(jobs, job_id):
     assert jobs.job(job_id) is None
     assert jobs.cancel(job_id) is None
     jobs.end_reported([job_id])
-    jobs.htcondor_polled([job_id], 1.0)
+    jobs.htcondor_polled({job_id: 1.0})
 
 
 def test_ids_are_not_used_again(jobs):

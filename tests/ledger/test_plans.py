@@ -53,7 +53,7 @@ def use_everything(jobs):
     batch, ids = submitted(jobs, "a", "b", "c", "d", "e")
     jobs.job(ids[0])
     jobs.job(ids[0], described=False)
-    jobs.htcondor_polled(ids, 1.0)
+    jobs.htcondor_polled(dict.fromkeys(ids, 1.0))
     jobs.owners()
     jobs.waiting(*MINE)
     jobs.batches(*MINE, "planned", "sent")

@@ -79,7 +79,7 @@ def test_what_htcondor_asks_about_or_the_project_may_still_have_stays(jobs):
     jobs.leased(batch.id, time.time() + DAY)
     assert forget(jobs) == 0
     jobs.leased(batch.id, time.time() - DAY)
-    jobs.htcondor_polled([job_id], time.time())
+    jobs.htcondor_polled({job_id: time.time()})
     assert forget(jobs) == 0
     assert [pending.job_id for pending in jobs.pending_aborts(*MINE)] == [job_id]
 
