@@ -99,11 +99,9 @@ class BatchCleanup:
         )
 
     def _retirements_due(self, now: float) -> float:
-        aborting = {one.batch_id for one in self._aborts()}
         times = [
             self._pauses.wait(_retirement_of(batch), now, batch.not_before)
-            for batch in self._jobs.batches(*self._owner, "ended")
-            if batch.id not in aborting and not self._is_sending(batch.id)
+            for batch in self._to_retire()
         ]
         if self._second_retirements:
             again = self._second_retirements[0][0]
@@ -181,14 +179,11 @@ class BatchCleanup:
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
-        aborting = {one.batch_id for one in self._aborts()}
-        ended = self._jobs.batches(*self._owner, "ended")
         # Batches that a job waits for come first.
-        for batch in sorted(ended, key=lambda batch: batch.id in self._overdue):
+        for batch in sorted(self._to_retire(), key=lambda batch: batch.id in self._overdue):
             if not goes_on() or self._pauses.wait(None, now):
                 return
-            waits = self._pauses.wait(_retirement_of(batch), now, batch.not_before)
-            if not (waits or batch.id in aborting or self._is_sending(batch.id)):
+            if not self._pauses.wait(_retirement_of(batch), now, batch.not_before):
                 self._retire(batch, now)
         while self._second_retirements and goes_on():
             at, name = self._second_retirements[0]
@@ -215,6 +210,15 @@ class BatchCleanup:
         self._overdue.discard(batch.id)
         self._second_retirements.append((now + RETIRE_AGAIN, batch.name))
         log.info("Batch %s is retired", batch.name)
+
+    def _to_retire(self) -> Sequence[BatchRow]:
+        """Return the batches to retire that are left alone by aborts and by the sender."""
+        aborting = {one.batch_id for one in self._aborts()}
+        return [
+            batch
+            for batch in self._jobs.batches(*self._owner, "ended")
+            if batch.id not in aborting and not self._is_sending(batch.id)
+        ]
 
     def _aborts(self) -> Sequence[PendingAbort]:
         """Return the pending aborts that can be done now."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.settings import FAILED_JOBS
 from boinc_gahp.containers.rules import FPOPS_BOUND
+from boinc_gahp.errors import JobRefused
 from boinc_gahp.htcondor._boinc_attributes import BoincAttributes, positive
-from boinc_gahp.htcondor._buda_ad import with_buda_app
 from boinc_gahp.htcondor._container_ad import (
     disk_bound,
     image_of,
@@ -35,7 +36,8 @@ from boinc_gahp.htcondor._files import (
 from boinc_gahp.htcondor._v2 import split_v2
 from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, as_word, show
 from boinc_gahp.secret import hide_logins
-from boinc_gahp.submit.types import Parameters
+from boinc_gahp.submit.buda import buda_request
+from boinc_gahp.submit.types import Job, Parameters, SubmitRequest, by_open_name
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
@@ -106,7 +108,45 @@ def read_ad(
         failed_jobs=boinc.one_of("FailedJobs", FAILED_JOBS),
         container=container,
     )
-    return with_buda_app(description)
+    return _with_buda_app(description)
+
+
+def _with_buda_app(description: JobDescription) -> JobDescription:
+    """Return a description for a BUDA app (``+BoincApp = "buda:NAME"``) as an ordinary one.
+
+    It has the project's app, and templates that name the BUDA app. That of a job for another app is
+    returned unchanged.
+
+    Raises:
+        AdRefused: the job cannot be made, or does not name its outputs.
+    """
+    job = Job(
+        description.args,
+        by_open_name(description.inputs),
+        input_template=description.input_template,
+        output_template=description.output_template,
+    )
+    request = SubmitRequest(
+        "",
+        description.app_name,
+        [("", job)],
+        parameters=description.parameters,
+        outputs={} if description.outputs is None else {"": description.outputs},
+    )
+    try:
+        made = buda_request(request)
+    except JobRefused as error:
+        raise AdRefused(str(error)) from error
+    if made is request:
+        return description
+    _, job = made.jobs[0]
+    return replace(
+        description,
+        app_name=made.app_name,
+        parameters=made.parameters,
+        input_template=job.input_template,
+        output_template=job.output_template,
+    )
 
 
 def job_directory(attributes: Attributes) -> str:

@@ -13,14 +13,13 @@ import math
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.htcondor._cleanup import BatchCleanup
 from boinc_gahp.htcondor._context import AccountContext
-from boinc_gahp.htcondor._fetching_queue import FetchQueue
+from boinc_gahp.htcondor._fetching import FetchQueue
 from boinc_gahp.htcondor._following import Follower
 from boinc_gahp.htcondor._leases import Leases
 from boinc_gahp.htcondor._periodic_tasks import ErrorGuard
@@ -60,30 +59,6 @@ _SHORTEST_WAIT = 0.02
 _LONGEST_WAIT = 30.0
 #: Seconds that closing waits before it ends pauses between attempts.
 _GRACE = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class Reconciled:
-    """The result of :meth:`AccountManager.reconcile_once`.
-
-    Attributes:
-        managed_elsewhere: a daemon manages the account, and sends what is pending.
-        aborts: number of jobs whose abort is pending, before and after.
-        retirements: number of batches whose retirement is pending, before and after.
-        unclear: number of batches without a wanted job for which it is not certain what the
-            project has, before and after.
-    """
-
-    managed_elsewhere: bool = False
-    aborts: tuple[int, int] = (0, 0)
-    retirements: tuple[int, int] = (0, 0)
-    unclear: tuple[int, int] = (0, 0)
-
-    @property
-    def is_done(self) -> bool:
-        """Whether nothing is pending any more."""
-        left = self.aborts[1] + self.retirements[1] + self.unclear[1]
-        return not (self.managed_elsewhere or left)
 
 
 class AccountManager:
@@ -206,7 +181,7 @@ class AccountManager:
         if is_done and not (self._thread and self._thread.is_alive()):
             self._lock.release()
 
-    def reconcile_once(self, deadline: float) -> Reconciled:
+    def reconcile_once(self, deadline: float) -> tuple[tuple[int, int], ...] | None:
         """Send what is pending for the project, as far as that is possible now, and return.
 
         That is: aborts of cancelled jobs, retirements of batches that have ended, leases of batches
@@ -217,12 +192,17 @@ class AccountManager:
         Args:
             deadline: ``time.monotonic()`` after which nothing more is begun.
 
+        Returns:
+            How much was pending before, and is now: jobs to be aborted; batches to be retired;
+            batches without a wanted job for which it is not certain what the project has. None if a
+            daemon manages the account, and sends what is pending.
+
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
         try:
             if self._take_over():
-                return Reconciled(managed_elsewhere=True)
+                return None
             before = self._count_pending()
             while not self._stopping.is_set():
                 now = time.time()
@@ -238,7 +218,7 @@ class AccountManager:
             after = self._count_pending()
         finally:
             self._lock.release()
-        return Reconciled(False, *zip(before, after, strict=True))
+        return tuple(zip(before, after, strict=True))
 
     # -- the thread
 

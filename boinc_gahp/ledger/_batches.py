@@ -105,7 +105,7 @@ class Batches(Requests):
             return batch_rows(
                 connection,
                 f"WHERE batch.project_id = ? AND batch.state IN "
-                f"{_sql_list(states, BATCH_STATES)} ORDER BY batch.id",
+                f"{sql_set(states or BATCH_STATES)} ORDER BY batch.id",
                 (project_id(connection, url, account),),
             )
 
@@ -123,7 +123,7 @@ class Batches(Requests):
         with self.store.read(once=True) as connection:
             return job_rows(
                 connection,
-                f"WHERE job.batch_id = ? AND job.state IN {_sql_list(states, STATES)} "
+                f"WHERE job.batch_id = ? AND job.state IN {sql_set(states or STATES)} "
                 "ORDER BY job.number",
                 (batch_id,),
                 described=described,
@@ -396,8 +396,3 @@ class Batches(Requests):
                 (f"%/{family}/{depth:d}",),
             ).fetchone()
             return int(count)
-
-
-def _sql_list(states: tuple[str, ...], all_states: tuple[str, ...]) -> str:
-    """Return the valid ones of ``states`` for SQL's IN; all states if none is given."""
-    return sql_set(set(states or all_states) & set(all_states))

@@ -9,7 +9,7 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.htcondor import _cleanup
-from boinc_gahp.htcondor._fetching_queue import FetchQueue
+from boinc_gahp.htcondor._fetching import FetchQueue
 from boinc_gahp.htcondor._following import Follower
 from boinc_gahp.htcondor._periodic_tasks import ErrorGuard
 from boinc_gahp.threads import Workers
