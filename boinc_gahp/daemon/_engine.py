@@ -20,7 +20,7 @@ from boinc_gahp.secret import mask
 from boinc_gahp.threads import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from boinc_gahp.daemon._projects import Projects
     from boinc_gahp.gahp.lines import TooLong
@@ -64,14 +64,14 @@ class FinishedRequest:
     Attributes:
         request: the request.
         line: its Result Line, without prefix and end.
+        values: the values in the line; none for an error.
         error: the error's text; None for success.
-        ended: HTCondor's id of the ended job that the line reports, or None.
     """
 
     request: AsyncRequest
     line: bytes
-    error: str | None
-    ended: str | None = None
+    values: Sequence[str] = ()
+    error: str | None = None
 
 
 class Engine:
@@ -149,7 +149,13 @@ class Engine:
     def announce(self) -> bytes:
         """Queue the new results for RESULTS; return the ``R`` line if it is due."""
         taken = self.take_results()
-        self._given += [one.ended for one in taken if one.ended is not None]
+        self._given += [
+            one.request.job_id
+            for one in taken
+            if isinstance(one.request, blah_commands.JobStatus)
+            and one.error is None
+            and one.values[0] in _ENDS
+        ]
         return b"".join(self.conversation.add_result(one.line) for one in taken)
 
     def take_results(self) -> list[FinishedRequest]:
@@ -243,10 +249,7 @@ class Engine:
             )
         else:
             log.debug("%s %s: done", request.command, request.request_id)
-            ended = None
-            if isinstance(request, blah_commands.JobStatus) and values[0] in _ENDS:
-                ended = request.job_id
-            self._finished.append(FinishedRequest(request, line, None, ended))
+            self._finished.append(FinishedRequest(request, line, values))
             self._on_result()
 
     def _carry_out(
@@ -271,7 +274,7 @@ class Engine:
         last = _name_in_error(request, error)
         message = error.removesuffix(last)
         line = COMMANDS[request.command].form.error(request.request_id, message, last)
-        self._finished.append(FinishedRequest(request, line, error))
+        self._finished.append(FinishedRequest(request, line, error=error))
         self._on_result()
 
     def _record_end(self, job_id: str) -> None:

@@ -187,7 +187,7 @@ def show(finished: FinishedRequest) -> None:
     if finished.error is not None:
         _print("bad", head, f" error: {visible(finished.error)}")
     else:
-        lines = map(visible, display.values(request, finished.line))
+        lines = map(visible, display.told(request, finished.values))
         _print("good", head, "\n  ".join([" ok", *lines]))
 
 
