@@ -176,7 +176,7 @@ class Projects:
                     self._service = self._new_service(settings)
         return self._service
 
-    def close_service(self, timeout: float) -> None:
+    def close_service(self, timeout: float | None) -> None:
         """Close the service, if there is one; return after ``timeout`` seconds at the latest."""
         if self._refusals is not None:
             self._refusals.close()
@@ -186,10 +186,7 @@ class Projects:
     def close(self) -> None:
         """Close all contexts, and the service."""
         self._closing.set()
-        if self._refusals is not None:
-            self._refusals.close()
-        if self._service is not None:
-            self._service.close()
+        self.close_service(None)
         for place in list(self._places.values()):
             with place.lock:
                 if place.context is not None:

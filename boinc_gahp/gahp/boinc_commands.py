@@ -41,22 +41,16 @@ class Ping(AsyncRequest):
     command = "BOINC_PING"
 
 
-class SubmitInput(NamedTuple):
-    """An input file of a job: its path on this machine, and the app's name for it.
-
-    This and :class:`SubmitJob` are named tuples: one line can make hundreds of thousands of them.
-    """
-
-    source: str
-    logical_name: str
-
-
 class SubmitJob(NamedTuple):
-    """A job of a BOINC_SUBMIT."""
+    """A job of a BOINC_SUBMIT; a named tuple: one line can make hundreds of thousands of them.
+
+    Attributes:
+        inputs: of each input file its path on this machine, and the app's name for it.
+    """
 
     name: str
     args: tuple[str, ...]
-    inputs: tuple[SubmitInput, ...]
+    inputs: tuple[tuple[str, str], ...]
 
 
 class Estimates(NamedTuple):
@@ -153,7 +147,6 @@ _SUBMIT_ARGUMENTS: tuple[Piece, ...] = (
                     Text("logical_name", "the app's name for it (open_name in its template)"),
                 ),
                 "input files",
-                make=SubmitInput._make,
             ),
         ),
         "jobs",

@@ -32,8 +32,6 @@ _SKEW = 1.0
 _HEAD_BYTES = 5_000
 #: A batch's request is not made smaller than this, in bytes of jobs.
 _SMALLEST = 10_000
-#: How many batches' slots, and how many kinds of jobs' sizes, are remembered.
-_REMEMBERED = 10_000
 
 
 def due_batches(
@@ -112,8 +110,6 @@ class BatchSizes:
         if error.nbytes <= allowed:  # the project takes less
             self._learned = max(_SMALLEST, min(self.batch_bytes, error.nbytes // 2))
             return
-        if len(self._of_kind) >= _REMEMBERED:
-            self._of_kind.clear()
         kind = batch.group_key.partition("/")[0]
         counted = sum(job.size for job in jobs)
         fits = int((allowed - _HEAD_BYTES) * counted / error.nbytes)
@@ -129,8 +125,6 @@ class BatchSizes:
             return "roll back"
         slot = self._slots.get(batch.id)
         if slot is None:
-            if len(self._slots) >= _REMEMBERED:
-                self._slots.clear()  # some are over, but nobody has called forget
             nbytes = local_bytes(self._context.jobs.jobs_of(batch.id, "sending"))
             one_post = self._context.settings.staging.bytes_per_post
             slot = self._slots[batch.id] = "send" if nbytes <= one_post else "stage"

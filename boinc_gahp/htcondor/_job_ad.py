@@ -6,7 +6,6 @@ words of submit files.
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from boinc_gahp.htcondor._container_ad import (
 from boinc_gahp.htcondor._description import JobDescription, NamedFile
 from boinc_gahp.htcondor._files import (
     check_remap,
+    go_to_one_file,
     is_directory,
     read_inputs,
     read_outputs,
@@ -76,7 +76,11 @@ def read_ad(
     if image is None:
         if not settings.ignore_environment:
             _check_environment(attributes)
-        _check_streams(stdout, stderr, iwd)
+        if go_to_one_file(stdout, stderr, iwd):
+            raise AdRefused(
+                f"output and error are both {show(stdout)}; a BOINC job writes them to two files: "
+                "give these different names"
+            )
         container, inputs = None, _inputs(attributes, boinc, iwd)
     else:
         container, inputs = read_container(attributes, boinc, iwd, image)
@@ -290,17 +294,6 @@ def _check_environment(attributes: Attributes) -> None:
         "environment and getenv out of the submit file, and pass what the app needs in arguments "
         "or in an input file"
     )
-
-
-def _check_streams(stdout: str | None, stderr: str | None, iwd: str) -> None:
-    if stdout is None or stderr is None:
-        return
-    same, other = (os.path.normpath(Path(iwd, each)) for each in (stdout, stderr))
-    if same == other:
-        raise AdRefused(
-            f"output and error are both {show(stdout)}; a BOINC job writes them to two files: give "
-            "these different names"
-        )
 
 
 def _arguments(attributes: Attributes) -> tuple[str, ...]:

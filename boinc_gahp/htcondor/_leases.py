@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.htcondor._context import AccountContext
-    from boinc_gahp.ledger.rows import BatchRow
 
 log = logging.getLogger("boinc_gahp.htcondor")
 
@@ -35,7 +34,6 @@ class Leases:
 
     def __init__(self, context: AccountContext) -> None:
         self._context = context
-        self._failing: set[tuple[str, int]] = set()
         self.task = PeriodicTask(
             "lease",
             lambda now: context.pauses.wait(None, now),
@@ -55,11 +53,8 @@ class Leases:
         lease = context.htcondor.lease
         ahead = lease - min(_USED, lease / 2)
         batches = context.jobs.leases(context.url, context.account, now, ahead, lease)
-        for gone in self._failing - {_lease_of(batch) for batch in batches}:
-            context.pauses.forget(gone)
-            self._failing.discard(gone)
         for batch in batches:
-            key = _lease_of(batch)
+            key = ("lease", batch.id)
             if not goes_on():
                 return
             if context.pauses.wait(key, now):
@@ -74,12 +69,7 @@ class Leases:
                     return
                 log.warning("The lease of batch %s is still to be renewed: %s", batch.name, error)
                 context.pauses.later(key, clock())
-                self._failing.add(key)
                 continue
             else:
                 context.pauses.succeeded(key)
             context.jobs.leased(batch.id, now + lease)
-
-
-def _lease_of(batch: BatchRow) -> tuple[str, int]:
-    return "lease", batch.id

@@ -154,7 +154,8 @@ class Sender:
 
     def _send(self, batch: BatchRow) -> bool:
         """Submit the batch; return whether to repeat that with the jobs that are left."""
-        jobs = self._jobs_in_request(batch)
+        # Jobs of a batch that was sent have ended since, and may be on the project all the same.
+        jobs = self._jobs.jobs_of(batch.id, *(["sending"] if batch.state == "planned" else []))
         if batch.state == "planned":
             if not jobs:
                 self._jobs.drop_from_batch(batch.id)
@@ -207,13 +208,6 @@ class Sender:
         now = self._jobs.batch(batch.id)
         if now is not None and now.state == "giving_up":
             self._jobs.begin_abort(batch.id, time.time())
-
-    def _jobs_in_request(self, batch: BatchRow) -> list[JobRow]:
-        """Return the jobs whose names the request has to have."""
-        if batch.state == "planned":
-            return self._jobs.jobs_of(batch.id, "sending")
-        # Jobs that have ended since may be on the project all the same.
-        return self._jobs.jobs_of(batch.id)
 
     def _is_submitted(self, batch: BatchRow, jobs: int) -> None:
         log.info("Batch %s is submitted: %d jobs", batch.name, jobs)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.places import state_dir
-from boinc_gahp.errors import GahpError
+from boinc_gahp.errors import ConfigError, GahpError
 from boinc_gahp.htcondor._context import CancelScopes
 from boinc_gahp.htcondor._manager import AccountManager
 from boinc_gahp.htcondor.owners import explain_unknown, known_owners, owner_key
@@ -65,11 +65,10 @@ def reconcile(settings: Settings, opener: Opener, deadline: float) -> tuple[Reco
     reconciliations = []
     for (identity, account), (url, name) in names.items():
         project = known.get((identity, account))
-        if project is None:
-            problem = explain_unknown(url, account, name, settings)
-            reconciliations.append(Reconciliation(url, account, name, problem=problem))
-            continue
+        pending = problem = None
         try:
+            if project is None:
+                raise ConfigError(explain_unknown(url, account, name, settings))
             manager = AccountManager(
                 opener.open(settings, project),
                 jobs,
@@ -83,7 +82,6 @@ def reconcile(settings: Settings, opener: Opener, deadline: float) -> tuple[Reco
             finally:
                 manager.close(0.0)
         except GahpError as error:
-            reconciliations.append(Reconciliation(url, account, name, problem=str(error)))
-        else:
-            reconciliations.append(Reconciliation(url, account, name, pending))
+            problem = str(error)
+        reconciliations.append(Reconciliation(url, account, name, pending, problem))
     return tuple(reconciliations)

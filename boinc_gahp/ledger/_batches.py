@@ -201,15 +201,7 @@ class Batches(Requests):
                 (now, batch_id),
             )
             if changed.rowcount == 1:
-                connection.execute(
-                    "UPDATE job SET abort_pending = 0 WHERE batch_id = ? AND abort_pending = 1",
-                    (batch_id,),
-                )
-                connection.execute(
-                    "UPDATE job SET state = 'waiting', changed = ?, batch_id = NULL, "
-                    "number = NULL WHERE batch_id = ? AND state = 'sending'",
-                    (now, batch_id),
-                )
+                _give_back(connection, batch_id, now)
 
         self.store.write(change)
 
@@ -367,15 +359,7 @@ class Batches(Requests):
                         "UPDATE job SET batch_id = ?, number = ?, changed = ? WHERE id = ?",
                         [(new, number, now, job_id) for number, job_id in enumerate(chosen, 1)],
                     )
-            connection.execute(
-                "UPDATE job SET state = 'waiting', changed = ?, batch_id = NULL, number = NULL "
-                "WHERE batch_id = ? AND state = 'sending'",
-                (now, batch_id),
-            )
-            connection.execute(
-                "UPDATE job SET abort_pending = 0 WHERE batch_id = ? AND abort_pending = 1",
-                (batch_id,),
-            )
+            _give_back(connection, batch_id, now)
             return True
 
         return self.store.write(change)
@@ -396,3 +380,15 @@ class Batches(Requests):
                 (f"%/{family}/{depth:d}",),
             ).fetchone()
             return int(count)
+
+
+def _give_back(connection: sqlite3.Connection, batch_id: int, now: float) -> None:
+    """Let the jobs of a batch that is over wait again; none of its jobs is to be aborted."""
+    connection.execute(
+        "UPDATE job SET abort_pending = 0 WHERE batch_id = ? AND abort_pending = 1", (batch_id,)
+    )
+    connection.execute(
+        "UPDATE job SET state = 'waiting', changed = ?, batch_id = NULL, number = NULL "
+        "WHERE batch_id = ? AND state = 'sending'",
+        (now, batch_id),
+    )

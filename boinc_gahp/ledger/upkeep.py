@@ -78,25 +78,15 @@ def forget(store: Store, now: float, before: float, *, untold: bool) -> int:
             (before, before, untold, now),
         )
     drop_jobs(store, ids)
-    return len(ids) + store.write(
-        lambda connection: sum(
-            connection.execute(statement, values).rowcount
-            for statement, values in (
-                (
-                    "DELETE FROM batch WHERE project_id IN (SELECT id FROM project) "
-                    "AND state IN ('giving_up', 'ended') AND lease_until < ? "
-                    "AND NOT EXISTS (SELECT * FROM job WHERE job.batch_id = batch.id)",
-                    (before,),
-                ),
-                ("DELETE FROM aborted_job WHERE recorded < ?", (before,)),
-                ("DELETE FROM owed_request WHERE recorded < ?", (before,)),
-                (
-                    "DELETE FROM batch WHERE project_id IS NULL AND max(not_before, sent) < ?",
-                    (before,),
-                ),
-            )
-        )
+    statements = (
+        "DELETE FROM batch WHERE project_id IN (SELECT id FROM project) "
+        "AND state IN ('giving_up', 'ended') AND lease_until < ? "
+        "AND NOT EXISTS (SELECT * FROM job WHERE job.batch_id = batch.id)",
+        "DELETE FROM aborted_job WHERE recorded < ?",
+        "DELETE FROM owed_request WHERE recorded < ?",
+        "DELETE FROM batch WHERE project_id IS NULL AND max(not_before, sent) < ?",
     )
+    return len(ids) + sum(store.execute(statement, (before,)) for statement in statements)
 
 
 def shrink(store: Store, stopping: threading.Event) -> None:
