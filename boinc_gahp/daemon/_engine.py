@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from boinc_gahp.daemon._projects import Selection
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import NO_BATCH_NAMED, BadRequest, GahpError
 from boinc_gahp.gahp import blah_commands, boinc_commands, common_commands
+from boinc_gahp.gahp.boinc_commands import SelectProject
 from boinc_gahp.gahp.command import AsyncRequest, Request
 from boinc_gahp.gahp.commands import COMMANDS, parse_request
 from boinc_gahp.gahp.conversation import BUSY, Conversation
@@ -98,7 +99,7 @@ class Engine:
         self._projects = projects
         self._on_result = on_result
         self._clock = clock
-        self._selection: Selection | None = None
+        self._selection: SelectProject | None = None
         self._at = ""  # the selected project's address, for the pools
         self._pools = {
             name: Pool(name, lambda: projects.limits.workers)
@@ -129,22 +130,18 @@ class Engine:
         read_at = self._clock()
         try:
             request = parse_request(line)
-            # Results that this line itself asks for need no R.
-            announcement = self.announce()
-            if isinstance(request, common_commands.Results):
-                announcement = b""
+            announcement, ended = self.announce(), list[str]()
             reply = self._answer(request, read_at)
-            ended: tuple[str, ...] = ()
-            if self._given and isinstance(request, common_commands.Results):
-                ended = tuple(self._given)
-                self._given.clear()
+            if isinstance(request, common_commands.Results):
+                # Results that this line itself asks for need no R.
+                announcement, ended, self._given = b"", self._given, []
         except BadRequest as error:
             return self._refusal(str(error))
         except Exception:  # a bug, but if the daemon fell silent, all jobs of the user would fail
             log.exception("a Request Line could not be answered")
             return self._refusal(f"internal error in boinc_gahp; the traceback is in {log_file()}")
         output = announcement + reply.output
-        return LineAnswer(output, request, reply.reason, reply.accepted, ended)
+        return LineAnswer(output, request, reply.reason, reply.accepted, tuple(ended))
 
     def announce(self) -> bytes:
         """Queue the new results for RESULTS; return the ``R`` line if it is due."""
@@ -192,20 +189,23 @@ class Engine:
     def _answer(self, request: Request, read_at: float) -> LineAnswer:
         if isinstance(request, AsyncRequest):
             return self._accept(request, read_at)
-        if isinstance(request, boinc_commands.SelectProject):
+        if isinstance(request, SelectProject):
             return self._select(request)
         return LineAnswer(self.conversation.answer(request))
 
-    def _select(self, request: boinc_commands.SelectProject) -> LineAnswer:
+    def _select(self, request: SelectProject) -> LineAnswer:
         """Use this project from now on.
 
         Address and authenticator are the user's own words, from grid_resource and the
         authenticator's file, and the gridmanager aborts on any answer but S. So the results of the
         following requests report what is wrong with them.
         """
-        self._selection = Selection.of(request.url, request.authenticator)
-        self._at = self._selection.url or request.url
-        return LineAnswer(self.conversation.success(), reason=self._selection.wrong)
+        self._selection, reason = request, ""
+        try:
+            self._at = ProjectUrl(request.url)
+        except BadRequest as error:
+            self._at, reason = request.url, str(error)
+        return LineAnswer(self.conversation.success(), reason=reason)
 
     def _accept(self, request: AsyncRequest, read_at: float) -> LineAnswer:
         limit = self._projects.limits.pending_requests
@@ -213,25 +213,22 @@ class Engine:
             reason = f"{BUSY}: {limit} requests are unanswered; wait for some of their results"
             return LineAnswer(self.conversation.busy(), reason=reason, accepted=False)
         gridmanager = bool(self.conversation.prefix)
+        # With the state in force when its line was read.
+        carry_out = partial(self._carry_out, request, self._selection, gridmanager, read_at)
         pool = self._pools[COMMANDS[request.command].pool or "control"]
         self._accepted += 1
         try:
-            # With the state in force when its line was read.
-            pool.submit(
-                partial(self._work, request, self._selection, gridmanager, read_at), self._at
-            )
+            pool.submit(partial(self._work, request, carry_out), self._at)
         except RuntimeError as error:
             self._finish(request, f"no thread could be started for this request: {error}")
         return LineAnswer(self.conversation.success())
 
     # -- on worker threads
 
-    def _work(
-        self, request: AsyncRequest, selection: Selection | None, gridmanager: bool, read_at: float
-    ) -> None:
+    def _work(self, request: AsyncRequest, carry_out: Callable[[], list[str]]) -> None:
         """Carry out a request; it gets exactly one result, whatever happens."""
         try:
-            values = self._carry_out(request, selection, gridmanager, read_at)
+            values = carry_out()
             line = COMMANDS[request.command].form.success(request.request_id, values)
         except GahpError as error:
             # For a gridmanager the name ends the line: it would take a code after it as a part of
@@ -253,7 +250,11 @@ class Engine:
             self._on_result()
 
     def _carry_out(
-        self, request: AsyncRequest, selection: Selection | None, gridmanager: bool, read_at: float
+        self,
+        request: AsyncRequest,
+        selection: SelectProject | None,
+        gridmanager: bool,
+        read_at: float,
     ) -> list[str]:
         from boinc_gahp.daemon._dispatch import carry_out, carry_out_blah  # noqa: PLC0415
         from boinc_gahp.submit.types import Client  # noqa: PLC0415  (heavy: after the banner)

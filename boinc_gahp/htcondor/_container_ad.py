@@ -25,8 +25,7 @@ from boinc_gahp.errors import StagingError
 from boinc_gahp.htcondor._boinc_attributes import positive
 from boinc_gahp.htcondor._files import look_at_file, names_in, read_remote, refuse_url
 from boinc_gahp.htcondor._in_container import InContainer
-from boinc_gahp.htcondor._v2 import split_v2
-from boinc_gahp.htcondor.attributes import AdRefused, as_text, show
+from boinc_gahp.htcondor.attributes import AdRefused, as_text, show, split_v2
 from boinc_gahp.submit.container_jobs import Tree
 from boinc_gahp.submit.trees import tree_bytes, tree_stamp
 from boinc_gahp.submit.types import LocalFile

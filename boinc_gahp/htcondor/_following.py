@@ -156,7 +156,12 @@ class Follower:
             for batch in self._batches.values():
                 batch.since, batch.probe = _EVERYTHING, batch.alone
         goes_on = True
-        for group in _groups(batch for batch in self._batches.values() if self._is_due(batch)):
+        due = [
+            batch
+            for batch in self._batches.values()
+            if batch.is_open and not self._pauses.wait(batch.key, self._clock())
+        ]
+        for group in _groups(due):
             goes_on = not self._context.stopping.is_set() and self._query(group)
             if not goes_on:
                 break
@@ -178,9 +183,6 @@ class Follower:
         """Return the project, for requests that are not repeated."""
         project = self._context.project
         return replace(project, project=project.project.once())
-
-    def _is_due(self, batch: _Followed) -> bool:
-        return batch.is_open and not self._pauses.wait(batch.key, self._clock())
 
     def _next(self, now: float, *, goes_on: bool) -> float:
         htcondor = self._context.htcondor

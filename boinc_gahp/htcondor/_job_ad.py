@@ -33,8 +33,7 @@ from boinc_gahp.htcondor._files import (
     read_stream,
     read_template,
 )
-from boinc_gahp.htcondor._v2 import split_v2
-from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, as_word, show
+from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, as_word, show, split_v2
 from boinc_gahp.secret import hide_logins
 from boinc_gahp.submit.buda import buda_request
 from boinc_gahp.submit.types import Job, Parameters, SubmitRequest, by_open_name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import NotFound, RpcError
@@ -29,47 +30,45 @@ def check_interval(lease: float) -> float:
     return min(_EVERY, lease / _PART)
 
 
-class Leases:
-    """Renews leases, even if other work fails; for one thread at a time."""
+def lease_task(context: AccountContext) -> PeriodicTask:
+    """Return the task that renews leases, even if other work fails."""
+    return PeriodicTask(
+        "lease",
+        lambda now: context.pauses.wait(None, now),
+        partial(_renew, context),
+        lambda: check_interval(context.htcondor.lease),
+    )
 
-    def __init__(self, context: AccountContext) -> None:
-        self._context = context
-        self.task = PeriodicTask(
-            "lease",
-            lambda now: context.pauses.wait(None, now),
-            self.renew,
-            lambda: check_interval(context.htcondor.lease),
-        )
 
-    def renew(self, now: float, goes_on: Callable[[], bool]) -> None:
-        """Renew the leases of batches with jobs that HTCondor has asked about recently.
+def _renew(context: AccountContext, now: float, goes_on: Callable[[], bool]) -> None:
+    """Renew the leases of batches with jobs that HTCondor has asked about recently.
 
-        A lease that the project does not renew does not delay the others.
+    A lease that the project does not renew does not delay the others.
 
-        Raises:
-            LedgerError: the ledger cannot be read or written.
-        """
-        context, clock = self._context, going(now)
-        lease = context.htcondor.lease
-        ahead = lease - min(_USED, lease / 2)
-        batches = context.jobs.leases(context.url, context.account, now, ahead, lease)
-        for batch in batches:
-            key = ("lease", batch.id)
-            if not goes_on():
+    Raises:
+        LedgerError: the ledger cannot be read or written.
+    """
+    clock = going(now)
+    lease = context.htcondor.lease
+    ahead = lease - min(_USED, lease / 2)
+    batches = context.jobs.leases(context.url, context.account, now, ahead, lease)
+    for batch in batches:
+        key = ("lease", batch.id)
+        if not goes_on():
+            return
+        if context.pauses.wait(key, now):
+            continue
+        try:
+            set_lease(context.project, batch.name, now + lease)
+        except NotFound as error:
+            # Its jobs are lost: the follower finds that out.
+            log.warning("The lease of batch %s cannot be renewed: %s", batch.name, error)
+        except RpcError as error:
+            if context.pauses.is_of_project(error, clock()):
                 return
-            if context.pauses.wait(key, now):
-                continue
-            try:
-                set_lease(context.project, batch.name, now + lease)
-            except NotFound as error:
-                # Its jobs are lost: the follower finds that out.
-                log.warning("The lease of batch %s cannot be renewed: %s", batch.name, error)
-            except RpcError as error:
-                if context.pauses.is_of_project(error, clock()):
-                    return
-                log.warning("The lease of batch %s is still to be renewed: %s", batch.name, error)
-                context.pauses.later(key, clock())
-                continue
-            else:
-                context.pauses.succeeded(key)
-            context.jobs.leased(batch.id, now + lease)
+            log.warning("The lease of batch %s is still to be renewed: %s", batch.name, error)
+            context.pauses.later(key, clock())
+            continue
+        else:
+            context.pauses.succeeded(key)
+        context.jobs.leased(batch.id, now + lease)

@@ -21,7 +21,7 @@ from boinc_gahp.htcondor._cleanup import BatchCleanup
 from boinc_gahp.htcondor._context import AccountContext
 from boinc_gahp.htcondor._fetching import FetchQueue
 from boinc_gahp.htcondor._following import Follower
-from boinc_gahp.htcondor._leases import Leases
+from boinc_gahp.htcondor._leases import lease_task
 from boinc_gahp.htcondor._periodic_tasks import ErrorGuard
 from boinc_gahp.htcondor._retry_times import drop_past, is_ahead
 from boinc_gahp.htcondor._sending import Sender
@@ -108,7 +108,7 @@ class AccountManager:
             self._context, lambda batch: self._workers.is_running(("send", batch))
         )
         self._tasks: tuple[PeriodicTask, ...] = (
-            Leases(self._context).task,
+            lease_task(self._context),
             self._follower.task,
             *self._cleanup.tasks,
         )

@@ -186,17 +186,15 @@ class BatchRollback:
         for name, job_ids in planned.items():
             log.info("Batch %s has %d jobs of batch %s", name, len(job_ids), batch.name)
 
-    def all_are_refused(self, batch: BatchRow) -> bool:
-        """Tell whether enough other parts of the same original batch were refused.
+    def hold_untried(self, batch: BatchRow) -> Hold | None:
+        """Return the hold for its jobs if enough other parts of its original batch were refused.
 
         Raises:
             LedgerError: the ledger cannot be read.
         """
         family, depth = _family(batch.group_key)
-        return depth > _DEPTH and self._jobs.refused_parts(family, _DEPTH) >= _DISJOINT
-
-    def hold_untried(self, batch: BatchRow) -> Hold:
-        """Return the hold for jobs that were not tried alone."""
+        if depth <= _DEPTH or self._jobs.refused_parts(family, _DEPTH) < _DISJOINT:
+            return None
         return Hold(
             f"{batch.trouble} (the project refused each of {_DISJOINT} separate groups of "
             "jobs; this job was not tried by itself)",

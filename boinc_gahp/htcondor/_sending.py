@@ -160,8 +160,9 @@ class Sender:
             if not jobs:
                 self._jobs.drop_from_batch(batch.id)
                 return False
-            if self.rollback.all_are_refused(batch):
-                self._hold_all(batch, jobs, self.rollback.hold_untried(batch))
+            hold = self.rollback.hold_untried(batch)
+            if hold is not None:
+                self._hold_all(batch, jobs, hold)
                 return False
         elif not any(job.state == "sending" for job in jobs):
             self._jobs.begin_abort(batch.id, time.time() + ABORT_AGAIN)
