@@ -1,12 +1,12 @@
 """Turns requests into calls of ``submit``, of ``fetch`` or of the service for HTCondor's jobs.
 
-A handler imports its function when it is called: a daemon that only pings needs few modules.
+Functions are imported when they are needed: a daemon that only pings needs few modules.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.fetch.types import FetchRequest
@@ -18,7 +18,7 @@ from boinc_gahp.submit.types import Client, Job, LocalFile, Parameters, SubmitRe
 from boinc_gahp.text import quoted, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.gahp.command import AsyncRequest
@@ -35,18 +35,29 @@ def carry_out(context: FetchContext, request: AsyncRequest, client: Client) -> I
     Raises:
         GahpError: the request failed, or the project cannot be given one of the arguments.
     """
-    return _HANDLERS[type(request)](context, request, client)
+    match request:
+        case boinc_commands.Ping():
+            context.project.ping()
+        case boinc_commands.Submit():
+            from boinc_gahp.submit.boinc_submit import boinc_submit  # noqa: PLC0415
 
+            boinc_submit(context, _submission(request), client.answer_by)
+        case boinc_commands.QueryBatches():
+            return _query_batches(context, request, client)
+        case boinc_commands.FetchOutput():
+            return _fetch_output(context, request)
+        case boinc_commands.AbortJobs(jobs=jobs):
+            from boinc_gahp.submit.control import abort_jobs  # noqa: PLC0415
 
-def _ping(context: FetchContext, _request: boinc_commands.Ping, _client: Client) -> Iterable[str]:
-    context.project.ping()
-    return ()
+            abort_jobs(context, jobs)
+        case boinc_commands.RetireBatch(batch=batch):
+            from boinc_gahp.submit.control import retire_batch  # noqa: PLC0415
 
+            retire_batch(context, batch)
+        case boinc_commands.SetLease(batch=batch, unix_time=unix_time):
+            from boinc_gahp.submit.control import set_lease  # noqa: PLC0415
 
-def _submit(context: FetchContext, request: boinc_commands.Submit, client: Client) -> Iterable[str]:
-    from boinc_gahp.submit.boinc_submit import boinc_submit  # noqa: PLC0415
-
-    boinc_submit(context, _submission(request), client.answer_by)
+            set_lease(context, batch, float(unix_time))
     return ()
 
 
@@ -68,9 +79,7 @@ def _query_batches(
     return values
 
 
-def _fetch_output(
-    context: FetchContext, request: boinc_commands.FetchOutput, _client: Client
-) -> Iterable[str]:
+def _fetch_output(context: FetchContext, request: boinc_commands.FetchOutput) -> Iterable[str]:
     from boinc_gahp.fetch.job_directory import fetch_output  # noqa: PLC0415
 
     result = fetch_output(
@@ -84,44 +93,6 @@ def _fetch_output(
         ),
     )
     return str(result.exit_status), seconds(result.elapsed_time), seconds(result.cpu_time)
-
-
-def _abort_jobs(
-    context: FetchContext, request: boinc_commands.AbortJobs, _client: Client
-) -> Iterable[str]:
-    from boinc_gahp.submit.control import abort_jobs  # noqa: PLC0415
-
-    abort_jobs(context, request.jobs)
-    return ()
-
-
-def _retire_batch(
-    context: FetchContext, request: boinc_commands.RetireBatch, _client: Client
-) -> Iterable[str]:
-    from boinc_gahp.submit.control import retire_batch  # noqa: PLC0415
-
-    retire_batch(context, request.batch)
-    return ()
-
-
-def _set_lease(
-    context: FetchContext, request: boinc_commands.SetLease, _client: Client
-) -> Iterable[str]:
-    from boinc_gahp.submit.control import set_lease  # noqa: PLC0415
-
-    set_lease(context, request.batch, float(request.unix_time))
-    return ()
-
-
-_HANDLERS: dict[type[AsyncRequest], Callable[[FetchContext, Any, Client], Iterable[str]]] = {
-    boinc_commands.Ping: _ping,
-    boinc_commands.Submit: _submit,
-    boinc_commands.QueryBatches: _query_batches,
-    boinc_commands.FetchOutput: _fetch_output,
-    boinc_commands.AbortJobs: _abort_jobs,
-    boinc_commands.RetireBatch: _retire_batch,
-    boinc_commands.SetLease: _set_lease,
-}
 
 
 def carry_out_blah(
@@ -142,8 +113,8 @@ def carry_out_blah(
             return f"{status:d}", mask(ad) or NO_AD
         case blah_commands.JobCancel(job_id=job_id):
             service.cancel(job_id)
-        case blah_commands.JobRefreshProxy(job_id=job_id):
-            service.refresh_proxy(job_id)
+        case blah_commands.JobRefreshProxy():
+            pass  # no proxy travels to volunteers
     return ()
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from boinc_gahp.daemon._projects import Selection
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import NO_BATCH_NAMED, BadRequest, GahpError
 from boinc_gahp.gahp import blah_commands, boinc_commands, common_commands
+from boinc_gahp.gahp.boinc_commands import SelectProject
 from boinc_gahp.gahp.command import AsyncRequest, Request
 from boinc_gahp.gahp.commands import COMMANDS, parse_request
 from boinc_gahp.gahp.conversation import BUSY, Conversation
@@ -20,7 +21,7 @@ from boinc_gahp.secret import mask
 from boinc_gahp.threads import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from boinc_gahp.daemon._projects import Projects
     from boinc_gahp.gahp.lines import TooLong
@@ -37,19 +38,6 @@ _TELLERS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class JobEnd:
-    """The news, in a Result Line, that a job of HTCondor's has ended.
-
-    Attributes:
-        job_id: as HTCondor knows it.
-        status: 4 or 5 (``gridmanager-batch.rst``, "Result lines").
-    """
-
-    job_id: str
-    status: int
-
-
-@dataclass(frozen=True, slots=True)
 class LineAnswer:
     """The answer to a Request Line.
 
@@ -59,15 +47,15 @@ class LineAnswer:
         reason: why the line was not accepted, or a warning about an accepted one, for people; empty
             if all is well.
         accepted: whether it was carried out or queued.
-        ended: the ended jobs that ``output`` reports; for :meth:`Engine.delivered`, once all of it
-            was written.
+        ended: HTCondor's ids of the ended jobs that ``output`` reports; for
+            :meth:`Engine.delivered`, once all of it was written.
     """
 
     output: bytes
     request: Request | None = None
     reason: str = ""
     accepted: bool = True
-    ended: tuple[JobEnd, ...] = ()
+    ended: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,24 +65,14 @@ class FinishedRequest:
     Attributes:
         request: the request.
         line: its Result Line, without prefix and end.
+        values: the values in the line; none for an error.
         error: the error's text; None for success.
-        ended: the ended job that the line reports, or None.
     """
 
     request: AsyncRequest
     line: bytes
-    error: str | None
-    ended: JobEnd | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Ticket:
-    """A request with the state in force when its line was read."""
-
-    request: AsyncRequest
-    selection: Selection | None
-    gridmanager: bool
-    read_at: float
+    values: Sequence[str] = ()
+    error: str | None = None
 
 
 class Engine:
@@ -121,7 +99,7 @@ class Engine:
         self._projects = projects
         self._on_result = on_result
         self._clock = clock
-        self._selection: Selection | None = None
+        self._selection: SelectProject | None = None
         self._at = ""  # the selected project's address, for the pools
         self._pools = {
             name: Pool(name, lambda: projects.limits.workers)
@@ -131,16 +109,11 @@ class Engine:
             "status": Pool("status", lambda: min(_STATUSES, projects.limits.control_workers)),
         }
         self._telling = Pool("telling", lambda: _TELLERS)
-        self._given: list[JobEnd] = []  # in the results kept for RESULTS
+        self._given: list[str] = []  # in the results kept for RESULTS
         self._finished: deque[FinishedRequest] = deque()
         # Counters that only grow; each is written by one thread.
         self._accepted = 0
         self._taken = 0
-
-    @property
-    def quitting(self) -> bool:
-        """Whether QUIT was given."""
-        return self.conversation.quitting
 
     @property
     def unanswered(self) -> int:
@@ -157,27 +130,29 @@ class Engine:
         read_at = self._clock()
         try:
             request = parse_request(line)
-            # Results that this line itself asks for need no R.
-            announcement = self.announce()
-            if isinstance(request, common_commands.Results):
-                announcement = b""
+            announcement, ended = self.announce(), list[str]()
             reply = self._answer(request, read_at)
-            ended: tuple[JobEnd, ...] = ()
-            if self._given and isinstance(request, common_commands.Results):
-                ended = tuple(self._given)
-                self._given.clear()
+            if isinstance(request, common_commands.Results):
+                # Results that this line itself asks for need no R.
+                announcement, ended, self._given = b"", self._given, []
         except BadRequest as error:
             return self._refusal(str(error))
         except Exception:  # a bug, but if the daemon fell silent, all jobs of the user would fail
             log.exception("a Request Line could not be answered")
             return self._refusal(f"internal error in boinc_gahp; the traceback is in {log_file()}")
         output = announcement + reply.output
-        return LineAnswer(output, request, reply.reason, reply.accepted, ended)
+        return LineAnswer(output, request, reply.reason, reply.accepted, tuple(ended))
 
     def announce(self) -> bytes:
         """Queue the new results for RESULTS; return the ``R`` line if it is due."""
         taken = self.take_results()
-        self._given += [one.ended for one in taken if one.ended is not None]
+        self._given += [
+            one.request.job_id
+            for one in taken
+            if isinstance(one.request, blah_commands.JobStatus)
+            and one.error is None
+            and one.values[0] in _ENDS
+        ]
         return b"".join(self.conversation.add_result(one.line) for one in taken)
 
     def take_results(self) -> list[FinishedRequest]:
@@ -188,13 +163,13 @@ class Engine:
         self._taken += len(taken)
         return taken
 
-    def delivered(self, ended: Iterable[JobEnd]) -> None:
+    def delivered(self, ended: Iterable[str]) -> None:
         """Start recording that HTCondor was told that these jobs have ended."""
-        for one in ended:
+        for job_id in ended:
             try:
-                self._telling.submit(partial(self._record_end, one))
+                self._telling.submit(partial(self._record_end, job_id))
             except RuntimeError as error:
-                log.error("Cannot record that HTCondor knows the end of %s: %s", one.job_id, error)
+                log.error("Cannot record that HTCondor knows the end of %s: %s", job_id, error)
 
     def finish_telling(self, timeout: float) -> None:
         """Wait until everything delivered is recorded, at most ``timeout`` seconds."""
@@ -214,42 +189,46 @@ class Engine:
     def _answer(self, request: Request, read_at: float) -> LineAnswer:
         if isinstance(request, AsyncRequest):
             return self._accept(request, read_at)
-        if isinstance(request, boinc_commands.SelectProject):
+        if isinstance(request, SelectProject):
             return self._select(request)
         return LineAnswer(self.conversation.answer(request))
 
-    def _select(self, request: boinc_commands.SelectProject) -> LineAnswer:
+    def _select(self, request: SelectProject) -> LineAnswer:
         """Use this project from now on.
 
         Address and authenticator are the user's own words, from grid_resource and the
         authenticator's file, and the gridmanager aborts on any answer but S. So the results of the
         following requests report what is wrong with them.
         """
-        self._selection = Selection.of(request.url, request.authenticator)
-        self._at = self._selection.url or request.url
-        return LineAnswer(self.conversation.success(), reason=self._selection.wrong)
+        self._selection, reason = request, ""
+        try:
+            self._at = ProjectUrl(request.url)
+        except BadRequest as error:
+            self._at, reason = request.url, str(error)
+        return LineAnswer(self.conversation.success(), reason=reason)
 
     def _accept(self, request: AsyncRequest, read_at: float) -> LineAnswer:
         limit = self._projects.limits.pending_requests
         if self.unanswered >= limit:
             reason = f"{BUSY}: {limit} requests are unanswered; wait for some of their results"
             return LineAnswer(self.conversation.busy(), reason=reason, accepted=False)
-        ticket = _Ticket(request, self._selection, bool(self.conversation.prefix), read_at)
+        gridmanager = bool(self.conversation.prefix)
+        # With the state in force when its line was read.
+        carry_out = partial(self._carry_out, request, self._selection, gridmanager, read_at)
         pool = self._pools[COMMANDS[request.command].pool or "control"]
         self._accepted += 1
         try:
-            pool.submit(partial(self._work, ticket), self._at)
+            pool.submit(partial(self._work, request, carry_out), self._at)
         except RuntimeError as error:
             self._finish(request, f"no thread could be started for this request: {error}")
         return LineAnswer(self.conversation.success())
 
     # -- on worker threads
 
-    def _work(self, ticket: _Ticket) -> None:
+    def _work(self, request: AsyncRequest, carry_out: Callable[[], list[str]]) -> None:
         """Carry out a request; it gets exactly one result, whatever happens."""
-        request = ticket.request
         try:
-            values = self._carry_out(ticket)
+            values = carry_out()
             line = COMMANDS[request.command].form.success(request.request_id, values)
         except GahpError as error:
             # For a gridmanager the name ends the line: it would take a code after it as a part of
@@ -267,43 +246,45 @@ class Engine:
             )
         else:
             log.debug("%s %s: done", request.command, request.request_id)
-            ended = None
-            if isinstance(request, blah_commands.JobStatus) and values[0] in _ENDS:
-                ended = JobEnd(request.job_id, int(values[0]))
-            self._finished.append(FinishedRequest(request, line, None, ended))
+            self._finished.append(FinishedRequest(request, line, values))
             self._on_result()
 
-    def _carry_out(self, ticket: _Ticket) -> list[str]:
+    def _carry_out(
+        self,
+        request: AsyncRequest,
+        selection: SelectProject | None,
+        gridmanager: bool,
+        read_at: float,
+    ) -> list[str]:
         from boinc_gahp.daemon._dispatch import carry_out, carry_out_blah  # noqa: PLC0415
         from boinc_gahp.submit.types import Client  # noqa: PLC0415  (heavy: after the banner)
 
-        if isinstance(ticket.request, blah_commands.BlahRequest):
+        if isinstance(request, blah_commands.BlahRequest):
             # Show people at once what is wrong; a gridmanager would not pass it on.
-            gridmanager = ticket.gridmanager
             service = self._projects.refusals() if gridmanager else self._projects.service()
-            return list(carry_out_blah(service, ticket.request))
+            return list(carry_out_blah(service, request))
         answer_by = None
-        if ticket.gridmanager and isinstance(ticket.request, boinc_commands.Submit):
-            answer_by = ticket.read_at + self._projects.settings().timeouts.submit
-        context = self._projects.context(ticket.selection)
-        client = Client(gridmanager=ticket.gridmanager, answer_by=answer_by)
-        return list(carry_out(context, ticket.request, client))
+        if gridmanager and isinstance(request, boinc_commands.Submit):
+            answer_by = read_at + self._projects.settings().timeouts.submit
+        context = self._projects.context(selection)
+        client = Client(gridmanager=gridmanager, answer_by=answer_by)
+        return list(carry_out(context, request, client))
 
     def _finish(self, request: AsyncRequest, error: str) -> None:
         error = mask(error)  # a server's message may contain it
         last = _name_in_error(request, error)
         message = error.removesuffix(last)
         line = COMMANDS[request.command].form.error(request.request_id, message, last)
-        self._finished.append(FinishedRequest(request, line, error))
+        self._finished.append(FinishedRequest(request, line, error=error))
         self._on_result()
 
-    def _record_end(self, ended: JobEnd) -> None:
+    def _record_end(self, job_id: str) -> None:
         try:
-            self._projects.refusals().end_reported(ended.job_id, ended.status)
+            self._projects.refusals().end_reported(job_id)
         except GahpError as error:
-            log.warning("Cannot record that HTCondor knows the end of %s: %s", ended.job_id, error)
+            log.warning("Cannot record that HTCondor knows the end of %s: %s", job_id, error)
         except BaseException:
-            log.exception("cannot record that HTCondor knows the end of %s", ended.job_id)
+            log.exception("cannot record that HTCondor knows the end of %s", job_id)
 
 
 def _name_in_error(request: AsyncRequest, error: str) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
+    from boinc_gahp.config.settings import HTCondor
     from boinc_gahp.fetch.context import Opener
 
     #: Inode, size and time of the last change: another file hardly has the same three. Not the
@@ -96,7 +97,7 @@ def _identity(path: str) -> Identity | None:
 
 def ledger_housekeeping(
     opener: Opener,
-    forget_after: Callable[[], float],
+    settings: Callable[[], HTCondor],
     closing: threading.Event,
     end: Callable[[], object],
 ) -> None:
@@ -104,7 +105,7 @@ def ledger_housekeeping(
 
     Args:
         opener: the opener of the process's ledger.
-        forget_after: returns the setting.
+        settings: returns the section ``[htcondor]``.
         closing: ends this function when it is set.
         end: ends the process: its ledger was deleted or replaced.
     """
@@ -131,7 +132,7 @@ def ledger_housekeeping(
                 return
             has_asked = time.monotonic() - began > HTCONDOR_HAS_ASKED
             drop_unneeded(
-                JobLedger(ledger.store), time.time(), forget_after(), closing, untold=has_asked
+                JobLedger(ledger.store), time.time(), settings(), closing, untold=has_asked
             )
             if time.monotonic() >= next_cleaning:
                 next_cleaning = time.monotonic() + UNUSED

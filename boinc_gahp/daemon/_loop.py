@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.gahp.lines import LineSplitter
 
 if TYPE_CHECKING:
-    from boinc_gahp.daemon._engine import Engine, JobEnd
+    from boinc_gahp.daemon._engine import Engine
     from boinc_gahp.daemon._wakeup import Wakeup
 
 #: Bytes read from stdin at a time: what a pipe holds. For more, each read would map memory anew.
@@ -43,7 +43,7 @@ class Loop:
         self._output = bytearray()
         self._written = 0
         # Ended jobs, by the number of written bytes at which HTCondor has been told of them.
-        self._marks: deque[tuple[int, tuple[JobEnd, ...]]] = deque()
+        self._marks: deque[tuple[int, tuple[str, ...]]] = deque()
         self._reading = True
         self._ended = False
 
@@ -93,7 +93,7 @@ class Loop:
             self._output += reply.output
             if reply.ended:
                 self._marks.append((self._written + len(self._output), reply.ended))
-            if self._engine.quitting or self._wakeup.stopped:
+            if self._engine.conversation.quitting or self._wakeup.stopped:
                 self._ended = True
                 return
 

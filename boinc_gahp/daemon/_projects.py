@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config.settings import ProjectSettings, Settings
     from boinc_gahp.fetch.context import FetchContext, Opener
+    from boinc_gahp.gahp.boinc_commands import SelectProject
     from boinc_gahp.htcondor.refusals import Refusals
     from boinc_gahp.htcondor.service import Service
 
@@ -35,29 +36,6 @@ log = logging.getLogger("boinc_gahp.daemon")
 FIRST_RECONCILE = 1.0
 #: Seconds between these checks; one reads a row of the ledger if no abort is due.
 RECONCILE_INTERVAL = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The project named with BOINC_SELECT_PROJECT.
-
-    Attributes:
-        url: the project's address; None: the address is invalid.
-        authenticator: the account's.
-        wrong: what is wrong with the address, for the requests that follow; empty if nothing is.
-    """
-
-    url: ProjectUrl | None
-    authenticator: Authenticator
-    wrong: str = ""
-
-    @classmethod
-    def of(cls, address: str, authenticator: Authenticator) -> Selection:
-        """Return the selection for an address as it was written."""
-        try:
-            return cls(ProjectUrl(address), authenticator)
-        except BadRequest as error:
-            return cls(None, authenticator, str(error))
 
 
 @dataclass(slots=True)
@@ -101,7 +79,7 @@ class Projects:
         self._settings: Settings | None = None
         self._loading = threading.Lock()
         self._places: dict[tuple[str, str], _Place] = {}
-        self._latest: tuple[Settings, Selection | None, FetchContext] | None = None
+        self._latest: tuple[Settings, SelectProject | None, FetchContext] | None = None
         self._closing = threading.Event()
 
     @property
@@ -123,7 +101,7 @@ class Projects:
                 self._settings = settings
             return self._settings
 
-    def context(self, selection: Selection | None) -> FetchContext:
+    def context(self, selection: SelectProject | None) -> FetchContext:
         """Return the context of the selected project, or to the project in the settings.
 
         Raises:
@@ -145,8 +123,9 @@ class Projects:
         self._latest = settings, selection, context
         return context
 
-    def _context(self, settings: Settings, selection: Selection | None) -> FetchContext:
-        project, account = _project_for(settings, selection)
+    def _context(self, settings: Settings, selection: SelectProject | None) -> FetchContext:
+        project = _project_for(settings, selection)
+        account = authenticator_of(settings, project).account
         place = self._places.setdefault((project.url, account), _Place())
         with place.lock:
             if place.context is None:
@@ -176,7 +155,7 @@ class Projects:
                     self._service = self._new_service(settings)
         return self._service
 
-    def close_service(self, timeout: float) -> None:
+    def close_service(self, timeout: float | None) -> None:
         """Close the service, if there is one; return after ``timeout`` seconds at the latest."""
         if self._refusals is not None:
             self._refusals.close()
@@ -186,10 +165,7 @@ class Projects:
     def close(self) -> None:
         """Close all contexts, and the service."""
         self._closing.set()
-        if self._refusals is not None:
-            self._refusals.close()
-        if self._service is not None:
-            self._service.close()
+        self.close_service(None)
         for place in list(self._places.values()):
             with place.lock:
                 if place.context is not None:
@@ -239,9 +215,7 @@ class Projects:
     def _housekeeping(self, opener: Opener) -> None:
         from boinc_gahp.daemon._housekeeping import ledger_housekeeping  # noqa: PLC0415  (after the banner)
 
-        ledger_housekeeping(
-            opener, lambda: self.settings().htcondor.forget_after, self._closing, self._end
-        )
+        ledger_housekeeping(opener, lambda: self.settings().htcondor, self._closing, self._end)
 
     def _reconcile(self, context: FetchContext) -> None:
         from boinc_gahp.submit.control import reconcile  # noqa: PLC0415  (after the banner)
@@ -257,15 +231,11 @@ class Projects:
             delay = RECONCILE_INTERVAL
 
 
-def _project_for(settings: Settings, selection: Selection | None) -> tuple[ProjectSettings, str]:
-    """Return the project with the authenticator to use, and that authenticator's account."""
+def _project_for(settings: Settings, selection: SelectProject | None) -> ProjectSettings:
+    """Return the project with the authenticator to use; None: the one in the settings."""
     if selection is None:
         how = "name one with BOINC_SELECT_PROJECT url authenticator"
-        _, project = find_project(settings, None, how, of_settings=False)
-        return project, authenticator_of(settings, project).account
+        return find_project(settings, None, how, of_settings=False)[1]
     if selection.authenticator == Authenticator(""):
         raise BadRequest("the authenticator that BOINC_SELECT_PROJECT named is empty")
-    if selection.url is None:
-        raise BadRequest(selection.wrong)
-    chosen = project_at(settings, selection.url, selection.authenticator)
-    return chosen, selection.authenticator.account
+    return project_at(settings, ProjectUrl(selection.url), selection.authenticator)

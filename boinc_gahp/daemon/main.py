@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.config.settings import Settings
-    from boinc_gahp.daemon._engine import Engine
     from boinc_gahp.daemon._projects import MakeService, OpenContext, Projects
 
 #: Seconds after which the shutdown is cut short, in case a disk hangs.
@@ -134,7 +133,10 @@ def _converse(
     try:
         Loop(engine, wakeup, stdin_fd, stdout_fd).run()
     finally:
-        wind_up(engine, projects)
+        # Record what HTCondor was told and release its jobs, in a few seconds at most: what is lost
+        # if time runs out, the next daemon does again.
+        engine.finish_telling(TELLING)
+        projects.close_service(CLOSING)
 
 
 def _watch_program() -> None:
@@ -146,15 +148,6 @@ def _watch_program() -> None:
 
     program, never = Program(sys.argv[0]), threading.Event()
     start(lambda: program.watch(never, lambda: os.kill(os.getpid(), signal.SIGTERM)), "program")
-
-
-def wind_up(engine: Engine, projects: Projects) -> None:
-    """Record what HTCondor was told and release its jobs; in a few seconds at most.
-
-    What is lost if time runs out, the next daemon does again.
-    """
-    engine.finish_telling(TELLING)
-    projects.close_service(CLOSING)
 
 
 def prepare_process() -> None:

@@ -59,21 +59,12 @@ class JobRefreshProxy(BlahRequest):
     proxy: str | None = None
 
 
-def _ping(request_id: str, given: tuple[str | None, ...]) -> Ping:
-    return Ping(request_id, *given)
-
-
-def _refresh_proxy(request_id: str, job_id: str, given: tuple[str | None, ...]) -> JobRefreshProxy:
-    return JobRefreshProxy(request_id, job_id, *given)
-
-
 _JOB_ID = Text("job_id", "the job's id, from the result of BLAH_JOB_SUBMIT")
 
 TABLE: tuple[Command, ...] = (
     Command(
-        "BLAH_JOB_CANCEL",
-        (REQUEST_ID, _JOB_ID),
         JobCancel,
+        (REQUEST_ID, _JOB_ID),
         pool="cancel",
         returns="0 NULL",
         summary="abort and delete a job of HTCondor",
@@ -84,9 +75,8 @@ the project answers, if necessary by a later boinc_gahp. An unknown id is not an
 Example: BLAH_JOB_CANCEL 9 boinc/0a1b2c3d.7""",
     ),
     Command(
-        "BLAH_JOB_REFRESH_PROXY",
+        JobRefreshProxy,
         (REQUEST_ID, _JOB_ID, Optional((Text("proxy", "path of an X.509 proxy"),), "ignored")),
-        _refresh_proxy,
         pool="status",
         returns="0 NULL",
         summary="do nothing: volunteers get no proxies",
@@ -96,9 +86,8 @@ HTCondor sends it for jobs with an x509userproxy.
 Example: BLAH_JOB_REFRESH_PROXY 8 boinc/0a1b2c3d.7 /tmp/x509up_u1000""",
     ),
     Command(
-        "BLAH_JOB_STATUS",
-        (REQUEST_ID, _JOB_ID),
         JobStatus,
+        (REQUEST_ID, _JOB_ID),
         pool="status",
         returns="0 NULL status ad",
         summary="get the status of a job of HTCondor",
@@ -111,9 +100,8 @@ files are in place.
 Example: BLAH_JOB_STATUS 5 boinc/0a1b2c3d.7""",
     ),
     Command(
-        "BLAH_JOB_SUBMIT",
-        (REQUEST_ID, Rest("ad", 'the job as a ClassAd: [ BoincApp = "..."; Iwd = "..."; ... ]')),
         JobSubmit,
+        (REQUEST_ID, Rest("ad", 'the job as a ClassAd: [ BoincApp = "..."; Iwd = "..."; ... ]')),
         pool="accept",
         returns="0 NULL job_id",
         summary="accept a job from HTCondor; submit it later in a batch",
@@ -132,12 +120,11 @@ Example, all in one line:
 BLAH_JOB_SUBMIT 3 [BoincApp="uppercase"; Iwd="/home/me"; TransferInput="in"; JobDirectory="a"]""",
     ),
     Command(
-        "BLAH_PING",
+        Ping,
         (
             REQUEST_ID,
             Optional((Text("batch_type", "HTCondor's name for this batch system"),), "ignored"),
         ),
-        _ping,
         pool="status",
         returns="0 NULL",
         summary="check whether jobs from HTCondor can be accepted",

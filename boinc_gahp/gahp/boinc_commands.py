@@ -6,12 +6,13 @@ Each command has its request, and its row in :data:`TABLE`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from boinc_gahp.gahp.command import REQUEST_ID, AsyncRequest, Command, Request
 from boinc_gahp.gahp.grammar import (
-    Choice,
+    AllOrSome,
     Counted,
+    Key,
     Name,
     Number,
     Optional,
@@ -19,7 +20,9 @@ from boinc_gahp.gahp.grammar import (
     Several,
     Text,
 )
-from boinc_gahp.secret import Authenticator
+
+if TYPE_CHECKING:
+    from boinc_gahp.secret import Authenticator
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +41,19 @@ class Ping(AsyncRequest):
     command = "BOINC_PING"
 
 
-class SubmitInput(NamedTuple):
-    """An input file of a job: its path on this machine, and the app's name for it.
-
-    This and :class:`SubmitJob` are named tuples: one line can make hundreds of thousands of them.
-    """
-
-    source: str
-    logical_name: str
-
-
 class SubmitJob(NamedTuple):
-    """A job of a BOINC_SUBMIT."""
+    """A job of a BOINC_SUBMIT; a named tuple: one line can make hundreds of thousands of them.
+
+    Attributes:
+        inputs: of each input file its path on this machine, and the app's name for it.
+    """
 
     name: str
     args: tuple[str, ...]
-    inputs: tuple[SubmitInput, ...]
+    inputs: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Estimates:
+class Estimates(NamedTuple):
     """The six trailing arguments of BOINC_SUBMIT as they were written; None: NULL or left out.
 
     They are the user's own words (``+rsc_fpops_est = "..."`` in a submit file), so one that is not
@@ -72,6 +68,9 @@ class Estimates:
     app_version_num: str | None = None
 
 
+_NO_ESTIMATES = Estimates()
+
+
 @dataclass(frozen=True, slots=True)
 class Submit(AsyncRequest):
     """BOINC_SUBMIT."""
@@ -80,7 +79,7 @@ class Submit(AsyncRequest):
     batch: str
     app: str
     jobs: tuple[SubmitJob, ...]
-    estimates: Estimates = Estimates()
+    estimates: Estimates = _NO_ESTIMATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +128,6 @@ class SetLease(AsyncRequest):
     unix_time: str
 
 
-def _submit(
-    request_id: str,
-    batch: str,
-    app: str,
-    jobs: tuple[SubmitJob, ...],
-    estimates: tuple[str | None, ...],
-) -> Submit:
-    return Submit(request_id, batch, app, jobs, Estimates(*estimates))
-
-
-def _select_project(url: str, authenticator: str) -> SelectProject:
-    return SelectProject(url, Authenticator(authenticator))
-
-
 _BATCH = Name("batch", "the batch's name")
 _JOB = Name("job", "the job's name, unique on the project")
 
@@ -162,7 +147,6 @@ _SUBMIT_ARGUMENTS: tuple[Piece, ...] = (
                     Text("logical_name", "the app's name for it (open_name in its template)"),
                 ),
                 "input files",
-                make=SubmitInput._make,
             ),
         ),
         "jobs",
@@ -179,6 +163,7 @@ _SUBMIT_ARGUMENTS: tuple[Piece, ...] = (
             Number("app_version_num", "use only this version of the app"),
         ),
         "estimates; the app's template has the values of those that are NULL or missing",
+        make=Estimates._make,
     ),
 )
 
@@ -187,7 +172,7 @@ _FETCH_ARGUMENTS: tuple[Piece, ...] = (
     _JOB,
     Text("dir", "the job's directory on this machine"),
     Text("stderr_filename", "file for the job's stderr; NULL or /dev/null: none"),
-    Choice("mode", "fetch all outputs, or only those in the list", ("ALL", "SOME")),
+    AllOrSome("mode", "fetch all outputs, or only those in the list"),
     Counted(
         "nspecs",
         (
@@ -200,9 +185,8 @@ _FETCH_ARGUMENTS: tuple[Piece, ...] = (
 
 TABLE: tuple[Command, ...] = (
     Command(
-        "BOINC_ABORT_JOBS",
-        (REQUEST_ID, Several(_JOB, "jobs to abort")),
         AbortJobs,
+        (REQUEST_ID, Several(_JOB, "jobs to abort")),
         pool="control",
         returns="NULL",
         summary="abort unfinished jobs",
@@ -212,9 +196,8 @@ know some of the names, the other jobs are still aborted; the error lists those 
 Example: BOINC_ABORT_JOBS 7 sweep.1 sweep.2""",
     ),
     Command(
-        "BOINC_FETCH_OUTPUT",
-        _FETCH_ARGUMENTS,
         FetchOutput,
+        _FETCH_ARGUMENTS,
         pool="work",
         returns="NULL exit_status elapsed_time cpu_time",
         summary="fetch the outputs of a finished job",
@@ -230,9 +213,8 @@ dot are written only if a pair names them.
 Example: BOINC_FETCH_OUTPUT 9 sweep.1 /home/me/sweep err.1 SOME 1 out out.1""",
     ),
     Command(
-        "BOINC_PING",
-        (REQUEST_ID,),
         Ping,
+        (REQUEST_ID,),
         pool="control",
         returns="NULL",
         summary="check whether the project answers",
@@ -241,13 +223,12 @@ The result is NULL if the project answers. Otherwise it says what is wrong.
 Example: BOINC_PING 2""",
     ),
     Command(
-        "BOINC_QUERY_BATCHES",
+        QueryBatches,
         (
             REQUEST_ID,
             Number("min_mod_time", "only jobs that changed since then; 0: all"),
             Counted("nbatches", (_BATCH,), "batches to ask about"),
         ),
-        QueryBatches,
         pool="control",
         returns="NULL server_time {njobs {job status}...}...",
         summary="get the status of the jobs of batches",
@@ -258,9 +239,8 @@ before, are listed.
 Example: BOINC_QUERY_BATCHES 5 0 1 sweep""",
     ),
     Command(
-        "BOINC_RETIRE_BATCH",
-        (REQUEST_ID, _BATCH),
         RetireBatch,
+        (REQUEST_ID, _BATCH),
         pool="control",
         returns="NULL",
         summary="let the project delete a batch's files",
@@ -270,14 +250,11 @@ and aborts unfinished jobs.
 Example: BOINC_RETIRE_BATCH 12 sweep""",
     ),
     Command(
-        "BOINC_SELECT_PROJECT",
+        SelectProject,
         (
             Text("url", "the project's address, http:// or https://"),
-            Text("authenticator", "the account's key"),
+            Key("authenticator", "the account's key"),
         ),
-        _select_project,
-        pool=None,
-        returns="",
         summary="choose the project for later requests",
         help="""\
 Earlier requests stay with their project. Without this command, requests go to the project in the
@@ -285,9 +262,8 @@ Earlier requests stay with their project. Without this command, requests go to t
 Example: BOINC_SELECT_PROJECT https://boinc.example.edu/test/ 0123456789abcdef""",
     ),
     Command(
-        "BOINC_SET_LEASE",
-        (REQUEST_ID, _BATCH, Number("unix_time", "seconds since 1970, UTC")),
         SetLease,
+        (REQUEST_ID, _BATCH, Number("unix_time", "seconds since 1970, UTC")),
         pool="control",
         returns="NULL",
         summary="set when the project may delete a batch",
@@ -297,9 +273,8 @@ again before it ends.
 Example: BOINC_SET_LEASE 4 sweep 1795261323""",
     ),
     Command(
-        "BOINC_SUBMIT",
+        Submit,
         _SUBMIT_ARGUMENTS,
-        _submit,
         pool="work",
         returns="NULL",
         summary="send a batch of jobs to an app",

@@ -7,14 +7,11 @@ all made from the rows.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal
 
 from boinc_gahp.gahp import results
 from boinc_gahp.gahp.grammar import Counted, Optional, Piece, RequestId, Several
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: Who carries out a request: the threads for submits and fetches, or those for quick requests.
 #: HTCondor's jobs have threads of their own: a submit waits for a disk, a cancel for a submit that
@@ -53,24 +50,28 @@ class Command:
     """A command.
 
     Attributes:
-        name: in capitals; lines may have it in small letters (``gahp.rst``, "Lines").
+        request: its requests, which are made from the values of the arguments.
         arguments: the pieces of its syntax, in order.
-        make: takes the pieces' values, returns the request.
-        pool: None for a command that is answered at once.
-        returns: what follows the request id in the Result Line, or S in the Return Line.
         summary: what it does, in a line.
         help: what a user needs to know besides syntax and arguments, in plain text.
+        pool: None for a command that is answered at once.
+        returns: what follows the request id in the Result Line, or S in the Return Line.
         form: what its Result Lines look like.
     """
 
-    name: str
-    arguments: tuple[Piece, ...]
-    make: Callable[..., Request]
-    pool: Pool | None
-    returns: str
+    request: type[Request]
+    arguments: tuple[Piece, ...] = ()
+    _: KW_ONLY
     summary: str
     help: str
+    pool: Pool | None = None
+    returns: str = ""
     form: results.ResultForm = results.BOINC
+
+    @property
+    def name(self) -> str:
+        """Its name in capitals; lines may have it in small letters (``gahp.rst``, "Lines")."""
+        return self.request.command
 
     @property
     def synchronous(self) -> bool:

@@ -40,10 +40,12 @@ def parse_request(line: bytes | TooLong) -> Request:
         raise BadRequest("the line has a NUL byte; no argument can hold one")
     words = gahp_words.split(line)
     command = COMMANDS.get(words[0].upper())
+    if not words[0]:
+        raise BadRequest("the line does not begin with a command; COMMANDS lists them")
     if command is None:
-        raise BadRequest(_unknown(words[0]))
+        raise BadRequest(f"there is no command {quoted(words[0])}; COMMANDS lists the commands")
     try:
-        return command.make(*_read_arguments(command, words))
+        return command.request(*_read_arguments(command, words))
     except BadRequest as error:
         raise BadRequest(f"{command.name}: {error}. Its form is: {command.syntax}") from None
 
@@ -58,9 +60,3 @@ def _read_arguments(command: Command, words: list[str]) -> list[Any]:
     if any(words[at:]):
         raise BadRequest(f"too many arguments: {len(words) - 1} given, {at - 1} needed")
     return values
-
-
-def _unknown(word: str) -> str:
-    if not word:
-        return "the line does not begin with a command; COMMANDS lists them"
-    return f"there is no command {quoted(word)}; COMMANDS lists the commands"

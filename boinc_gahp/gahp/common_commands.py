@@ -63,21 +63,13 @@ class ResponsePrefix(Request):
 
 TABLE: tuple[Command, ...] = (
     Command(
-        "ASYNC_MODE_OFF",
-        (),
         AsyncModeOff,
-        pool=None,
-        returns="",
         summary="do not print R when results are ready",
         help="""\
 From now on no R is printed; RESULTS shows whether there are results.""",
     ),
     Command(
-        "ASYNC_MODE_ON",
-        (),
         AsyncModeOn,
-        pool=None,
-        returns="",
         summary="print R when results are ready",
         help="""\
 From now on a line R is printed when a new result can be fetched with RESULTS. It is printed once
@@ -85,31 +77,21 @@ until the next RESULTS, and not for results that exist already.
 The console does not need this: it prints results as they come.""",
     ),
     Command(
-        "COMMANDS",
-        (),
         Commands,
-        pool=None,
         returns="command...",
         summary="list the commands",
         help="""\
 You can also type command names in small letters.""",
     ),
     Command(
-        "QUIT",
-        (),
         Quit,
-        pool=None,
-        returns="",
         summary="exit at once",
         help="""\
 Unfinished requests are dropped; those that reached the project continue there.""",
     ),
     Command(
-        "RESPONSE_PREFIX",
-        (Text("prefix", "the prefix, starting with the next line; NULL: none"),),
         ResponsePrefix,
-        pool=None,
-        returns="",
+        (Text("prefix", "the prefix, starting with the next line; NULL: none"),),
         summary="set a prefix for all printed lines",
         help="""\
 A gridmanager sets it to tell answers from stray output. It also tells boinc_gahp that the requests
@@ -117,10 +99,7 @@ come from a gridmanager. Then an error to BOINC_SUBMIT guarantees that none of t
 answers to BOINC_QUERY_BATCHES leave out jobs that were aborted here.""",
     ),
     Command(
-        "RESULTS",
-        (),
         Results,
-        pool=None,
         returns="n, then n lines",
         summary="print the results so far",
         help="""\
@@ -128,10 +107,7 @@ Prints the number of results, then the results, one per line, in the order in wh
 result is printed once. The console prints results as they come, and keeps none for RESULTS.""",
     ),
     Command(
-        "VERSION",
-        (),
         Version,
-        pool=None,
         returns="$GahpVersion: ... $",
         summary="print the version",
         help="""\

@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.gahp.words import NULL
+from boinc_gahp.secret import Authenticator
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
@@ -41,30 +42,30 @@ Read = tuple[Any, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class Text:
     """One argument; any text, even empty, unless a subclass says otherwise."""
+
+    #: What is allowed, in words that end "it must be ...".
+    allowed: ClassVar[str] = "some text"
+    #: The smallest number of words.
+    least: ClassVar[int] = 1
 
     name: str
     help: str
-
-    @property
-    def allowed(self) -> str:
-        """Return what is allowed, in words that end "it must be ..."."""
-        return "some text"
 
     @property
     def syntax(self) -> str:
         """Return how the argument is written in a syntax line."""
         return self.name
 
-    @property
-    def least(self) -> int:
-        """Return the smallest number of words."""
-        return 1
+    def fits(self, word: str) -> bool:  # noqa: ARG002
+        """Tell whether ``word`` is allowed."""
+        return True
 
     def check(self, word: str, position: int) -> Any:
         """Return the value of ``word``; raises BadRequest."""
-        del position
+        if not self.fits(word):
+            raise wrong(self.name, position, word, self.allowed)
         return word
 
     def read(self, words: list[str], at: int) -> Read:
@@ -78,84 +79,67 @@ class Field:
         return self.read
 
 
-class Text(Field):
-    """Any text."""
-
-    __slots__ = ()
-
-
-class Name(Field):
+class Name(Text):
     """A name: any text but an empty one."""
 
     __slots__ = ()
+    allowed = "a name, not empty"
 
-    @property
-    def allowed(self) -> str:
-        """Return a description of the allowed words, for error messages."""
-        return "a name, not empty"
-
-    def check(self, word: str, position: int) -> str:
-        """Return the name."""
-        if not word:
-            raise wrong(self.name, position, word, self.allowed)
-        return word
+    def fits(self, word: str) -> bool:
+        """Tell whether it is one."""
+        return bool(word)
 
 
-class RequestId(Field):
+class Key(Text):
+    """An authenticator."""
+
+    __slots__ = ()
+
+    def check(self, word: str, position: int) -> Authenticator:  # noqa: ARG002
+        """Return it so that it cannot be printed."""
+        return Authenticator(word)
+
+
+class RequestId(Text):
     """A positive whole number, kept as it was written, for the Result Line repeats it."""
 
     __slots__ = ()
+    allowed = f"a whole number above 0 of at most {MAX_DIGITS} digits"
 
-    @property
-    def allowed(self) -> str:
-        """Return a description of the allowed words, for error messages."""
-        return f"a whole number above 0 of at most {MAX_DIGITS} digits"
-
-    def check(self, word: str, position: int) -> str:
-        """Return the id's text."""
-        if not (_is_whole(word) and word.strip("0")):
-            raise wrong(self.name, position, word, self.allowed)
-        return word
+    def fits(self, word: str) -> bool:
+        """Tell whether it is one."""
+        return _is_whole(word) and bool(word.strip("0"))
 
 
-class Number(Field):
+class Number(Text):
     """A number, kept as it was written."""
 
     __slots__ = ()
+    allowed = "a number"
 
-    @property
-    def allowed(self) -> str:
-        """Return a description of the allowed words, for error messages."""
-        return "a number"
-
-    def check(self, word: str, position: int) -> str:
-        """Return the number's text."""
-        if not is_number(word):
-            raise wrong(self.name, position, word, self.allowed)
-        return word
+    def fits(self, word: str) -> bool:
+        """Tell whether it is one."""
+        return is_number(word)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice(Field):
-    """One of a few words, in capitals or small letters."""
+class AllOrSome(Text):
+    """ALL or SOME, in capitals or small letters."""
 
-    choices: tuple[str, ...] = ()
-
-    @property
-    def allowed(self) -> str:
-        """Return a description of the allowed words, for error messages."""
-        return " or ".join(self.choices)
+    __slots__ = ()
+    allowed = "ALL or SOME"
 
     @property
     def syntax(self) -> str:
-        """Return the choices."""
-        return "|".join(self.choices)
+        """Return the two words."""
+        return "ALL|SOME"
+
+    def fits(self, word: str) -> bool:
+        """Tell whether it is one of them."""
+        return word.upper() in {"ALL", "SOME"}
 
     def check(self, word: str, position: int) -> str:
-        """Return the choice in capitals."""
-        if word.upper() not in self.choices:
-            raise wrong(self.name, position, word, self.allowed)
-        return word.upper()
+        """Return the word in capitals."""
+        return str(Text.check(self, word, position)).upper()
 
 
 @dataclass(frozen=True)
@@ -167,15 +151,10 @@ class Counted:
     """
 
     count: str
-    fields: tuple[Field | Counted, ...]
+    fields: tuple[Text | Counted, ...]
     help: str
     minimum: int = 0
     make: Callable[[Iterable[Any]], Any] = tuple
-
-    @property
-    def name(self) -> str:
-        """Return the count's name."""
-        return self.count
 
     @property
     def syntax(self) -> str:
@@ -262,7 +241,7 @@ class Counted:
         return tuple(map(self.make, zip(*[iter(words[at:end])] * size, strict=True))), end
 
 
-class Rest(Field):
+class Rest(Text):
     """The rest of the line, as one text.
 
     Unescaped spaces count as spaces: a person at a keyboard need not escape them.
@@ -280,23 +259,13 @@ class Rest(Field):
 class Several:
     """One or more arguments of one kind, up to the end of the line; the value is a tuple."""
 
-    field: Field
+    field: Text
     help: str
-
-    @property
-    def name(self) -> str:
-        """Return the field's name."""
-        return self.field.name
 
     @property
     def syntax(self) -> str:
         """Return the field with dots."""
         return f"{self.field.syntax}..."
-
-    @property
-    def least(self) -> int:
-        """Return the smallest number of words."""
-        return 1
 
     def read(self, words: list[str], at: int) -> Read:
         """Read the rest; raises BadRequest."""
@@ -307,39 +276,31 @@ class Several:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """Arguments that may be left out from the right; the value is a tuple of text or None.
+    """Arguments that may be left out from the right, each a text or None.
 
-    NULL and an empty word are None: a user's empty attribute arrives as an empty word.
+    NULL and an empty word are None: a user's empty attribute arrives as an empty word. The value is
+    the result of ``make`` for all of them; if there is a single one, that.
     """
 
-    fields: tuple[Field, ...]
+    fields: tuple[Text, ...]
     help: str
-
-    @property
-    def name(self) -> str:
-        """Return the first field's name."""
-        return self.fields[0].name
+    make: Callable[[Iterable[str | None]], Any] = tuple
 
     @property
     def syntax(self) -> str:
         """Return the fields in brackets."""
         return f"[{' '.join(field.syntax for field in self.fields)}]"
 
-    @property
-    def least(self) -> int:
-        """Return the smallest number of words."""
-        return 0
-
     def read(self, words: list[str], at: int) -> Read:
         """Read the words that are there; never raises."""
         given = words[at : at + len(self.fields)]
         values = [None if word in ("", NULL) else word for word in given]
-        values += [None] * (len(self.fields) - len(values))
-        return tuple(values), at + len(given)
+        values += [None] * (len(self.fields) - len(given))
+        return values[0] if len(values) == 1 else self.make(values), at + len(given)
 
 
 #: Any of the pieces.
-Piece = Field | Counted | Several | Optional
+Piece = Text | Counted | Several | Optional
 
 
 def _is_whole(word: str) -> bool:

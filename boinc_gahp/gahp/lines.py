@@ -57,9 +57,8 @@ class LineSplitter:
 
     def _literal(self, data: bytes, begin: int, end: int) -> bool:
         """Whether the byte at ``end`` is escaped by a backslash; no LF is between begin and end."""
-        piece = data[begin:end]
-        backslashes = len(piece) - len(piece.rstrip(b"\\"))
-        if backslashes == len(piece):
+        backslashes = _backslashes(data[begin:end])
+        if backslashes == end - begin:
             backslashes += self._escaping
         return backslashes % 2 == 1
 
@@ -78,12 +77,11 @@ class LineSplitter:
         if self._dropping:
             self._dropping = False
             return TooLong(self.max_line)
-        if line and line[-1] == _CR and not _ends_in_escape(line, len(line) - 1):
+        if line and line[-1] == _CR and _backslashes(line[:-1]) % 2 == 0:
             del line[-1]
         return TooLong(self.max_line) if len(line) > self.max_line else bytes(line)
 
 
-def _ends_in_escape(line: bytearray, end: int) -> bool:
-    """Whether ``line[:end]`` ends in a backslash that escapes the next byte."""
-    piece = line[:end]
-    return (len(piece) - len(piece.rstrip(b"\\"))) % 2 == 1
+def _backslashes(piece: bytes | bytearray) -> int:
+    """Return with how many backslashes ``piece`` ends; if it is odd, the next byte is escaped."""
+    return len(piece) - len(piece.rstrip(b"\\"))

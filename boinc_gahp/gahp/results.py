@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.gahp.words import NULL, encode, escape, join, split
+from boinc_gahp.gahp.words import NULL, encode, escape, join
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
@@ -66,13 +66,6 @@ class ResultForm:
         if message.strip() in ("", NULL):
             message = f"an error without a message ({message.strip() or 'empty'})"
         return encode(" ".join([request_id, *map(escape, (*self.bad, message, *self.rest))]))
-
-    def read(self, line: bytes) -> tuple[str | None, list[str]]:
-        """Return the error in a Result Line of this form, or None; and the values of a success."""
-        words = split(line)[1:]
-        if tuple(words[: len(self.good)]) == self.good:
-            return None, words[len(self.good) :]
-        return words[len(self.bad)], []
 
 
 #: The form of the BOINC_* commands (``gahp.rst``, "BOINC_* commands"): ``id NULL value...`` or

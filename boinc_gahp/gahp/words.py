@@ -19,7 +19,6 @@ NULL = "NULL"
 
 _SPECIAL = re.compile(r"[ \\\r\n]")
 _SPECIAL_BUT_SPACE = re.compile(r"[\\\r\n]")
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 # Stand for a literal backslash, a literal space and a border while a line is split. Lone high
 # surrogates never come out of a decoder with surrogateescape, which uses U+DC80 to U+DCFF; but they
@@ -40,11 +39,6 @@ def encode(text: str) -> bytes:
 def escape(text: str) -> str:
     """Return ``text`` as one argument of a line: backslash before space, backslash, CR and LF."""
     return _SPECIAL.sub(r"\\\g<0>", text)
-
-
-def unescape(argument: str) -> str:
-    """Undo :func:`escape`: a backslash makes the next character literal."""
-    return _ESCAPE.sub(r"\1", argument)
 
 
 def join(arguments: Iterable[str]) -> bytes:

@@ -4,7 +4,7 @@
 held if the settings or the ledger cannot be used. One ``_manager`` for each account on a project,
 in one of the user's daemons, does the rest: ``_batching`` and ``_sending`` make batches of waiting
 jobs and submit them, ``_rollback`` aborts and divides those that failed, ``_following`` asks the
-project for the states of jobs, ``_fetching_queue`` and ``_fetching`` fetch outputs, ``_failures``
+project for the states of jobs, ``_fetching`` fetches outputs, ``_failures``
 explains why there are none, ``_cleanup`` aborts and retires; ``_context`` has what they share.
 ``_job_ad`` reads a job's ad into a ``_description``, ``_status_ad`` writes the answer,
 ``hold_codes`` has the codes. ``reconciling`` sends aborts and retirements without a daemon.

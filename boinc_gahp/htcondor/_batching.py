@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BatchTooLarge, JobRefused
-from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._description import JobDescription, description_of
 from boinc_gahp.htcondor._in_container import container_job
 from boinc_gahp.submit.container_jobs import make_container_jobs
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest, by_open_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from boinc_gahp.config.settings import HTCondor
     from boinc_gahp.errors import GahpError
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.htcondor._context import AccountContext
@@ -32,38 +32,19 @@ _SKEW = 1.0
 _HEAD_BYTES = 5_000
 #: A batch's request is not made smaller than this, in bytes of jobs.
 _SMALLEST = 10_000
-#: How many batches' slots, and how many kinds of jobs' sizes, are remembered.
-_REMEMBERED = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """When a group is sent, and how much of it in one batch.
-
-    Attributes:
-        quiet: seconds without a new job.
-        longest_wait: seconds that the oldest job waits at most.
-        jobs: the most jobs in a batch.
-        nbytes: the most bytes of jobs in a batch's request; a larger job goes alone.
-        smaller: the same for some kinds of jobs, by their ``group_key``.
-    """
-
-    quiet: float
-    longest_wait: float
-    jobs: int
-    nbytes: int
-    smaller: Mapping[str, int] = field(default_factory=dict)
 
 
 def due_batches(
-    waiting: Iterable[Waiting], now: float, bounds: Bounds
+    waiting: Iterable[Waiting], now: float, htcondor: HTCondor, most_bytes: Callable[[str], int]
 ) -> tuple[list[list[Waiting]], float | None]:
     """Return the batches to make now, each a list of jobs, and when to look again.
 
     Args:
         waiting: the waiting jobs, oldest first.
         now: seconds since the epoch.
-        bounds: the limits.
+        htcondor: the settings for when a group is sent, and for the most jobs in a batch.
+        most_bytes: given a ``group_key``, returns the most bytes of jobs in a batch's request; a
+            larger job goes alone.
 
     Returns:
         The batches in the order of their oldest jobs' groups; a time, None if nothing else waits.
@@ -74,28 +55,22 @@ def due_batches(
     batches: list[list[Waiting]] = []
     times: list[float] = []
     for group in groups.values():
-        *full, last = _split(group, bounds)
+        *full, last = _split(group, htcondor.batch_jobs, most_bytes(group[0].group_key))
         batches += full
-        at = _time_of(last, bounds)
-        if len(last) >= bounds.jobs or at <= now or last[-1].accepted > now + _SKEW:
+        accepted = [job.accepted for job in last]
+        at = min(max(accepted) + htcondor.quiet, min(accepted) + htcondor.longest_wait)
+        if len(last) >= htcondor.batch_jobs or at <= now or last[-1].accepted > now + _SKEW:
             batches.append(last)
         else:
             times.append(at)
     return batches, min(times, default=None)
 
 
-def _time_of(jobs: Sequence[Waiting], bounds: Bounds) -> float:
-    oldest = min(job.accepted for job in jobs)
-    newest = max(job.accepted for job in jobs)
-    return min(newest + bounds.quiet, oldest + bounds.longest_wait)
-
-
-def _split(group: Sequence[Waiting], bounds: Bounds) -> Iterator[list[Waiting]]:
+def _split(group: Iterable[Waiting], jobs: int, most: int) -> Iterator[list[Waiting]]:
     batch: list[Waiting] = []
     nbytes = 0
-    most = min(bounds.nbytes, bounds.smaller.get(group[0].group_key, bounds.nbytes))
     for job in group:
-        if batch and (len(batch) >= bounds.jobs or nbytes + job.size > most):
+        if batch and (len(batch) >= jobs or nbytes + job.size > most):
             yield batch
             batch, nbytes = [], 0
         batch.append(job)
@@ -120,14 +95,12 @@ class BatchSizes:
         allowed = self._context.project.project_settings.max_post_bytes - _HEAD_BYTES
         return int(min(self._context.htcondor.batch_bytes, allowed, self._learned))
 
-    @property
-    def smaller(self) -> Mapping[str, int]:
-        """The most bytes in a batch's request for kinds of jobs that are larger than estimated.
+    def most_bytes(self, group_key: str) -> int:
+        """Return :attr:`batch_bytes` for a kind of jobs; less if they are larger than estimated.
 
-        By :attr:`JobRow.group_key`. Jobs take input templates with them whose size is not known
-        when the jobs are accepted.
+        Jobs take input templates with them whose size is not known when the jobs are accepted.
         """
-        return MappingProxyType(self._of_kind)
+        return min(self.batch_bytes, self._of_kind.get(group_key, self.batch_bytes))
 
     def learn(self, batch: BatchRow, jobs: Iterable[JobRow], error: GahpError) -> None:
         """Make later batches smaller than one of ``jobs`` that was too large."""
@@ -137,8 +110,6 @@ class BatchSizes:
         if error.nbytes <= allowed:  # the project takes less
             self._learned = max(_SMALLEST, min(self.batch_bytes, error.nbytes // 2))
             return
-        if len(self._of_kind) >= _REMEMBERED:
-            self._of_kind.clear()
         kind = batch.group_key.partition("/")[0]
         counted = sum(job.size for job in jobs)
         fits = int((allowed - _HEAD_BYTES) * counted / error.nbytes)
@@ -154,8 +125,6 @@ class BatchSizes:
             return "roll back"
         slot = self._slots.get(batch.id)
         if slot is None:
-            if len(self._slots) >= _REMEMBERED:
-                self._slots.clear()  # some are over, but nobody has called forget
             nbytes = local_bytes(self._context.jobs.jobs_of(batch.id, "sending"))
             one_post = self._context.settings.staging.bytes_per_post
             slot = self._slots[batch.id] = "send" if nbytes <= one_post else "stage"
@@ -241,11 +210,8 @@ def local_bytes(jobs: Sequence[JobRow]) -> int:
     """Return the bytes of the local input files of jobs."""
     sizes: dict[str, int] = {}
     for job in jobs:
-        try:
-            inputs = JobDescription.from_json(job.description).inputs
-        except ValueError:
-            continue
-        for _, file in inputs:
+        description = description_of(job)
+        for _, file in description.inputs if description else ():
             if isinstance(file, LocalFile) and file.expected is not None:
                 sizes[file.path] = file.expected[0]
     return sum(sizes.values())

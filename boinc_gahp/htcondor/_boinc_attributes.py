@@ -107,16 +107,16 @@ class BoincAttributes:
         given = self.get(name)
         return None if given is None else positive(*given)
 
-    def whole(self, name: str, least: int) -> int | None:
-        """Return a whole number of 32 bits, ``least`` or more; raises AdRefused."""
+    def whole(self, name: str, least: int, most: int = _MAX_INT) -> int | None:
+        """Return a whole number from ``least`` to ``most``; raises AdRefused for anything else."""
         given = self.get(name)
         if given is None:
             return None
         shown, value = given
         number = _number(value)
-        if number is None or not number.is_integer() or not least <= number <= _MAX_INT:
+        if number is None or not number.is_integer() or not least <= number <= most:
             raise AdRefused(
-                f"{shown} is {show(value)}; a whole number from {least} to {_MAX_INT} is expected"
+                f"{shown} is {show(value)}; a whole number from {least} to {most} is expected"
             )
         return int(number)
 

@@ -34,8 +34,6 @@ _JOBS_PER_ABORT = 1_000
 #: (``web-rpcs.rst``, "Batch states"); a list takes seconds. If this process has ended by then, the
 #: batch's lease ends it.
 RETIRE_AGAIN = 60.0
-#: Seconds between checks for jobs that may be forgotten.
-_PRUNE_EVERY = 3600.0
 #: States of a batch in which it is certain whether its jobs are on the project.
 _CERTAIN = frozenset({"submitted", "ended", "retired"})
 
@@ -63,11 +61,9 @@ class BatchCleanup:
         self._overdue: set[int] = set()
         #: Names of retired batches, with the time to retire them again; in the order of time.
         self._second_retirements: deque[tuple[float, str]] = deque()
-        self._next_prune = -math.inf
         self.tasks = (
             PeriodicTask("abort", self._aborts_due, self.abort),
             PeriodicTask("retire", self._retirements_due, self.retire),
-            PeriodicTask("prune", self._prune_due, self._prune),
         )
 
     # -- what there is to do, by the ledger alone
@@ -103,20 +99,15 @@ class BatchCleanup:
         )
 
     def _retirements_due(self, now: float) -> float:
-        aborting = {one.batch_id for one in self._aborts()}
         times = [
             self._pauses.wait(_retirement_of(batch), now, batch.not_before)
-            for batch in self._jobs.batches(*self._owner, "ended")
-            if batch.id not in aborting and not self._is_sending(batch.id)
+            for batch in self._to_retire()
         ]
         if self._second_retirements:
             again = self._second_retirements[0][0]
             waits = again if is_ahead(again, now, RETIRE_AGAIN) else 0.0
             times.append(max(waits, self._pauses.wait(None, now)))
         return min(times, default=math.inf)
-
-    def _prune_due(self, now: float) -> float:
-        return self._next_prune if is_ahead(self._next_prune, now, _PRUNE_EVERY) else 0.0
 
     # -- aborts
 
@@ -188,14 +179,11 @@ class BatchCleanup:
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
-        aborting = {one.batch_id for one in self._aborts()}
-        ended = self._jobs.batches(*self._owner, "ended")
         # Batches that a job waits for come first.
-        for batch in sorted(ended, key=lambda batch: batch.id in self._overdue):
+        for batch in sorted(self._to_retire(), key=lambda batch: batch.id in self._overdue):
             if not goes_on() or self._pauses.wait(None, now):
                 return
-            waits = self._pauses.wait(_retirement_of(batch), now, batch.not_before)
-            if not (waits or batch.id in aborting or self._is_sending(batch.id)):
+            if not self._pauses.wait(_retirement_of(batch), now, batch.not_before):
                 self._retire(batch, now)
         while self._second_retirements and goes_on():
             at, name = self._second_retirements[0]
@@ -223,17 +211,14 @@ class BatchCleanup:
         self._second_retirements.append((now + RETIRE_AGAIN, batch.name))
         log.info("Batch %s is retired", batch.name)
 
-    # -- jobs that ended long ago
-
-    def _prune(self, now: float, _goes_on: Callable[[], bool]) -> None:
-        self.prune(now)
-
-    def prune(self, now: float) -> None:
-        """Forget jobs that ended long ago."""
-        forgotten = self._jobs.prune(now - self._context.htcondor.history)
-        if forgotten:
-            log.info("%d jobs that ended long ago were removed from the ledger", forgotten)
-        self._next_prune = now + _PRUNE_EVERY
+    def _to_retire(self) -> Sequence[BatchRow]:
+        """Return the batches to retire that are left alone by aborts and by the sender."""
+        aborting = {one.batch_id for one in self._aborts()}
+        return [
+            batch
+            for batch in self._jobs.batches(*self._owner, "ended")
+            if batch.id not in aborting and not self._is_sending(batch.id)
+        ]
 
     def _aborts(self) -> Sequence[PendingAbort]:
         """Return the pending aborts that can be done now."""

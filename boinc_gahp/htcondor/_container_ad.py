@@ -25,8 +25,7 @@ from boinc_gahp.errors import StagingError
 from boinc_gahp.htcondor._boinc_attributes import positive
 from boinc_gahp.htcondor._files import look_at_file, names_in, read_remote, refuse_url
 from boinc_gahp.htcondor._in_container import InContainer
-from boinc_gahp.htcondor._v2 import split_v2
-from boinc_gahp.htcondor.attributes import AdRefused, as_text, show
+from boinc_gahp.htcondor.attributes import AdRefused, as_text, show, split_v2
 from boinc_gahp.submit.container_jobs import Tree
 from boinc_gahp.submit.trees import tree_bytes, tree_stamp
 from boinc_gahp.submit.types import LocalFile
@@ -107,6 +106,7 @@ def read_container(
                 "rename it there, to letters and digits that no other input has"
             )
     cpus = attributes.get("RequestCpus")
+    errors = boinc.whole("MaxErrors", least=0, most=MOST_ERRORS)
     inside = InContainer(
         image=image,
         command=command,
@@ -116,8 +116,8 @@ def read_container(
         trees=tuple(trees),
         network=boinc.flag("Network"),
         cpus=1 if cpus is None else _whole("RequestCpus", cpus),
-        quorum=_quorum(boinc),
-        max_errors=_max_errors(boinc),
+        quorum=boinc.whole("Quorum", least=1, most=_MOST_RESULTS) or 1,
+        max_errors=MAX_ERRORS if errors is None else errors,
         image_state=state,
     )
     return inside, (*files.items(), *others)
@@ -311,24 +311,6 @@ def _variables(attributes: Attributes) -> Iterator[tuple[str, str]]:
         name, equals, value = entry.partition("=")
         if equals:
             yield name.strip(), value
-
-
-def _quorum(boinc: BoincAttributes) -> int:
-    quorum = boinc.whole("Quorum", least=1) or 1
-    if quorum > _MOST_RESULTS:
-        raise AdRefused(
-            f"BoincQuorum is {quorum}; a number of results from 1 to {_MOST_RESULTS} is expected"
-        )
-    return quorum
-
-
-def _max_errors(boinc: BoincAttributes) -> int:
-    errors = boinc.whole("MaxErrors", least=0)
-    if errors is not None and errors > MOST_ERRORS:
-        raise AdRefused(
-            f"BoincMaxErrors is {errors}; a number of errors from 0 to {MOST_ERRORS} is expected"
-        )
-    return MAX_ERRORS if errors is None else errors
 
 
 def _whole(shown: str, value: object) -> int:

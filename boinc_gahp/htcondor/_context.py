@@ -21,7 +21,7 @@ from boinc_gahp.errors import (
     RpcError,
 )
 from boinc_gahp.fetch.cancel import CancelScope
-from boinc_gahp.htcondor._retry_times import FailureBackoff, is_ahead, longest_pause
+from boinc_gahp.htcondor._retry_times import FailureBackoff, is_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -36,6 +36,8 @@ log = logging.getLogger("boinc_gahp.htcondor")
 #: Seconds that a cancel waits for a fetch to remove its temporary files. That is all that the fetch
 #: can still do: it writes no content once the scope is closed.
 CLEARING = 10.0
+#: The longest wait in seconds where the settings do not give one.
+_OTHERWISE = 120.0
 
 
 class JobCancelled(Exception):
@@ -155,7 +157,7 @@ class AccountContext:
     @property
     def longest_pause(self) -> float:
         """The longest pause between attempts, in seconds."""
-        return longest_pause(self.htcondor)
+        return 2.0 * max(self.htcondor.poll_shortest, self.htcondor.poll_longest) + _OTHERWISE
 
     @property
     def project(self) -> FetchContext:
@@ -184,7 +186,7 @@ class Pauses:
 
     def __init__(self, context: AccountContext) -> None:
         self._context = context
-        self._project = self._backoff()
+        self._project = FailureBackoff()
         self._last_message = ""
         self._lock = threading.Lock()
         self._backoffs: dict[Hashable, FailureBackoff] = {}
@@ -221,8 +223,8 @@ class Pauses:
     def later(self, key: Hashable, now: float | None = None) -> float:
         """Let a thing wait, without asking the project; return until when."""
         with self._lock:
-            backoff = self._backoffs.setdefault(key, self._backoff())
-        return backoff.failed(time.time() if now is None else now)
+            backoff = self._backoffs.setdefault(key, FailureBackoff())
+        return backoff.failed(time.time() if now is None else now, self._context.htcondor)
 
     def is_of_project(self, error: GahpError, now: float | None = None) -> bool:
         """Tell whether other requests would fail, too; if so, all wait for a while."""
@@ -231,7 +233,7 @@ class Pauses:
         now = time.time() if now is None else now
         # Requests that fail at the same time count as one failure.
         if not self._project.until > now:
-            self._project.failed(now)
+            self._project.failed(now, self._context.htcondor)
         words = str(error)
         log.log(
             logging.DEBUG if words == self._last_message else logging.WARNING,
@@ -294,12 +296,6 @@ class Pauses:
                     log.debug("A ping was not answered either: %s", error)
                     self._answers = False
             return self._answers
-
-    def _backoff(self) -> FailureBackoff:
-        return FailureBackoff(self._shortest_and_longest)
-
-    def _shortest_and_longest(self) -> tuple[float, float]:
-        return self._context.htcondor.poll_shortest, self._context.htcondor.poll_longest
 
     def _note(self, words: str | None) -> None:
         context = self._context

@@ -10,10 +10,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.htcondor._in_container import InContainer
 from boinc_gahp.submit.types import LocalFile, Parameters, RemoteFile
+
+if TYPE_CHECKING:
+    from boinc_gahp.ledger.rows import JobRow
 
 #: Bytes in a submit_batch request besides a job's own texts: tags, a job's name, an MD5.
 _JOB_BYTES = 220
@@ -150,6 +153,14 @@ class JobDescription:
         outputs = len(self.outputs or ()) + _OWN_OUTPUTS
         templates = _INPUT_IN_TEMPLATES * inputs + _OUTPUT_IN_TEMPLATES * outputs
         return _JOB_BYTES + templates + sum(map(_xml_size, names))
+
+
+def description_of(job: JobRow) -> JobDescription | None:
+    """Return a job's description; None if it is damaged, which the sender or fetcher reports."""
+    try:
+        return JobDescription.from_json(job.description)
+    except ValueError:
+        return None
 
 
 def _xml_size(text: str) -> int:

@@ -21,7 +21,7 @@ from boinc_gahp.errors import (
     RpcError,
 )
 from boinc_gahp.fetch.failures import look_up_failure
-from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._description import description_of
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.rows import Hold, ProgramFailure
 from boinc_gahp.states import CANCELLED
@@ -86,7 +86,7 @@ def fail(context: AccountContext, job: JobRow) -> bool:
             log.info("Job %d is to be completed with exit code %d: %s", job.id, status, reason)
             return True
         hold = Hold(reason, HoldCode.FAILED, status)
-    context.jobs.fail(job.id, hold, status if end.exit_statuses else None, end.cpu_time)
+    context.jobs.hold([job.id], hold, status if end.exit_statuses else None, end.cpu_time)
     log.info("Job %d is held: %s", job.id, hold.reason)
     return True
 
@@ -100,19 +100,15 @@ def _shortened(text: str) -> str:
 
 def image_of(job: JobRow) -> str | None:
     """Return the image of a job in a container; None for an installed app."""
-    try:
-        container = JobDescription.from_json(job.description).container
-    except ValueError:
-        return None  # the fetcher reports the error
-    return None if container is None else container.image
+    description = description_of(job)
+    container = description and description.container
+    return container.image if container else None
 
 
 def completes(context: AccountContext, job: JobRow) -> bool:
     """Tell whether a job whose program failed is to be completed."""
-    try:
-        choice = JobDescription.from_json(job.description).failed_jobs
-    except ValueError:
-        choice = None  # the fetcher reports the error when it writes the job's stderr
+    description = description_of(job)
+    choice = description and description.failed_jobs
     return (choice or context.htcondor.failed_jobs) == "complete"
 
 

@@ -129,6 +129,13 @@ def read_template(shown: str, name: str, iwd: str) -> str:
         ) from None
 
 
+def go_to_one_file(stdout: str | None, stderr: str | None, iwd: str) -> bool:
+    """Tell whether ``output`` and ``error`` name the same file."""
+    if stdout is None or stderr is None:
+        return False
+    return os.path.normpath(Path(iwd, stdout)) == os.path.normpath(Path(iwd, stderr))
+
+
 def is_directory(path: Path) -> bool:
     """Tell whether there is a directory at ``path``, as far as this user can see."""
     try:

@@ -27,7 +27,7 @@ from boinc_gahp.errors import LedgerError, NotFound, NotOwner, RpcError
 from boinc_gahp.fetch.failures import attempts_words, unfinished_jobs
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._periodic_tasks import PeriodicTask
-from boinc_gahp.htcondor._retry_times import going, is_ahead
+from boinc_gahp.htcondor._retry_times import going
 from boinc_gahp.states import LEDGER_STATES, JobState, job_state
 from boinc_gahp.submit.query import query_batches, query_jobs
 from boinc_gahp.threads import in_parallel
@@ -130,7 +130,12 @@ class Follower:
         self._looked: dict[int, float] = {}
         self._without_done: dict[int, BatchRow] = {}
         #: Looking at attempts takes requests of its own: news of jobs does not wait for these.
-        self.task = PeriodicTask("attempts", self._look_due, self.look_at_attempts)
+        self.task = PeriodicTask(
+            "attempts",
+            lambda _: 0.0 if self._without_done else math.inf,
+            self._look_at_attempts,
+            lambda: _LOOK,
+        )
 
     def poll(self, now: float) -> float:
         """Ask the project about all jobs that it has; return when to ask next.
@@ -151,7 +156,12 @@ class Follower:
             for batch in self._batches.values():
                 batch.since, batch.probe = _EVERYTHING, batch.alone
         goes_on = True
-        for group in _groups(batch for batch in self._batches.values() if self._is_due(batch)):
+        due = [
+            batch
+            for batch in self._batches.values()
+            if batch.is_open and not self._pauses.wait(batch.key, self._clock())
+        ]
+        for group in _groups(due):
             goes_on = not self._context.stopping.is_set() and self._query(group)
             if not goes_on:
                 break
@@ -173,9 +183,6 @@ class Follower:
         """Return the project, for requests that are not repeated."""
         project = self._context.project
         return replace(project, project=project.project.once())
-
-    def _is_due(self, batch: _Followed) -> bool:
-        return batch.is_open and not self._pauses.wait(batch.key, self._clock())
 
     def _next(self, now: float, *, goes_on: bool) -> float:
         htcondor = self._context.htcondor
@@ -348,13 +355,7 @@ class Follower:
             self._changed = True
             self._context.wake()
 
-    def _look_due(self, now: float) -> float:
-        last = max(self._looked.values(), default=-math.inf)
-        if not self._without_done:
-            return math.inf
-        return last + _LOOK if is_ahead(last + _LOOK, now, _LOOK) else 0.0
-
-    def look_at_attempts(self, now: float, _goes_on: Callable[[], bool]) -> None:
+    def _look_at_attempts(self, now: float, _goes_on: Callable[[], bool]) -> None:
         """Learn which attempts have failed in one batch of which no job is done yet."""
         waiting = self._without_done.values()
         if not waiting:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.containers.image import read_image
 from boinc_gahp.containers.rules import MAX_ERRORS
 from boinc_gahp.containers.script import Program
+from boinc_gahp.htcondor._files import go_to_one_file
 from boinc_gahp.submit.container_jobs import ContainerJob, Tree
 from boinc_gahp.submit.types import LocalFile
 
@@ -73,13 +72,6 @@ def _without_slashes(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return None if names is None else tuple(dict.fromkeys(name.rstrip("/") for name in names))
 
 
-def _is_one(description: JobDescription) -> bool:
-    """Tell whether output and error go to one file."""
-    paths = (description.stdout, description.stderr)
-    stdout, stderr = (path and os.path.normpath(Path(description.iwd, path)) for path in paths)
-    return stdout is not None and stdout == stderr
-
-
 def container_job(description: JobDescription) -> ContainerJob:
     """Return what a job in a container runs, for the engine.
 
@@ -102,7 +94,7 @@ def container_job(description: JobDescription) -> ContainerJob:
         outputs=_without_slashes(description.outputs),
         stdout=description.stdout is not None,
         stderr=description.stderr is not None,
-        merged=_is_one(description),
+        merged=go_to_one_file(description.stdout, description.stderr, description.iwd),
         network=inside.network,
         cpus=inside.cpus,
         quorum=inside.quorum,

@@ -6,15 +6,15 @@ words of submit files.
 
 from __future__ import annotations
 
-import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.settings import FAILED_JOBS
 from boinc_gahp.containers.rules import FPOPS_BOUND
+from boinc_gahp.errors import JobRefused
 from boinc_gahp.htcondor._boinc_attributes import BoincAttributes, positive
-from boinc_gahp.htcondor._buda_ad import with_buda_app
 from boinc_gahp.htcondor._container_ad import (
     disk_bound,
     image_of,
@@ -25,6 +25,7 @@ from boinc_gahp.htcondor._container_ad import (
 from boinc_gahp.htcondor._description import JobDescription, NamedFile
 from boinc_gahp.htcondor._files import (
     check_remap,
+    go_to_one_file,
     is_directory,
     read_inputs,
     read_outputs,
@@ -32,18 +33,16 @@ from boinc_gahp.htcondor._files import (
     read_stream,
     read_template,
 )
-from boinc_gahp.htcondor._v2 import split_v2
-from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, show
+from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, as_word, show, split_v2
 from boinc_gahp.secret import hide_logins
-from boinc_gahp.submit.types import Parameters
+from boinc_gahp.submit.buda import buda_request
+from boinc_gahp.submit.types import Job, Parameters, SubmitRequest, by_open_name
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.config.settings import HTCondor, ProjectSettings
-
-__all__ = ["AdRefused", "job_directory", "read_ad"]
 
 _MIB = 2**20
 
@@ -76,7 +75,11 @@ def read_ad(
     if image is None:
         if not settings.ignore_environment:
             _check_environment(attributes)
-        _check_streams(stdout, stderr, iwd)
+        if go_to_one_file(stdout, stderr, iwd):
+            raise AdRefused(
+                f"output and error are both {show(stdout)}; a BOINC job writes them to two files: "
+                "give these different names"
+            )
         container, inputs = None, _inputs(attributes, boinc, iwd)
     else:
         container, inputs = read_container(attributes, boinc, iwd, image)
@@ -84,7 +87,7 @@ def read_ad(
         fpops = fpops or FPOPS_BOUND
     remaps = _remaps(attributes, iwd)
     description = JobDescription(
-        job_directory=_job_directory(attributes),
+        job_directory=job_directory(attributes),
         project=project,
         app_name=app,
         iwd=iwd,
@@ -108,15 +111,48 @@ def read_ad(
         failed_jobs=boinc.one_of("FailedJobs", FAILED_JOBS),
         container=container,
     )
-    return with_buda_app(description)
+    return _with_buda_app(description)
 
 
-def job_directory(text: str) -> str:
-    """Return HTCondor's key of the job in an ad, and ignore the rest; raises AdRefused."""
-    return _job_directory(Attributes(text))
+def _with_buda_app(description: JobDescription) -> JobDescription:
+    """Return a description for a BUDA app (``+BoincApp = "buda:NAME"``) as an ordinary one.
+
+    It has the project's app, and templates that name the BUDA app. That of a job for another app is
+    returned unchanged.
+
+    Raises:
+        AdRefused: the job cannot be made, or does not name its outputs.
+    """
+    job = Job(
+        description.args,
+        by_open_name(description.inputs),
+        input_template=description.input_template,
+        output_template=description.output_template,
+    )
+    request = SubmitRequest(
+        "",
+        description.app_name,
+        [("", job)],
+        parameters=description.parameters,
+        outputs={} if description.outputs is None else {"": description.outputs},
+    )
+    try:
+        made = buda_request(request)
+    except JobRefused as error:
+        raise AdRefused(str(error)) from error
+    if made is request:
+        return description
+    _, job = made.jobs[0]
+    return replace(
+        description,
+        app_name=made.app_name,
+        parameters=made.parameters,
+        input_template=job.input_template,
+        output_template=job.output_template,
+    )
 
 
-def _job_directory(attributes: Attributes) -> str:
+def job_directory(attributes: Attributes) -> str:
     """Return HTCondor's key of the job; refuses a key that the ledger cannot store."""
     key = attributes.text("JobDirectory")
     if key is None or not (key.isascii() and key.isprintable()):
@@ -158,10 +194,7 @@ def _project_and_app(
     project = boinc.word("Project") or queue_project.strip() or None
     app = boinc.word("App") or queue_app.strip()
     for what, name in (("project", project), ("app", app)):
-        if name and not _is_utf8(name):
-            raise AdRefused(
-                f"the job's {what} is {show(name)}, which contains bytes that are not UTF-8"
-            )
+        as_word(f"the job's {what}", name or "")
     image = image_of(attributes, boinc)
     chosen = project_of(project)
     container_app = None if chosen is None else chosen.container_app
@@ -199,10 +232,7 @@ def _named_by_executable(attributes: Attributes, settings: HTCondor, iwd: str) -
     is_name = transferred is False or (transferred is None and _is_nowhere(command, iwd))
     if not is_name and not settings.ignore_executable:
         return ""
-    if not _is_utf8(command.name):
-        raise AdRefused(
-            f"the job's app is {show(command.name)}, which contains bytes that are not UTF-8"
-        )
+    as_word("the job's app", command.name)
     return command.name
 
 
@@ -246,14 +276,6 @@ def _is_nowhere(command: Path, iwd: str) -> bool:
     return False
 
 
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeError:
-        return False
-    return True
-
-
 def _check_environment(attributes: Attributes) -> None:
     text = attributes.text("Environment")
     old = attributes.text("Env")
@@ -271,17 +293,6 @@ def _check_environment(attributes: Attributes) -> None:
         "environment and getenv out of the submit file, and pass what the app needs in arguments "
         "or in an input file"
     )
-
-
-def _check_streams(stdout: str | None, stderr: str | None, iwd: str) -> None:
-    if stdout is None or stderr is None:
-        return
-    same, other = (os.path.normpath(Path(iwd, each)) for each in (stdout, stderr))
-    if same == other:
-        raise AdRefused(
-            f"output and error are both {show(stdout)}; a BOINC job writes them to two files: give "
-            "these different names"
-        )
 
 
 def _arguments(attributes: Attributes) -> tuple[str, ...]:

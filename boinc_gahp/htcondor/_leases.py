@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
-import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import NotFound, RpcError
 from boinc_gahp.htcondor._periodic_tasks import PeriodicTask
-from boinc_gahp.htcondor._retry_times import going, is_ahead
+from boinc_gahp.htcondor._retry_times import going
 from boinc_gahp.submit.control import set_lease
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.htcondor._context import AccountContext
-    from boinc_gahp.ledger.rows import BatchRow
 
 log = logging.getLogger("boinc_gahp.htcondor")
 
@@ -31,59 +30,45 @@ def check_interval(lease: float) -> float:
     return min(_EVERY, lease / _PART)
 
 
-class Leases:
-    """Renews leases, even if other work fails; for one thread at a time."""
+def lease_task(context: AccountContext) -> PeriodicTask:
+    """Return the task that renews leases, even if other work fails."""
+    return PeriodicTask(
+        "lease",
+        lambda now: context.pauses.wait(None, now),
+        partial(_renew, context),
+        lambda: check_interval(context.htcondor.lease),
+    )
 
-    def __init__(self, context: AccountContext) -> None:
-        self._context = context
-        self._next = -math.inf
-        self._failing: set[tuple[str, int]] = set()
-        self.task = PeriodicTask("lease", self.due, self.renew)
 
-    def due(self, now: float) -> float:
-        """Return when to look again."""
-        every = check_interval(self._context.htcondor.lease)
-        ahead = self._next if is_ahead(self._next, now, every) else 0.0
-        return max(ahead, self._context.pauses.wait(None, now))
+def _renew(context: AccountContext, now: float, goes_on: Callable[[], bool]) -> None:
+    """Renew the leases of batches with jobs that HTCondor has asked about recently.
 
-    def renew(self, now: float, goes_on: Callable[[], bool]) -> None:
-        """Renew the leases of batches with jobs that HTCondor has asked about recently.
+    A lease that the project does not renew does not delay the others.
 
-        A lease that the project does not renew does not delay the others.
-
-        Raises:
-            LedgerError: the ledger cannot be read or written.
-        """
-        context, clock = self._context, going(now)
-        lease = context.htcondor.lease
-        self._next = now + check_interval(lease)
-        ahead = lease - min(_USED, lease / 2)
-        batches = context.jobs.leases(context.url, context.account, now, ahead, lease)
-        for gone in self._failing - {_lease_of(batch) for batch in batches}:
-            context.pauses.forget(gone)
-            self._failing.discard(gone)
-        for batch in batches:
-            key = _lease_of(batch)
-            if not goes_on():
+    Raises:
+        LedgerError: the ledger cannot be read or written.
+    """
+    clock = going(now)
+    lease = context.htcondor.lease
+    ahead = lease - min(_USED, lease / 2)
+    batches = context.jobs.leases(context.url, context.account, now, ahead, lease)
+    for batch in batches:
+        key = ("lease", batch.id)
+        if not goes_on():
+            return
+        if context.pauses.wait(key, now):
+            continue
+        try:
+            set_lease(context.project, batch.name, now + lease)
+        except NotFound as error:
+            # Its jobs are lost: the follower finds that out.
+            log.warning("The lease of batch %s cannot be renewed: %s", batch.name, error)
+        except RpcError as error:
+            if context.pauses.is_of_project(error, clock()):
                 return
-            if context.pauses.wait(key, now):
-                continue
-            try:
-                set_lease(context.project, batch.name, now + lease)
-            except NotFound as error:
-                # Its jobs are lost: the follower finds that out.
-                log.warning("The lease of batch %s cannot be renewed: %s", batch.name, error)
-            except RpcError as error:
-                if context.pauses.is_of_project(error, clock()):
-                    return
-                log.warning("The lease of batch %s is still to be renewed: %s", batch.name, error)
-                context.pauses.later(key, clock())
-                self._failing.add(key)
-                continue
-            else:
-                context.pauses.succeeded(key)
-            context.jobs.leased(batch.id, now + lease)
-
-
-def _lease_of(batch: BatchRow) -> tuple[str, int]:
-    return "lease", batch.id
+            log.warning("The lease of batch %s is still to be renewed: %s", batch.name, error)
+            context.pauses.later(key, clock())
+            continue
+        else:
+            context.pauses.succeeded(key)
+        context.jobs.leased(batch.id, now + lease)

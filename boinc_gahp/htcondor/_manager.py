@@ -13,17 +13,16 @@ import math
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.htcondor._cleanup import BatchCleanup
 from boinc_gahp.htcondor._context import AccountContext
-from boinc_gahp.htcondor._error_guard import ErrorGuard
-from boinc_gahp.htcondor._fetching_queue import FetchQueue
+from boinc_gahp.htcondor._fetching import FetchQueue
 from boinc_gahp.htcondor._following import Follower
-from boinc_gahp.htcondor._leases import Leases
+from boinc_gahp.htcondor._leases import lease_task
+from boinc_gahp.htcondor._periodic_tasks import ErrorGuard
 from boinc_gahp.htcondor._retry_times import drop_past, is_ahead
 from boinc_gahp.htcondor._sending import Sender
 from boinc_gahp.ledger.account_lock import AccountLock
@@ -62,30 +61,6 @@ _LONGEST_WAIT = 30.0
 _GRACE = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class Reconciled:
-    """The result of :meth:`AccountManager.reconcile_once`.
-
-    Attributes:
-        managed_elsewhere: a daemon manages the account, and sends what is pending.
-        aborts: number of jobs whose abort is pending, before and after.
-        retirements: number of batches whose retirement is pending, before and after.
-        unclear: number of batches without a wanted job for which it is not certain what the
-            project has, before and after.
-    """
-
-    managed_elsewhere: bool = False
-    aborts: tuple[int, int] = (0, 0)
-    retirements: tuple[int, int] = (0, 0)
-    unclear: tuple[int, int] = (0, 0)
-
-    @property
-    def is_done(self) -> bool:
-        """Whether nothing is pending any more."""
-        left = self.aborts[1] + self.retirements[1] + self.unclear[1]
-        return not (self.managed_elsewhere or left)
-
-
 class AccountManager:
     """Works on the jobs of one account on one project, once no other process does.
 
@@ -108,7 +83,6 @@ class AccountManager:
         scopes: CancelScopes,
         state_dir: Path,
     ) -> None:
-        self._store = jobs.store
         self._jobs = jobs
         self._owner = owner
         self._scopes = scopes
@@ -134,7 +108,7 @@ class AccountManager:
             self._context, lambda batch: self._workers.is_running(("send", batch))
         )
         self._tasks: tuple[PeriodicTask, ...] = (
-            Leases(self._context).task,
+            lease_task(self._context),
             self._follower.task,
             *self._cleanup.tasks,
         )
@@ -147,17 +121,10 @@ class AccountManager:
         self._next_poll = -math.inf
         # Whether that is because the project has trouble: then it waits no longer than the others.
         self._poll_waits = False
-        # By task: the time before which it is not tried again, because the ledger failed.
-        self._next_try: dict[str, float] = {}
         # Contexts of earlier settings, with the work that may still use them.
         self._old_projects: list[tuple[FetchContext, frozenset[int]]] = []
 
     # -- for other threads
-
-    @property
-    def owner(self) -> tuple[str, str]:
-        """Project URL and account."""
-        return self._owner
 
     @property
     def is_manager(self) -> bool:
@@ -214,7 +181,7 @@ class AccountManager:
         if is_done and not (self._thread and self._thread.is_alive()):
             self._lock.release()
 
-    def reconcile_once(self, deadline: float) -> Reconciled:
+    def reconcile_once(self, deadline: float) -> tuple[tuple[int, int], ...] | None:
         """Send what is pending for the project, as far as that is possible now, and return.
 
         That is: aborts of cancelled jobs, retirements of batches that have ended, leases of batches
@@ -225,13 +192,17 @@ class AccountManager:
         Args:
             deadline: ``time.monotonic()`` after which nothing more is begun.
 
+        Returns:
+            How much was pending before, and is now: jobs to be aborted; batches to be retired;
+            batches without a wanted job for which it is not certain what the project has. None if a
+            daemon manages the account, and sends what is pending.
+
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
-        if not self._lock.try_acquire():
-            return Reconciled(managed_elsewhere=True)
         try:
-            self._take_over()
+            if self._take_over():
+                return None
             before = self._count_pending()
             while not self._stopping.is_set():
                 now = time.time()
@@ -247,41 +218,37 @@ class AccountManager:
             after = self._count_pending()
         finally:
             self._lock.release()
-        return Reconciled(False, *zip(before, after, strict=True))
+        return tuple(zip(before, after, strict=True))
 
     # -- the thread
 
     def _run(self) -> None:
-        while not self._stopping.is_set() and not self._acquire_lock():
+        while (
+            not self._stopping.is_set() and self._guard("take over the jobs", self._take_over) > 0
+        ):
             self._news.wait(_LOCK_EVERY)
             self._news.clear()
         while not self._stopping.is_set():
             begin = time.monotonic()
-            with self._guard("read the ledger") as retry:
-                retry.at = self._check_ledger(time.time())
-            wait = min(_LONGEST_WAIT, retry.at - time.time())
+            at = self._guard("read the ledger", lambda: self._check_ledger(time.time()))
+            wait = min(_LONGEST_WAIT, at - time.time())
             took = time.monotonic() - begin
             self._stopping.wait(min(1.0, max(_SHORTEST_WAIT, took * (_TIME_SHARE - 1))))
             self._wait_for_work(wait)
 
-    def _acquire_lock(self) -> bool:
-        with self._guard("take over the jobs"):
-            if self._lock.try_acquire():
-                self._take_over()
-                log.info("This process now manages the jobs for %s", self._owner[0])
-                return True
-        return False
-
-    def _take_over(self) -> None:
-        """Clear the marks that only applied to the earlier manager.
-
-        No process writes into a job's directory now, and a cancel may be waiting for that.
-        """
+    def _take_over(self) -> float:
+        """Become the manager unless another process is; return when to try again, 0 if it is so."""
+        if not self._lock.try_acquire():
+            return time.time() + _LOCK_EVERY
+        # Marks that only applied to the earlier manager: no process writes into a job's directory
+        # now, and a cancel may be waiting for that.
         self._jobs.stop_writing(*self._owner)
+        log.info("This process now manages the jobs for %s", self._owner[0])
+        return 0.0
 
     def _check_ledger(self, now: float) -> float:
         """Read the ledger and begin the work that can be begun; return when to do so again."""
-        self._seen_version = self._store.data_version()
+        self._seen_version = self._jobs.store.data_version()
         self._close_scopes()
         self._close_old_projects()
         parts = (
@@ -295,10 +262,8 @@ class AccountManager:
         times = [now + _LONGEST_WAIT]
         for what, part in parts:
             # An error of one does not keep the others from their work.
-            with self._guard(what) as retry:
-                at = part(now)
-                retry.at = times[0] if at is None else at
-            times.append(retry.at)
+            at = self._guard(what, partial(part, now))
+            times.append(times[0] if at is None else at)
         self._is_busy = bool(self._jobs.batches(*self._owner, *UNCLEAR, "submitted", "ended"))
         return min(times)
 
@@ -309,7 +274,7 @@ class AccountManager:
         while not self._news.is_set() and (left := until - time.monotonic()) > 0:
             self._news.wait(min(left, _CHECK_BUSY if self._is_busy else _CHECK_IDLE))
             with suppress(LedgerError):  # the next turn runs into it
-                if self._store.data_version() != self._seen_version:
+                if self._jobs.store.data_version() != self._seen_version:
                     break
         self._news.clear()
 
@@ -323,28 +288,26 @@ class AccountManager:
             if is_ahead(at, now, self._context.longest_pause):
                 times.append(at)
                 continue
-            slot = self._sender.slot_of(batch)
+            slot = self._sender.sizes.slot_of(batch)
             if self._workers.count(slot) < SLOTS:
                 self._workers.start(partial(self._send_one, batch.id), ("send", batch.id), slot)
         return min(times, default=None)
 
     def _send_one(self, batch_id: int) -> None:
-        # If nothing comes of it and there is no error, it is not sent again at once.
-        with self._guard("send a batch") as attempt:
-            self._send_now(batch_id)
-            attempt.at = time.time() + self._context.htcondor.poll_shortest
-        self._next_send[batch_id] = attempt.at
+        at = self._guard("send a batch", partial(self._send_now, batch_id))
+        self._next_send[batch_id] = at
         self._has_sent.set()
 
-    def _send_now(self, batch_id: int) -> None:
+    def _send_now(self, batch_id: int) -> float:
+        """Send a batch or roll it back; return when to do so again if nothing comes of it."""
         # The batch may have changed since this task was queued.
         batch = self._jobs.batch(batch_id)
-        if batch is None or self._stopping.is_set():
-            return
-        if batch.state == "giving_up":
-            self._sender.roll_back(batch)
-        elif batch.state in {"planned", "sent"}:
-            self._sender.send(batch)
+        if batch is not None and not self._stopping.is_set():
+            if batch.state == "giving_up":
+                self._sender.rollback.go_on(batch)
+            elif batch.state in {"planned", "sent"}:
+                self._sender.send(batch)
+        return time.time() + self._context.htcondor.poll_shortest
 
     # -- jobs on the project
 
@@ -364,9 +327,7 @@ class AccountManager:
         return None
 
     def _poll_once(self) -> None:
-        with self._guard("ask about jobs") as poll:
-            poll.at = self._follower.poll(time.time())
-        self._next_poll = poll.at
+        self._next_poll = self._guard("ask about jobs", lambda: self._follower.poll(time.time()))
         self._poll_waits = self._context.pauses.wait(None, time.time()) > 0
 
     def _close_scopes(self) -> None:
@@ -394,9 +355,6 @@ class AccountManager:
             if self._workers.is_running(task.name):
                 continue
             due = task.due(now)
-            later = self._next_try.get(task.name, 0.0)
-            if is_ahead(later, now, self._context.longest_pause):
-                due = max(due, later)
             if due > now:
                 times.append(due)
             else:
@@ -404,10 +362,10 @@ class AccountManager:
         return min(times, default=None)
 
     def _run_task(self, task: PeriodicTask) -> None:
-        with self._guard(f"do what is due ({task.name})") as retry:
-            task.run(time.time(), lambda: not self._stopping.is_set())
-            retry.at = 0.0
-        self._next_try[task.name] = retry.at
+        work = partial(task.run, time.time(), lambda: not self._stopping.is_set())
+        again = self._guard(f"do what is due ({task.name})", work)
+        if again is not None:
+            task.next = max(task.next, again)
 
     def _resolve_unclear(self, now: float, deadline: float) -> float | None:
         """Make it certain what the project has of the batches without a wanted job.

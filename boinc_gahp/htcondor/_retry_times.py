@@ -34,15 +34,8 @@ PASSING = frozenset(
         errno.EREMOTEIO,
     }
 )
-#: The longest wait in seconds where the settings do not give one.
-_OTHERWISE = 120.0
 #: Many daemons may wait for one project: they must not come back all at once.
 _JITTER = (0.8, 1.2)
-
-
-def longest_pause(htcondor: HTCondor) -> float:
-    """Return the longest pause between attempts, in seconds."""
-    return 2.0 * max(htcondor.poll_shortest, htcondor.poll_longest) + _OTHERWISE
 
 
 def is_ahead(at: float, now: float, longest: float) -> bool:
@@ -68,15 +61,9 @@ def going(now: float) -> Callable[[], float]:
 
 
 class FailureBackoff:
-    """Ever longer pauses between attempts; thread-safe. Times are seconds since the epoch.
+    """Ever longer pauses between attempts; thread-safe. Times are seconds since the epoch."""
 
-    Args:
-        pauses: returns the first and the longest pause in seconds, by the current settings; each
-            pause is twice as long as the one before.
-    """
-
-    def __init__(self, pauses: Callable[[], tuple[float, float]]) -> None:
-        self._pauses = pauses
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._failures = 0
         self._since = -math.inf
@@ -94,13 +81,13 @@ class FailureBackoff:
         """Seconds since the first failure; 0 if all is well."""
         return time.monotonic() - self._since if self._failures else 0.0
 
-    def failed(self, now: float) -> float:
+    def failed(self, now: float, htcondor: HTCondor) -> float:
         """Note that an attempt has failed; return the time of the next one."""
-        shortest, longest = self._pauses()
+        pauses = Backoff(htcondor.poll_shortest, htcondor.poll_longest, jitter=_JITTER)
         with self._lock:
             if not self._failures:
                 self._since = time.monotonic()
-            pause = Backoff(shortest, longest, jitter=_JITTER).seconds(self._failures)
+            pause = pauses.seconds(self._failures)
             self._failures += 1
             self._until, self._end = now + pause, time.monotonic() + pause
             return self._until

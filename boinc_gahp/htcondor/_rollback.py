@@ -24,7 +24,6 @@ from boinc_gahp.htcondor._retry_times import is_ahead
 from boinc_gahp.htcondor._sending_action import Action, Attempt, action_after, hold_for
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.rows import Hold
-from boinc_gahp.ledger.splitting import BatchPart
 from boinc_gahp.submit.abort import ABORT_AGAIN, abort_once, abort_until_certain
 from boinc_gahp.submit.journal import Sending
 
@@ -181,32 +180,32 @@ class BatchRollback:
     def _divide(
         self, batch: BatchRow, parts: Sequence[Sequence[JobRow]], group_key: str, trouble: str
     ) -> None:
-        planned = [
-            BatchPart(f"bg-{secrets.token_hex(16)}", group_key, [job.id for job in part])
-            for part in parts
-        ]
+        planned = {new_name(): [job.id for job in part] for part in parts}
         lease_until = time.time() + self._context.htcondor.lease
-        self._jobs.divide(batch.id, planned, trouble, lease_until)
-        for part in planned:
-            log.info("Batch %s has %d jobs of batch %s", part.name, len(part.job_ids), batch.name)
+        self._jobs.divide(batch.id, planned, group_key, trouble, lease_until)
+        for name, job_ids in planned.items():
+            log.info("Batch %s has %d jobs of batch %s", name, len(job_ids), batch.name)
 
-    def all_are_refused(self, batch: BatchRow) -> bool:
-        """Tell whether enough other parts of the same original batch were refused.
+    def hold_untried(self, batch: BatchRow) -> Hold | None:
+        """Return the hold for its jobs if enough other parts of its original batch were refused.
 
         Raises:
             LedgerError: the ledger cannot be read.
         """
         family, depth = _family(batch.group_key)
-        return depth > _DEPTH and self._jobs.refused_parts(family, _DEPTH) >= _DISJOINT
-
-    def hold_untried(self, batch: BatchRow) -> Hold:
-        """Return the hold for jobs that were not tried alone."""
+        if depth <= _DEPTH or self._jobs.refused_parts(family, _DEPTH) < _DISJOINT:
+            return None
         return Hold(
             f"{batch.trouble} (the project refused each of {_DISJOINT} separate groups of "
             "jobs; this job was not tried by itself)",
             HoldCode.REFUSED,
             0,
         )
+
+
+def new_name() -> str:
+    """Return a unique name for a batch."""
+    return f"bg-{secrets.token_hex(16)}"
 
 
 def _family(group_key: str) -> tuple[str, int]:

@@ -26,7 +26,6 @@ tried again, less and less often, with the same names.
 from __future__ import annotations
 
 import logging
-import secrets
 import time
 from typing import TYPE_CHECKING
 
@@ -38,9 +37,9 @@ from boinc_gahp.errors import (
     RpcError,
     StagingError,
 )
-from boinc_gahp.htcondor._batching import BatchSizes, Bounds, due_batches, request_of
+from boinc_gahp.htcondor._batching import BatchSizes, due_batches, request_of
 from boinc_gahp.htcondor._failures import IS_LOST
-from boinc_gahp.htcondor._rollback import BatchRollback
+from boinc_gahp.htcondor._rollback import BatchRollback, new_name
 from boinc_gahp.htcondor._sending_action import (
     Action,
     Attempt,
@@ -71,20 +70,25 @@ _PLANS = ("plan", 0)
 
 
 class Sender:
-    """Makes batches of waiting jobs and submits them; the threads of one manager share it."""
+    """Makes batches of waiting jobs and submits them; the threads of one manager share it.
+
+    Attributes:
+        rollback: goes on with batches that are ``giving_up``.
+        sizes: what is known about the sizes of batches.
+    """
 
     def __init__(self, context: AccountContext) -> None:
         self._context = context
         self._jobs = context.jobs
         self._pauses = context.pauses
-        self._rollback = BatchRollback(context)
+        self.rollback = BatchRollback(context)
         #: Batches that failed since one was last sent.
         self._failed: set[int] = set()
         #: The latest failed attempts to send batches.
         self._attempts: dict[int, Attempt] = {}
         #: Since when each batch gets errors that do not go away by waiting.
         self._refused: dict[int, float] = {}
-        self._sizes = BatchSizes(context)
+        self.sizes = BatchSizes(context)
 
     # -- batches are made
 
@@ -110,14 +114,7 @@ class Sender:
         if until:
             return until
         htcondor = self._context.htcondor
-        bounds = Bounds(
-            htcondor.quiet,
-            htcondor.longest_wait,
-            htcondor.batch_jobs,
-            self._sizes.batch_bytes,
-            self._sizes.smaller,
-        )
-        groups, next_ = due_batches(waiting, now, bounds)
+        groups, next_ = due_batches(waiting, now, htcondor, self.sizes.most_bytes)
         for group in groups:
             batch = self._jobs.plan(
                 self._context.url,
@@ -133,10 +130,6 @@ class Sender:
         return next_
 
     # -- batches are sent
-
-    def slot_of(self, batch: BatchRow) -> str:
-        """Return the kind of slot that a batch takes; see :meth:`BatchSizes.slot_of`."""
-        return self._sizes.slot_of(batch)
 
     def send(self, batch: BatchRow) -> None:
         """Submit a batch that is ``planned`` or ``sent``, or do what else it needs.
@@ -159,19 +152,17 @@ class Sender:
             log.exception("batch %s could not be sent", batch.name)
             self._put_off(batch, GahpError(f"a fault of this program: {error!r}"))
 
-    def roll_back(self, batch: BatchRow) -> None:
-        """Go on with a batch that is ``giving_up``. Never raises; see :class:`BatchRollback`."""
-        self._rollback.go_on(batch)
-
     def _send(self, batch: BatchRow) -> bool:
         """Submit the batch; return whether to repeat that with the jobs that are left."""
-        jobs = self._jobs_in_request(batch)
+        # Jobs of a batch that was sent have ended since, and may be on the project all the same.
+        jobs = self._jobs.jobs_of(batch.id, *(["sending"] if batch.state == "planned" else []))
         if batch.state == "planned":
             if not jobs:
                 self._jobs.drop_from_batch(batch.id)
                 return False
-            if self._rollback.all_are_refused(batch):
-                self._hold_all(batch, jobs, self._rollback.hold_untried(batch))
+            hold = self.rollback.hold_untried(batch)
+            if hold is not None:
+                self._hold_all(batch, jobs, hold)
                 return False
         elif not any(job.state == "sending" for job in jobs):
             self._jobs.begin_abort(batch.id, time.time() + ABORT_AGAIN)
@@ -219,13 +210,6 @@ class Sender:
         if now is not None and now.state == "giving_up":
             self._jobs.begin_abort(batch.id, time.time())
 
-    def _jobs_in_request(self, batch: BatchRow) -> list[JobRow]:
-        """Return the jobs whose names the request has to have."""
-        if batch.state == "planned":
-            return self._jobs.jobs_of(batch.id, "sending")
-        # Jobs that have ended since may be on the project all the same.
-        return self._jobs.jobs_of(batch.id)
-
     def _is_submitted(self, batch: BatchRow, jobs: int) -> None:
         log.info("Batch %s is submitted: %d jobs", batch.name, jobs)
         self._forget(batch)
@@ -236,7 +220,7 @@ class Sender:
     def _forget(self, batch: BatchRow) -> None:
         self._pauses.forget(_sending_of(batch))
         self._failed.discard(batch.id)
-        self._sizes.forget(batch)
+        self.sizes.forget(batch)
         self._attempts.pop(batch.id, None)
         self._refused.pop(batch.id, None)
 
@@ -305,15 +289,15 @@ class Sender:
             # Not at once: other names may not help either.
             self._pauses.failed(_PLANS, error)
         elif action is Action.HALVE:
-            self._sizes.learn(batch, jobs, error)
+            self.sizes.learn(batch, jobs, error)
         self._forget(batch)
         if sent:
-            self._rollback.begin(batch, attempt, error)
+            self.rollback.begin(batch, attempt, error)
             return False
         if action is Action.RENAME:
             self._jobs.drop_from_batch(batch.id)
         elif action is Action.HALVE:
-            self._rollback.halve(batch, jobs, str(error))
+            self.rollback.halve(batch, jobs, str(error))
         else:
             self._hold_all(batch, jobs, hold_for(error, batch))
         self._context.wake()
@@ -417,11 +401,6 @@ class Sender:
             self._jobs.postpone(batch.id, until, str(trouble))
         except LedgerError as failed:
             log.error("Batch %s is tried again later: %s (%s)", batch.name, trouble, failed)
-
-
-def new_name() -> str:
-    """Return a unique name for a batch."""
-    return f"bg-{secrets.token_hex(16)}"
 
 
 def _sending_of(batch: BatchRow) -> tuple[str, int]:

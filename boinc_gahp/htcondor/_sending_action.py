@@ -28,7 +28,7 @@ from boinc_gahp.errors import (
     RpcError,
     StagingError,
 )
-from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._description import description_of
 from boinc_gahp.htcondor._retry_times import PASSING
 from boinc_gahp.htcondor.hold_codes import HoldCode, held_until_mended
 from boinc_gahp.ledger.rows import Hold
@@ -203,11 +203,9 @@ def blamed(jobs: Sequence[JobRow], error: GahpError) -> Sequence[JobRow]:
 
 def _is_in_directory(path: str, job: JobRow) -> bool:
     """Tell whether a file is in an input directory of a job."""
-    try:
-        container = JobDescription.from_json(job.description).container
-    except ValueError:
-        return False
-    trees = () if container is None else container.trees
+    description = description_of(job)
+    container = description and description.container
+    trees = container.trees if container else ()
     return any(path.startswith(f"{tree.path.rstrip('/')}/") for tree in trees)
 
 

@@ -43,6 +43,10 @@ _ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
 _ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _ESCAPES |= {b"v": b"\v"}
 
+#: A stretch between quotes, a stretch without quotes, or a quote that is not closed.
+_STRETCH = re.compile(r"'((?:[^']|'')*)'|([^' \t\n\r]+)|(')")
+_SPACE = re.compile(r"[ \t\n\r]+")
+
 
 class AdRefused(GahpError):
     """The job's owner: the job cannot be accepted with this ad; the text is its HoldReason."""
@@ -171,6 +175,32 @@ def as_word(name: str, value: object) -> str:
             f"{name} is {show(text)}, which contains bytes that are not UTF-8"
         ) from None
     return text
+
+
+def split_v2(text: str) -> tuple[str, ...]:
+    """Return the words in ``text``, arguments or an environment in HTCondor's V2 syntax.
+
+    White space is between words; single quotes are around what has any.
+
+    Raises:
+        ValueError: a quote is not closed; says where it is.
+    """
+    words = []
+    place = 0
+    while place < len(text):
+        space = _SPACE.match(text, place)
+        if space:
+            place = space.end()
+            continue
+        word = []
+        while stretch := _STRETCH.match(text, place):
+            if stretch[3]:
+                raise ValueError(f"the ' in front of {text[place + 1 :][:40]!r} is not closed")
+            quoted, bare = stretch[1], stretch[2]
+            word.append(bare if quoted is None else quoted.replace("''", "'"))
+            place = stretch.end()
+        words.append("".join(word))
+    return tuple(words)
 
 
 def show(value: object) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.places import state_dir
-from boinc_gahp.errors import GahpError
+from boinc_gahp.errors import ConfigError, GahpError
 from boinc_gahp.htcondor._context import CancelScopes
-from boinc_gahp.htcondor._manager import AccountManager, Reconciled
+from boinc_gahp.htcondor._manager import AccountManager
 from boinc_gahp.htcondor.owners import explain_unknown, known_owners, owner_key
 from boinc_gahp.ledger.jobs import JobLedger
 
@@ -26,14 +26,14 @@ class Reconciliation:
         url: the project's address.
         account: the account, as the ledger has it.
         project_name: its name in the settings; "" for the section ``[project]``.
-        reconciled: what was pending before and is pending now; None if that could not be found out.
-        problem: why not, for people; None if all went well.
+        pending: see :meth:`AccountManager.reconcile_once`.
+        problem: why it could not be found out what is pending, for people; None if all went well.
     """
 
     url: str
     account: str
     project_name: str
-    reconciled: Reconciled | None = None
+    pending: tuple[tuple[int, int], ...] | None = None
     problem: str | None = None
 
 
@@ -65,11 +65,10 @@ def reconcile(settings: Settings, opener: Opener, deadline: float) -> tuple[Reco
     reconciliations = []
     for (identity, account), (url, name) in names.items():
         project = known.get((identity, account))
-        if project is None:
-            problem = explain_unknown(url, account, name, settings)
-            reconciliations.append(Reconciliation(url, account, name, problem=problem))
-            continue
+        pending = problem = None
         try:
+            if project is None:
+                raise ConfigError(explain_unknown(url, account, name, settings))
             manager = AccountManager(
                 opener.open(settings, project),
                 jobs,
@@ -79,11 +78,10 @@ def reconcile(settings: Settings, opener: Opener, deadline: float) -> tuple[Reco
                 state_dir=state_dir(settings),
             )
             try:
-                reconciled = manager.reconcile_once(deadline)
+                pending = manager.reconcile_once(deadline)
             finally:
                 manager.close(0.0)
         except GahpError as error:
-            reconciliations.append(Reconciliation(url, account, name, problem=str(error)))
-        else:
-            reconciliations.append(Reconciliation(url, account, name, reconciled))
+            problem = str(error)
+        reconciliations.append(Reconciliation(url, account, name, pending, problem))
     return tuple(reconciliations)

@@ -138,13 +138,10 @@ class Refusals:
             else:
                 return
 
-    def refresh_proxy(self, job_id: str) -> None:
-        """Do nothing: no proxy travels to volunteers."""
-
-    def end_reported(self, job_id: str, status: int) -> None:
+    def end_reported(self, job_id: str) -> None:
         """Note that the line with a job's status 4 or 5 was written completely; returns at once."""
         if not job_id.startswith(_PREFIX):
-            self._service().end_reported(job_id, status)
+            self._service().end_reported(job_id)
 
     def close(self) -> None:
         """End the waits of cancels."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import threading
 import time
 from dataclasses import replace
@@ -14,13 +13,13 @@ from boinc_gahp.config.accounts import authenticator_of, find_project, no_accoun
 from boinc_gahp.config.places import state_dir
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.htcondor._context import CancelScopes
-from boinc_gahp.htcondor._delayed_writes import DelayedWrites
 from boinc_gahp.htcondor._fetching import clear_away
-from boinc_gahp.htcondor._job_ad import AdRefused, job_directory, read_ad
+from boinc_gahp.htcondor._job_ad import job_directory, read_ad
 from boinc_gahp.htcondor._leases import check_interval
 from boinc_gahp.htcondor._manager import AccountManager
 from boinc_gahp.htcondor._problems import PersistentProblems
 from boinc_gahp.htcondor._status_ad import status_ad, suspended
+from boinc_gahp.htcondor.attributes import AdRefused, Attributes
 from boinc_gahp.htcondor.owners import known_owners, owner_key
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.jobs import JobLedger
@@ -59,7 +58,6 @@ CLOSING = 2.0
 
 #: How a job names a project.
 _HOW_TO_NAME = 'say which with +remote_BoincProject = "name" in the submit file'
-_JOB_ID = re.compile(r"(?:boinc/)?([0-9a-f]{8})\.([0-9]{1,18})")
 
 
 class UnknownJob(GahpError):
@@ -106,8 +104,15 @@ class Service:
         self._housekeeper: threading.Thread | None = None
         self._news = threading.Event()
         self._stopping = threading.Event()
-        self._delayed = DelayedWrites()
-        self._shown_lock = threading.Lock()
+        #: Guards the following notes, which are written into the ledger soon, or now and then.
+        self._notes_lock = threading.Lock()
+        #: Jobs that HTCondor has asked about, and when.
+        self._polled: dict[int, float] = {}
+        #: Jobs of which HTCondor was told that they have ended.
+        self._reported: set[int] = set()
+        #: Jobs, by their ids for HTCondor, that are still to be cancelled.
+        self._cancels: set[str] = set()
+        #: Jobs that HTCondor was told are running.
         self._shown_running: set[int] = set()
 
     # -- the requests
@@ -172,7 +177,7 @@ class Service:
             )
         )
         self._wake(owner_key(project.url, account), project)
-        return _job_id(jobs, row)
+        return jobs.htcondor_id(row)
 
     def _project_of(self, name: str | None) -> ProjectSettings | None:
         """Return the settings of a project that a job names; None: there is none, or no such."""
@@ -188,13 +193,13 @@ class Service:
         HTCondor should not put it on hold.
         """
         try:
-            directory = job_directory(ad)
+            directory = job_directory(Attributes(ad))
         except AdRefused:
             return None
         jobs = self._jobs()
         self._write_urgent(jobs)
         row = jobs.accepted(directory)
-        return None if row is None else _job_id(jobs, row)
+        return None if row is None else jobs.htcondor_id(row)
 
     def status(self, job_id: str) -> tuple[int, str]:
         """Return a job's status as HTCondor numbers it, and the status ad.
@@ -204,7 +209,8 @@ class Service:
         """
         try:
             jobs = self._jobs()
-            row = self._find(jobs, job_id)
+            number = jobs.number_of(job_id)
+            row = None if number is None else jobs.job(number, described=False)
         except LedgerError as error:  # HTCondor would hold the job after some
             return suspended(str(error))
         if row is None:
@@ -213,7 +219,8 @@ class Service:
                 "or accepted with another state directory; remove the job and submit it again"
             )
         if row.is_alive:
-            self._delayed.htcondor_polled(row.id)
+            with self._notes_lock:
+                self._polled[row.id] = time.time()
         here = jobs.store.failing or self._scopes.trouble(row.id)
         manager = self._managers.get(owner_key(row.project_url, row.account))
         attempts = "" if manager is None else manager.attempts(row.batch_id)
@@ -231,14 +238,15 @@ class Service:
             self._cancel(self._jobs(), job_id)
         except LedgerError as error:
             log.error("Job %s is still to be cancelled: %s", job_id, error)
-            self._delayed.cancel_later(job_id)
+            with self._notes_lock:
+                self._cancels.add(job_id)
 
     def _cancel(self, jobs: JobLedger, job_id: str) -> None:
-        number = self._number(jobs, job_id)
+        number = jobs.number_of(job_id)
         before = None if number is None else jobs.cancel(number)
         if before is None:
             return
-        with self._shown_lock:
+        with self._notes_lock:
             self._shown_running.discard(before.id)
         self._scopes.close(before.id)
         owner = owner_key(before.project_url, before.account)
@@ -256,7 +264,7 @@ class Service:
         Otherwise HTCondor writes no execute event into the job's log (seen with 23.9.6), and users
         and their programs wait for that. After a restart a job may be reported as running again.
         """
-        with self._shown_lock:
+        with self._notes_lock:
             if answer[0] == HTCondorState.RUNNING:
                 self._shown_running.add(row.id)
             elif (
@@ -268,15 +276,12 @@ class Service:
                 return HTCondorState.RUNNING, "[ ]"
         return answer
 
-    def refresh_proxy(self, job_id: str) -> None:
-        """Do nothing: no proxy travels to volunteers."""
-
-    def end_reported(self, job_id: str, status: int) -> None:
+    def end_reported(self, job_id: str) -> None:
         """Note that the line with a job's status 4 or 5 was written completely; returns at once."""
-        number = None if self._ledger is None else self._number(self._ledger, job_id)
-        if number is not None and status in {4, 5}:
-            self._delayed.end_reported(number)
-            with self._shown_lock:
+        number = None if self._ledger is None else self._ledger.number_of(job_id)
+        if number is not None:
+            with self._notes_lock:
+                self._reported.add(number)
                 self._shown_running.discard(number)
             self._news.set()
 
@@ -351,15 +356,6 @@ class Service:
                 self._housekeeper = start(self._housekeeping, "housekeeping")
             return self._ledger
 
-    @staticmethod
-    def _number(jobs: JobLedger, job_id: str) -> int | None:
-        found = _JOB_ID.fullmatch(job_id)
-        return int(found[2]) if found and found[1] == jobs.token else None
-
-    def _find(self, jobs: JobLedger, job_id: str) -> JobRow | None:
-        number = self._number(jobs, job_id)
-        return None if number is None else jobs.job(number, described=False)
-
     def _wait_for_fetch(self, jobs: JobLedger, job: JobRow) -> None:
         """Wait until the process that fetches the job's outputs has stopped, or is gone."""
         lock = AccountLock(state_dir(self._settings), job.project_url, job.account)
@@ -406,16 +402,24 @@ class Service:
     def _write_all(self, jobs: JobLedger) -> None:
         try:
             self._write_urgent(jobs)
-            self._delayed.write_polled(jobs)
+            with self._notes_lock:
+                polled, self._polled = self._polled, {}
+            jobs.htcondor_polled(polled)
         except LedgerError as error:
             log.error("%s", error)
 
     def _write_urgent(self, jobs: JobLedger) -> None:
         """Do the cancels that failed when HTCondor asked; write down what it was told."""
-        for job_id in self._delayed.pending_cancels:
+        with self._notes_lock:
+            cancels, reported = set(self._cancels), set(self._reported)
+        for job_id in cancels:
             self._cancel(jobs, job_id)
-            self._delayed.cancel_done(job_id)
-        self._delayed.write_reported(jobs)
+            with self._notes_lock:
+                self._cancels.discard(job_id)
+        if reported:
+            jobs.end_reported(reported)
+            with self._notes_lock:
+                self._reported -= reported
 
     def _start_managers(self, jobs: JobLedger) -> None:
         for url, account, name in jobs.owners():
@@ -479,7 +483,3 @@ class Service:
         else:
             self._opened[owner] = chosen
             log.info("The settings for %s have changed", owner[0])
-
-
-def _job_id(jobs: JobLedger, row: JobRow) -> str:
-    return f"boinc/{jobs.token}.{row.id}"

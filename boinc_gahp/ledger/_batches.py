@@ -1,4 +1,10 @@
-"""The manager's side of the ledger: batches, from their plan to their end."""
+"""The manager's side of the ledger: batches, from their plan to their end.
+
+If a project refuses a batch without saying which job is to blame, the batch is divided. The parts
+become batches of their own in the same change that ends the old one. So no part is ever mixed with
+another, or with waiting jobs, and a restart finds them unchanged. Their ``group_key`` says where
+they come from: ``<group_key>/<family>/<depth>``.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +23,7 @@ from boinc_gahp.ledger.rows import (
     PendingAbort,
     Waiting,
     batch_rows,
+    column,
     job_rows,
     project_id,
     sql_set,
@@ -24,9 +31,7 @@ from boinc_gahp.ledger.rows import (
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Iterable
-
-    from boinc_gahp.ledger.store import Store
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
 class Batches(Requests):
@@ -34,7 +39,7 @@ class Batches(Requests):
 
     def owners(self) -> tuple[tuple[str, str, str], ...]:
         """Return URL, account and project name of owners with live jobs or requests to send."""
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             rows = connection.execute(
                 f"SELECT url, account, name FROM project WHERE {HAS_WORK} ORDER BY id"  # noqa: S608
             )
@@ -42,7 +47,7 @@ class Batches(Requests):
 
     def waiting(self, url: str, account: str) -> list[Waiting]:
         """Return the jobs that are not in a batch, oldest first."""
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             rows = connection.execute(
                 "SELECT id, group_key, app_name, accepted, size FROM job "
                 "WHERE project_id = ? AND state = 'waiting' ORDER BY id",
@@ -69,12 +74,13 @@ class Batches(Requests):
 
         def change(connection: sqlite3.Connection) -> BatchRow | None:
             owner = project_id(connection, url, account)
-            waiting = {
-                job_id
-                for (job_id,) in connection.execute(
-                    "SELECT id FROM job WHERE project_id = ? AND state = 'waiting'", (owner,)
+            waiting = set(
+                column(
+                    connection,
+                    "SELECT id FROM job WHERE project_id = ? AND state = 'waiting'",
+                    (owner,),
                 )
-            }
+            )
             chosen = [job_id for job_id in wanted if job_id in waiting]
             if not chosen:
                 return None
@@ -91,21 +97,21 @@ class Batches(Requests):
             )
             return batch_rows(connection, "WHERE batch.id = ?", (batch_id,))[0]
 
-        return self._store.write(change)
+        return self.store.write(change)
 
     def batches(self, url: str, account: str, *states: str) -> list[BatchRow]:
         """Return an owner's batches in these states (without any: in all states), oldest first."""
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             return batch_rows(
                 connection,
                 f"WHERE batch.project_id = ? AND batch.state IN "
-                f"{_sql_list(states, BATCH_STATES)} ORDER BY batch.id",
+                f"{sql_set(states or BATCH_STATES)} ORDER BY batch.id",
                 (project_id(connection, url, account),),
             )
 
     def batch(self, batch_id: int) -> BatchRow | None:
         """Return a batch, or None if the ledger does not have it (any more)."""
-        with self._store.read(once=True) as connection:
+        with self.store.read(once=True) as connection:
             rows = batch_rows(connection, "WHERE batch.id = ?", (batch_id,))
         return rows[0] if rows else None
 
@@ -114,10 +120,10 @@ class Batches(Requests):
 
         ``described``: with their descriptions, which are long.
         """
-        with self._store.read(once=True) as connection:
+        with self.store.read(once=True) as connection:
             return job_rows(
                 connection,
-                f"WHERE job.batch_id = ? AND job.state IN {_sql_list(states, STATES)} "
+                f"WHERE job.batch_id = ? AND job.state IN {sql_set(states or STATES)} "
                 "ORDER BY job.number",
                 (batch_id,),
                 described=described,
@@ -157,7 +163,7 @@ class Batches(Requests):
             )
             return "go"
 
-        return self._store.write(change)
+        return self.store.write(change)
 
     def submitted(self, batch_id: int, project_batch_id: int) -> None:
         """Note that all jobs of the batch are on the project: jobs being sent become queued."""
@@ -178,13 +184,7 @@ class Batches(Requests):
                 )
                 end_if_last(connection, batch_id)
 
-        self._store.write(change)
-
-    def postpone(
-        self, batch_id: int, until: float, trouble: str | None, *, listed: int | None = None
-    ) -> None:
-        """See :func:`postpone`."""
-        postpone(self._store, batch_id, until, trouble, listed)
+        self.store.write(change)
 
     def drop_from_batch(self, batch_id: int) -> None:
         """End a batch that was never created, or was rolled back and is over on the project.
@@ -201,25 +201,16 @@ class Batches(Requests):
                 (now, batch_id),
             )
             if changed.rowcount == 1:
-                connection.execute(
-                    "UPDATE job SET abort_pending = 0 WHERE batch_id = ? AND abort_pending = 1",
-                    (batch_id,),
-                )
-                connection.execute(
-                    "UPDATE job SET state = 'waiting', changed = ?, batch_id = NULL, "
-                    "number = NULL WHERE batch_id = ? AND state = 'sending'",
-                    (now, batch_id),
-                )
+                _give_back(connection, batch_id, now)
 
-        self._store.write(change)
+        self.store.write(change)
 
     def begin_abort(self, batch_id: int, not_before: float) -> None:
         """Note that the batch must be aborted for good, at ``not_before`` or later."""
-        self._change_batch(
-            "SET state = 'giving_up', not_before = ?",
-            (not_before,),
-            batch_id,
-            ("planned", "sent", "giving_up"),
+        self.store.execute(
+            "UPDATE batch SET state = 'giving_up', not_before = ?, changed = ? "
+            "WHERE id = ? AND state IN ('planned', 'sent', 'giving_up')",
+            (not_before, time.time(), batch_id),
         )
 
     def close_batch(self, batch_id: int, retired: bool) -> None:
@@ -244,11 +235,11 @@ class Batches(Requests):
                     (now, batch_id),
                 )
 
-        self._store.write(change)
+        self.store.write(change)
 
     def on_project(self, url: str, account: str) -> dict[int, int]:
         """Return how many jobs are alive in each submitted batch that has any."""
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             rows = connection.execute(
                 "SELECT id, (SELECT count(*) FROM job WHERE job.batch_id = batch.id "  # noqa: S608
                 f"AND job.state IN {ALIVE_SQL}) AS alive "
@@ -260,7 +251,7 @@ class Batches(Requests):
 
     def pending_aborts(self, url: str, account: str) -> list[PendingAbort]:
         """Return the cancelled jobs that must still be aborted on the project."""
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             rows = connection.execute(
                 "SELECT job.id, batch.name || '-' || job.number, batch.id, batch.state "
                 "FROM job CROSS JOIN batch ON batch.id = job.batch_id "
@@ -282,7 +273,7 @@ class Batches(Requests):
 
         HTCondor must have asked about one of the batch's live jobs within ``silence`` seconds.
         """
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             return batch_rows(
                 connection,
                 "WHERE batch.project_id = ? AND batch.state IN ('sent', 'submitted') "  # noqa: S608
@@ -294,42 +285,110 @@ class Batches(Requests):
 
     def leased(self, batch_id: int, until: float) -> None:
         """Note when the project may expire the batch."""
-        self._change_batch("SET lease_until = ?", (until,), batch_id, BATCH_STATES)
+        self.store.execute(
+            "UPDATE batch SET lease_until = ?, changed = ? WHERE id = ?",
+            (until, time.time(), batch_id),
+        )
 
-    def _change_batch(
-        self, setting: str, values: tuple[object, ...], batch_id: int, states: Iterable[str]
+    # -- batches that a project refuses without saying which job is to blame
+
+    def sending(self, batch_id: int) -> frozenset[int]:
+        """Return the numbers of a batch's jobs that still have to be sent."""
+        with self.store.read() as connection:
+            numbers = column(
+                connection,
+                "SELECT number FROM job WHERE batch_id = ? AND state = 'sending'",
+                (batch_id,),
+            )
+        return frozenset(numbers)
+
+    def divide(
+        self,
+        batch_id: int,
+        parts: Mapping[str, Sequence[int]],
+        group_key: str,
+        trouble: str,
+        lease_until: float,
     ) -> bool:
-        return _change_batch(self._store, setting, values, batch_id, states)
+        """Plan new batches of a batch's jobs, and end the old one, in one change.
+
+        The batch was never sent (``planned``; an empty one may be on the project, so it becomes
+        ``ended``, to be retired), or is over on the project (``giving_up``; becomes ``retired``).
+        Jobs of the parts that are not being sent any more are left out; jobs of the batch that are
+        in no part wait again.
+
+        Args:
+            batch_id: the batch.
+            parts: names of the new batches, and the ids of their jobs in the order of their
+                numbers.
+            group_key: of the new batches.
+            trouble: the reason, for people.
+            lease_until: seconds since the epoch.
+
+        Returns:
+            Whether the batch was in one of these states; if not, nothing is changed.
+        """
+
+        def change(connection: sqlite3.Connection) -> bool:
+            now = time.time()
+            changed = connection.execute(
+                "UPDATE batch SET changed = ?, not_before = 0, "
+                "state = CASE state WHEN 'planned' THEN 'ended' ELSE 'retired' END "
+                "WHERE id = ? AND state IN ('planned', 'giving_up')",
+                (now, batch_id),
+            )
+            if changed.rowcount != 1:
+                return False
+            alive = set(
+                column(
+                    connection,
+                    "SELECT id FROM job WHERE batch_id = ? AND state = 'sending'",
+                    (batch_id,),
+                )
+            )
+            for name, job_ids in parts.items():
+                chosen = [job_id for job_id in job_ids if job_id in alive]
+                if chosen:
+                    new = connection.execute(
+                        "INSERT INTO batch (name, project_id, app_name, group_key, state, created, "
+                        "changed, lease_until, trouble) SELECT ?, project_id, app_name, ?, "
+                        "'planned', ?, ?, ?, ? FROM batch WHERE id = ?",
+                        (text(name), group_key, now, now, lease_until, text(trouble), batch_id),
+                    ).lastrowid
+                    connection.executemany(
+                        "UPDATE job SET batch_id = ?, number = ?, changed = ? WHERE id = ?",
+                        [(new, number, now, job_id) for number, job_id in enumerate(chosen, 1)],
+                    )
+            _give_back(connection, batch_id, now)
+            return True
+
+        return self.store.write(change)
+
+    def refused_parts(self, family: str, depth: int) -> int:
+        """Return how many parts of a family were refused at a depth; 0 if one was accepted."""
+        with self.store.read() as connection:
+            accepted = connection.execute(
+                "SELECT 1 FROM batch WHERE group_key LIKE ? AND (state IN ('submitted', 'ended') "
+                "OR EXISTS (SELECT 1 FROM job WHERE job.batch_id = batch.id AND job.state IN "
+                "('queued', 'running', 'finished', 'fetched', 'done'))) LIMIT 1",
+                (f"%/{family}/%",),
+            ).fetchone()
+            if accepted is not None:
+                return 0
+            (count,) = connection.execute(
+                "SELECT count(*) FROM batch WHERE group_key LIKE ? AND state = 'retired'",
+                (f"%/{family}/{depth:d}",),
+            ).fetchone()
+            return int(count)
 
 
-def postpone(
-    store: Store, batch_id: int, until: float, trouble: str | None, listed: int | None = None
-) -> None:
-    """Note why a batch has to wait, and until when (seconds since the epoch).
-
-    The time when the trouble began is kept. ``listed``: how many jobs the project had for it when
-    it was aborted just now.
-    """
-    words = None if trouble is None else text(trouble)
-    _change_batch(
-        store,
-        "SET not_before = ?, listed = ?, trouble = ?, trouble_since = "
-        "CASE WHEN ? IS NULL THEN NULL ELSE coalesce(trouble_since, ?) END",
-        (until, listed, words, words, time.time()),
-        batch_id,
-        ("planned", "sent", "submitted", "giving_up", "ended"),
+def _give_back(connection: sqlite3.Connection, batch_id: int, now: float) -> None:
+    """Let the jobs of a batch that is over wait again; none of its jobs is to be aborted."""
+    connection.execute(
+        "UPDATE job SET abort_pending = 0 WHERE batch_id = ? AND abort_pending = 1", (batch_id,)
     )
-
-
-def _change_batch(
-    store: Store, setting: str, values: tuple[object, ...], batch_id: int, states: Iterable[str]
-) -> bool:
-    """Change a batch if it is in one of ``states``; return whether it was."""
-    statement = f"UPDATE batch {setting}, changed = ? WHERE id = ? AND state IN {sql_set(states)}"
-    parameters = (*values, time.time(), batch_id)
-    return store.write(lambda connection: connection.execute(statement, parameters).rowcount == 1)
-
-
-def _sql_list(states: tuple[str, ...], all_states: tuple[str, ...]) -> str:
-    """Return the valid ones of ``states`` for SQL's IN; all states if none is given."""
-    return sql_set(set(states or all_states) & set(all_states))
+    connection.execute(
+        "UPDATE job SET state = 'waiting', changed = ?, batch_id = NULL, number = NULL "
+        "WHERE batch_id = ? AND state = 'sending'",
+        (now, batch_id),
+    )

@@ -14,6 +14,7 @@ from boinc_gahp.ledger.rows import (
     Hold,
     JobRow,
     ProgramFailure,
+    column,
     job_rows,
     project_id,
 )
@@ -26,27 +27,21 @@ if TYPE_CHECKING:
 class Progress(Requests):
     """The manager's changes to jobs. A change that the state does not allow changes nothing."""
 
-    def hold(self, job_ids: Iterable[int], hold: Hold) -> None:
-        """Let live jobs fail, all for the same reason; they stay in their batch."""
-        wanted = list(job_ids)
-
-        def change(connection: sqlite3.Connection) -> None:
-            for job_id in wanted:
-                fail_job(connection, job_id, hold)
-
-        self._store.write(change)
-
-    def fail(
+    def hold(
         self,
-        job_id: int,
+        job_ids: Iterable[int],
         hold: Hold,
         exit_code: int | None = None,
         cpu_time: float | None = None,
     ) -> None:
-        """Let a live job fail; its batch ends if this was its last live job."""
-        self._store.write(
-            lambda connection: fail_job(connection, job_id, hold, exit_code, cpu_time)
-        )
+        """Let live jobs fail, all for the same reason; a batch ends with its last live job."""
+        wanted = list(job_ids)
+
+        def change(connection: sqlite3.Connection) -> None:
+            for job_id in wanted:
+                fail_job(connection, job_id, hold, exit_code, cpu_time)
+
+        self.store.write(change)
 
     def program_failed(self, job_id: int, failure: ProgramFailure) -> None:
         """Note that the program of a job on the project failed, for good.
@@ -74,11 +69,11 @@ class Progress(Requests):
                     (job_id, text(failure.stderr)),
                 )
 
-        self._store.write(change)
+        self.store.write(change)
 
     def program_failure(self, job_id: int) -> ProgramFailure | None:
         """Return how a job's program failed, until that is in place; None if it did not fail."""
-        with self._store.read(once=True) as connection:
+        with self.store.read(once=True) as connection:
             row = connection.execute(
                 "SELECT job.exit_code, job.cpu_time, job.exit_reason, failure.stderr FROM failure "
                 "CROSS JOIN job ON job.id = failure.job_id WHERE failure.job_id = ?",
@@ -93,7 +88,7 @@ class Progress(Requests):
 
         Only ``queued`` and ``running`` jobs change; finished ones do not.
         """
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             # Called at every poll: write only if there is something new.
             moved = _moved(connection, batch_id, changes)
         if not moved:
@@ -106,7 +101,7 @@ class Progress(Requests):
                 [(state, now, job) for job, state in _moved(connection, batch_id, changes)],
             )
 
-        self._store.write(change)
+        self.store.write(change)
 
     def to_fetch(
         self,
@@ -126,7 +121,7 @@ class Progress(Requests):
             of: return only jobs of this batch.
             without: leave out jobs of these batches.
         """
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             return job_rows(
                 connection,
                 "WHERE job.project_id = ? AND job.state = 'finished' "
@@ -152,11 +147,11 @@ class Progress(Requests):
             row = connection.execute("SELECT state FROM job WHERE id = ?", (job_id,)).fetchone()
             return row is not None and row[0] == "finished"
 
-        return self._store.write(change)
+        return self.store.write(change)
 
     def stop_writing(self, url: str, account: str) -> None:
         """Note that no directory is being written: for a new manager whose predecessor died."""
-        self._execute(
+        self.store.execute(
             "UPDATE job SET writing = 0 WHERE project_id = ? AND writing = 1",
             (self._owner(url, account),),
         )
@@ -194,7 +189,7 @@ class Progress(Requests):
             connection.execute("UPDATE job SET state = 'fetched' WHERE id = ?", (job_id,))
             return "fetched"
 
-        return self._store.write(change)
+        return self.store.write(change)
 
     def job_trouble(self, job_ids: Iterable[int], trouble: str | None) -> None:
         """Note the latest trouble of jobs, for people; None: there is none any more."""
@@ -207,7 +202,7 @@ class Progress(Requests):
     def project_trouble(self, url: str, account: str, trouble: str | None) -> None:
         """Note a project's current trouble, keeping the time of its beginning; None: it answers."""
         words = None if trouble is None else text(trouble)
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             # Called at every poll: write only if there is something new.
             owner = project_id(connection, url, account)
             row = connection.execute(
@@ -215,7 +210,7 @@ class Progress(Requests):
             ).fetchone()
         if row is None or row[0] == words:
             return
-        self._execute(
+        self.store.execute(
             "UPDATE project SET trouble = ?, trouble_since = "
             "CASE WHEN ? IS NULL THEN NULL ELSE coalesce(trouble_since, ?) END WHERE id = ?",
             (words, words, time.time(), owner),
@@ -223,7 +218,7 @@ class Progress(Requests):
 
     def troubles(self) -> dict[tuple[str, str], tuple[str, float]]:
         """Return the projects' troubles and when they began, by URL and account."""
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             rows = connection.execute(
                 "SELECT url, account, trouble, trouble_since FROM project "
                 "WHERE trouble IS NOT NULL ORDER BY id"
@@ -236,19 +231,17 @@ class Progress(Requests):
         These are jobs that were cancelled, or whose end HTCondor was told, if no abort is pending
         for them and their batch is retired; and batches without jobs.
         """
-        with self._store.read() as connection:
-            ids = [
-                job_id
-                for (job_id,) in connection.execute(
-                    f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
-                    "AND (end_reported = 1 OR state = 'cancelled') AND abort_pending = 0 "
-                    "AND NOT EXISTS (SELECT * FROM batch "
-                    "WHERE batch.id = job.batch_id AND batch.state != 'retired')",
-                    (before,),
-                )
-            ]
-        drop_jobs(self._store, ids)
-        self._execute(
+        with self.store.read() as connection:
+            ids = column(
+                connection,
+                f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
+                "AND (end_reported = 1 OR state = 'cancelled') AND abort_pending = 0 "
+                "AND NOT EXISTS (SELECT * FROM batch "
+                "WHERE batch.id = job.batch_id AND batch.state != 'retired')",
+                (before,),
+            )
+        drop_jobs(self.store, ids)
+        self.store.execute(
             "DELETE FROM batch WHERE state = 'retired' AND changed < ? "
             "AND project_id IN (SELECT id FROM project) "
             "AND NOT EXISTS (SELECT * FROM job WHERE job.batch_id = batch.id)",

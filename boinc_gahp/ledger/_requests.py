@@ -2,51 +2,75 @@
 
 from __future__ import annotations
 
+import re
 import time
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.rows import (
     ALIVE_SQL,
-    ENDED,
     JobRow,
     NewJob,
-    fits,
     job_rows,
     project_id,
 )
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boinc_gahp.ledger.store import Store
 
 T = TypeVar("T")
 
+_JOB_ID = re.compile(r"(?:boinc/)?([0-9a-f]{8})\.([0-9]{1,18})")
+
 #: How many rows are changed at a time, so that other changes can come in between.
 CHUNK = 1000
 
 
-class Requests:
+class Postponing:
+    """What HTCondor's batches and those of BOINC_SUBMIT have in common."""
+
+    store: Store
+
+    def postpone(
+        self, batch_id: int, until: float, trouble: str | None, *, listed: int | None = None
+    ) -> None:
+        """Note why a batch has to wait, and until when (seconds since the epoch).
+
+        The time when the trouble began is kept. ``batch_id``: the ledger's id. ``listed``: how many
+        jobs the project had for it when it was aborted just now.
+        """
+        words = None if trouble is None else text(trouble)
+        now = time.time()
+        self.store.execute(
+            "UPDATE batch SET not_before = ?, listed = ?, trouble = ?, trouble_since = "
+            "CASE WHEN ? IS NULL THEN NULL ELSE coalesce(trouble_since, ?) END, changed = ? "
+            "WHERE id = ? AND state != 'retired'",
+            (until, listed, words, words, now, now, batch_id),
+        )
+
+
+class Requests(Postponing):
     """The operations for HTCondor's requests; see :class:`boinc_gahp.ledger.jobs.JobLedger`."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        #: The ledger's file.
+        self.store = store
         with store.read() as connection:
             row = connection.execute("SELECT value FROM meta WHERE key = 'token'").fetchone()
-        self._token = str(row[0])
+        #: 8 hex digits that distinguish this ledger's job ids from others; made with it.
+        self.token = str(row[0])
 
-    @property
-    def store(self) -> Store:
-        """The ledger's file."""
-        return self._store
+    def htcondor_id(self, job: JobRow) -> str:
+        """Return a job's id for HTCondor."""
+        return f"boinc/{self.token}.{job.id}"
 
-    @property
-    def token(self) -> str:
-        """8 hex digits that distinguish this ledger's job ids from others; made with it."""
-        return self._token
+    def number_of(self, htcondor_id: str) -> int | None:
+        """Return the id of the job with this id for HTCondor; None: it is not of this ledger."""
+        found = _JOB_ID.fullmatch(htcondor_id)
+        return int(found[2]) if found and found[1] == self.token else None
 
     def accept(self, job: NewJob) -> JobRow:
         """Record a job, or find the one that ``job`` repeats; return it when it is on the disk.
@@ -60,45 +84,42 @@ class Requests:
         def change(connection: sqlite3.Connection) -> JobRow:
             now = time.time()
             latest = _latest(connection, directory)
-            if latest is not None and is_repeat_of(latest[2], bool(latest[3])):
-                connection.execute("UPDATE job SET last_polled = ? WHERE id = ?", (now, latest[0]))
-                return _job(connection, latest[0])
-            attempt = 1 if latest is None else latest[1] + 1
-            return _job(connection, _insert(connection, job, directory, attempt, now))
+            if latest is not None and _is_meant_again(latest):
+                connection.execute("UPDATE job SET last_polled = ? WHERE id = ?", (now, latest.id))
+                return latest._replace(last_polled=now)
+            attempt = 1 if latest is None else latest.attempt + 1
+            job_id = _insert(connection, job, directory, attempt, now)
+            return job_rows(connection, "WHERE job.id = ?", (job_id,))[0]
 
-        return self._store.write(change)
+        return self.store.write(change)
 
     def accepted(self, job_directory: str) -> JobRow | None:
         """Return the job that a submit with this ``job_directory`` repeats; None for a new one."""
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             latest = _latest(connection, text(job_directory))
-            if latest is None or not is_repeat_of(latest[2], bool(latest[3])):
-                return None
-            return _job(connection, latest[0])
+        return latest if latest is not None and _is_meant_again(latest) else None
 
     def job(self, job_id: int, *, described: bool = True) -> JobRow | None:
         """Return a job, or None if the ledger does not have it (any more).
 
         ``described``: with its description, which is long.
         """
-        if not fits(job_id):
-            return None
-        with self._store.read(once=True) as connection:
+        with self.store.read(once=True) as connection:
             rows = job_rows(connection, "WHERE job.id = ?", (job_id,), described=described)
         return rows[0] if rows else None
 
-    def htcondor_polled(self, job_ids: Iterable[int], at: float) -> None:
-        """Note that HTCondor asked about these jobs; only the latest time is kept."""
+    def htcondor_polled(self, times: Mapping[int, float]) -> None:
+        """Note when HTCondor asked about jobs, by their ids; only the latest time is kept."""
         self._in_chunks(
             "UPDATE job SET last_polled = ? WHERE id = ? AND last_polled < ?",
-            [(at, job_id, at) for job_id in job_ids if fits(job_id)],
+            [(at, job_id, at) for job_id, at in times.items()],
         )
 
     def end_reported(self, job_ids: Iterable[int]) -> None:
         """Note that HTCondor was told that these jobs ended; skips those that are not over."""
         self._in_chunks(
             "UPDATE job SET end_reported = 1 WHERE id = ? AND state IN ('done', 'failed')",
-            [(job_id,) for job_id in job_ids if fits(job_id)],
+            [(job_id,) for job_id in job_ids],
         )
 
     def cancel(self, job_id: int) -> JobRow | None:
@@ -111,8 +132,6 @@ class Requests:
         Returns:
             The job as it was before; None if the ledger does not have it.
         """
-        if not fits(job_id):
-            return None
 
         def change(connection: sqlite3.Connection) -> JobRow | None:
             rows = job_rows(connection, "WHERE job.id = ?", (job_id,))
@@ -132,25 +151,21 @@ class Requests:
                 end_if_last(connection, job.batch_id)
             return job
 
-        return self._store.write(change)
+        return self.store.write(change)
 
     def _in_chunks(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         for some in chunks(rows):
-            self._store.write(partial(_execute, statement=statement, rows=some))
-
-    def _execute(self, statement: str, values: tuple[object, ...]) -> int:
-        """Make a change that is one statement; return how many rows it changed."""
-        return self._store.write(lambda connection: connection.execute(statement, values).rowcount)
+            self.store.execute(statement, *some)
 
     def _owner(self, url: str, account: str) -> int:
         """Return the row id of a project and account; 0 if there is none."""
-        with self._store.read(once=True) as connection:
+        with self.store.read(once=True) as connection:
             return project_id(connection, url, account)
 
 
-def is_repeat_of(state: str, end_reported: bool) -> bool:
-    """Tell whether a submit with the same JobDirectory means a job in this state."""
-    return state not in ENDED or (state != "cancelled" and not end_reported)
+def _is_meant_again(job: JobRow) -> bool:
+    """Tell whether a submit with the same JobDirectory means this job."""
+    return job.is_alive or (job.state != "cancelled" and not job.end_reported)
 
 
 def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -188,28 +203,14 @@ def end_if_last(connection: sqlite3.Connection, batch_id: int) -> None:
 def drop_jobs(store: Store, job_ids: Sequence[int]) -> None:
     """Delete jobs, and their data in other tables."""
     for some in chunks([(job_id,) for job_id in job_ids]):
-        store.write(partial(_execute, statement="DELETE FROM job WHERE id = ?", rows=some))
+        store.execute("DELETE FROM job WHERE id = ?", *some)
 
 
-def _execute(
-    connection: sqlite3.Connection, *, statement: str, rows: Sequence[tuple[object, ...]]
-) -> None:
-    connection.executemany(statement, rows)
-
-
-def _latest(connection: sqlite3.Connection, directory: str) -> tuple[int, int, str, int] | None:
-    """Return id, attempt, state and ``end_reported`` of the latest attempt of a job."""
-    found: tuple[int, int, str, int] | None = connection.execute(
-        "SELECT id, attempt, state, end_reported FROM job WHERE job_directory = ? "
-        "ORDER BY attempt DESC LIMIT 1",
-        (directory,),
-    ).fetchone()
-    return found
-
-
-def _job(connection: sqlite3.Connection, job_id: int) -> JobRow:
-    (row,) = job_rows(connection, "WHERE job.id = ?", (job_id,))
-    return row
+def _latest(connection: sqlite3.Connection, directory: str) -> JobRow | None:
+    """Return the latest attempt of a job."""
+    rest = "WHERE job.job_directory = ? ORDER BY job.attempt DESC LIMIT 1"
+    rows = job_rows(connection, rest, (directory,))
+    return rows[0] if rows else None
 
 
 def owner_row(connection: sqlite3.Connection, url: str, account: str, name: str) -> int:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.config.urls import url_identity
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.files import NotOurs, make_private_directory, open_private_file
+from boinc_gahp.files import make_private_directory, open_private_file
+from boinc_gahp.ledger.opening import explain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,16 +96,8 @@ class AccountLock:
         try:
             make_private_directory(self.path.parent)
             return open_private_file(self.path, os.O_RDWR | os.O_CREAT)
-        except NotOurs as error:
-            raise LedgerError(
-                f"the lock {self.path} cannot be opened: {error}; or set another dir in the "
-                "section [state]"
-            ) from error
         except OSError as error:
-            raise LedgerError(
-                f"the lock {self.path} cannot be opened: {error.strerror}; check the directory, "
-                "or set another dir in [state]"
-            ) from error
+            raise LedgerError(explain(self.path, "opened", error, "lock")) from error
 
 
 def _lock(descriptor: int, kind: int) -> bool:

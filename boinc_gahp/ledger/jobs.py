@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from boinc_gahp.ledger._batches import Batches
 from boinc_gahp.ledger._progress import Progress
-from boinc_gahp.ledger.listing import Listing, Moving
+from boinc_gahp.ledger.listing import Listing
 from boinc_gahp.ledger.problems import Problems
-from boinc_gahp.ledger.splitting import Splitting
 
 
-class JobLedger(Batches, Progress, Problems, Splitting, Moving, Listing):
+class JobLedger(Batches, Progress, Problems, Listing):
     """Everything known about the jobs; a daemon that starts relies on nothing else.
 
     Rows belong to an owner: a project (by any of its addresses) and an account

@@ -6,10 +6,9 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.config.urls import url_identity
-from boinc_gahp.ledger._batches import postpone
-from boinc_gahp.ledger.filesystem import MOUNTINFO
+from boinc_gahp.ledger._requests import Postponing
 from boinc_gahp.ledger.opening import text
-from boinc_gahp.ledger.rows import OF_SUBMIT, batch_rows
+from boinc_gahp.ledger.rows import OF_SUBMIT, batch_rows, column
 from boinc_gahp.ledger.store import Store
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger.rows import BatchRow
 
 
-class Ledger:
+class Ledger(Postponing):
     """Data that must outlive a process that handles BOINC_* requests: batches and aborted jobs.
 
     Rows belong to a project (by any of its addresses,
@@ -31,10 +30,10 @@ class Ledger:
         LedgerError: by every method; see :class:`~boinc_gahp.ledger.store.Store`.
     """
 
-    def __init__(self, path: Path, *, mountinfo: Path = MOUNTINFO) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         #: The file, with everything else that is stored in it.
-        self.store = Store(path, mountinfo=mountinfo)
+        self.store = Store(path)
 
     def close(self) -> None:
         """Close the file; its contents stay."""
@@ -53,7 +52,7 @@ class Ledger:
         batch = None if batch_name is None else text(batch_name)
         now = time.time()
         rows = [(project_url, account, text(name), batch, now) for name in job_names]
-        self._change(
+        self.store.execute(
             "INSERT INTO aborted_job (project_url, account, job_name, batch_name, recorded) "
             "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE "
             "SET batch_name = coalesce(excluded.batch_name, batch_name)",
@@ -63,11 +62,12 @@ class Ledger:
     def aborted_jobs(self, project_url: str, account: str) -> frozenset[str]:
         """Return the names of the aborted jobs whose batch was not retired yet."""
         with self.store.read() as connection:
-            rows = connection.execute(
+            names = column(
+                connection,
                 "SELECT job_name FROM aborted_job WHERE identity = ? AND account = ?",
                 (url_identity(project_url), account),
             )
-            return frozenset(name for (name,) in rows)
+        return frozenset(names)
 
     def learn_batch(
         self, project_url: str, account: str, batch_name: str, job_names: Iterable[str]
@@ -77,15 +77,16 @@ class Ledger:
         wanted = {text(name) for name in job_names}
         with self.store.read() as connection:
             # Called at every query of a batch: write only if there is something new.
-            rows = connection.execute(
+            other = column(
+                connection,
                 "SELECT job_name FROM aborted_job WHERE identity = ? AND account = ? "
                 "AND batch_name IS NOT ?",
                 (url_identity(project_url), account, batch),
             )
-            new = [name for (name,) in rows if name in wanted]
+        new = wanted.intersection(other)
         if not new:
             return
-        self._change(
+        self.store.execute(
             "UPDATE aborted_job SET batch_name = ? "
             "WHERE identity = ? AND account = ? AND job_name = ?",
             *((batch, url_identity(project_url), account, name) for name in new),
@@ -93,7 +94,7 @@ class Ledger:
 
     def forget_aborted(self, project_url: str, account: str, batch_name: str) -> None:
         """Drop the aborted jobs of a batch that was retired."""
-        self._change(
+        self.store.execute(
             "DELETE FROM aborted_job WHERE identity = ? AND account = ? AND batch_name = ?",
             (url_identity(project_url), account, text(batch_name)),
         )
@@ -112,7 +113,7 @@ class Ledger:
             names: of the jobs or batches.
         """
         now = time.time()
-        self._change(
+        self.store.execute(
             "INSERT OR IGNORE INTO owed_request (project_url, account, command, name, recorded) "
             "VALUES (?, ?, ?, ?, ?)",
             *((project_url, account, command, text(name), now) for name in names),
@@ -121,15 +122,16 @@ class Ledger:
     def owed(self, project_url: str, account: str, command: str) -> tuple[str, ...]:
         """Return the names of the jobs or batches of :meth:`record_owed`."""
         with self.store.read() as connection:
-            rows = connection.execute(
+            names = column(
+                connection,
                 "SELECT name FROM owed_request WHERE identity = ? AND account = ? AND command = ?",
                 (url_identity(project_url), account, command),
             )
-            return tuple(name for (name,) in rows)
+        return tuple(names)
 
     def owed_done(self, project_url: str, account: str, command: str, names: Iterable[str]) -> None:
         """Drop what is not owed any more."""
-        self._change(
+        self.store.execute(
             "DELETE FROM owed_request "
             "WHERE identity = ? AND account = ? AND command = ? AND name = ?",
             *((url_identity(project_url), account, command, text(name)) for name in names),
@@ -148,14 +150,14 @@ class Ledger:
             Whether it may be sent: not if an abort of the batch is pending, which stays so.
         """
         row = (project_url, account, batch_id, text(batch_name), "sent", abort_at)
-        changed = self._change(
+        changed = self.store.execute(
             f"{_NOTE}, sent = excluded.sent WHERE state = 'sent'", (*row, *(time.time(),) * 3)
         )
         return changed == 1
 
     def put_off(self, project_url: str, account: str, batch_name: str, until: float) -> None:
         """Do not abort a submission before ``until``, since the batch is asked about."""
-        self._change(
+        self.store.execute(
             f"UPDATE batch SET not_before = ? WHERE {OF_SUBMIT} "  # noqa: S608
             "AND name = ? AND state = 'sent' AND not_before < ?",
             (until, url_identity(project_url), account, text(batch_name), until),
@@ -163,7 +165,7 @@ class Ledger:
 
     def end_submit(self, project_url: str, account: str, batch_name: str) -> None:
         """Delete the record of a submission: it succeeded, or HTCondor has asked for the batch."""
-        self._change(
+        self.store.execute(
             f"DELETE FROM batch WHERE {OF_SUBMIT} AND name = ? AND state = 'sent'",  # noqa: S608
             (url_identity(project_url), account, text(batch_name)),
         )
@@ -173,7 +175,7 @@ class Ledger:
     ) -> None:
         """Note that the batch must be aborted, not before then; replaces begin_submit's note."""
         row = (project_url, account, batch_id, text(batch_name), "giving_up", not_before)
-        self._change(_NOTE, (*row, *(time.time(),) * 3))
+        self.store.execute(_NOTE, (*row, *(time.time(),) * 3))
 
     def begin_abort(self, batch: BatchRow, not_before: float) -> bool:
         """Turn a submission's note, as :meth:`pending_aborts` returned it, into a pending abort.
@@ -181,18 +183,12 @@ class Ledger:
         Returns:
             Whether the note was unchanged; if not, another process is working on it.
         """
-        changed = self._change(
+        changed = self.store.execute(
             "UPDATE batch SET state = 'giving_up', not_before = ? "
             "WHERE id = ? AND state = 'sent' AND not_before = ?",
             (not_before, batch.id, batch.not_before),
         )
         return changed == 1
-
-    def postpone(
-        self, batch_id: int, until: float, trouble: str | None, *, listed: int | None = None
-    ) -> None:
-        """See :func:`boinc_gahp.ledger._batches.postpone`; ``batch_id``: the ledger's id."""
-        postpone(self.store, batch_id, until, trouble, listed)
 
     def pending_aborts(self, project_url: str, account: str, now: float) -> tuple[BatchRow, ...]:
         """Return BOINC_SUBMIT's batches, soonest first; those due before ``now`` come first."""
@@ -208,14 +204,10 @@ class Ledger:
 
     def abort_done(self, project_url: str, account: str, batch_id: int | None) -> None:
         """Drop the pending abort of a batch; ``batch_id``: the project's id."""
-        self._change(
+        self.store.execute(
             f"DELETE FROM batch WHERE {OF_SUBMIT} AND project_batch_id = ?",  # noqa: S608
             (url_identity(project_url), account, batch_id),
         )
-
-    def _change(self, statement: str, *rows: tuple[object, ...]) -> int:
-        """Execute ``statement`` for each row; return how many rows of the table it changed."""
-        return self.store.write(lambda connection: connection.executemany(statement, rows).rowcount)
 
 
 #: Writes a batch of BOINC_SUBMIT, replacing any note of it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from functools import partial
@@ -20,7 +21,7 @@ from boinc_gahp.ledger.rows import (
     BatchRow,
     JobRow,
     batch_rows,
-    fits,
+    column,
     job_rows,
     project_id,
 )
@@ -31,20 +32,29 @@ if TYPE_CHECKING:
 
     from boinc_gahp.ledger.store import Store
 
-_JOB_ID = re.compile(r"(?:boinc/)?([0-9a-f]{8})\.([0-9]{1,19})")
+#: The most digits of a job's id; SQLite can look for all such numbers.
+_DIGITS = 18
 _CLUSTER_PROC = re.compile(r"[0-9]+\.[0-9]+")
 _JOB_NAME = re.compile(r"(.+)-([0-9]{1,9})")
 
 
+class Moved(NamedTuple):
+    """How much :meth:`Listing.move` moved."""
+
+    jobs: int
+    batches: int
+    submit_aborts: int
+
+
 class Listing(Requests):
-    """What ``boinc_gahp ledger`` shows and drops. Lists of jobs leave out their descriptions."""
+    """What ``boinc_gahp ledger`` shows, moves and drops; lists of jobs are without descriptions."""
 
     def under_way(self, url: str, account: str) -> list[JobRow]:
         """Return an owner's jobs that are alive or must be aborted, oldest first.
 
         Also those on hold of which HTCondor does not know yet.
         """
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             return job_rows(
                 connection,
                 "WHERE job.project_id = ? AND (job.abort_pending "
@@ -56,7 +66,7 @@ class Listing(Requests):
 
     def counts(self, batch_id: int) -> dict[str, int]:
         """Return how many jobs of a batch are in each state, without empty states."""
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             rows = connection.execute(
                 "SELECT state, count(*) FROM job WHERE batch_id = ? GROUP BY state", (batch_id,)
             )
@@ -70,7 +80,7 @@ class Listing(Requests):
         JobDirectory; ``12.0``, the cluster and process in one; a name on the project; else a part
         of a JobDirectory.
         """
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             for rest, values in self._job_questions(words):
                 found = job_rows(connection, f"{rest} ORDER BY job.id", values)
                 if found:
@@ -83,7 +93,7 @@ class Listing(Requests):
         BOINC_SUBMIT's are left out, as there is nothing to show of them.
         """
         name = text(words)
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             found = batch_rows(
                 connection, "WHERE batch.project_id IS NOT NULL AND batch.name = ?", (name,)
             )
@@ -106,26 +116,23 @@ class Listing(Requests):
         Batches without jobs are dropped once they are retired.
         """
         dropped = 0
-        of_batches = [job for batch_id in batch_ids for job in self._ids_of(batch_id)]
+        with self.store.read() as connection:
+            of_batches = column(
+                connection,
+                "SELECT id FROM job WHERE batch_id IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(batch_ids)),),
+            )
         for some in chunks(sorted({*job_ids, *of_batches})):
-            dropped += self._store.write(partial(_drop_jobs, job_ids=some, alive=alive))
-        self._store.write(lambda connection: _drop_batches(connection, batch_ids, alive))
+            dropped += self.store.write(partial(_drop_jobs, job_ids=some, alive=alive))
+        self.store.write(lambda connection: _drop_batches(connection, batch_ids, alive))
         return dropped
-
-    def _ids_of(self, batch_id: int) -> list[int]:
-        with self._store.read() as connection:
-            rows = connection.execute("SELECT id FROM job WHERE batch_id = ?", (batch_id,))
-            return [job_id for (job_id,) in rows]
 
     def _job_questions(self, words: str) -> Iterable[tuple[str, tuple[object, ...]]]:
         """Yield the look-ups, in order, each as a condition and its values."""
-        by_id = _JOB_ID.fullmatch(words)
-        if words.isascii() and words.isdecimal() and len(words) < 20:
-            yield "WHERE job.id = ?", (int(words) if fits(int(words)) else 0,)
-            return
-        if by_id and (by_id[1] == self.token or words.startswith("boinc/")):
-            number = int(by_id[2])
-            yield "WHERE job.id = ?", (number if by_id[1] == self.token and fits(number) else 0,)
+        is_id = words.isascii() and words.isdecimal() and len(words) <= _DIGITS
+        number = int(words) if is_id else self.number_of(words)
+        if number is not None or words.startswith("boinc/"):
+            yield "WHERE job.id = ?", (number,)
             return
         yield "WHERE job.job_directory = ?", (text(words),)
         if _CLUSTER_PROC.fullmatch(words):
@@ -138,72 +145,19 @@ class Listing(Requests):
         if words:
             yield "WHERE instr(job.job_directory, ?) > 0", (text(words),)
 
-
-def all_pending_aborts(store: Store) -> list[BatchRow]:
-    """Return BOINC_SUBMIT's batches that may be under way, or have to be aborted."""
-    with store.read() as connection:
-        return batch_rows(
-            connection,
-            "WHERE batch.project_id IS NULL "
-            "ORDER BY batch.project_url, batch.project_account, batch.not_before",
-        )
-
-
-def _drop_jobs(connection: sqlite3.Connection, job_ids: Collection[int], alive: bool) -> int:
-    dropped = 0
-    batches: set[tuple[int, bool]] = set()
-    for job_id in job_ids:
-        row = connection.execute(
-            "SELECT state, abort_pending, batch_id FROM job WHERE id = ?", (job_id,)
-        ).fetchone()
-        if row is None or (not alive and (row[0] not in ENDED or row[1])):
-            continue
-        connection.execute("DELETE FROM job WHERE id = ?", (job_id,))
-        dropped += 1
-        if row[2] is not None:
-            batches.add((row[2], row[0] not in ENDED))
-    for batch_id, lost_one_alive in batches:
-        if lost_one_alive:
-            connection.execute(
-                "UPDATE batch SET state = 'retired', changed = ? WHERE id = ? AND NOT EXISTS "  # noqa: S608
-                f"(SELECT * FROM job WHERE batch_id = batch.id AND state NOT IN {ENDED_SQL})",
-                (time.time(), batch_id),
-            )
-        _drop_batches(connection, [batch_id], False)
-    return dropped
-
-
-def _drop_batches(connection: sqlite3.Connection, batch_ids: Collection[int], alive: bool) -> None:
-    """Drop batches without jobs; those that are not retired only with ``alive``."""
-    connection.executemany(
-        "DELETE FROM batch WHERE id = ? AND (? OR state = 'retired') AND NOT EXISTS "
-        "(SELECT * FROM job WHERE batch_id = batch.id)",
-        [(batch_id, alive) for batch_id in batch_ids],
-    )
-
-
-class Moved(NamedTuple):
-    """How much :meth:`Moving.move` moved."""
-
-    jobs: int
-    batches: int
-    submit_aborts: int
-
-
-class Moving(Requests):
-    """The changes for ``boinc_gahp ledger move``."""
+    # -- boinc_gahp ledger move
 
     def accounts(self, url: str) -> list[str]:
         """Return the accounts with anything in the ledger for a project."""
-        with self._store.read() as connection:
-            rows = connection.execute(
+        with self.store.read() as connection:
+            return column(
+                connection,
                 f"SELECT account FROM project WHERE {PROJECT_IDENTITY} = ? "  # noqa: S608
                 "UNION SELECT project_account FROM batch WHERE project_id IS NULL AND identity = ? "
                 "UNION SELECT account FROM aborted_job WHERE identity = ? "
                 "UNION SELECT account FROM owed_request WHERE identity = ? ORDER BY account",
                 (url_identity(url),) * 4,
             )
-            return [account for (account,) in rows]
 
     def move(self, old: tuple[str, str], new: tuple[str, str], name: str) -> Moved:
         """Move everything of one owner to another, which may have jobs already.
@@ -248,4 +202,47 @@ class Moving(Requests):
                 )
             return Moved(jobs, batches, submit_aborts)
 
-        return self._store.write(change)
+        return self.store.write(change)
+
+
+def all_pending_aborts(store: Store) -> list[BatchRow]:
+    """Return BOINC_SUBMIT's batches that may be under way, or have to be aborted."""
+    with store.read() as connection:
+        return batch_rows(
+            connection,
+            "WHERE batch.project_id IS NULL "
+            "ORDER BY batch.project_url, batch.project_account, batch.not_before",
+        )
+
+
+def _drop_jobs(connection: sqlite3.Connection, job_ids: Collection[int], alive: bool) -> int:
+    dropped = 0
+    batches: set[tuple[int, bool]] = set()
+    for job_id in job_ids:
+        row = connection.execute(
+            "SELECT state, abort_pending, batch_id FROM job WHERE id = ?", (job_id,)
+        ).fetchone()
+        if row is None or (not alive and (row[0] not in ENDED or row[1])):
+            continue
+        connection.execute("DELETE FROM job WHERE id = ?", (job_id,))
+        dropped += 1
+        if row[2] is not None:
+            batches.add((row[2], row[0] not in ENDED))
+    for batch_id, lost_one_alive in batches:
+        if lost_one_alive:
+            connection.execute(
+                "UPDATE batch SET state = 'retired', changed = ? WHERE id = ? AND NOT EXISTS "  # noqa: S608
+                f"(SELECT * FROM job WHERE batch_id = batch.id AND state NOT IN {ENDED_SQL})",
+                (time.time(), batch_id),
+            )
+        _drop_batches(connection, [batch_id], False)
+    return dropped
+
+
+def _drop_batches(connection: sqlite3.Connection, batch_ids: Collection[int], alive: bool) -> None:
+    """Drop batches without jobs; those that are not retired only with ``alive``."""
+    connection.executemany(
+        "DELETE FROM batch WHERE id = ? AND (? OR state = 'retired') AND NOT EXISTS "
+        "(SELECT * FROM job WHERE batch_id = batch.id)",
+        [(batch_id, alive) for batch_id in batch_ids],
+    )

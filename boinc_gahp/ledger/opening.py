@@ -70,7 +70,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     )
 
 
-def explain(path: Path, verb: str, error: Exception) -> str:
+def explain(path: Path, verb: str, error: Exception, what: str = "ledger") -> str:
     """Return the error message for the owner of the state directory."""
     if isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
         remedy = "it is not a ledger: move it away"
@@ -84,7 +84,7 @@ def explain(path: Path, verb: str, error: Exception) -> str:
         remedy = f"{error.strerror}; check the directory, or set another dir in [state]"
     else:
         remedy = f"{error}; check the disk's free space and the directory's permissions"
-    return f"the ledger {path} cannot be {verb}: {remedy}"
+    return f"the {what} {path} cannot be {verb}: {remedy}"
 
 
 def text(words: str) -> str:

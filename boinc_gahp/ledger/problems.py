@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.ledger._progress import fail_job
 from boinc_gahp.ledger._requests import Requests
-from boinc_gahp.ledger.rows import ALIVE_SQL, ENDED_SQL, HAS_WORK, Hold, project_id
+from boinc_gahp.ledger.rows import ALIVE_SQL, ENDED_SQL, HAS_WORK, Hold, column, project_id
 
 if TYPE_CHECKING:
     import sqlite3
@@ -76,7 +76,7 @@ class Problems(Requests):
         return self._problems((_OUTPUTS, _HELD, _UNSENT, _ORPHANS), values)
 
     def _problems(self, statements: Iterable[str], values: dict[str, float]) -> list[Problem]:
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             return [
                 Problem(*row)
                 for statement in statements
@@ -89,7 +89,7 @@ class Problems(Requests):
         Returns:
             Since when they have lacked it, in seconds since the epoch; None if they do not.
         """
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             # Called every minute: write only if there is something new.
             row = connection.execute(
                 "SELECT id, unknown_since FROM project WHERE id = ?",
@@ -98,12 +98,14 @@ class Problems(Requests):
         if row is None or (row[1] is not None) == yes:
             return None if row is None else row[1]
         since = time.time() if yes else None
-        self._execute("UPDATE project SET unknown_since = ? WHERE id = ?", (since, row[0]))
+        self.store.execute("UPDATE project SET unknown_since = ? WHERE id = ?", (since, row[0]))
         return since
 
     def polled(self, url: str, account: str, at: float) -> None:
         """Note when a project last answered a question about jobs, in seconds since the epoch."""
-        self._execute("UPDATE project SET polled = ? WHERE id = ?", (at, self._owner(url, account)))
+        self.store.execute(
+            "UPDATE project SET polled = ? WHERE id = ?", (at, self._owner(url, account))
+        )
 
     def hold_all_jobs(self, url: str, account: str, hold: Hold) -> int:
         """Let all live jobs of an owner without settings fail; return how many.
@@ -114,13 +116,11 @@ class Problems(Requests):
 
         def change(connection: sqlite3.Connection) -> int:
             owner = project_id(connection, url, account)
-            ids = [
-                job_id
-                for (job_id,) in connection.execute(
-                    f"SELECT id FROM job WHERE project_id = ? AND state IN {ALIVE_SQL}",  # noqa: S608
-                    (owner,),
-                )
-            ]
+            ids = column(
+                connection,
+                f"SELECT id FROM job WHERE project_id = ? AND state IN {ALIVE_SQL}",  # noqa: S608
+                (owner,),
+            )
             connection.execute(
                 "UPDATE job SET abort_pending = 1 WHERE project_id = ? "
                 "AND state IN ('sending', 'queued', 'running')",
@@ -130,7 +130,7 @@ class Problems(Requests):
                 fail_job(connection, job_id, hold)
             return len(ids)
 
-        return self._store.write(change)
+        return self.store.write(change)
 
     def take_turn(self, what: str, now: float, every: float = _DAY) -> bool:
         """Return whether this process should do ``what`` now: once in ``every`` seconds."""
@@ -151,10 +151,10 @@ class Problems(Requests):
             return True
 
         # Called every few seconds: write only if it may be due.
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             if not is_due(connection):
                 return False
-        return self._store.write(change)
+        return self.store.write(change)
 
 
 _OF_PROJECTS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 from boinc_gahp.config.urls import url_identity
 
@@ -284,6 +284,13 @@ def batch_rows(
     return [BatchRow(*row) for row in connection.execute(SELECT_BATCHES + rest, tuple(parameters))]
 
 
+def column(
+    connection: sqlite3.Connection, statement: str, parameters: Iterable[object] = ()
+) -> list[Any]:
+    """Return the values of a query that has one column."""
+    return [value for (value,) in connection.execute(statement, tuple(parameters))]
+
+
 def project_id(connection: sqlite3.Connection, url: str, account: str) -> int:
     """Return the row id of a project and account; 0, which no row has, if there is none.
 
@@ -294,8 +301,3 @@ def project_id(connection: sqlite3.Connection, url: str, account: str) -> int:
         (url_identity(url), account),
     ).fetchone()
     return 0 if row is None else int(row[0])
-
-
-def fits(number: int) -> bool:
-    """Tell whether SQLite can look for ``number``, which may come from outside."""
-    return 0 < number < 2**63

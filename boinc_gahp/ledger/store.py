@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger._migrations import VERSION, version
-from boinc_gahp.ledger.filesystem import MOUNTINFO, network_filesystem
+from boinc_gahp.ledger.filesystem import network_filesystem
 from boinc_gahp.ledger.opening import (
     BUSY_TIMEOUT,
     DELETED,
@@ -74,7 +74,6 @@ class Store:
 
     Args:
         path: the file; it and its directory are created if missing, private to the user.
-        mountinfo: the kernel's list of mounts.
         read_only: nothing is created or written; a file of an earlier release is migrated.
 
     Raises:
@@ -83,7 +82,7 @@ class Store:
             or was deleted or replaced while it was open (then nothing is written any more).
     """
 
-    def __init__(self, path: Path, *, mountinfo: Path = MOUNTINFO, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self._log_path = path.with_name(path.name + "-wal")
         #: Held by the thread that uses the connection.
@@ -101,7 +100,7 @@ class Store:
         #: Why the last attempt to write the file failed; None: it succeeded.
         self.failing: str | None = None
         self._read_only = read_only
-        kind = network_filesystem(path.parent, mountinfo)
+        kind = network_filesystem(path.parent)
         if kind is not None:
             raise LedgerError(
                 f"the ledger cannot be kept in {path.parent}: that is a network file system "
@@ -158,6 +157,10 @@ class Store:
         if mine.error is not None:
             raise mine.error
         return cast("T", mine.result)
+
+    def execute(self, statement: str, *rows: tuple[object, ...]) -> int:
+        """Make a change that is one statement for each of ``rows``; return how many it changed."""
+        return self.write(lambda connection: connection.executemany(statement, rows).rowcount)
 
     @contextmanager
     def read(self, *, once: bool = False) -> Iterator[sqlite3.Connection]:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger._requests import drop_jobs
 from boinc_gahp.ledger.opening import BUSY_TIMEOUT, explain
-from boinc_gahp.ledger.rows import ENDED_SQL
+from boinc_gahp.ledger.rows import ENDED_SQL, column
 
 if TYPE_CHECKING:
     import threading
 
+    from boinc_gahp.config.settings import HTCondor
     from boinc_gahp.ledger.jobs import JobLedger
     from boinc_gahp.ledger.store import Store
 
@@ -36,14 +37,15 @@ _PAUSE = 0.05
 
 
 def drop_unneeded(
-    jobs: JobLedger, now: float, forget_after: float, stopping: threading.Event, *, untold: bool
+    jobs: JobLedger, now: float, htcondor: HTCondor, stopping: threading.Event, *, untold: bool
 ) -> None:
     """Do the upkeep, unless any process did it within :data:`TENDED_EVERY`.
 
     Args:
         jobs: the ledger of jobs.
         now: seconds since the epoch.
-        forget_after: seconds after which ended jobs and old pending aborts are dropped.
+        htcondor: the settings ``history``, for jobs that are over on both sides, and
+            ``forget_after``, for other ended jobs and for old pending aborts.
         stopping: ends the upkeep early.
         untold: whether to drop also jobs whose end HTCondor was not told. It may have been shut
             down for long, and needs time to ask about them.
@@ -53,7 +55,8 @@ def drop_unneeded(
     """
     if not jobs.take_turn("tended", now, TENDED_EVERY):
         return
-    dropped = forget(jobs.store, now, now - forget_after, untold=untold)
+    dropped = jobs.prune(now - htcondor.history)
+    dropped += forget(jobs.store, now, now - htcondor.forget_after, untold=untold)
     if dropped:
         log.info("%d entries that are no longer needed were removed from the ledger", dropped)
     shrink(jobs.store, stopping)
@@ -66,36 +69,24 @@ def forget(store: Store, now: float, before: float, *, untold: bool) -> int:
     because the project has then ended it itself. Nothing alive is dropped.
     """
     with store.read() as connection:
-        ids = [
-            job_id
-            for (job_id,) in connection.execute(
-                f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
-                "AND last_polled < ? AND (? OR end_reported = 1 OR state = 'cancelled') "
-                "AND NOT EXISTS (SELECT * FROM batch WHERE batch.id = job.batch_id "
-                "AND state != 'retired' AND lease_until >= ?)",
-                (before, before, untold, now),
-            )
-        ]
-    drop_jobs(store, ids)
-    return len(ids) + store.write(
-        lambda connection: sum(
-            connection.execute(statement, values).rowcount
-            for statement, values in (
-                (
-                    "DELETE FROM batch WHERE project_id IN (SELECT id FROM project) "
-                    "AND state IN ('giving_up', 'ended') AND lease_until < ? "
-                    "AND NOT EXISTS (SELECT * FROM job WHERE job.batch_id = batch.id)",
-                    (before,),
-                ),
-                ("DELETE FROM aborted_job WHERE recorded < ?", (before,)),
-                ("DELETE FROM owed_request WHERE recorded < ?", (before,)),
-                (
-                    "DELETE FROM batch WHERE project_id IS NULL AND max(not_before, sent) < ?",
-                    (before,),
-                ),
-            )
+        ids = column(
+            connection,
+            f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
+            "AND last_polled < ? AND (? OR end_reported = 1 OR state = 'cancelled') "
+            "AND NOT EXISTS (SELECT * FROM batch WHERE batch.id = job.batch_id "
+            "AND state != 'retired' AND lease_until >= ?)",
+            (before, before, untold, now),
         )
+    drop_jobs(store, ids)
+    statements = (
+        "DELETE FROM batch WHERE project_id IN (SELECT id FROM project) "
+        "AND state IN ('giving_up', 'ended') AND lease_until < ? "
+        "AND NOT EXISTS (SELECT * FROM job WHERE job.batch_id = batch.id)",
+        "DELETE FROM aborted_job WHERE recorded < ?",
+        "DELETE FROM owed_request WHERE recorded < ?",
+        "DELETE FROM batch WHERE project_id IS NULL AND max(not_before, sent) < ?",
     )
+    return len(ids) + sum(store.execute(statement, (before,)) for statement in statements)
 
 
 def shrink(store: Store, stopping: threading.Event) -> None:

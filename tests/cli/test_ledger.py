@@ -247,7 +247,7 @@ def test_what_there_is_not_is_not_found(do, jobs, name):
 
 def test_all_that_is_known_of_a_job_is_shown(do, jobs):
     _, ids = on_project(jobs, 11, 12)
-    jobs.fail(ids[0], Hold("exit status 11", 2304, 11), exit_code=11, cpu_time=2.5)
+    jobs.hold([ids[0]], Hold("exit status 11", 2304, 11), exit_code=11, cpu_time=2.5)
     said = do("show", "1")
     for part in (
         "on hold (failed)",
@@ -335,7 +335,7 @@ def test_a_batch_is_forgotten_with_all_its_jobs(do, jobs):
 
 def test_a_batch_that_is_to_be_retired_stays_until_it_is(do, jobs):
     batch_id, ids = on_project(jobs, 11)
-    jobs.fail(ids[0], Hold("x", 2304, 0))
+    jobs.hold([ids[0]], Hold("x", 2304, 0))
     said = do("forget", NAME)
     assert said.status == 0
     assert "stays until it is retired" in said.out

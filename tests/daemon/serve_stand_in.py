@@ -64,9 +64,9 @@ def make_service(settings):
             note(f"submit {len(ad)} {digest}")
             return super().submit(ad)
 
-        def end_reported(self, job_id, status):
-            super().end_reported(job_id, status)
-            note(f"told {job_id} {status}")
+        def end_reported(self, job_id):
+            super().end_reported(job_id)
+            note(f"told {job_id}")
 
         def close(self):
             if any(path.name.endswith("hang") for path in paths):

@@ -162,12 +162,9 @@ class StandInService:
     def cancel(self, job_id):
         self.act("cancel", job_id, name=job_id)
 
-    def refresh_proxy(self, job_id):
-        self.act("refresh", job_id, name=job_id)
-
-    def end_reported(self, job_id, status):
+    def end_reported(self, job_id):
         self.act("told", job_id, name=job_id)
-        self.tells.append((job_id, status))
+        self.tells.append(job_id)
 
     def close(self):
         self.closed.set()

@@ -12,8 +12,7 @@ def told(line, *values):
     """Return the lines that tell the result of a Request Line."""
     request = parse_request(line.encode())
     assert isinstance(request, AsyncRequest)
-    form = COMMANDS[request.command].form
-    return display.values(request, form.success(request.request_id, values))
+    return display.told(request, values)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +63,7 @@ def test_of_many_jobs_only_the_counts_are_told():
 def test_what_would_move_the_cursor_is_told_by_its_number(capsys):
     request = parse_request(b"BOINC_PING 2")
     assert isinstance(request, AsyncRequest)
-    console.show(FinishedRequest(request, b"", "a\x1b[2Jb\x07\udc80\xe9"))
+    console.show(FinishedRequest(request, b"", error="a\x1b[2Jb\x07\udc80\xe9"))
     assert capsys.readouterr().out.strip() == "BOINC_PING 2: error: a\\x1b[2Jb\\x07\\x80\xe9"
 
 

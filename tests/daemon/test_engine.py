@@ -315,13 +315,13 @@ def test_r_comes_before_a_return_line_and_not_before_results(conversation):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("BOINC_PING 2", FinishedRequest(boinc_commands.Ping("2"), b"2 NULL", None)),
+        ("BOINC_PING 2", FinishedRequest(boinc_commands.Ping("2"), b"2 NULL", [])),
         (
             "BOINC_RETIRE_BATCH 3 fail\\ why\\ not",
             FinishedRequest(
                 boinc_commands.RetireBatch("3", "fail why not"),
                 b"3 why\\ not\\ [BG-GAHP]",
-                "why not [BG-GAHP]",
+                error="why not [BG-GAHP]",
             ),
         ),
     ],

@@ -3,19 +3,17 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.daemon._engine import JobEnd
 from boinc_gahp.errors import ConfigError, GahpError
 from boinc_gahp.gahp import words
 from tests.daemon.test_engine import conversing
 from tests.gahp.test_results import TEXTS
 from tests.helpers import wait_for
 
-#: Every command with a job, and the words of its errors beside id, code and message.
+#: Every command that uses a job, and the words of its errors beside id, code and message.
 ERRORS = {
     "BLAH_JOB_SUBMIT": ["NULL"],
     "BLAH_JOB_STATUS": ["0", "[ ]"],
     "BLAH_JOB_CANCEL": [],
-    "BLAH_JOB_REFRESH_PROXY": [],
 }
 
 
@@ -67,7 +65,7 @@ def test_whatever_the_service_says_an_error_has_its_words(conversation):
     def fail(*_arguments):
         raise GahpError(texts[-1])
 
-    for method in ("submit", "status", "cancel", "refresh_proxy", "ping"):
+    for method in ("submit", "status", "cancel", "ping"):
         setattr(conversation.service, method, fail)
     wanted = sorted([*ERRORS.values(), []])
 
@@ -76,9 +74,9 @@ def test_whatever_the_service_says_an_error_has_its_words(conversation):
         texts.append(text)
         for command in [*ERRORS, "BLAH_PING"]:
             conversation.say(f"{command} 2 x")
-        conversation.wait(5)
+        conversation.wait(4)
         head, *lines = conversation.engine.handle(b"RESULTS").output.splitlines()
-        assert head == b"S 5"
+        assert head == b"S 4"
         found = []
         for line in lines:
             request_id, code, message, *rest = words.split(line)
@@ -148,24 +146,24 @@ def test_the_ends_of_jobs_come_with_the_results_that_tell_of_them(conversation):
     conversation.wait()
     conversation.engine.announce()
     ended = conversation.reply("RESULTS").ended
-    assert ended == (JobEnd("completed", 4), JobEnd("held", 5))
+    assert ended == ("completed", "held")
     assert conversation.reply("RESULTS").ended == ()
     assert conversation.service.tells == []
     conversation.engine.delivered(ended)
     wait_for(lambda: len(conversation.service.tells) == 2, "the service was told")
-    assert sorted(conversation.service.tells) == [("completed", 4), ("held", 5)]
+    assert sorted(conversation.service.tells) == ["completed", "held"]
 
 
 def test_what_htcondor_was_told_is_written_down_before_the_end(conversation):
     conversation.result("BLAH_PING 2 boinc")
-    conversation.engine.delivered([JobEnd(f"j{number}", 4) for number in range(500)])
+    conversation.engine.delivered([f"j{number}" for number in range(500)])
     conversation.engine.finish_telling(20)
     assert len(conversation.service.tells) == 500
 
 
 @pytest.mark.parametrize("job", ["fail locked", "bug"])
 def test_trouble_with_telling_is_logged(conversation, job, caplog):
-    conversation.engine.delivered([JobEnd(job, 5)])
+    conversation.engine.delivered([job])
     conversation.engine.finish_telling(20)
     assert "annot record that HTCondor knows the end of " in caplog.text
 
@@ -176,7 +174,7 @@ def test_telling_that_gets_no_thread_is_logged(conversation, monkeypatch, caplog
 
     with monkeypatch.context() as patched:
         patched.setattr("threading.Thread.start", refuse)
-        conversation.engine.delivered([JobEnd("j1", 5)])
+        conversation.engine.delivered(["j1"])
     assert "Cannot record that HTCondor knows the end of j1: can't start new thread" in caplog.text
 
 

@@ -5,8 +5,9 @@ import pytest
 
 from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.daemon._projects import Projects, Selection
+from boinc_gahp.daemon._projects import Projects
 from boinc_gahp.errors import ConfigError, LedgerError
+from boinc_gahp.gahp.boinc_commands import SelectProject
 from boinc_gahp.secret import Authenticator
 from tests.daemon.stand_in import StandIn
 from tests.helpers import wait_for
@@ -61,7 +62,7 @@ def projects(opener):
     ],
 )
 def test_a_selected_project_keeps_its_settings(projects, opener, url, proxy, ca_bundle):
-    projects.context(Selection.of(url, OTHER_KEY))
+    projects.context(SelectProject(url, OTHER_KEY))
     (opened,) = opener.opened
     assert opened.url == url.lower().rstrip("/") + "/"
     assert (opened.authenticator, opened.proxy, opened.ca_bundle) == (OTHER_KEY, proxy, ca_bundle)
@@ -71,9 +72,9 @@ def test_one_context_serves_a_project_and_account(projects, opener):
     with ThreadPoolExecutor(8) as threads:
         contexts = set(threads.map(lambda _: projects.context(None), range(32)))
     assert len(contexts) == len(opener.opened) == 1
-    assert projects.context(Selection.of("https://A.example/x/", KEY)) in contexts
-    assert projects.context(Selection.of("https://a.example/x", OTHER_KEY)) not in contexts
-    assert projects.context(Selection.of("https://a.example/", KEY)) not in contexts
+    assert projects.context(SelectProject("https://A.example/x/", KEY)) in contexts
+    assert projects.context(SelectProject("https://a.example/x", OTHER_KEY)) not in contexts
+    assert projects.context(SelectProject("https://a.example/", KEY)) not in contexts
 
 
 def test_a_context_that_could_not_be_opened_is_tried_again(projects, opener):

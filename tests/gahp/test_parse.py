@@ -56,11 +56,7 @@ SUBMIT = "BOINC_SUBMIT 2 b app"
                 "2",
                 "b",
                 "app",
-                (
-                    boinc_commands.SubmitJob(
-                        "j", (), (boinc_commands.SubmitInput("/home/a/dir/", ""),)
-                    ),
-                ),
+                (boinc_commands.SubmitJob("j", (), (("/home/a/dir/", ""),)),),
             ),
         ),
         (
@@ -217,9 +213,7 @@ job = st.builds(
     boinc_commands.SubmitJob,
     st.text(min_size=1, max_size=6).filter(lambda name: "\0" not in name),
     st.lists(st.text(max_size=6).map(lambda text: text.replace("\0", "")), max_size=4).map(tuple),
-    st.lists(
-        st.builds(boinc_commands.SubmitInput, st.just("/a b"), st.just("in\\")), max_size=3
-    ).map(tuple),
+    st.lists(st.just(("/a b", "in\\")), max_size=3).map(tuple),
 )
 
 

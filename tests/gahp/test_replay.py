@@ -108,8 +108,8 @@ def test_arguments_of_a_submit_arrive_as_they_were_meant():
                 "b#1.9",
                 ("line\nend", "cr\r\nlf"),
                 (
-                    boinc_commands.SubmitInput("/home/a/in put", "in"),
-                    boinc_commands.SubmitInput("/home/a/x", "x"),
+                    ("/home/a/in put", "in"),
+                    ("/home/a/x", "x"),
                 ),
             ),
         ),

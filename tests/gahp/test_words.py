@@ -60,12 +60,6 @@ def test_any_arguments_stay_on_one_line(raw):
     assert LineSplitter().feed(line + b"\nB\n") == [line, b"B"]
 
 
-@given(st.binary(max_size=40))
-def test_unescape_undoes_escape(raw):
-    text = words.decode(raw)
-    assert words.unescape(words.escape(text)) == text
-
-
 @given(st.text(alphabet=" \\ax\x01", max_size=30).map(str.encode))
 def test_splitting_agrees_with_one_character_at_a_time(line):
     found, word, escaped = [], "", False

@@ -114,7 +114,7 @@ class Desk:
             if batch.not_before > now:
                 continue
             if batch.state == "giving_up":
-                self.sender.roll_back(batch)
+                self.sender.rollback.go_on(batch)
             else:
                 self.sender.send(batch)
 

@@ -1,7 +1,7 @@
 """The periodic tasks of a manager, run by hand."""
 
 from boinc_gahp.htcondor._cleanup import BatchCleanup
-from boinc_gahp.htcondor._leases import Leases
+from boinc_gahp.htcondor._leases import lease_task
 
 
 class TaskRunner:
@@ -10,7 +10,7 @@ class TaskRunner:
     def __init__(self, context, is_sending=lambda _: False):
         self._context = context
         self.cleanup = BatchCleanup(context, is_sending)
-        self._tasks = (Leases(context).task, *self.cleanup.tasks)
+        self._tasks = (lease_task(context), *self.cleanup.tasks)
 
     def due(self, now):
         return min(task.due(now) for task in self._tasks)

@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.htcondor._v2 import split_v2
+from boinc_gahp.htcondor.attributes import split_v2
 
 WORDS = st.lists(st.text(st.sampled_from(" \t\n\r'\"\\$;,ab\udcff") | st.characters()))
 

@@ -7,7 +7,8 @@ from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.containers.rules import FPOPS_BOUND
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._fetching import request_for
-from boinc_gahp.htcondor._job_ad import AdRefused, read_ad
+from boinc_gahp.htcondor._job_ad import read_ad
+from boinc_gahp.htcondor.attributes import AdRefused
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from tests.htcondor.test_job_ad import ad
 

@@ -61,7 +61,7 @@ def test_a_renewal_goes_by_the_project_s_clock_though_it_is_the_first_request(si
         later, job_id = sent.batch.lease_until - DAY / 2, sent.job.id
     site.proxy.fail("*", other_clock(DAY), times=None)
     with site.context() as context:
-        context.jobs.htcondor_polled([job_id], later)
+        context.jobs.htcondor_polled({job_id: later})
         TaskRunner(context).run(later)
     assert expire_times(site) == pytest.approx([later + DAY + context.htcondor.lease], abs=60)
 

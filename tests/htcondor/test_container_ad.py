@@ -13,7 +13,8 @@ from boinc_gahp.containers.script import Program
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._fetching import container_request_for
 from boinc_gahp.htcondor._in_container import InContainer, container_job
-from boinc_gahp.htcondor._job_ad import AdRefused, read_ad
+from boinc_gahp.htcondor._job_ad import read_ad
+from boinc_gahp.htcondor.attributes import AdRefused
 from boinc_gahp.rpc._build import submission_document
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.secret import Authenticator

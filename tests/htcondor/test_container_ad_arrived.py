@@ -4,7 +4,8 @@ import pytest
 
 from boinc_gahp.config.settings import HTCondor, ProjectSettings
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.htcondor._job_ad import AdRefused, read_ad
+from boinc_gahp.htcondor._job_ad import read_ad
+from boinc_gahp.htcondor.attributes import AdRefused
 from tests.htcondor.test_job_ad import ad
 
 #: What every routed job has.

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.htcondor._context import CancelScopes, JobCancelled
 from boinc_gahp.htcondor._retry_times import FailureBackoff
 from tests.helpers import wait_for
@@ -43,20 +44,20 @@ def test_closing_by_job_does_not_wait_for_ever_for_a_fetch_that_hangs():
 
 
 def test_pauses_grow_to_the_longest_and_begin_anew_after_a_success():
-    backoff = FailureBackoff(lambda: (5.0, 300.0))
+    backoff, settings = FailureBackoff(), HTCondor(poll_shortest=5.0, poll_longest=300.0)
     assert not backoff.succeeded()
-    pauses = [backoff.failed(1000.0) - 1000.0 for _ in range(10)]
+    pauses = [backoff.failed(1000.0, settings) - 1000.0 for _ in range(10)]
     for pause, expected in zip(pauses, [5, 10, 20, 40, 80, 160, 300, 300, 300, 300], strict=True):
         assert expected * 0.8 <= pause <= expected * 1.2
     assert backoff.until == 1000.0 + pauses[-1]
     assert backoff.succeeded()
     assert backoff.until == 0
-    assert backoff.failed(0.0) <= 6
+    assert backoff.failed(0.0, settings) <= 6
 
 
 def test_a_pause_ends_in_time_though_the_clock_is_set_back():
-    backoff = FailureBackoff(lambda: (0.01, 0.01))
+    backoff, settings = FailureBackoff(), HTCondor(poll_shortest=0.01, poll_longest=0.01)
     tomorrow = time.time() + 86400
-    assert backoff.failed(tomorrow) > tomorrow
+    assert backoff.failed(tomorrow, settings) > tomorrow
     wait_for(lambda: backoff.until <= time.time(), "the end of the pause")
     assert backoff.until > 0

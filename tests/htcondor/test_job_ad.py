@@ -7,7 +7,8 @@ import pytest
 from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.htcondor._boinc_attributes import NAMES, option
 from boinc_gahp.htcondor._description import JobDescription
-from boinc_gahp.htcondor._job_ad import AdRefused, read_ad
+from boinc_gahp.htcondor._job_ad import read_ad
+from boinc_gahp.htcondor.attributes import AdRefused
 from boinc_gahp.submit.types import LocalFile, Parameters, RemoteFile
 from boinc_gahp.text import visible
 

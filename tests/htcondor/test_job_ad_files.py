@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from boinc_gahp.htcondor._files import MAX_TEMPLATE
-from boinc_gahp.htcondor._job_ad import AdRefused, read_ad
+from boinc_gahp.htcondor._job_ad import read_ad
+from boinc_gahp.htcondor.attributes import AdRefused
 from boinc_gahp.submit.types import RemoteFile
 from tests.htcondor.test_job_ad import MD5, SETTINGS, ad, job, local, refused
 

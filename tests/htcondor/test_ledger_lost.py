@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.daemon import _housekeeping
 from boinc_gahp.fetch.context import Opener
 from boinc_gahp.ledger.ledger import Ledger
@@ -50,7 +51,7 @@ def looked_after(opener):
     """Run the housekeeping; lend what it sets to end the process."""
     closing, ended = threading.Event(), threading.Event()
     thread = threading.Thread(
-        target=_housekeeping.ledger_housekeeping, args=(opener, lambda: 1e9, closing, ended.set)
+        target=_housekeeping.ledger_housekeeping, args=(opener, HTCondor, closing, ended.set)
     )
     thread.start()
     try:

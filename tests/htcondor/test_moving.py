@@ -192,7 +192,7 @@ def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_someb
         ad = service.status(job_id)[1]
         assert "HoldReasonCode = 2303" in ad
         assert f"the settings have no project {site.proxy.url} with the account" in ad
-        service.end_reported(job_id, HTCondorState.HELD)
+        service.end_reported(job_id)
         service.cancel(job_id)
         assert [pending.job_id for pending in jobs.pending_aborts(*site.owner)] == [
             row_of(jobs, job_id).id

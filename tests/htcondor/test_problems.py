@@ -9,9 +9,9 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.htcondor import _cleanup
-from boinc_gahp.htcondor._error_guard import ErrorGuard
-from boinc_gahp.htcondor._fetching_queue import FetchQueue
+from boinc_gahp.htcondor._fetching import FetchQueue
 from boinc_gahp.htcondor._following import Follower
+from boinc_gahp.htcondor._periodic_tasks import ErrorGuard
 from boinc_gahp.threads import Workers
 from tests import faultproxy
 from tests.helpers import refusal, wait_for
@@ -55,7 +55,7 @@ def test_a_batch_that_cannot_be_retired_keeps_no_other_from_a_new_lease(trouble,
     runner = TaskRunner(context)
     runner.run(time.time())
     later = wanted.batch.lease_until - DAY / 2
-    context.jobs.htcondor_polled([wanted.job.id], later)
+    context.jobs.htcondor_polled({wanted.job.id: later})
     runner.run(later)
     assert wanted.batch.lease_until == later + context.htcondor.lease
     assert site.proxy.count("set_expire_time") == 1
@@ -68,7 +68,7 @@ def test_a_batch_that_cannot_be_retired_keeps_no_other_from_a_new_lease(trouble,
 def test_a_lease_that_is_not_renewed_keeps_no_other_from_it(site, context):
     bad, good = send(site, context), send(site, context)
     later = good.batch.lease_until - DAY / 2
-    context.jobs.htcondor_polled([bad.job.id, good.job.id], later)
+    context.jobs.htcondor_polled(dict.fromkeys([bad.job.id, good.job.id], later))
     site.proxy.fail("set_expire_time", choke(*about(bad)), times=None)
     runner = TaskRunner(context)
     runner.run(later)

@@ -24,8 +24,7 @@ def reconciled(site, seconds=20.0):
     finally:
         opener.close()
     assert reconciliation.problem is None
-    assert reconciliation.reconciled is not None
-    return reconciliation.reconciled
+    return reconciliation.pending
 
 
 def test_reconciling_sends_what_is_pending_and_leaves_jobs_that_are_wanted_alone(site, jobs):
@@ -41,12 +40,11 @@ def test_reconciling_sends_what_is_pending_and_leaves_jobs_that_are_wanted_alone
     with site.service() as service:
         service.cancel(ids[0])
         waiting = service.submit(site.job().ad)
-    assert reconciled(site).managed_elsewhere
+    assert reconciled(site) is None, "a daemon manages the account"
     lock.release()
-    result = reconciled(site)
+    aborts, retirements, unclear = reconciled(site)
     # A batch of its own, which a slow machine may have made for the job, is retired.
-    assert (result.aborts, result.retirements[1], result.unclear) == ((1, 0), 0, (0, 0))
-    assert result.is_done
+    assert (aborts, retirements[1], unclear) == ((1, 0), 0, (0, 0))
     assert failed(site) == 1
     assert row_of(jobs, waiting).state == "waiting"
     assert row_of(jobs, ids[1]).state == "queued"
@@ -80,11 +78,11 @@ def test_reconciling_ends_batches_of_which_nothing_is_wanted(site, jobs):
     # On a busy machine the second job is in a batch of its own, which was never sent.
     batches = [batch for batch in jobs.batches(*site.owner) if batch.state != "ended"]
     assert {batch.state for batch in batches} == {"giving_up"}
-    result = reconciled(site, 0.5)
-    assert result.unclear[0] == len(batches)
-    assert not result.is_done
+    *_, (before, after) = reconciled(site, 0.5)
+    assert before == len(batches)
+    assert after
     site.proxy.heal()
-    wait_for(lambda: a_minute_later(site, jobs).is_done, "nothing is pending")
+    wait_for(lambda: not any(left for _, left in a_minute_later(site, jobs)), "nothing is pending")
     assert site.workunits() == []
 
 

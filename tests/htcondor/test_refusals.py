@@ -48,7 +48,7 @@ def test_reasons_are_kept_for_so_many_jobs(monkeypatch):
     assert len({front.status(job) for job in jobs}) == 1
     for job in jobs:
         front.cancel(job)
-        front.end_reported(job, 5)
+        front.end_reported(job)
     assert front._reasons == {}
 
 

@@ -101,8 +101,7 @@ def test_an_id_that_is_not_of_this_ledger_is_unknown_and_is_cancelled_well_enoug
         with pytest.raises(UnknownJob, match="not in the ledger"):
             service.status(unknown)
         service.cancel(unknown)
-        service.end_reported(unknown, 4)
-        service.refresh_proxy(unknown)
+        service.end_reported(unknown)
     assert service.status(job_id)[0] == 1
     assert service.status(job_id.removeprefix("boinc/"))[0] == 1
 
@@ -134,16 +133,14 @@ def test_a_job_that_has_ended_is_the_same_until_htcondor_was_told_so(service, si
         assert "ExitCode = 3" in ad
         assert "RemoteUserCpu = 1.5" in ad
     else:
-        jobs.fail(number, Hold("it crashed", 2304, 11))
+        jobs.hold([number], Hold("it crashed", 2304, 11))
         word, ad = service.status(job_id)
         assert 'HoldReason = "it crashed"' in ad
         assert "HoldReasonCode = 2304" in ad
         assert "HoldReasonSubCode = 11" in ad
     assert word == status
     assert service.submit(job.ad) == job_id
-    service.end_reported(job_id, 2)
-    assert service.submit(job.ad) == job_id
-    service.end_reported(job_id, status)
+    service.end_reported(job_id)
     assert service.submit(job.ad) != job_id
     assert row_of(jobs, job_id).end_reported
 
@@ -155,7 +152,7 @@ def test_a_job_whose_end_is_the_first_news_of_it_is_running_once_before(service,
     assert batch is not None
     jobs.close_batch(batch, retired=True)
     assert [service.status(job_id)[0] for _ in range(3)] == [2, 4, 4]
-    service.end_reported(job_id, 4)
+    service.end_reported(job_id)
     wait_for(lambda: row_of(jobs, job_id).end_reported, "the note")
     with site.service() as another:
         assert another.status(job_id)[0] == 4
@@ -166,7 +163,7 @@ def test_a_note_that_cannot_be_written_is_tried_now_and_then(
 ):
     monkeypatch.setattr("boinc_gahp.htcondor.service.INTERVAL", 0.02)
     job_id = service.submit(site.job().ad)
-    jobs.fail(running(jobs, job_id), Hold("it crashed", 2304, 11))
+    jobs.hold([running(jobs, job_id)], Hold("it crashed", 2304, 11))
     refuse = "BEFORE UPDATE OF end_reported ON job BEGIN SELECT RAISE(ABORT, 'no space'); END"
     jobs.store.write(
         lambda connection: connection.execute(f"CREATE TRIGGER full {refuse}").rowcount
@@ -178,7 +175,7 @@ def test_a_note_that_cannot_be_written_is_tried_now_and_then(
         return threading.Event().wait(seconds)
 
     monkeypatch.setattr(service._news, "wait", wait)
-    service.end_reported(job_id, 5)
+    service.end_reported(job_id)
     wait_for(lambda: caplog.text.count("no space") > 2, "some attempts")
     # It waits after each.
     assert caplog.text.count("no space") <= len(waits) + 1
@@ -316,7 +313,7 @@ def test_a_ping_fails_only_if_no_job_can_be_accepted(site, lock):
 
 def test_a_service_that_was_never_asked_anything_ends(site):
     with site.service() as service:
-        service.end_reported("boinc/00000000.1", 4)
+        service.end_reported("boinc/00000000.1")
     assert not (site.directory / "state").exists()
 
 

@@ -92,7 +92,7 @@ def in_state(jobs, state, directory="d"):
     if state == "running":
         jobs.statuses(get(jobs, job_id).batch_id or 0, {"bg-1-1": "running"})
     elif state == "failed":
-        jobs.fail(job_id, HOLD, exit_code=1, cpu_time=2.0)
+        jobs.hold([job_id], HOLD, exit_code=1, cpu_time=2.0)
     elif state == "cancelled":
         jobs.cancel(job_id)
     elif state != "queued":

@@ -66,8 +66,8 @@ def in_batch_state(jobs, state):
         jobs.statuses(batch.id, {"bg-1-1": "finished", "bg-1-2": "running"})
     if state in {"ended", "retired"}:
         jobs.cancel(ids[2])
-        jobs.fail(ids[3], HOLD)
-        jobs.fail(ids[1], HOLD)
+        jobs.hold([ids[3]], HOLD)
+        jobs.hold([ids[1]], HOLD)
         assert jobs.fetched(ids[0], 0, 1.0) == "fetched"
     if state == "retired":
         jobs.close_batch(batch.id, retired=True)
@@ -197,5 +197,5 @@ def test_a_batch_whose_last_job_fails_ends(jobs, way):
     if way == "hold":
         jobs.hold([ids[1]], HOLD)
     else:
-        jobs.fail(ids[1], HOLD)
+        jobs.hold([ids[1]], HOLD)
     assert batch_state(jobs, batch) == "ended"

@@ -6,11 +6,13 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 
 import pytest
 
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger._migrations import VERSION
+from boinc_gahp.ledger.filesystem import network_filesystem
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.opening import BUSY_TIMEOUT
 from boinc_gahp.secret import Authenticator
@@ -204,11 +206,13 @@ def test_a_full_disk_is_reported_at_once(path):
     assert "check the disk's free space" in ended.stdout
 
 
-def test_a_network_file_system_is_refused_with_the_setting_to_change(tmp_path):
+def test_a_network_file_system_is_refused_with_the_setting_to_change(tmp_path, monkeypatch):
     mountinfo = tmp_path / "mountinfo"
     mountinfo.write_text(f"1 0 0:1 / {tmp_path} rw - nfs4 server:/home rw\n")
+    found = partial(network_filesystem, mountinfo=mountinfo)
+    monkeypatch.setattr("boinc_gahp.ledger.store.network_filesystem", found)
     with pytest.raises(LedgerError, match=r"network file system \(nfs4\).*set dir in .*\[state\]"):
-        Ledger(tmp_path / "state" / "ledger.sqlite", mountinfo=mountinfo)
+        Ledger(tmp_path / "state" / "ledger.sqlite")
     assert not (tmp_path / "state").exists()
 
 

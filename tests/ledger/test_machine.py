@@ -16,7 +16,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.rows import ProgramFailure
-from boinc_gahp.ledger.splitting import BatchPart
 from tests.ledger.jobs import HOLD, MINE, alive, in_request, new_job
 
 #: EXAMPLES=1000 takes minutes.
@@ -244,24 +243,24 @@ class Ledgers(RuleBasedStateMachine):
     def divide(self, index, size, names):
         batch = self.some_batch(index, "planned", "giving_up")
         jobs = batch.jobs
-        parts = [
-            BatchPart(f"bg-{name}", "t/family/1", [job.id for job in part])
+        parts = {
+            f"bg-{name}": [job.id for job in part]
             for name, part in zip(names, (jobs[:size], jobs[size : 2 * size]), strict=True)
-        ]
-        divided = self.jobs.divide(batch.id, parts, "refused", 0.0)
+        }
+        divided = self.jobs.divide(batch.id, parts, "t/family/1", "refused", 0.0)
         assert divided == (batch.state in {"planned", "giving_up"})
         if not divided:
             return
         batch.state = "ended" if batch.state == "planned" else "retired"
         new = {row.name: row.id for row in self.jobs.batches(*MINE, "planned")}
-        for part in parts:
-            alive = [self.model[each] for each in part.job_ids]
+        for name, job_ids in parts.items():
+            alive = [self.model[each] for each in job_ids]
             alive = [job for job in alive if job.state == "sending"]
-            assert bool(alive) == (part.name in new)
+            assert bool(alive) == (name in new)
             for job in alive:
-                job.batch = new[part.name]
+                job.batch = new[name]
             if alive:
-                self.batches[new[part.name]] = Batch(new[part.name], jobs=alive)
+                self.batches[new[name]] = Batch(new[name], jobs=alive)
         batch.give_back()
 
     @precondition(lambda self: bool(self.batches))
@@ -342,7 +341,7 @@ class Ledgers(RuleBasedStateMachine):
     @rule(index=INDICES)
     def fail(self, index):
         job = self.some(index, "sending", "queued", "finished")
-        self.jobs.fail(job.id, HOLD)
+        self.jobs.hold([job.id], HOLD)
         if job.is_alive:
             job.state = "failed"
             if job.batch is not None:

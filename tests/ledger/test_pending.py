@@ -49,10 +49,10 @@ def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs):
     jobs.store.write(
         lambda connection: connection.execute("UPDATE job SET last_polled = 0").rowcount
     )
-    jobs.htcondor_polled([job_id], now - 10)
-    jobs.htcondor_polled([silent_id], now - 60)
-    jobs.htcondor_polled([gone_id], now)
-    jobs.fail(gone_id, HOLD)
+    jobs.htcondor_polled({job_id: now - 10})
+    jobs.htcondor_polled({silent_id: now - 60})
+    jobs.htcondor_polled({gone_id: now})
+    jobs.hold([gone_id], HOLD)
     assert [row.name for row in jobs.leases(*MINE, now, 200.0, 30.0)] == ["asked"]
     assert jobs.leases(*MINE, now, 50.0, 30.0) == []
     jobs.leased(asked.id, now + 500)

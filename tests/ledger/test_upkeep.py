@@ -9,6 +9,7 @@ from contextlib import closing
 
 import pytest
 
+from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger import upkeep
 from boinc_gahp.ledger.jobs import JobLedger
@@ -44,6 +45,10 @@ def forget(jobs, *, untold=True):
     return upkeep.forget(jobs.store, now, now - 90 * DAY, untold=untold)
 
 
+def after(seconds):
+    return HTCondor(history=30 * DAY, forget_after=seconds)
+
+
 def ids(jobs):
     with jobs.store.read() as connection:
         return [job_id for (job_id,) in connection.execute("SELECT id FROM job ORDER BY id")]
@@ -74,7 +79,7 @@ def test_what_htcondor_asks_about_or_the_project_may_still_have_stays(jobs):
     jobs.leased(batch.id, time.time() + DAY)
     assert forget(jobs) == 0
     jobs.leased(batch.id, time.time() - DAY)
-    jobs.htcondor_polled([job_id], time.time())
+    jobs.htcondor_polled({job_id: time.time()})
     assert forget(jobs) == 0
     assert [pending.job_id for pending in jobs.pending_aborts(*MINE)] == [job_id]
 
@@ -149,19 +154,31 @@ def test_one_process_an_hour_tends_it(jobs, elsewhere):
     ended = jobs.accept(new_job("a")).id
     jobs.cancel(ended)
     now = time.time()
-    drop_unneeded(jobs, now, 0.0, NEVER, untold=True)
+    drop_unneeded(jobs, now, after(0.0), NEVER, untold=True)
     assert ids(jobs) == []
     jobs.cancel(jobs.accept(new_job("b")).id)
     aged(jobs.store, 1)
-    drop_unneeded(JobLedger(elsewhere), now + 3000, 0.0, NEVER, untold=True)
+    drop_unneeded(JobLedger(elsewhere), now + 3000, after(0.0), NEVER, untold=True)
     assert len(ids(jobs)) == 1
-    drop_unneeded(JobLedger(elsewhere), now + 3601, 0.0, NEVER, untold=True)
+    drop_unneeded(JobLedger(elsewhere), now + 3601, after(0.0), NEVER, untold=True)
     assert ids(jobs) == []
     # A clock that was set back does not keep it from being tended for ever.
     jobs.cancel(jobs.accept(new_job("c")).id)
     aged(jobs.store, 1)
-    drop_unneeded(jobs, now - 50 * DAY + 1, -60 * DAY, NEVER, untold=True)
+    drop_unneeded(jobs, now - 50 * DAY + 1, after(-60 * DAY), NEVER, untold=True)
     assert ids(jobs) == []
+
+
+def test_jobs_that_both_sides_know_to_be_over_go_after_the_history(jobs):
+    _, (told, untold) = submitted(jobs, "a", "b")
+    jobs.hold([told, untold], HOLD)
+    jobs.end_reported([told])
+    (batch,) = jobs.batches(*MINE, "ended")
+    jobs.close_batch(batch.id, retired=True)
+    drop_unneeded(jobs, time.time() + 29 * DAY, after(90 * DAY), NEVER, untold=True)
+    assert ids(jobs) == [told, untold]
+    drop_unneeded(jobs, time.time() + 31 * DAY, after(90 * DAY), NEVER, untold=True)
+    assert ids(jobs) == [untold]
 
 
 # -- the file's name

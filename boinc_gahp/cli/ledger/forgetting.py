@@ -80,7 +80,7 @@ def _named(jobs: JobLedger, names: Sequence[str]) -> tuple[list[JobRow], list[Ba
     for name in names:
         found, of_name = find(jobs, name)
         if len(found) + len(of_name) > 1:
-            several = [words.job_id(jobs, row) for row in found]
+            several = [jobs.htcondor_id(row) for row in found]
             several += [batch.name for batch in of_name]
             raise words.LedgerActionRefused(
                 f"{name!r} may mean {', '.join(several)}: name one of them"
@@ -108,7 +108,7 @@ def _refuse_alive(jobs: JobLedger, rows: Sequence[JobRow]) -> None:
         state = "cancelled, but not aborted on the project yet"
         remedy = "Abort it with boinc_gahp ledger reconcile"
     raise words.LedgerActionRefused(
-        f"nothing was forgotten: job {words.job_id(jobs, first)} is {state}{others}. {remedy}, or "
+        f"nothing was forgotten: job {jobs.htcondor_id(first)} is {state}{others}. {remedy}, or "
         "use --alive: then it continues on the project, and nobody aborts it"
     )
 

@@ -87,9 +87,7 @@ def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:
         reconciliations = reconcile(settings, opener, deadline)
         after = _submit_aborts(store)
         is_done = not after and all(
-            each.problem is None
-            and each.reconciled is not None
-            and (each.reconciled.is_done or each.reconciled.managed_elsewhere)
+            each.problem is None and not any(left for _, left in each.pending or ())
             for each in reconciliations
         )
         lines = [line for each in reconciliations for line in _lines(settings, store, each, quiet)]
@@ -109,24 +107,19 @@ def _lines(
     settings: Settings, store: Store, reconciliation: Reconciliation, quiet: bool
 ) -> Iterator[str]:
     project = f"{reconciliation.url} {words.project_words(reconciliation.project_name)}"
-    reconciled = reconciliation.reconciled
-    if reconciled is None:
-        yield f"{project}: {printable(reconciliation.problem or 'nothing could be done')}"
+    if reconciliation.problem is not None:
+        yield f"{project}: {printable(reconciliation.problem)}"
         return
-    if reconciled.managed_elsewhere:
+    if reconciliation.pending is None:
         if not quiet:
             lock = AccountLock(state_dir(settings), reconciliation.url, reconciliation.account)
             process = lock.holder()
             who = "" if process is None else f" (process {process})"
             yield f"{project}: left to the daemon{who} that is working for it"
         return
-    kinds = (
-        (reconciled.aborts, "job", "aborted"),
-        (reconciled.retirements, "batch", "retired"),
-        (reconciled.unclear, "batch", "given up"),
-    )
+    kinds = (("job", "aborted"), ("batch", "retired"), ("batch", "given up"))
     done, left = [], []
-    for (before, after), what, verb in kinds:
+    for (before, after), (what, verb) in zip(reconciliation.pending, kinds, strict=True):
         if before > after:
             done.append(f"{_count(before - after, what)} {verb}")
         if after:

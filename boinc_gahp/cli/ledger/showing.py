@@ -84,7 +84,7 @@ def find(jobs: JobLedger, name: str) -> tuple[list[JobRow], list[BatchRow]]:
 
 def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str]:
     now = time.time()
-    yield f"Job {words.job_id(jobs, job)}"
+    yield f"Job {jobs.htcondor_id(job)}"
     yield from _lines(
         {
             "state": f"{_state(job)} since {at(job.changed)}",

@@ -78,11 +78,6 @@ def opened(settings: Settings) -> Iterator[JobLedger | None]:
         store.close()
 
 
-def job_id(jobs: JobLedger, job: JobRow) -> str:
-    """Return a job's id in HTCondor's form."""
-    return f"boinc/{jobs.token}.{job.id}"
-
-
 def cluster_proc(job: JobRow) -> str | None:
     """Return a job's id in HTCondor's queue, from its JobDirectory, if that has one."""
     found = _CLUSTER_PROC.search(job.job_directory)
@@ -113,7 +108,7 @@ def job_columns(jobs: JobLedger, job: JobRow, orphaned_after: float, now: float)
     del values["description"]
     return {
         **values,
-        "htcondor_id": job_id(jobs, job),
+        "htcondor_id": jobs.htcondor_id(job),
         "cluster_proc": cluster_proc(job),
         "orphan": is_orphan(job, orphaned_after, now),
         "state_words": state_words(job),

@@ -107,7 +107,7 @@ class Console:
         for number in (signal.SIGTERM, signal.SIGHUP):
             self._loop.add_signal_handler(number, self._stop)
         with patch_stdout(raw=True):
-            while not (self._ended or self._engine.quitting):
+            while not (self._ended or self._engine.conversation.quitting):
                 try:
                     text = await session.prompt_async(PROMPT)
                 except KeyboardInterrupt:
@@ -115,7 +115,7 @@ class Console:
                 except EOFError:
                     break
                 for line in filter(str.strip, text.splitlines()):
-                    if not self._engine.quitting:
+                    if not self._engine.conversation.quitting:
                         self._handle(line)
             self._engine.announce()
             if pending := self._engine.unanswered:
@@ -187,7 +187,7 @@ def show(finished: FinishedRequest) -> None:
     if finished.error is not None:
         _print("bad", head, f" error: {visible(finished.error)}")
     else:
-        lines = map(visible, display.values(request, finished.line))
+        lines = map(visible, display.told(request, finished.values))
         _print("good", head, "\n  ".join([" ok", *lines]))
 
 

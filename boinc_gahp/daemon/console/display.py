@@ -13,27 +13,20 @@ from boinc_gahp.states import HTCondorState
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 #: The most jobs of a batch to list one by one; for more, only the number per status is shown.
 LISTED_JOBS = 20
 
 
-def values(request: AsyncRequest, line: bytes) -> list[str]:
-    """Return the values of a success in lines for people.
-
-    Args:
-        request: the request that it answers.
-        line: the Result Line, without prefix and end.
-    """
-    command = COMMANDS[request.command]
-    _, words = command.form.read(line)
+def told(request: AsyncRequest, values: Sequence[str]) -> list[str]:
+    """Return the values of a request's success in lines for people."""
     if isinstance(request, boinc_commands.QueryBatches):
-        return list(_statuses(request.batches, words))
-    names = command.returns.split()
+        return list(_statuses(request.batches, values))
+    names = COMMANDS[request.command].returns.split()
     return [
         f"{name}: {_meaning(name, word)}"
-        for name, word in zip(names[len(names) - len(words) :], words, strict=True)
+        for name, word in zip(names[len(names) - len(values) :], values, strict=True)
     ]
 
 
@@ -42,7 +35,7 @@ def _meaning(name: str, word: str) -> str:
     return f"{word} ({HTCondorState(int(word)).words})" if known else word
 
 
-def _statuses(batches: tuple[str, ...], words: list[str]) -> Iterator[str]:
+def _statuses(batches: tuple[str, ...], words: Sequence[str]) -> Iterator[str]:
     """Describe the values of BOINC_QUERY_BATCHES: server_time {njobs {job status}...}..."""
     server_time, *rest = words
     yield f"server_time: {server_time}"
