@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from lxml import etree
     from typing_extensions import Self
 
-    from boinc_gahp.rpc._caller import Traffic
-    from boinc_gahp.rpc._foreign_errors import ErrorTranslator
+    from boinc_gahp.rpc._reply_errors import ReplyErrors
     from boinc_gahp.rpc._table import Rpc
     from boinc_gahp.rpc._transport import HttpReply, Transport
     from boinc_gahp.rpc.types import (
@@ -363,7 +362,7 @@ class WebRpcs:
         xml = _build.document("upload_files", self._authenticator, described)
         form = partial(FormBody, xml, files, sent)
         call = self._call(_table.UPLOAD_FILES, make_body=form)
-        self._caller.ask(call, _results.success, self._until)
+        self._caller.ask(call, _results.success)
 
     # -- outputs
 
@@ -432,19 +431,19 @@ class WebRpcs:
         caller = self._caller
         if secret is not None:
             caller = replace(caller, redact=Redactor(secret))
-        return caller.ask(call, answer, self._until)
+        return caller.ask(call, answer)
 
     def beginning_of(self, page: Rpc, query: dict[str, str]) -> str:
         """Return the beginning of a page that is made for people."""
-        call = self._call(page, query)
+        call = self._call(page, query, plain=True)
 
-        def begin(reply: HttpReply, translator: ErrorTranslator, traffic: Traffic) -> str:
+        def begin(reply: HttpReply, errors: ReplyErrors) -> str:
             with closing(reply):
-                text = page_beginning(beginning(translator.chunks(reply.chunks())))
-            self._caller.log_line(page, "ok", traffic)
+                text = page_beginning(beginning(errors.chunks(reply.chunks())))
+            self._caller.log_line(call, "ok")
             return text
 
-        return self._caller.open(call, begin, self._until)
+        return self._caller.open(call, begin)
 
     def _cookie(self) -> str:
         """Return the cookie of an account that has logged in."""
@@ -511,22 +510,23 @@ class WebRpcs:
     ) -> T:
         form = partial(FormBody, xml)
         call = self._call(rpc, make_body=form, records=records, subject=subject)
-        return self._caller.ask(call, answer, self._until)
+        return self._caller.ask(call, answer)
 
     def _call(self, rpc: Rpc, query: dict[str, str] | None = None, **more: Any) -> RpcCall:
         url = self.url + rpc.handler
         if query:
             url += f"?{urlencode(query, errors='surrogateescape')}"
-        return RpcCall(rpc, url, cookie=self._cookie if rpc.cookie else None, **more)
+        cookie = self._cookie if rpc.cookie else None
+        return RpcCall(rpc, url, self._until, cookie=cookie, **more)
 
     def _output(self, rpc: Rpc, query: dict[str, str], subject: str) -> OutputStream:
-        call = self._call(rpc, query, subject=subject)
+        call = self._call(rpc, query, subject=subject, plain=True)
 
-        def begin(reply: HttpReply, translator: ErrorTranslator, traffic: Traffic) -> OutputStream:
+        def begin(reply: HttpReply, errors: ReplyErrors) -> OutputStream:
             def ended(outcome: str, received: int) -> None:
-                traffic.received += received
-                self._caller.log_line(rpc, outcome, traffic)
+                call.received += received
+                self._caller.log_line(call, outcome)
 
-            return OutputStream(reply, translator, self._caller.reply_errors(call), ended)
+            return OutputStream(reply, errors, ended)
 
-        return self._caller.open(call, begin, self._until)
+        return self._caller.open(call, begin)

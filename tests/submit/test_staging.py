@@ -25,7 +25,7 @@ from tests.submit.test_association import FATAL, Server
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.rpc._transport import Body
+    from boinc_gahp.rpc._bodies import FormBody
     from tests.submit.scripted import Arguments
 
 
@@ -49,7 +49,7 @@ class FileServer(Server):
     """
 
     limit: int = 8 << 20
-    hook: Callable[[list[str], Body], str | None] = lambda _names, _rest: None
+    hook: Callable[[list[str], FormBody], str | None] = lambda _names, _rest: None
     posts: list[Post] = field(default_factory=list)
     asked: Callable[[Arguments], None] = lambda _: None
     form: Callable[[bytes], None] = lambda _: None
