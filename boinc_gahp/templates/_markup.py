@@ -8,16 +8,17 @@ and expands no entities.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
 from boinc_gahp.templates.types import Problem, Severity, TemplateError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 #: The most characters of a text to read; a filled-in document has at most 64 KB.
 MAX_TEXT = 1 << 20
@@ -26,6 +27,8 @@ _PROLOG = re.compile(r"<\?|<!DOCTYPE")
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DIGITS = re.compile(r"[+-]?[0-9]+")
 _EXACT_DIGITS = 400
+#: The least values of whole numbers that may be less than 0 or must be more; None: there is none.
+_LEAST = {"min_quorum": 1, "target_nresults": 1, "size_class": None, "priority": None}
 
 
 def parse(text: str, what: str) -> etree._Element:
@@ -201,8 +204,9 @@ class Fields:
             )
         return None
 
-    def integer(self, name: str, *, least: int | None = 0) -> int | None:
+    def integer(self, name: str) -> int | None:
         """Return a whole number; forms such as ``11.000000`` and ``1e6`` are accepted too."""
+        least = _LEAST.get(name, 0)
         for element in self._found.get(name, ()):
             text = inner(element)
             value = _finite(text)
@@ -215,6 +219,23 @@ class Fields:
                 "bad-number", f"<{name}> holds {text!r}: expected a whole number{bound}", element
             )
         return None
+
+    def values(self, kind: type, *but: str) -> dict[str, Any]:
+        """Return the values of a dataclass's fields, which are called as their elements are.
+
+        Each is read as its type says. Fields of other types, and those in ``but``, are left out.
+        """
+        found = ((each.name, _READERS.get(str(each.type))) for each in dataclasses.fields(kind))
+        return {name: read(self, name) for name, read in found if read and name not in but}
+
+
+#: How the fields of dataclasses are read, by their types.
+_READERS: dict[str, Callable[[Fields, str], object]] = {
+    "bool": Fields.flag,
+    "float | None": Fields.real,
+    "int | None": Fields.integer,
+    "str | None": Fields.text,
+}
 
 
 def _finite(text: str) -> float | None:
