@@ -95,29 +95,5 @@ class CancelScope:
                 self._changed.notify_all()
 
 
-class _AlwaysOpen(CancelScope):
-    """A scope that nobody closes: all fetches share it, so it has no lock to wait for."""
-
-    def close(self) -> None:
-        raise RuntimeError("this scope is never closed")
-
-    def at_close(self, clear: Callable[[], None]) -> None:
-        pass
-
-    def not_at_close(self, clear: Callable[[], None]) -> None:
-        pass
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        pass
-
-
-#: Always open: for fetches that cannot be cancelled.
-NEVER_CANCELLED: CancelScope = _AlwaysOpen()
+#: For fetches that cannot be cancelled; nobody closes it.
+NEVER_CANCELLED = CancelScope()

@@ -148,25 +148,20 @@ def fetch(
     )
 
 
-def write_stderr(sink: Sink, text: str, scope: CancelScope) -> None:
-    """Write stderr from scratch, if it is wanted: a repeated fetch must not double it.
+def write_streams(sink: Sink, stderr: str, scope: CancelScope) -> None:
+    """Write stderr, and an empty stdout, where they are wanted; at the same place only stderr.
+
+    They are written from scratch: a repeated fetch must not double them.
 
     Raises:
-        OutputError: it cannot be written.
+        OutputError: one cannot be written.
         Exception: what the scope raises when it is closed.
     """
-    stderr = sink.stderr({})
-    if stderr is not None:
-        with Directories(scope) as directories:
-            _write(sink, stderr, text, scope, directories)
-
-
-def write_no_stdout(sink: Sink, scope: CancelScope) -> None:
-    """Write an empty file where stdout is wanted, unless stderr is there; errors as above."""
-    stdout = sink.stdout({})
-    if stdout is not None and not stdout.is_at(sink.stderr({})):
-        with Directories(scope) as directories:
-            _write(sink, stdout, "", scope, directories)
+    texts = ((sink.stdout({}), ""), (sink.stderr({}), stderr))
+    streams = {item.destination: (item, text) for item, text in texts if item is not None}
+    with Directories(scope) as directories:
+        for item, text in streams.values():
+            _write(sink, item, text, scope, directories)
 
 
 def _write(

@@ -15,7 +15,7 @@ from boinc_gahp.fetch import locate
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.container_directory import ContainerDirectory
 from boinc_gahp.fetch.directories import check_directory
-from boinc_gahp.fetch.engine import fetch, write_no_stdout, write_stderr
+from boinc_gahp.fetch.engine import fetch, write_streams
 from boinc_gahp.fetch.failures import failed_job
 from boinc_gahp.fetch.names import DEV_NULL, new_file
 from boinc_gahp.fetch.sinks import Delivery, Sink
@@ -251,5 +251,4 @@ def write_failure(
         else JobDirectory(request)
     )
     sink.prepare()
-    write_stderr(sink, text, scope)
-    write_no_stdout(sink, scope)
+    write_streams(sink, text, scope)

@@ -34,8 +34,7 @@ def check_sizes(name: str, job: Job) -> None:
         if not 0 < value <= _MOST[element]:
             raise JobRefused(
                 f"job {quoted(name)}: {element} is {value}; expected a number above 0, at most "
-                f"{_MOST[element]:.15g}",
-                job_name=name,
+                f"{_MOST[element]:.15g}"
             )
 
 
@@ -121,7 +120,6 @@ class RequestedSizes:
             own = set_parameters(text, values)
         except TemplateError as error:
             raise JobRefused(
-                f"job {quoted(name)}: its own values cannot be written into its {error}",
-                job_name=name,
+                f"job {quoted(name)}: its own values cannot be written into its {error}"
             ) from error
         return FilledSizes(own, tuple(values), {**otherwise, **values})

@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import logging
 import math
-import re
 import threading
 import time
 from dataclasses import dataclass, field
@@ -69,9 +68,6 @@ _WEB_SERVER_LIMIT = (
 )
 #: HTTP's status if a front end has not waited for the answer.
 _GATEWAY_TIMEOUT = 504
-_TOO_MANY = re.compile(
-    r"# of uploaded files \((\d{1,9})\) doesn't agree with request \((\d{1,9})\)"
-)
 
 
 def out_of_time(what: str) -> StagingError:

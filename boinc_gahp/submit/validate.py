@@ -99,11 +99,13 @@ class BatchValidator:
         self._check_batch()
         names: dict[str, str] = {}
         for name, _ in self._request.jobs:
-            checks.check_job_name(name, names)
+            with checks.naming(name):
+                checks.check_job_name(name, names)
         self._warn_of_faults()
         inputs: dict[str, tuple[Input, ...]] = {}
         for name, job in self._request.jobs:
-            inputs[name], self._lines[name] = self._validator(name, job)
+            with checks.naming(name):
+                inputs[name], self._lines[name] = self._validator(name, job)
         self._check_size(self._size_of(self._request_for(self._lines.values())))
         return inputs
 
@@ -120,8 +122,9 @@ class BatchValidator:
         seen: dict[str, StagingError | tuple[int, int]] = {}
         for name, job in self._request.jobs:
             try:
-                checks.check_job_name(name, names)
-                found = self._validator(name, job)
+                with checks.naming(name):
+                    checks.check_job_name(name, names)
+                    found = self._validator(name, job)
                 _check_files(found[0], seen)
             except (JobRefused, StagingError) as error:
                 refusals.setdefault(name, error)
@@ -218,8 +221,9 @@ class BatchValidator:
                 known[id(items)] = files
             line = self._lines.get(name)
             if line is None:
-                command = checks.command_line(name, job.args, escape=self._escape)
-                line = self._line(name, job, command, files)
+                with checks.naming(name):
+                    command = checks.command_line(name, job.args, escape=self._escape)
+                    line = self._line(name, job, command, files)
             else:
                 line = line._replace(input_files=files)
             jobs.append(line)
@@ -389,8 +393,7 @@ class BatchValidator:
                 raise JobRefused(
                     f"job {name!r}: its own input template has {wanted} files, but that of app "
                     f"{request.app_name} has {counted}, and a project counts a job's files by the "
-                    f"app's template: use an app whose template has {wanted} files",
-                    job_name=name,
+                    f"app's template: use an app whose template has {wanted} files"
                 )
         outputs = request.outputs.get(name, ())
         own_output = job.output_template is not None
@@ -513,11 +516,11 @@ def _own(kind: str, read: Callable[[str], _Template], text: str, job_name: str) 
     try:
         template = read(text)
     except TemplateError as error:
-        raise JobRefused(f"job {job_name!r}: its own {error}", job_name=job_name) from error
+        raise JobRefused(f"job {job_name!r}: its own {error}") from error
     for problem in faults(template):
         if problem.severity is Severity.ERROR:
             text = f"job {job_name!r}: its own {kind} template: {problem}"
-            raise JobRefused(text, job_name=job_name)
+            raise JobRefused(text)
     return template
 
 
