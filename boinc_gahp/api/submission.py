@@ -313,7 +313,7 @@ def _files(
 
     names = physical_names(session.context, validation.files)
     first = {names[path]: path for path in reversed(list(validation.files))}
-    absent = absent_names(session.context, first) if first else set()
+    absent = set(absent_names(session.rpc, first))
     return tuple(
         PlannedFile(path, nbytes, names[path], names[path] not in absent)
         for path, nbytes in validation.files.items()
@@ -328,7 +328,7 @@ def _absent_staged(
 
     Only names in ``staged`` are looked up: query_files fails at text that cannot be a file's name.
     """
-    absent = absent_names(session.context, staged) if staged else set()
+    absent = set(absent_names(session.rpc, staged))
     found: dict[str, StagingError] = {}
     for name, job in request.jobs:
         for open_name, item in job.files.items():

@@ -37,10 +37,11 @@ _REASONS = {
 }
 
 
-def explain(error: OSError, destination: Path) -> OutputError:
+def explain(error: OSError | ValueError, destination: Path) -> OutputError:
     """Return what to tell the job's owner about a file that cannot be written."""
-    reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
-    if error.errno == errno.ENOENT:
+    number = errno_of(error)
+    reason = _REASONS.get(number) or getattr(error, "strerror", None) or str(error)
+    if number == errno.ENOENT:
         directory = str(destination.parent)
         reason = f"the directory {directory!r} does not exist: create it, or give another name"
     return OutputError(f"{str(destination)!r} cannot be written: {reason}")
@@ -215,23 +216,14 @@ def open_destination(
     """
     try:
         directory = directories.open(destination, inside, make=make)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise explain(error, destination) from error
-    except ValueError as error:
-        raise _unfit(destination, error) from error
     try:
         _check_name(destination, directory.at)
-    except ValueError as error:
-        directory.close()
-        raise _unfit(destination, error) from error
     except BaseException:
         directory.close()
         raise
     return directory
-
-
-def _unfit(destination: Path, error: ValueError) -> OutputError:
-    return OutputError(f"{str(destination)!r} cannot be written: {error}")
 
 
 def _check_name(destination: Path, directory: int) -> None:
@@ -239,7 +231,7 @@ def _check_name(destination: Path, directory: int) -> None:
         mode = os.stat(destination.name or ".", dir_fd=directory).st_mode
     except FileNotFoundError:
         return
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise explain(error, destination) from error
     if stat.S_ISDIR(mode):
         raise OutputError(f"{str(destination)!r} is a directory: name a file in it")

@@ -108,7 +108,7 @@ class JobDirectory(Sink):
         stdout = self._stdout_at(outputs)
         wanted = []
         for at, (source, destination) in enumerate(self._request.specs):
-            if self._absolute(destination) in stderr or destination == DEV_NULL:
+            if self.absolute(destination) in stderr or destination == DEV_NULL:
                 continue  # stderr is written already, and /dev/null keeps nothing
             name = find_output(source, outputs)
             if name is not None:
@@ -159,7 +159,7 @@ class JobDirectory(Sink):
         if self.takes_all:
             return None
         stderr = self._stderr_paths()
-        paths = [self._absolute(destination) for _, destination in specs]
+        paths = [self.absolute(destination) for _, destination in specs]
         last = len(paths) - 1
         if last < 1 or paths[last] not in stderr:
             return None
@@ -171,7 +171,7 @@ class JobDirectory(Sink):
     def _stderr_paths(self) -> Set[Path]:
         stderr_file = self.stderr({})
         return (
-            {self._absolute(name) for name in _NOWHERE}
+            {self.absolute(name) for name in _NOWHERE}
             if stderr_file is None
             else {stderr_file.destination}
         )
@@ -183,10 +183,7 @@ class JobDirectory(Sink):
         )
 
     def _delivery(self, output: str, path: str, inside: Path | None = None) -> Delivery:
-        return Delivery(output, self._absolute(path), inside)
-
-    def _absolute(self, name: str) -> Path:
-        return Path(os.path.normpath(os.path.join(self._request.directory, name)))  # noqa: PTH118
+        return Delivery(output, self.absolute(path), inside)
 
 
 def fetch_output(

@@ -320,8 +320,7 @@ class TemporaryFile(_Temporary):
     As a context manager it is discarded at the end unless it was committed.
 
     Attributes:
-        size: bytes written so far.
-        md5: hash object of these bytes.
+        md5: hash object of the bytes written so far.
     """
 
     suffix = leftovers.FILE
@@ -335,13 +334,11 @@ class TemporaryFile(_Temporary):
         self, registry: Temporaries, held: OwnFile, path: str, place: _Place, scope: CancelScope
     ) -> None:
         super().__init__(registry, held, path, place, scope)
-        self.size = 0
         self.md5 = hashlib.md5(usedforsecurity=False)
 
     def empty(self) -> None:
         """Start again with an empty file."""
         super().empty()
-        self.size = 0
         self.md5 = hashlib.md5(usedforsecurity=False)
 
     def write(self, data: bytes) -> None:
@@ -358,12 +355,11 @@ class TemporaryFile(_Temporary):
         except OSError as error:
             raise explain(error, self.destination) from error
         self.md5.update(data)
-        self.size += len(data)
 
     def contents(self) -> BinaryIO:
         """Return the file, open for reading and writing, at its beginning; the caller closes it.
 
-        ``size`` and ``md5`` do not change with what is written there.
+        ``md5`` does not change with what is written there.
 
         Raises:
             OutputError: it is gone.

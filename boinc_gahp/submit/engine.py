@@ -44,7 +44,7 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.submit import checks, query
 from boinc_gahp.submit._meter import Interrupted, Meter
 from boinc_gahp.submit._wanted_files import WantedFiles
-from boinc_gahp.submit.association import Association
+from boinc_gahp.submit.association import Association, absent_names
 from boinc_gahp.submit.journal import UNDO_TIME, Journal, Sending
 from boinc_gahp.submit.names_in_use import check_names, name_in_use
 from boinc_gahp.submit.staging import PhysicalNames, Staging, out_of_time
@@ -184,7 +184,7 @@ class _Submission:
         physical = PhysicalNames(files)
         brought = physical.by_name(files)
         self._staged = {n: job for n, job in _staged(inputs).items() if n not in brought}
-        self._check_staged(Association(self._project, 0, 1).absent(list(self._staged)))
+        self._check_staged(absent_names(self._project, self._staged))
         if details is None:
             if self._request.ask_first:
                 check_names(self._project, self._request)

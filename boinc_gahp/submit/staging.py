@@ -38,7 +38,7 @@ from boinc_gahp.rpc.types import UploadFile
 from boinc_gahp.submit import checks
 from boinc_gahp.submit._meter import Interrupted, Meter
 from boinc_gahp.submit._wanted_files import WantedFiles
-from boinc_gahp.submit.association import Association
+from boinc_gahp.submit.association import Association, absent_names
 from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ class Staging:
             self._absent = []
             return
         self._asked_at = time.monotonic()
-        self._absent = self._association.absent(absent)
+        self._absent = absent_names(self._project, absent)
         self._await_late(sending)
         missing = set(self._absent)
         turned_up = [name for name in absent if name not in missing and name not in self._arrived]
@@ -282,7 +282,7 @@ class Staging:
                 return
             tries += 1
             self._asked_at = time.monotonic()
-            self._absent = self._association.absent(self._needs.of(self._absent))
+            self._absent = absent_names(self._project, self._needs.of(self._absent))
 
     # -- sending
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
-from boinc_gahp.templates.types import Problem, Severity, TemplateError
+from boinc_gahp.templates.types import Problem, Severity, TemplateError, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def parse(text: str, what: str) -> etree._Element:
         raise TemplateError(what, [too_long(text)])
     root = etree.fromstring(_wrapped(text), _parser(recover=True))
     if root is None or len(root) == 0:
-        raise TemplateError(what, [Problem(0, "expected XML elements, found none", "no-template")])
+        raise wrong(what, "expected XML elements, found none", "no-template")
     return root
 
 

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.templates._markup import Fields, parse
 from boinc_gahp.templates.reading import file_refs
-from boinc_gahp.templates.types import Problem, TemplateError
+from boinc_gahp.templates.types import TemplateError, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lxml import etree
+
+    from boinc_gahp.templates.types import Problem
 
 _WORKUNIT = "workunit.xml_doc"
 _RESULT = "result.xml_doc_in"
@@ -155,7 +157,7 @@ def _document(
     root = parse(document, what)
     body = root.find(tag)
     if body is None:
-        raise TemplateError(what, [Problem(0, f"expected a <{tag}>", "no-body")])
+        raise wrong(what, f"expected a <{tag}>", "no-body")
     return root.findall("file_info"), body
 
 

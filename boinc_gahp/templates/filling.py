@@ -19,8 +19,7 @@ from boinc_gahp.templates.types import (
     InputTemplate,
     OutputFileInfo,
     OutputTemplate,
-    Problem,
-    TemplateError,
+    wrong,
 )
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ def _checked(what: str, text: str) -> str:
         f"it would have {nbytes:,} bytes and must have fewer than {DOCUMENT_LIMIT:,}: use fewer "
         "files (a zip can hold many), shorter names or a shorter command line"
     )
-    raise TemplateError(what, [Problem(0, problem, "document-size")])
+    raise wrong(what, problem, "document-size")
 
 
 def nbytes_of(text: str) -> int:
@@ -202,7 +201,7 @@ def _expect(template: InputTemplate, files: Sequence[JobFile]) -> Sequence[JobFi
         text = f"remote file {missing} has no <physical_name>: expected one, or a name with the job"
     else:
         text = f"{len(files)} files are given for the job: expected {own}"
-    raise TemplateError("input template", [Problem(0, text, "file-count")])
+    raise wrong("input template", text, "file-count")
 
 
 def _input_elements(file: InputFileInfo, given: JobFile | None) -> tuple[str, str]:

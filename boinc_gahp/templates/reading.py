@@ -12,6 +12,7 @@ from boinc_gahp.templates.types import (
     OutputTemplate,
     Problem,
     TemplateError,
+    wrong,
 )
 
 if TYPE_CHECKING:
@@ -107,11 +108,11 @@ def only(parts: dict[str, list[Parts]], kind: str) -> Parts:
     body = "<workunit>" if kind == INPUT else "<result>"
     if not found:
         text = f"there is none: expected {root} with a {body}"
-        raise TemplateError(kind, [Problem(0, text, "no-template")])
+        raise wrong(kind, text, "no-template")
     if len(found) > 1:
         line = line_of(found[1].first) if found[1].first is not None else 0
         text = f"a second one begins here: expected one {root}"
-        raise TemplateError(kind, [Problem(line, text, "second-template")])
+        raise wrong(kind, text, "second-template", line)
     return found[0]
 
 
@@ -155,7 +156,7 @@ def _refs(parts: Parts, kind: str, problems: list[Problem]) -> tuple[Fields, lis
     if parts.body is None:
         tag = "workunit" if kind == INPUT else "result"
         text = f"expected a <{tag}> after the <file_info>s"
-        raise TemplateError(kind, [Problem(0, text, "no-body")])
+        raise wrong(kind, text, "no-body")
     body = Fields(problems, parts.body)
     refs = file_refs(parts.body)
     if len(refs) != len(parts.file_infos):
@@ -243,13 +244,11 @@ def output_of(parts: Parts) -> tuple[OutputTemplate, list[Problem]]:
         name = Fields(problems, ref).text("file_name")
         matching = by_name.pop(name, None) if name else None
         if name is None or matching is None:
-            problems.append(
-                Problem(
-                    line_of(ref),
-                    f"<file_name> {name or 'missing'}: expected the <name> of a <file_info> that "
-                    "no other <file_ref> has",
-                    "unknown-file-name",
-                )
+            body.problem(
+                "unknown-file-name",
+                f"<file_name> {name or 'missing'}: expected the <name> of a <file_info> that "
+                "no other <file_ref> has",
+                ref,
             )
             continue
         fields = Fields(problems, matching, ref)

@@ -19,8 +19,7 @@ from boinc_gahp.templates.types import (
     UPLOAD_URL,
     InputTemplate,
     OutputTemplate,
-    Problem,
-    TemplateError,
+    wrong,
 )
 
 if TYPE_CHECKING:
@@ -63,9 +62,7 @@ def write_input_template(template: InputTemplate, *, terse: bool = False) -> str
     lines += ["    </workunit>", "</input_template>", ""]
     text = "\n".join(map(str.lstrip, lines) if terse else lines)
     if read_input_template(text) != template:
-        raise TemplateError(
-            "input template", [Problem(0, "a number cannot be written exactly", "bad-number")]
-        )
+        raise wrong("input template", "a number cannot be written exactly", "bad-number")
     return text
 
 
@@ -99,10 +96,8 @@ def write_output_template(template: OutputTemplate, *, terse: bool = False) -> s
     if terse:
         text = "".join(map(str.lstrip, text.splitlines(keepends=True)))
     if read_output_template(text) != template:
-        raise TemplateError(
-            "output template",
-            [Problem(0, "expected files in the order of their numbers", "file-order")],
-        )
+        text = "expected files in the order of their numbers"
+        raise wrong("output template", text, "file-order")
     return text
 
 
@@ -131,16 +126,8 @@ def _element(name: str, text: str, indent: int) -> str:
 
 def _checked(name: str, text: str) -> str:
     if not _LINE.fullmatch(text) or not text.isprintable():
-        raise TemplateError(
-            "template",
-            [
-                Problem(
-                    0,
-                    f"<{name}> {text!r}: expected one line, without spaces at its ends",
-                    "bad-text",
-                )
-            ],
-        )
+        problem = f"<{name}> {text!r}: expected one line, without spaces at its ends"
+        raise wrong("template", problem, "bad-text")
     return escape(text)
 
 
@@ -180,10 +167,10 @@ def set_parameters(text: str, values: Mapping[str, float | str]) -> str:
             f"with {', '.join(values)} filled in it would have {nbytes:,} bytes and must have "
             f"fewer than {DOCUMENT_LIMIT:,}: make the template smaller, or use its own values"
         )
-        raise TemplateError("input template", [Problem(0, problem, "document-size")])
+        raise wrong("input template", problem, "document-size")
     if read_input_template(written) != replace(before, **dict[str, Any](values)):
         problem = (
             f"{', '.join(values)} cannot be filled in: the template can be read in several ways"
         )
-        raise TemplateError("input template", [Problem(0, problem, "ambiguous")])
+        raise wrong("input template", problem, "ambiguous")
     return written
