@@ -117,8 +117,8 @@ class ProjectCache:
         self._views: SingleFlight[int | str, BatchView] = SingleFlight(
             MAX_JOBS, lambda view: len(view.jobs) + 1
         )
-        self._failed: SingleFlight[int, tuple[Mapping[str, JobInfo], int]] = SingleFlight(
-            MAX_JOBS, lambda answer: answer[1] + 1
+        self._failed: SingleFlight[int, Mapping[str, JobInfo]] = SingleFlight(
+            MAX_JOBS, lambda jobs: len(jobs) + 1
         )
         self._batches: SingleFlight[None, tuple[BatchInfo, ...]] = SingleFlight(MAX_NAMES, len)
 
@@ -217,16 +217,15 @@ class ProjectCache:
     def failures(self, batch_id: int, job_name: str) -> JobInfo | None:
         """Return the details of a job that has no canonical instance, or None."""
 
-        def ask() -> tuple[Mapping[str, JobInfo], int]:
+        def ask() -> Mapping[str, JobInfo]:
             details = self._project.query_batch(batch_id=batch_id, get_job_details=True)
-            jobs = {job.name: job for job in details.jobs if not job.canonical_instance_id}
-            return jobs, len(jobs)
+            return {job.name: job for job in details.jobs if not job.canonical_instance_id}
 
-        def ended(answer: tuple[Mapping[str, JobInfo], int]) -> bool:
-            job = answer[0].get(job_name)
+        def ended(jobs: Mapping[str, JobInfo]) -> bool:
+            job = jobs.get(job_name)
             return job is not None and job.state is JobState.FAILED
 
-        return self._failed.get(batch_id, ask, ended)[0].get(job_name)
+        return self._failed.get(batch_id, ask, ended).get(job_name)
 
     def instance(self, job: JobIds) -> ResultInfo | None:
         """Return a job's canonical instance, or None if the project does not show it."""

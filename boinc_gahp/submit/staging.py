@@ -135,27 +135,6 @@ class _NotNeeded(Exception):
     """Nobody wants the files of an upload any more."""
 
 
-class _Share:
-    """What one POST adds to the meter: only its files' bytes, not those of headers."""
-
-    def __init__(self, meter: Meter, nbytes: int) -> None:
-        self._meter = meter
-        self._left = self._nbytes = nbytes
-
-    def add(self, count: int) -> None:
-        count = min(count, self._left)
-        self._left -= count
-        self._meter.add(count)
-
-    @property
-    def is_sent(self) -> bool:
-        """Whether all bytes of the files have been sent."""
-        return not self._left
-
-    def take_back(self) -> None:
-        self._meter.add(self._left - self._nbytes)
-
-
 class Staging:
     """Brings a batch's files to the project.
 
@@ -304,16 +283,22 @@ class Staging:
         group = self._needs.of(group)
         if not group:
             return
-        share = _Share(self._meter, sum(self._files[name].nbytes for name in group))
+        # Of the files alone, without headers: they are what the meter counts.
+        left = nbytes = sum(self._files[name].nbytes for name in group)
         last = time.monotonic()
 
         def sent(count: int) -> None:
-            nonlocal last
+            nonlocal last, left
             last = time.monotonic()
-            self._keep_going()
+            if (
+                self._broken_off.is_set()
+            ):  # another upload has shown that this batch cannot be staged
+                raise StagingError("stopped: another file of the batch cannot be sent")
             if not self._needs.of(group, now=False):
                 raise _NotNeeded
-            share.add(count)
+            count = min(count, left)
+            left -= count
+            self._meter.add(count)
 
         try:
             self._project.upload_files(
@@ -326,10 +311,10 @@ class Staging:
                 sent=sent,
             )
         except _NotNeeded:
-            share.take_back()
+            self._meter.add(left - nbytes)
         except RpcError as error:
-            is_late = share.is_sent and _is_late(error)
-            share.take_back()
+            is_late = not left and _is_late(error)
+            self._meter.add(left - nbytes)
             with self._limits:
                 learned = self._learn(error, group)
                 sending.limit_learned |= learned
@@ -345,11 +330,6 @@ class Staging:
             self._arrived.update(group)
             self._doubtful.difference_update(group)
             self._uploads.release(sending.mine, group)
-
-    def _keep_going(self) -> None:
-        """Break off an upload if another one has shown that the batch cannot be staged."""
-        if self._broken_off.is_set():
-            raise StagingError("stopped: another file of the batch cannot be sent")
 
     def _groups(self, names: Sequence[str]) -> list[list[str]]:
         """Split ``names`` so that no POST has more files or bytes than the project accepts."""

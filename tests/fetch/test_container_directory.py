@@ -54,7 +54,8 @@ class Job:
         optional = tuple(names[1:])
         text = templates(*names, optional=optional)
         own = text.partition("</input_template>")[2].removesuffix("</templates>")
-        self.wanted = (None if outputs is None else tuple(outputs), remaps, out, err, 7, own)
+        outputs = None if outputs is None else tuple(outputs)
+        self.wanted = ContainerRequest(JOB, "/", outputs, remaps, out, err, 7, own)
         present = [name for name in names if name in files]
         assert len(present) == len(files), "a file is no output"
         self.script = Script(
@@ -70,7 +71,7 @@ class Job:
         )
 
     def request(self, home):
-        return ContainerRequest(JOB, str(home), *self.wanted)
+        return replace(self.wanted, directory=str(home))
 
     def fetch(self, home, *, scope=None, settings=None, cache=None):
         context = self.script.context(
