@@ -344,7 +344,7 @@ def fetch_container(
     """
     scope.check()
     located, completed = locate.find(context, request.job_name, request.batch_id)
-    if located is not None and not located.ids.canonical_instance_id:
+    if located is not None and not located.job.canonical_instance_id:
         raise locate.NoResult(context, request.job_name)
     completed = locate.ended(context, request.job_name, completed, scope)
     sink = ContainerDirectory(request)

@@ -109,7 +109,7 @@ def fetch(
         TemplateError: the output template cannot be read.
         Exception: what the scope raises when it is closed.
     """
-    instance = None if located is None else context.cache.instance(located.ids)
+    instance = None if located is None else context.cache.instance(located.job)
     scope.check()
     outputs = outputs_of(context, sink.job_name, located, instance, own_template)
     plain = plain_names([output.name for output in outputs])

@@ -212,7 +212,7 @@ def fetch_output(
     scope.check()
     ad = request.ad
     located, completed = locate.find(context, request.job_name, None if ad is None else ad.batch_id)
-    if located is not None and not located.ids.canonical_instance_id:
+    if located is not None and not located.job.canonical_instance_id:
         if ad is not None:
             raise locate.NoResult(context, request.job_name)
         result, text = failed_job(context, request.job_name, located)

@@ -43,10 +43,8 @@ from boinc_gahp.errors import (
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit import checks, query
 from boinc_gahp.submit._meter import Interrupted, Meter
-from boinc_gahp.submit._wanted_files import WantedFiles
 from boinc_gahp.submit.association import Association, absent_names
-from boinc_gahp.submit.journal import UNDO_TIME, Journal, Sending
-from boinc_gahp.submit.names_in_use import check_names, name_in_use
+from boinc_gahp.submit.journal import UNDO_TIME, Journal, Sending, WantedFiles
 from boinc_gahp.submit.staging import PhysicalNames, Staging, out_of_time
 from boinc_gahp.submit.types import LocalFile, StagedFile
 from boinc_gahp.submit.validate import BatchValidator, check_unchanged
@@ -185,7 +183,7 @@ class _Submission:
         self._check_staged(absent_names(self._project, self._staged))
         if details is None:
             if self._request.ask_first:
-                check_names(self._project, self._request)
+                query.check_names(self._project, self._request)
                 if brought:
                     self._stage(0)
             details = self._create()
@@ -389,7 +387,7 @@ class _Submission:
         if name not in self._duplicates:
             self._duplicates.add(name)
             return
-        raise name_in_use(self._project, name) from trouble
+        raise query.name_in_use(self._project, name) from trouble
 
     def _never_appear(self, details: BatchDetails, missing: int) -> JobsNotListed:
         filename = self._request.output_template_filename

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.submit import _find_batch
 from boinc_gahp.submit.singleflight import SingleFlight
-from boinc_gahp.submit.types import JobIds
 from boinc_gahp.templates.reading import read_templates
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ V = TypeVar("V")
 
 #: How many names of batches, and of instances, are remembered.
 MAX_NAMES = 20_000
-#: How many jobs' ids are remembered, over all batches; about 250 bytes each.
+#: How many jobs' ids are remembered, over all batches; about 300 bytes each.
 MAX_JOBS = 300_000
 MAX_APPS = 1_000
 
@@ -77,7 +76,7 @@ class BatchView:
     name: str
     app_name: str
     state: BatchState
-    jobs: Mapping[str, JobIds]
+    jobs: Mapping[str, JobInfo]
 
     @property
     def final(self) -> bool:
@@ -227,13 +226,13 @@ class ProjectCache:
 
         return self._failed.get(batch_id, ask, ended).get(job_name)
 
-    def instance(self, job: JobIds) -> ResultInfo | None:
+    def instance(self, job: JobInfo) -> ResultInfo | None:
         """Return a job's canonical instance, or None if the project does not show it."""
         if not job.canonical_instance_id:
             return None
         instance = self._instances.get(job.canonical_instance_id)
         if instance is None:
-            for found in self._project.query_job(job.workunit_id):
+            for found in self._project.query_job(job.id):
                 if found.id == job.canonical_instance_id:
                     instance = found
                     self._instances.set(found.id, found)
@@ -267,5 +266,5 @@ class ProjectCache:
 
 def _view(details: BatchDetails) -> BatchView:
     batch = details.batch
-    jobs = {job.name: JobIds(job.id, job.canonical_instance_id) for job in details.jobs}
+    jobs = {job.name: job for job in details.jobs}
     return BatchView(batch.id, batch.name, batch.app_name, batch.state, jobs)

@@ -1,4 +1,4 @@
-"""BOINC_QUERY_BATCHES: the statuses of the jobs of some batches."""
+"""BOINC_QUERY_BATCHES, and what else a project is asked about batches and names of jobs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
     BatchNotFound,
+    JobNotFound,
     LedgerError,
+    NameInUse,
     NotFound,
     NotOwner,
     PermissionDenied,
     ProjectError,
+    RpcError,
+    TemplatesMissing,
 )
 from boinc_gahp.rpc.types import OVERLAP
 from boinc_gahp.states import STATUS_WORDS, BatchState
@@ -423,3 +427,40 @@ def missing(project: WebRpcs, request: SubmitRequest, details: BatchDetails) -> 
             "batch accepts jobs only once: choose another batch name"
         )
     return left
+
+
+def check_names(project: WebRpcs, request: SubmitRequest) -> None:
+    """Raise NameInUse if the first or the last name that the jobs brought is in use.
+
+    That costs two RPCs, and finds names of a table that was submitted before. No RPC asks for
+    several. A name in between is noticed when the project refuses the jobs.
+    """
+    brought = [name for name, job in request.jobs if job.name is not None]
+    for name in dict.fromkeys((*brought[:1], *brought[-1:])):
+        if _is_in_use(project, name):
+            raise name_in_use(project, name)
+
+
+def _is_in_use(project: WebRpcs, name: str) -> bool:
+    # query_completed_job fails in several ways for jobs that are there (``web-rpcs.rst``,
+    # "query_completed_job"). This RPC answers for jobs of all accounts, whatever their state.
+    try:
+        project.get_templates(job_name=name)
+    except (PermissionDenied, TemplatesMissing):
+        return True
+    except JobNotFound:
+        return False
+    except RpcError as trouble:
+        log.info("The project did not say whether it has a job %s: %s", name, trouble)
+        return False
+    return True
+
+
+def name_in_use(project: WebRpcs, name: str) -> NameInUse:
+    """Return the error for a job's name that is in use."""
+    return NameInUse(
+        f"job name {name!r} is in use on {project.host}, in another batch: job names are unique "
+        "over the whole project (case and accents are ignored), also after a batch is retired; "
+        "choose another",
+        job_name=name,
+    )

@@ -307,13 +307,6 @@ class Validation:
     filled: Mapping[str, FilledSizes]
 
 
-class JobIds(NamedTuple):
-    """A job's workunit id, and its canonical instance's id (0: it has none)."""
-
-    workunit_id: int
-    canonical_instance_id: int
-
-
 @dataclass(frozen=True, slots=True)
 class BatchStatuses:
     """Answer to BOINC_QUERY_BATCHES: for each batch asked for, (job name, status word) pairs."""
