@@ -13,8 +13,7 @@ from boinc_gahp.errors import OutputError, ProtocolError, TransportError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from boinc_gahp.fetch._select import Output
-    from boinc_gahp.fetch._uploaded import Uploaded
+    from boinc_gahp.fetch._uploaded import Output, Uploaded
     from boinc_gahp.fetch.context import FetchContext
 
 log = logging.getLogger("boinc_gahp.fetch")

@@ -1,4 +1,4 @@
-"""The files that a job's instance uploaded, by their number in the output template.
+"""Which outputs a job has, and the files that its instance uploaded, by their number there.
 
 get_output.php counts the files that were uploaded: if an optional one is absent, those after it
 move up, and it answers with another file's content. The name it gives the file,
@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import (
@@ -21,17 +22,103 @@ from boinc_gahp.errors import (
     ProtocolError,
     TransportError,
 )
+from boinc_gahp.templates.reading import read_output_template, read_templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from boinc_gahp.fetch._select import Output
     from boinc_gahp.fetch.context import FetchContext
+    from boinc_gahp.fetch.locate import Located
     from boinc_gahp.rpc.outputs import OutputStream
     from boinc_gahp.rpc.types import ResultInfo
+    from boinc_gahp.templates.types import OutputTemplate
 
 _NUMBER = re.compile(r"_([0-9]{1,6})\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output of a job.
+
+    Attributes:
+        name: its logical name (open_name).
+        number: its number in the output template.
+        numbered: whether the project's name for it ends in that number.
+        optional: whether it may be absent.
+        gzip: whether the volunteer compresses it (gzip_when_done).
+        max_bytes: the most that the job's own template allows it (max_nbytes); None if the job may
+            have been made with another template.
+    """
+
+    name: str
+    number: int
+    numbered: bool = True
+    optional: bool = False
+    gzip: bool = False
+    max_bytes: int | None = None
+
+
+def outputs_of(
+    context: FetchContext,
+    job_name: str,
+    located: Located | None,
+    instance: ResultInfo | None,
+    own_template: str | None,
+) -> list[Output]:
+    """Return the outputs of the app's or the job's own template, and others the instance has.
+
+    A job that was submitted with its own output template can have more outputs than its app; the
+    project does not tell their names (``web-rpcs.rst``, "Queries").
+
+    Args:
+        context: the project.
+        job_name: the job.
+        located: where it is, if that is known.
+        instance: its canonical instance, if the project shows it.
+        own_template: the job's own output template (XML), if it is known here.
+
+    Raises:
+        RpcError: the project could not be reached.
+        TemplateError: the template cannot be read.
+    """
+    template: OutputTemplate
+    if own_template is not None:
+        template = read_output_template(own_template)
+    elif located is not None:
+        template = context.cache.templates(located.app_name).output
+    else:
+        template = read_templates(context.project.get_templates(job_name=job_name))[1]
+    outputs = [
+        Output(
+            name=info.open_name,
+            number=index if info.number is None else info.number,
+            numbered=info.number is not None,
+            optional=info.optional,
+            gzip=info.gzip_when_done,
+            max_bytes=None if own_template is None else _bytes(info.max_nbytes),
+        )
+        for index, info in enumerate(template.files)
+    ]
+    there = 0 if instance is None else len(instance.outfile_sizes)
+    if there > len(outputs):
+        context.cache.warn_once(
+            ("extra outputs", job_name),
+            "Job %s has %d outputs, but its template names %d: the others are called output_N",
+            job_name,
+            there,
+            len(outputs),
+        )
+        outputs += [
+            Output(f"output_{number}", number, optional=True)
+            for number in range(len(outputs), there)
+        ]
+    return outputs
+
+
+def _bytes(limit: float | None) -> int | None:
+    """Return a template's limit in bytes; None if it does not limit anything."""
+    return int(limit) if limit is not None and 0 < limit < 1 << 63 else None
 
 
 class NotUploaded(Exception):

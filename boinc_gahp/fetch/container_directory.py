@@ -18,7 +18,7 @@ from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import locate
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.directories import check_directory
+from boinc_gahp.fetch.destinations import check_directory
 from boinc_gahp.fetch.engine import fetch
 from boinc_gahp.fetch.names import DEV_NULL, below, is_hidden, new_file
 from boinc_gahp.fetch.sinks import Delivery, Members, Sink

@@ -3,7 +3,7 @@
 The steps are the same for all callers:
 
 1. The caller knows where the job is, or it is looked for (:mod:`.locate`).
-2. Its output template tells which outputs there are (:mod:`.select`).
+2. Its output template tells which outputs there are (:mod:`._uploaded`).
 3. An output that tells about the others is read, if the sink has one.
 4. The sink says which of them are wanted, and where each goes (:mod:`.sinks`).
 5. stderr is written, without the client's wrapper (:mod:`.stderr`).
@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch._delivered import Delivered
 from boinc_gahp.fetch._download import download
-from boinc_gahp.fetch._select import outputs_of
-from boinc_gahp.fetch._uploaded import NotUploaded, uploaded_by
+from boinc_gahp.fetch._uploaded import NotUploaded, outputs_of, uploaded_by
 from boinc_gahp.fetch.destinations import Directories, explain
 from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.stderr import unwrap
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.fetch._archive import Archive
     from boinc_gahp.fetch._download import Writable
-    from boinc_gahp.fetch._select import Output
+    from boinc_gahp.fetch._uploaded import Output
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located

@@ -14,7 +14,7 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import locate
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.container_directory import ContainerDirectory
-from boinc_gahp.fetch.directories import check_directory
+from boinc_gahp.fetch.destinations import check_directory
 from boinc_gahp.fetch.engine import fetch, write_streams
 from boinc_gahp.fetch.failures import failed_job
 from boinc_gahp.fetch.names import DEV_NULL, new_file

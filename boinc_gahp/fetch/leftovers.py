@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.fetch.directories import open_directory
 from boinc_gahp.fetch.types import OWN
+from boinc_gahp.files import open_directory
 
 if TYPE_CHECKING:
     from pathlib import Path

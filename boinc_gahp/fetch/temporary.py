@@ -24,8 +24,8 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import leftovers
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED, CancelScope
 from boinc_gahp.fetch.destinations import Directories, explain, open_destination
-from boinc_gahp.fetch.directories import sync
 from boinc_gahp.fetch.types import OWN
+from boinc_gahp.files import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +70,7 @@ class Temporaries:
         Args:
             destination: the path of the file that it will be.
             scope: is entered for each change in its directory.
-            inside: see :func:`~boinc_gahp.fetch.directories.open_parent`.
+            inside: see :func:`~boinc_gahp.fetch.destinations.open_parent`.
             directories: opens the directory, and syncs it later; None: the directory is synced
                 when the file is committed.
 

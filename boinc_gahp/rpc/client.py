@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, RpcError
-from boinc_gahp.rpc import _build, _regular_form, _results, _table
+from boinc_gahp.rpc import _build, _results, _table
 from boinc_gahp.rpc._bodies import FormBody, size_of
 from boinc_gahp.rpc._caller import Caller, RpcCall, beginning
 from boinc_gahp.rpc._pages import page_beginning
@@ -200,7 +200,7 @@ class WebRpcs:
 
         ``get_job_details`` adds each job's status, errors and exit statuses.
         """
-        jobs = RepeatedElements(("job",), _results.batch_job, _table.MOST_JOBS, _regular_form.JOB)
+        jobs = RepeatedElements(("job",), _results.batch_job, _table.MOST_JOBS, _results.JOB_FORM)
         flags = _build.flags(get_job_details=get_job_details, get_cpu_time=get_cpu_time)
         return self._of_batch(
             _table.QUERY_BATCH,
@@ -213,7 +213,7 @@ class WebRpcs:
 
     def batch(self, batch_id: int, *, get_cpu_time: bool = False) -> BatchInfo:
         """Return one batch without its jobs, which are read but not kept."""
-        jobs = Dropped(("job",), _results.batch_job, _table.MOST_JOBS, _regular_form.JOB)
+        jobs = Dropped(("job",), _results.batch_job, _table.MOST_JOBS, _results.JOB_FORM)
         flags = _build.flags(get_cpu_time=get_cpu_time)
         return self._of_batch(
             _table.QUERY_BATCH, _results.batch, batch_id, None, *flags, records=jobs
@@ -245,7 +245,7 @@ class WebRpcs:
             min_mod_time = _build.number(min_mod_time, "min_mod_time")
         most = len(batch_names) + (_table.MOST_JOBS if batch_names else 0)
         listed = RepeatedElements(
-            ("batch_size", "job"), _results.size_or_status, most, _regular_form.STATUS
+            ("batch_size", "job"), _results.size_or_status, most, _results.STATUS_FORM
         )
         return self._simple(
             _table.QUERY_BATCH2,

@@ -377,7 +377,7 @@ def _check_characters(what: str, text: str, trouble: dict[str, str]) -> None:
         )
     for character, harm in trouble.items():
         if character in text:
-            shown = "a space" if character == " " else f"a {character}"
+            shown = _character(character)
             raise JobRefused(f"{what} holds {shown}: {harm}; use another character")
 
 
