@@ -81,7 +81,13 @@ class OwnFile(NamedTuple):
             _empty(self.descriptor, keep=_LOCK)
 
 
-def hold_file(name: str, at: int, *, make: bool = True) -> OwnFile | None:
+def hold(name: str, at: int, *, make: bool = True) -> OwnFile | None:
+    """Return a file, or by its suffix a directory; see below."""
+    how = hold_directory if name.endswith(f".{DIRECTORY}") else hold_file
+    return how(name, at, make=make)
+
+
+def hold_file(name: str, at: int, *, make: bool) -> OwnFile | None:
     """Return a file, made or taken over; None if another process has it, or had it until now.
 
     Raises:
@@ -100,7 +106,7 @@ def hold_file(name: str, at: int, *, make: bool = True) -> OwnFile | None:
     return OwnFile(descriptor, descriptor, bool(sure), is_empty=status.st_size == 0)
 
 
-def hold_directory(name: str, at: int, *, make: bool = True) -> OwnFile | None:
+def hold_directory(name: str, at: int, *, make: bool) -> OwnFile | None:
     """Return a directory in the same way, with mode 700."""
     is_new = make and _make_directory(name, at)
     try:
@@ -174,7 +180,7 @@ def _sweep(name: str, at: int) -> None:
     kind = PurePath(name).suffix.removeprefix(".")
     if kind not in (FILE, DIRECTORY):
         return
-    held = (hold_file if kind == FILE else hold_directory)(name, at, make=False)
+    held = hold(name, at, make=False)
     if held is not None:
         try:
             if held.sure:

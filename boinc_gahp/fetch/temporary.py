@@ -181,7 +181,7 @@ class Temporaries:
                     return None
                 self._active[path] = None
             try:
-                held = kind.hold(name, place.directory.at)
+                held = leftovers.hold(name, place.directory.at)
             except BaseException:
                 self.release(path)
                 raise
@@ -242,11 +242,6 @@ class _Temporary:
 
     #: The suffix of its name.
     suffix: ClassVar[str]
-
-    @staticmethod
-    def hold(name: str, at: int) -> OwnFile | None:
-        """Make it, or take it over."""
-        raise NotImplementedError
 
     def __init__(
         self, registry: Temporaries, held: OwnFile, path: str, place: _Place, scope: CancelScope
@@ -324,11 +319,6 @@ class TemporaryFile(_Temporary):
     """
 
     suffix = leftovers.FILE
-
-    @staticmethod
-    def hold(name: str, at: int) -> OwnFile | None:
-        """Make it, or take it over."""
-        return leftovers.hold_file(name, at)
 
     def __init__(
         self, registry: Temporaries, held: OwnFile, path: str, place: _Place, scope: CancelScope
@@ -421,11 +411,6 @@ class TemporaryDirectory(_Temporary):
     """A directory that is removed, with everything in it, when its block ends."""
 
     suffix = leftovers.DIRECTORY
-
-    @staticmethod
-    def hold(name: str, at: int) -> OwnFile | None:
-        """Make it, or take it over."""
-        return leftovers.hold_directory(name, at)
 
     def create(self, name: str) -> FileIO:
         """Return a new file in it, open for writing and reading; errors of :func:`os.open`."""

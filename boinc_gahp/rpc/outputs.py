@@ -47,7 +47,6 @@ class OutputStream:
         self._errors = errors
         self._ended: Callable[[str, int], None] | None = ended
         self._read = 0
-        self._complete = False
         self.filename = _filename(reply.headers.get("Content-Disposition", ""))
         self.length = _length(reply)
         self._check_beginning()
@@ -71,12 +70,12 @@ class OutputStream:
         except RpcError as error:
             self._end(f"failed ({type(error).__name__})")
             raise
-        self._complete = True
+        self._end("ok")
 
     def close(self) -> None:
         """Release the connection; may be called again."""
         self._reply.close()
-        self._end("ok" if self._complete else "not read to its end")
+        self._end("not read to its end")
 
     def __enter__(self) -> Self:
         return self

@@ -22,10 +22,10 @@ from boinc_gahp.errors import (
     RpcError,
     TemplatesMissing,
 )
-from boinc_gahp.rpc.types import OVERLAP
+from boinc_gahp.rpc.types import OVERLAP, JobStatus, JobStatuses
 from boinc_gahp.states import STATUS_WORDS, BatchState
 from boinc_gahp.submit import _find_batch, checks
-from boinc_gahp.submit.types import BatchJobs, BatchStatuses, Client
+from boinc_gahp.submit.types import BatchJobs, Client
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _SUBMITTED = (BatchState.IN_PROGRESS, BatchState.COMPLETE)
 
 def query_batches(
     context: Context, names: Sequence[str], min_mod_time: str | float, client: Client = _A_PERSON
-) -> BatchStatuses:
+) -> JobStatuses:
     """Return the jobs of each batch that changed since ``min_mod_time``, in the order of names.
 
     Args:
@@ -77,7 +77,7 @@ def query_batches(
     }
     states = _states(context, names, submitting, everything=since == 0)
     answer = _without_strangers(context, names, _statuses(context, names, since, client), client)
-    batches: list[tuple[tuple[str, str], ...]] = []
+    batches: list[tuple[JobStatus, ...]] = []
     for name, pairs in zip(names, answer.batches, strict=True):
         if since == 0 and (states.get(name) is BatchState.INIT or name in being_aborted):
             # A gridmanager that recovers takes 0 jobs to mean that the batch has to be submitted,
@@ -89,10 +89,10 @@ def query_batches(
     for name, pairs in zip(names, batches, strict=True):
         if name in submitting and pairs and states[name] in _SUBMITTED:
             _end_submit(context, name)
-    return BatchStatuses(answer.server_time, _without_aborted(context, names, batches, client))
+    return JobStatuses(answer.server_time, _without_aborted(context, names, batches, client))
 
 
-def _statuses(context: Context, names: Sequence[str], since: int, client: Client) -> BatchStatuses:
+def _statuses(context: Context, names: Sequence[str], since: int, client: Client) -> JobStatuses:
     """Return what the project says about the batches; some can only be asked for by their ids."""
     cache = context.cache
     by_id = {name: number for name in names if (number := cache.shadowed(name)) is not None}
@@ -114,16 +114,16 @@ def _statuses(context: Context, names: Sequence[str], since: int, client: Client
             cache.remember_shadowed(name, own.id)
             by_id[name] = own.id
     by_name = iter(answer.batches)
-    batches: list[tuple[tuple[str, str], ...]] = []
+    batches: list[tuple[JobStatus, ...]] = []
     for name in names:
         if name in by_id:
             batches.append(_statuses_by_id(context, name, by_id[name]))
         else:
             batches.append(next(by_name))
-    return BatchStatuses(answer.server_time, tuple(batches))
+    return JobStatuses(answer.server_time, tuple(batches))
 
 
-def _statuses_by_id(context: Context, name: str, batch_id: int) -> tuple[tuple[str, str], ...]:
+def _statuses_by_id(context: Context, name: str, batch_id: int) -> tuple[JobStatus, ...]:
     try:
         return query_jobs(context, batch_id).jobs
     except NotFound as error:
@@ -132,8 +132,8 @@ def _statuses_by_id(context: Context, name: str, batch_id: int) -> tuple[tuple[s
 
 
 def _without_strangers(
-    context: Context, names: Sequence[str], answer: BatchStatuses, client: Client
-) -> BatchStatuses:
+    context: Context, names: Sequence[str], answer: JobStatuses, client: Client
+) -> JobStatuses:
     """Leave out jobs whose names say that they are in another batch, and warn once.
 
     A gridmanager's job is ``batch#cluster.proc`` (``gahp.rst``, "BOINC_* commands"), and it only
@@ -165,7 +165,7 @@ def _without_strangers(
                 next(job for job, _ in jobs if job.rpartition("#")[0] in strange),
             )
         batches.append(own)
-    return BatchStatuses(answer.server_time, tuple(batches))
+    return JobStatuses(answer.server_time, tuple(batches))
 
 
 def _batches_named(jobs: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -311,9 +311,9 @@ def _end_submit(context: Context, name: str) -> None:
 def _without_aborted(
     context: Context,
     names: Sequence[str],
-    batches: list[tuple[tuple[str, str], ...]],
+    batches: list[tuple[JobStatus, ...]],
     client: Client,
-) -> tuple[tuple[tuple[str, str], ...], ...]:
+) -> tuple[tuple[JobStatus, ...], ...]:
     """Leave out, for a gridmanager, the jobs that boinc_gahp aborted.
 
     It takes an old batch's aborted job for the same job in its new batch, and holds that
@@ -349,7 +349,7 @@ def query_jobs(context: Context, batch_id: int) -> BatchJobs:
     """
     details = context.project.query_batch(batch_id=batch_id, get_job_details=True)
     pairs = tuple(
-        (job.name, STATUS_WORDS.get(job.state, job.status.upper())) for job in details.jobs
+        JobStatus(job.name, STATUS_WORDS.get(job.state, job.status.upper())) for job in details.jobs
     )
     state = details.batch.state
     complete = state not in (BatchState.INIT, BatchState.UNKNOWN)

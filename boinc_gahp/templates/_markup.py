@@ -49,26 +49,31 @@ def xml_error(text: str) -> Problem | None:
     """Return why a text is not a series of XML documents; nothing is recovered."""
     if len(text) > MAX_TEXT:
         return too_long(text)
-    try:
-        etree.fromstring(_wrapped(text), _parser(recover=False))
-    except etree.XMLSyntaxError as error:
-        return Problem(error.lineno or 0, f"this is not XML: {error.msg}; correct it", "malformed")
-    return None
+    error = _syntax_error(_wrapped(text))
+    if error is None:
+        return None
+    return Problem(error.lineno or 0, f"this is not XML: {error.msg}; correct it", "malformed")
 
 
 def document_error(text: str) -> Problem | None:
     """Return why PHP cannot read an input template: it must be one XML document."""
+    error = _syntax_error(text.encode("utf-8", "replace"))
+    if error is None:
+        return None
+    return Problem(
+        error.lineno or 0,
+        f"this is not one XML document ({error.msg}): put all of it into one <input_template>, "
+        "below the XML declaration if there is one; the web RPCs for remote jobs cannot read it",
+        "not-one-document",
+        Severity.WARNING,
+    )
+
+
+def _syntax_error(data: bytes) -> etree.XMLSyntaxError | None:
     try:
-        etree.fromstring(text.encode("utf-8", "replace"), _parser(recover=False))
+        etree.fromstring(data, _parser(recover=False))
     except etree.XMLSyntaxError as error:
-        why = f"this is not one XML document ({error.msg})"
-        return Problem(
-            error.lineno or 0,
-            f"{why}: put all of it into one <input_template>, below the XML declaration if there "
-            "is one; the web RPCs for remote jobs cannot read it",
-            "not-one-document",
-            Severity.WARNING,
-        )
+        return error
     return None
 
 

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
     from boinc_gahp.templates.types import InputFileInfo
 
-_FLAGS = ("sticky", "no_delete", "report_on_rpc")
+#: The elements of an input's file_info, in their order; its URLs come after its name.
+_INFO = (
+    *("gzip", "gzipped_nbytes", "sticky", "no_delete", "report_on_rpc", "physical_name"),
+    *("md5_cksum", "nbytes", "generate_locally"),
+)
 #: A line of text without white space at its ends: readers strip it, so it would be lost.
 _LINE = re.compile(r"[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f])?")
 
@@ -103,20 +107,14 @@ def write_output_template(template: OutputTemplate, *, terse: bool = False) -> s
 
 def _input_info(file: InputFileInfo) -> list[str]:
     lines = []
-    if file.gzip:
-        lines.append("        <gzip/>")
-    if file.gzipped_nbytes is not None:
-        lines.append(f"        <gzipped_nbytes>{file.gzipped_nbytes}</gzipped_nbytes>")
-    lines += [f"        <{flag}/>" for flag in _FLAGS if getattr(file, flag)]
-    if file.physical_name is not None:
-        lines.append(_element("physical_name", file.physical_name, 8))
-    lines += [_element("url", url, 8) for url in file.urls]
-    if file.md5_cksum is not None:
-        lines.append(_element("md5_cksum", file.md5_cksum, 8))
-    if file.nbytes is not None:
-        lines.append(f"        <nbytes>{file.nbytes}</nbytes>")
-    if file.generate_locally:
-        lines.append("        <generate_locally/>")
+    for name in _INFO:
+        value = getattr(file, name)
+        if value is True:
+            lines.append(f"        <{name}/>")
+        elif value is not None and value is not False:
+            lines.append(_element(name, str(value), 8))
+        if name == "physical_name":
+            lines += [_element("url", url, 8) for url in file.urls]
     return lines
 
 
