@@ -42,13 +42,11 @@ class OwnFile(NamedTuple):
         descriptor: of the file, or of the directory.
         lock: descriptor of the locked file: the file itself, or one in the directory.
         sure: whether it is really locked; False on a file system without locks.
-        is_empty: whether it is known to have no contents.
     """
 
     descriptor: int
     lock: int
     sure: bool
-    is_empty: bool
 
     def close(self) -> None:
         """Release it."""
@@ -58,9 +56,8 @@ class OwnFile(NamedTuple):
 
     def is_at(self, name: str, at: int) -> bool:
         """Return whether it has this name in the directory ``at``."""
-        there = _at(self.descriptor, name, at) is not None
-        return there and (
-            self.lock == self.descriptor or _at(self.lock, _LOCK, self.descriptor) is not None
+        return _is_at(self.descriptor, name, at) and (
+            self.lock == self.descriptor or _is_at(self.lock, _LOCK, self.descriptor)
         )
 
     def remove(self, name: str, at: int) -> None:
@@ -99,11 +96,10 @@ def hold_file(name: str, at: int, *, make: bool) -> OwnFile | None:
         return None
     sure = _lock(descriptor)
     # Another process may have renamed or removed it before it released the lock.
-    status = None if sure is None else _at(descriptor, name, at)
-    if status is None:
+    if sure is None or not _is_at(descriptor, name, at):
         os.close(descriptor)
         return None
-    return OwnFile(descriptor, descriptor, bool(sure), is_empty=status.st_size == 0)
+    return OwnFile(descriptor, descriptor, sure)
 
 
 def hold_directory(name: str, at: int, *, make: bool) -> OwnFile | None:
@@ -127,7 +123,7 @@ def hold_directory(name: str, at: int, *, make: bool) -> OwnFile | None:
             os.rmdir(name, dir_fd=at)
         raise
     sure = _lock(lock)
-    held = OwnFile(descriptor, lock, bool(sure), is_empty=False)
+    held = OwnFile(descriptor, lock, bool(sure))
     if sure is None or not held.is_at(name, at):
         held.close()
         return None
@@ -230,14 +226,13 @@ def _lock(descriptor: int) -> bool | None:
     return True
 
 
-def _at(descriptor: int, name: str, at: int) -> os.stat_result | None:
-    """Return the status of an open file; None if it does not have this name."""
+def _is_at(descriptor: int, name: str, at: int) -> bool:
+    """Return whether an open file has this name."""
     try:
         named = os.stat(name, dir_fd=at, follow_symlinks=False)
     except FileNotFoundError:
-        return None
-    status = os.fstat(descriptor)
-    return status if os.path.samestat(status, named) else None
+        return False
+    return os.path.samestat(os.fstat(descriptor), named)
 
 
 def _empty(directory: int, keep: str | None = None) -> None:

@@ -191,12 +191,11 @@ class Temporaries:
             item = kind(self, held, path, place, scope)
             self._active[path] = item
             scope.at_close(item.remove_partial)
-            if not held.is_empty:
-                try:
-                    item.empty()
-                except BaseException:
-                    item.discard()
-                    raise
+            try:
+                item.empty()
+            except BaseException:
+                item.discard()
+                raise
             return item
 
 
@@ -319,12 +318,6 @@ class TemporaryFile(_Temporary):
     """
 
     suffix = leftovers.FILE
-
-    def __init__(
-        self, registry: Temporaries, held: OwnFile, path: str, place: _Place, scope: CancelScope
-    ) -> None:
-        super().__init__(registry, held, path, place, scope)
-        self.md5 = hashlib.md5(usedforsecurity=False)
 
     def empty(self) -> None:
         """Start again with an empty file."""

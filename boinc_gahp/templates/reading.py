@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from boinc_gahp.templates._markup import Fields, children, line_of, parse
 from boinc_gahp.templates.types import (
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
+T = TypeVar("T")
+
 INPUT = "input template"
 OUTPUT = "output template"
 
@@ -36,13 +38,6 @@ class Parts(NamedTuple):
     body: etree._Element | None
     root: etree._Element | None = None
 
-    @property
-    def first(self) -> etree._Element | None:
-        """The element at the beginning of the template."""
-        if self.root is not None:
-            return self.root
-        return self.file_infos[0] if self.file_infos else self.body
-
 
 def read_templates(text: str) -> tuple[InputTemplate, OutputTemplate]:
     """Read an input template and an output template from one text.
@@ -53,7 +48,10 @@ def read_templates(text: str) -> tuple[InputTemplate, OutputTemplate]:
         TemplateError: one is missing, there are two of a kind, or one is wrong.
     """
     parts = split(text, "job templates")
-    return _input(only(parts, INPUT)), _output(only(parts, OUTPUT))
+    return (
+        _good(INPUT, input_of(only(parts, INPUT))),
+        _good(OUTPUT, output_of(only(parts, OUTPUT))),
+    )
 
 
 def read_input_template(text: str) -> InputTemplate:
@@ -62,7 +60,7 @@ def read_input_template(text: str) -> InputTemplate:
     Raises:
         TemplateError: lists everything that is wrong with it.
     """
-    return _input(input_parts(text))
+    return _good(INPUT, input_of(input_parts(text)))
 
 
 def input_parts(text: str) -> Parts:
@@ -80,20 +78,13 @@ def read_output_template(text: str) -> OutputTemplate:
     Raises:
         TemplateError: lists everything that is wrong with it.
     """
-    return _output(only(split(text, OUTPUT), OUTPUT))
+    return _good(OUTPUT, output_of(only(split(text, OUTPUT), OUTPUT)))
 
 
-def _input(parts: Parts) -> InputTemplate:
-    template, problems = input_of(parts)
+def _good(kind: str, found: tuple[T, list[Problem]]) -> T:
+    template, problems = found
     if problems:
-        raise TemplateError(INPUT, problems)
-    return template
-
-
-def _output(parts: Parts) -> OutputTemplate:
-    template, problems = output_of(parts)
-    if problems:
-        raise TemplateError(OUTPUT, problems)
+        raise TemplateError(kind, problems)
     return template
 
 
@@ -110,7 +101,9 @@ def only(parts: dict[str, list[Parts]], kind: str) -> Parts:
         text = f"there is none: expected {root} with a {body}"
         raise wrong(kind, text, "no-template")
     if len(found) > 1:
-        line = line_of(found[1].first) if found[1].first is not None else 0
+        second = found[1]
+        first = next(e for e in (second.root, *second.file_infos, second.body) if e is not None)
+        line = line_of(first)
         text = f"a second one begins here: expected one {root}"
         raise wrong(kind, text, "second-template", line)
     return found[0]
