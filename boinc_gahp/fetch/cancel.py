@@ -22,9 +22,8 @@ class Stopped(GahpError):
 
     code = "BG-STOPPED"
 
-
-def _stopped() -> Exception:
-    return Stopped("stopped on request: what is complete stays, fetch again for the rest")
+    def __init__(self) -> None:
+        super().__init__("stopped on request: what is complete stays, fetch again for the rest")
 
 
 class CancelScope:
@@ -40,7 +39,7 @@ class CancelScope:
         error: returns the exception to raise when the scope is closed.
     """
 
-    def __init__(self, *events: threading.Event, error: Callable[[], Exception] = _stopped) -> None:
+    def __init__(self, *events: threading.Event, error: Callable[[], Exception] = Stopped) -> None:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._events = events

@@ -35,6 +35,11 @@ _DOWN = re.compile(
 _CHECK_URL = (
     "check the project's URL, and whether it can be reached without a login page in between"
 )
+#: What to do about some statuses of HTTP.
+_ADVICE = {
+    404: "check the project's URL",
+    413: "the web server does not accept a request of this size",
+}
 _QUERY = re.compile(r"\n[ \t]*query=")
 _XML_PREFIX = re.compile(r"\s*<\?xml")
 
@@ -102,14 +107,11 @@ class ReplyErrors:
     def status(self, status: int, reason: str, body: str) -> RpcError:
         """Return the error for an HTTP status other than success."""
         body = self.redact(body)
-        who = f"{self._question} of {self.host}"
         if status == 500 and _XML_PREFIX.match(body):
             # With display_errors off a PHP fatal error looks like this.
-            return ProtocolError(
-                f"{who}: the project's PHP died of this request (HTTP 500 after the reply's "
-                "beginning): its admin can find the reason in the web server's error log",
-                rpc=self.rpc.name,
-                host=self.host,
+            return self.protocol(
+                "the project's PHP died of this request (HTTP 500 after the reply's beginning): "
+                "its admin can find the reason in the web server's error log",
                 php_fatal=True,
                 cut=True,
             )
@@ -117,16 +119,11 @@ class ReplyErrors:
         words = shorten(self.redact(reason), 120) or _phrase(status)
         if title and words.lower() not in title.lower():
             words = f"{words}, {title!r}"
+        advice = _ADVICE.get(status, "check the project's URL, or ask the project's admin")
         if status >= 500:
             advice = "try again later; if this continues, tell the project's admin"
-        elif status == 404:
-            advice = "check the project's URL"
-        elif status == 413:
-            advice = "the web server does not accept a request of this size"
-        else:
-            advice = "check the project's URL, or ask the project's admin"
         return TransportError(
-            f"{who}: HTTP {status} ({words}): {advice}",
+            f"{self._question} of {self.host}: HTTP {status} ({words}): {advice}",
             rpc=self.rpc.name,
             host=self.host,
             may_have_happened=status >= 500,

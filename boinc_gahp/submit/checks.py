@@ -40,18 +40,12 @@ _JOB_NAME_TROUBLE = {
     "'": "the project's database refuses it",
     '"': "the project would end the name there",
     "\\": "the project would drop it",
-    "&": "every later status reply of its batch would be broken",
-    "<": "every later status reply of its batch would be broken",
-    ">": "every later status reply of its batch would be broken",
+    **dict.fromkeys("&<>", "every later status reply of its batch would be broken"),
     "/": "its outputs could never be uploaded",
 }
 _BATCH_NAME_TROUBLE = {
-    "'": "the project could never find the batch again",
-    '"': "the project could never find the batch again",
-    "\\": "the project could never find the batch again",
-    "&": "every later list of this account's batches would be broken",
-    "<": "every later list of this account's batches would be broken",
-    ">": "every later list of this account's batches would be broken",
+    **dict.fromkeys("'\"\\", "the project could never find the batch again"),
+    **dict.fromkeys("&<>", "every later list of this account's batches would be broken"),
 }
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029\ufffe\uffff\ud800-\udfff]")
 _NOT_IN_URL = re.compile(r"""[\s"'\\<>\x00-\x20\x7f]|[^\x00-\x7f]""")

@@ -78,15 +78,13 @@ def query_batches(
     states = _states(context, names, submitting, everything=since == 0)
     answer = _without_strangers(context, names, _statuses(context, names, since, client), client)
     batches: list[tuple[JobStatus, ...]] = []
-    for name, pairs in zip(names, answer.batches, strict=True):
-        if since == 0 and (states.get(name) is BatchState.INIT or name in being_aborted):
-            # A gridmanager that recovers takes 0 jobs to mean that the batch has to be submitted,
-            # and any job to mean that it was (gahp.rst, "BOINC_QUERY_BATCHES"). One that asks for
-            # a batch that is being aborted has not seen the error yet: the submit returns it.
-            batches.append(())
-        else:
-            batches.append(pairs)
-    for name, pairs in zip(names, batches, strict=True):
+    for name, told in zip(names, answer.batches, strict=True):
+        # A gridmanager that recovers takes 0 jobs to mean that the batch has to be submitted, and
+        # any job to mean that it was (gahp.rst, "BOINC_QUERY_BATCHES"). One that asks for a batch
+        # that is being aborted has not seen the error yet: the submit returns it.
+        is_unmade = states.get(name) is BatchState.INIT or name in being_aborted
+        pairs = () if since == 0 and is_unmade else told
+        batches.append(pairs)
         if name in submitting and pairs and states[name] in _SUBMITTED:
             _end_submit(context, name)
     return JobStatuses(answer.server_time, _without_aborted(context, names, batches, client))
