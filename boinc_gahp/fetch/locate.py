@@ -110,15 +110,13 @@ def _near(context: FetchContext, job_name: str) -> Located | None:
 
     A gridmanager's job is ``batch#cluster.proc`` (``gahp.rst``, "BOINC_* commands").
     """
-    batch = context.cache.batch_of(job_name)
-    if batch is not None:
-        found = _in_batch(context, batch, job_name, _has_result(job_name))
-        if found is not None:
-            return found
-    batch_name = job_name.rpartition("#")[0]
-    if not batch_name:
-        return None
-    return _in_batch(context, batch_name, job_name, _has_result(job_name))
+    told = job_name.rpartition("#")[0] or None
+    for batch in (context.cache.batch_of(job_name), told):
+        if batch is not None:
+            found = _in_batch(context, batch, job_name, _has_result(job_name))
+            if found is not None:
+                return found
+    return None
 
 
 def _far(context: FetchContext, job_name: str) -> Located | None:
@@ -155,4 +153,4 @@ def _in_batch(
     except (NotFound, NotOwner):
         return None
     job = view.jobs.get(job_name)
-    return None if job is None else Located(view.id, view.app_name, job)
+    return None if job is None else Located(view.batch.id, view.batch.app_name, job)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import http
 import re
 from dataclasses import dataclass
+from http.client import responses
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.errors import (
@@ -42,13 +42,6 @@ _ADVICE = {
 }
 _QUERY = re.compile(r"\n[ \t]*query=")
 _XML_PREFIX = re.compile(r"\s*<\?xml")
-
-
-def _phrase(status: int) -> str:
-    try:
-        return http.HTTPStatus(status).phrase
-    except ValueError:
-        return "an unknown status"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +109,7 @@ class ReplyErrors:
                 cut=True,
             )
         title = shorten(page_title(body), 120)
-        words = shorten(self.redact(reason), 120) or _phrase(status)
+        words = shorten(self.redact(reason), 120) or responses.get(status, "an unknown status")
         if title and words.lower() not in title.lower():
             words = f"{words}, {title!r}"
         advice = _ADVICE.get(status, "check the project's URL, or ask the project's admin")

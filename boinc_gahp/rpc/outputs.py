@@ -90,10 +90,9 @@ class OutputStream:
 
     def _check_beginning(self) -> None:
         """Raise if this is not a file: errors arrive as pages with HTTP status 200."""
-        named = self.filename is not None
         content_type = self._reply.headers.get("Content-Type", "").lower()
-        if named:
-            if self.filename and _DIRECTORY.fullmatch(self.filename):
+        if self.filename is not None:
+            if _DIRECTORY.fullmatch(self.filename):
                 # The reply to a file number beyond the last one: Content-Length 4096, PHP warnings
                 # or nothing in the body, and the connection held for 5 s.
                 raise self._errors.refusal(

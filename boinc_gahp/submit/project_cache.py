@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from boinc_gahp.rpc.client import WebRpcs
-    from boinc_gahp.rpc.types import BatchDetails, BatchInfo, JobInfo, ResultInfo
+    from boinc_gahp.rpc.types import BatchInfo, JobInfo, ResultInfo
     from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 
 log = logging.getLogger("boinc_gahp.submit")
@@ -72,16 +72,13 @@ class BatchView:
     list of its jobs is final, and so is a canonical instance once there is one.
     """
 
-    id: int
-    name: str
-    app_name: str
-    state: BatchState
+    batch: BatchInfo
     jobs: Mapping[str, JobInfo]
 
     @property
     def final(self) -> bool:
         """Whether no job can be added any more."""
-        return self.state not in (BatchState.INIT, BatchState.UNKNOWN)
+        return self.batch.state not in (BatchState.INIT, BatchState.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +194,7 @@ class ProjectCache:
             )
             if isinstance(batch, str):
                 self.remember_batch(batch, details.batch.id)
-            return _view(details)
+            return BatchView(details.batch, {job.name: job for job in details.jobs})
 
         return self._views.get(batch, ask, good)
 
@@ -262,9 +259,3 @@ class ProjectCache:
 
         until = (project or self._project).deadline
         return self._templates.get(app_name, ask, is_fresh, until)
-
-
-def _view(details: BatchDetails) -> BatchView:
-    batch = details.batch
-    jobs = {job.name: job for job in details.jobs}
-    return BatchView(batch.id, batch.name, batch.app_name, batch.state, jobs)

@@ -220,7 +220,7 @@ def _state_of(context: Context, name: str) -> BatchState | None:
         view = context.cache.view(name, lambda view: view.final)
     except (NotFound, PermissionDenied):
         return None  # query_batch2 says so in the words that a gridmanager looks for
-    return view.state
+    return view.batch.state
 
 
 def _states_of_all(context: Context, names: Sequence[str]) -> dict[str, BatchState | None]:
