@@ -56,7 +56,7 @@ def download(
             repeated after a failure are counted again.
 
     Raises:
-        Absent: the instance did not upload it.
+        NotUploaded: the instance did not upload it.
         OutputError: it cannot be written or unpacked, is too large, or the project has deleted it.
         RpcError: the project could not be reached, or broke off again and again.
     """

@@ -171,7 +171,7 @@ class Uploaded:
         """Open the file of an output.
 
         Raises:
-            Absent: there is no such file.
+            NotUploaded: there is no such file.
             OutputError: the project has deleted it, or does not hand it out.
             RpcError: see :meth:`WebRpcs.result_file`.
         """

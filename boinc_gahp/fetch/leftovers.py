@@ -88,7 +88,7 @@ def hold_file(name: str, at: int, *, make: bool) -> OwnFile | None:
     """Return a file, made or taken over; None if another process has it, or had it until now.
 
     Raises:
-        Taken: something else has the name.
+        NameTaken: something else has the name.
         OSError: it cannot be made.
     """
     descriptor = _open_file(name, at, make=make)

@@ -171,7 +171,7 @@ class Temporaries:
         """Return the temporary of this name, emptied and locked; None if another fetch has it.
 
         Raises:
-            Taken: something that is not a temporary has the name.
+            NameTaken: something that is not a temporary has the name.
         """
         path = os.path.join(os.path.dirname(place.destination), name)  # noqa: PTH118, PTH120
         # None is made between remove_all and the end of the process.

@@ -215,7 +215,6 @@ class Caller:
             return body
 
         return HttpRequest(
-            method="GET" if make_body is None else "POST",
             url=url,
             body=None if make_body is None else counted,
             connect_timeout=min(options.connect_timeout, left),

@@ -59,7 +59,6 @@ class HttpRequest:
         cookie: returns the Cookie header; a function, because the cookie may be a secret.
     """
 
-    method: str
     url: str
     connect_timeout: float
     limits: TimeLimits
@@ -159,7 +158,7 @@ class HttpTransport:
                 headers["Content-Length"] = str(body.len)
             with limited(request.limits):
                 response = route.pool.urlopen(
-                    request.method,
+                    "GET" if request.body is None else "POST",
                     route.target(request.url),
                     body=body,  # type: ignore[arg-type]  # only read() is used
                     headers=headers,

@@ -145,25 +145,22 @@ def command_line(job_name: str, args: Sequence[str], *, escape: bool) -> str:
         raise JobRefused(f"job {quoted(job_name)}: {error}") from error
 
 
-def check_job_line(
-    job_name: str, command: str, words: Sequence[str], more: Sequence[str] = ()
-) -> None:
+def check_job_line(job_name: str, command: str, words: Sequence[str]) -> None:
     """Raise JobRefused if create_work could not read this job's line.
 
     Args:
         job_name: the job.
         command: its command line.
-        words: one for each input file: physical names, and the words for remote files.
-        more: other words of the line.
+        words: the others: physical names, the words for remote files, and so on.
     """
-    characters = len(job_name) + len(command) + sum(map(len, words)) + sum(map(len, more))
+    characters = len(job_name) + len(command) + sum(map(len, words))
     # No character has more than four bytes. The options' names and the spaces have fewer than 40.
-    if 4 * characters + 40 + len(words) + len(more) <= MAX_JOB_LINE:
+    if 4 * characters + 40 + len(words) <= MAX_JOB_LINE:
         return
     size = len(f" --wu_name {job_name}".encode()) + 1
     if command:
         size += len(f' --command_line "{command}"'.encode())
-    size += sum(1 + len(word.encode()) for word in (*words, *more))
+    size += sum(1 + len(word.encode()) for word in words)
     if size > MAX_JOB_LINE:
         raise JobRefused(
             f"job {quoted(job_name)}: its name, arguments and file names come to {size} bytes; a "

@@ -48,15 +48,13 @@ class _Kind(NamedTuple):
     Attributes:
         inputs: their files in template order.
         line: their part of the request, without names and arguments; files have placeholders.
-        words: the words for the files in their lines.
-        more: other words there.
+        words: the words in their lines for the files, and so on.
         filled: what becomes of the sizes that they ask for, if that is known.
     """
 
     inputs: tuple[Input, ...]
     line: JobSubmission
     words: tuple[str, ...]
-    more: tuple[str, ...]
     filled: FilledSizes | None
 
 
@@ -342,18 +340,18 @@ class BatchValidator:
             kind = self._kinds[key] = self._kind(name, job, inputs)
         elif kind.filled is not None:
             self._filled[name] = kind.filled
-        checks.check_job_line(name, command, kind.words, kind.more)
+        checks.check_job_line(name, command, kind.words)
         return kind.inputs, kind.line._replace(name=name, command_line=command)
 
     def _kind(self, name: str, job: Job, inputs: tuple[Input, ...]) -> _Kind:
         placeholders = tuple([_input_file(item, placeholder) for item in inputs])
         line = self._line(name, job, "", placeholders)
+        words = [_word(file) for file in placeholders]
         own = [text for text in (line.input_template, line.output_template) if text is not None]
-        more = [_OWN_TEMPLATE for _ in own]
+        words += [_OWN_TEMPLATE for _ in own]
         if job.priority is not None:
-            more.append(f"--priority {job.priority}")
-        words = tuple(map(_word, placeholders))
-        return _Kind(inputs, line, words, tuple(more), self._filled.get(name))
+            words.append(f"--priority {job.priority}")
+        return _Kind(inputs, line, tuple(words), self._filled.get(name))
 
     @property
     def _app_templates(self) -> AppTemplates:
