@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import (
@@ -140,31 +140,25 @@ def uploaded_by(context: FetchContext, job_name: str, instance: ResultInfo | Non
     return Uploaded(open_file, job_name, open_moved, instance.outfile_sizes)
 
 
+@dataclass(slots=True)
 class Uploaded:
     """The uploaded files of one instance; used by one thread.
 
-    Args:
+    Attributes:
         open_file: opens the k-th uploaded file.
         job_name: for error messages.
         open_moved: opens the file with a number in the template, if an assimilator has moved it.
         sizes: bytes of the uploaded files.
     """
 
-    def __init__(
-        self,
-        open_file: Callable[[int], AbstractContextManager[OutputStream]],
-        job_name: str,
-        open_moved: Callable[[int], AbstractContextManager[OutputStream]] | None = None,
-        sizes: Sequence[int] = (),
-    ) -> None:
-        self._open_file = open_file
-        self.job_name = job_name
-        self._open_moved = open_moved
-        self._sizes = sizes
-        # The number in the template of the k-th uploaded file, as far as known.
-        self._numbers: dict[int, int] = {}
-        # Places without a file.
-        self._empty: set[int] = set()
+    open_file: Callable[[int], AbstractContextManager[OutputStream]]
+    job_name: str
+    open_moved: Callable[[int], AbstractContextManager[OutputStream]] | None = None
+    sizes: Sequence[int] = ()
+    #: The number in the template of the k-th uploaded file, as far as known.
+    _numbers: dict[int, int] = field(default_factory=dict)
+    #: Places without a file.
+    _empty: set[int] = field(default_factory=set)
 
     @contextmanager
     def open(self, output: Output) -> Iterator[OutputStream]:
@@ -179,7 +173,7 @@ class Uploaded:
             if output.numbered:
                 yield self._find(output, stack)
             else:
-                yield stack.enter_context(self._open_file(output.number))
+                yield stack.enter_context(self.open_file(output.number))
 
     def _find(self, output: Output, stack: ExitStack) -> OutputStream:
         number = output.number
@@ -188,7 +182,7 @@ class Uploaded:
             if place is None:
                 raise NotUploaded
             try:
-                stream = stack.enter_context(self._open_file(place))
+                stream = stack.enter_context(self.open_file(place))
             except ProjectDown:
                 raise
             except ProjectError as error:
@@ -249,9 +243,9 @@ class Uploaded:
         """
         which = f"{output.number} of job {self.job_name!r}"
         name = f"{self.job_name}__file_{output.name}"
-        if self._open_moved is not None and place < len(self._sizes):
+        if self.open_moved is not None and place < len(self.sizes):
             try:
-                stream = stack.enter_context(self._open_moved(output.number))
+                stream = stack.enter_context(self.open_moved(output.number))
             except ProjectDown:
                 raise
             except TransportError as error:
@@ -266,7 +260,7 @@ class Uploaded:
                     "--app NAME), not batch_collect_assimilator"
                 ) from gone
             else:
-                if (stream.filename, stream.length) == (name, self._sizes[place]):
+                if (stream.filename, stream.length) == (name, self.sizes[place]):
                     return stream
                 stack.close()
         raise OutputError(

@@ -92,9 +92,10 @@ class PhysicalNames:
             name = self._names[path] = self._files[path].md5 + checks.extension(path)
         return name
 
-    def by_name(self, paths: Iterable[str]) -> dict[str, Digest]:
+    def by_name(self, paths: Iterable[str]) -> dict[str, UploadFile]:
         """Return one file for each physical name: equal contents are sent once."""
-        return {self.name_of(path): self._files[path] for path in paths}
+        named = ((self.name_of(path), self._files[path]) for path in paths)
+        return {name: UploadFile(name, file.path, file.nbytes, file.md5) for name, file in named}
 
 
 def physical_names(
@@ -153,7 +154,7 @@ class Staging:
         self,
         project: WebRpcs,
         settings: StagingSettings,
-        files: Mapping[str, Digest],
+        files: Mapping[str, UploadFile],
         batch_id: int,
         *,
         uploads: Uploads,
@@ -302,10 +303,7 @@ class Staging:
 
         try:
             self._project.upload_files(
-                [
-                    UploadFile(name, file.path, file.nbytes, file.md5)
-                    for name, file in ((name, self._files[name]) for name in group)
-                ],
+                [self._files[name] for name in group],
                 batch_id=self._batch_id,
                 delete_time=time.time() + self._settings.keep,
                 sent=sent,

@@ -16,8 +16,8 @@ from boinc_gahp.config.settings import StagingSettings as Settings
 from boinc_gahp.errors import ProjectError, StagingError
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.types import UploadFile
 from boinc_gahp.submit.context import Uploads
-from boinc_gahp.submit.digests import Digest
 from boinc_gahp.submit.staging import Staging
 from tests.submit.scripted import SECRET, URL, Reply, error
 from tests.submit.test_association import FATAL, Server
@@ -124,7 +124,8 @@ def make(directory, *sizes):
         path = directory / f"in{number}.dat"
         path.write_bytes(data)
         md5 = hashlib.md5(data).hexdigest()
-        files[md5 + ".dat"] = Digest(str(path), size, md5)
+        name = f"{md5}.dat"
+        files[name] = UploadFile(name, str(path), size, md5)
     return files
 
 
