@@ -53,12 +53,12 @@ def certified(directory, *names):
 
 def refusal(words, rpc="submit_batch", host="p", number=-1):
     """Return the error that a project's words become."""
-    means = meaning(number, words)
-    return means.error(
+    kind, named, _ = meaning(number, words)
+    return kind(
         f"{host} refuses {rpc}: {words}",
         rpc=rpc,
         host=host,
         number=number,
         words=words,
-        named=means.named,
+        named=named,
     )

@@ -32,7 +32,8 @@ from boinc_gahp.fetch.cancel import CancelScope, Stopped
 from boinc_gahp.fetch.destinations import errno_of
 from boinc_gahp.fetch.locate import Located
 from boinc_gahp.fetch.temporary import TryLater
-from boinc_gahp.submit.types import JobIds, Progress
+from boinc_gahp.rpc.types import JobInfo
+from boinc_gahp.submit.types import Progress
 from boinc_gahp.threads import in_parallel, start
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.fetch.destinations import Directories
     from boinc_gahp.fetch.engine import FetchedFiles
-    from boinc_gahp.rpc.types import JobInfo
 
 #: Errors of the operating system after which no other job's outputs can be written, either.
 _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}
@@ -333,12 +333,12 @@ class BatchFetch:
 
     def bring(self, folder: Folder, directories: Directories) -> FetchedFiles:
         """Fetch a job's files into its folder with the engine; raises what the engine raises."""
-        ids = JobIds(folder.job.id, folder.job.instance_id)
+        job = JobInfo(folder.job.id, folder.job_name, folder.job.instance_id)
         from boinc_gahp.fetch.engine import fetch  # noqa: PLC0415  (heavy)
 
         brought = fetch(
             self._session.context,
-            Located(folder.job.batch_id or self._batch.id, self._batch.app_name, ids),
+            Located(folder.job.batch_id or self._batch.id, self._batch.app_name, job),
             folder,
             self.scope,
             own_template=folder.own_template,

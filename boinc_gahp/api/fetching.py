@@ -27,8 +27,7 @@ from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.destinations import explain
-from boinc_gahp.fetch.directories import make_directories
+from boinc_gahp.fetch.destinations import explain, make_directories
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.files import sync_directory
 

@@ -250,7 +250,7 @@ def jobs_again(
         for open_name, item in again.files.items()
         if isinstance(item, StagedFile)
     }
-    for absent in absent_names(session.context, staged) if staged else ():
+    for absent in absent_names(session.rpc, staged):
         job, open_name = staged[absent]
         source = job.inputs[open_name].source
         what = f"{source} has changed or is gone" if source.startswith("/") else source

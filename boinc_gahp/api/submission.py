@@ -27,8 +27,7 @@ from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from boinc_gahp.submit.abort import abort_empty
 from boinc_gahp.submit.association import absent_names
 from boinc_gahp.submit.buda_names import buda_name, project_app
-from boinc_gahp.submit.names_in_use import check_names
-from boinc_gahp.submit.query import jobs_there
+from boinc_gahp.submit.query import check_names, jobs_there
 from boinc_gahp.submit.types import Progress, StagedFile
 from boinc_gahp.text import quoted
 
@@ -313,7 +312,7 @@ def _files(
 
     names = physical_names(session.context, validation.files)
     first = {names[path]: path for path in reversed(list(validation.files))}
-    absent = absent_names(session.context, first) if first else set()
+    absent = set(absent_names(session.rpc, first))
     return tuple(
         PlannedFile(path, nbytes, names[path], names[path] not in absent)
         for path, nbytes in validation.files.items()
@@ -328,7 +327,7 @@ def _absent_staged(
 
     Only names in ``staged`` are looked up: query_files fails at text that cannot be a file's name.
     """
-    absent = absent_names(session.context, staged) if staged else set()
+    absent = set(absent_names(session.rpc, staged))
     found: dict[str, StagingError] = {}
     for name, job in request.jobs:
         for open_name, item in job.files.items():

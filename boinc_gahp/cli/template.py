@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.templates.checking import check_template
+from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import Problem, Severity
 from boinc_gahp.terminal.output import coloured
 from boinc_gahp.terminal.parsing import Group, Parser, not_empty

@@ -5,14 +5,13 @@ One engine does it for all callers; begin to read there. Its parts, in the order
 =============  ====================================================================================
 engine         the steps, and the order in which they are done
 locate         where the job is on the project: batch, workunit, canonical instance
-_select        which outputs it has
 sinks          what the engine asks of a place for one job's files
 job_directory  HTCondor's place: the rules of BOINC_FETCH_OUTPUT and of job ads
 container_...  ... of container jobs, whose own files tell how the program ended
 names          which names from the network are names for files
 stderr         what the job wrote to stderr, without the client's wrapper
 _delivered     what was delivered before
-_uploaded      which of the uploaded files is which output
+_uploaded      which outputs it has, and which of the uploaded files is which
 _download      one file, from the project into temporary files
 _archive       archives from the network; _zip_archive and _tar_archive read them
 temporary      puts files in place, complete and on the disk

@@ -16,8 +16,10 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from boinc_gahp.errors import StagingError
 from boinc_gahp.files import check_private_file, make_private_directory
 from boinc_gahp.ledger.filesystem import network_filesystem
+from boinc_gahp.submit.digests import md5_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +29,6 @@ log = logging.getLogger("boinc_gahp.fetch")
 
 #: Seconds after which deliveries are forgotten.
 _KEEP = 30 * 86400.0
-_CHUNK = 1 << 20
 #: Keys in one statement, fewer than any SQLite allows.
 _MOST_KEYS = 500
 
@@ -200,8 +201,9 @@ def _is_it(path: Path, status: os.stat_result, row: Sequence[object]) -> bool:
     if status.st_size != size:
         return False
     try:
-        return (status.st_mtime_ns, status.st_ino) == (mtime_ns, inode) or _md5(path) == md5
-    except OSError:
+        is_same = (status.st_mtime_ns, status.st_ino) == (mtime_ns, inode)
+        return is_same or md5_of(str(path))[0] == md5
+    except StagingError:
         return False
 
 
@@ -210,11 +212,3 @@ def _key(parts: Sequence[str]) -> bytes:
     for part in parts:
         digest.update(os.fsencode(part) + b"\0")
     return digest.digest()
-
-
-def _md5(path: Path) -> str:
-    digest = hashlib.md5(usedforsecurity=False)
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()

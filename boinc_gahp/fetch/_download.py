@@ -13,8 +13,7 @@ from boinc_gahp.errors import OutputError, ProtocolError, TransportError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from boinc_gahp.fetch._select import Output
-    from boinc_gahp.fetch._uploaded import Uploaded
+    from boinc_gahp.fetch._uploaded import Output, Uploaded
     from boinc_gahp.fetch.context import FetchContext
 
 log = logging.getLogger("boinc_gahp.fetch")
@@ -57,7 +56,7 @@ def download(
             repeated after a failure are counted again.
 
     Raises:
-        Absent: the instance did not upload it.
+        NotUploaded: the instance did not upload it.
         OutputError: it cannot be written or unpacked, is too large, or the project has deleted it.
         RpcError: the project could not be reached, or broke off again and again.
     """

@@ -1,4 +1,4 @@
-"""The files that a job's instance uploaded, by their number in the output template.
+"""Which outputs a job has, and the files that its instance uploaded, by their number there.
 
 get_output.php counts the files that were uploaded: if an optional one is absent, those after it
 move up, and it answers with another file's content. The name it gives the file,
@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import (
@@ -21,17 +22,113 @@ from boinc_gahp.errors import (
     ProtocolError,
     TransportError,
 )
+from boinc_gahp.templates.reading import read_output_template, read_templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from boinc_gahp.fetch._select import Output
     from boinc_gahp.fetch.context import FetchContext
+    from boinc_gahp.fetch.locate import Located
     from boinc_gahp.rpc.outputs import OutputStream
     from boinc_gahp.rpc.types import ResultInfo
+    from boinc_gahp.templates.types import OutputFileInfo, OutputTemplate
 
 _NUMBER = re.compile(r"_([0-9]{1,6})\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output of a job.
+
+    Attributes:
+        name: its logical name (open_name).
+        number: its number in the output template.
+        numbered: whether the project's name for it ends in that number.
+        optional: whether it may be absent.
+        gzip: whether the volunteer compresses it (gzip_when_done).
+        max_bytes: the most bytes it can have, by the template (max_nbytes) and by the size that
+            the project tells; None if neither is known.
+    """
+
+    name: str
+    number: int
+    numbered: bool = True
+    optional: bool = False
+    gzip: bool = False
+    max_bytes: int | None = None
+
+
+def outputs_of(
+    context: FetchContext,
+    job_name: str,
+    located: Located | None,
+    instance: ResultInfo | None,
+    own_template: str | None,
+) -> list[Output]:
+    """Return the outputs of the app's or the job's own template, and others the instance has.
+
+    A job that was submitted with its own output template can have more outputs than its app; the
+    project does not tell their names (``web-rpcs.rst``, "Queries").
+
+    Args:
+        context: the project.
+        job_name: the job.
+        located: where it is, if that is known.
+        instance: its canonical instance, if the project shows it.
+        own_template: the job's own output template (XML), if it is known here.
+
+    Raises:
+        RpcError: the project could not be reached.
+        TemplateError: the template cannot be read.
+    """
+    template: OutputTemplate
+    if own_template is not None:
+        template = read_output_template(own_template)
+    elif located is not None:
+        template = context.cache.templates(located.app_name).output
+    else:
+        template = read_templates(context.project.get_templates(job_name=job_name))[1]
+    sizes = () if instance is None else instance.outfile_sizes
+    outputs = [
+        Output(
+            name=info.open_name,
+            number=index if info.number is None else info.number,
+            numbered=info.number is not None,
+            optional=info.optional,
+            gzip=info.gzip_when_done,
+            max_bytes=_most_bytes(info, sizes[index : index + 1], own_template is not None),
+        )
+        for index, info in enumerate(template.files)
+    ]
+    if len(sizes) > len(outputs):
+        context.cache.warn_once(
+            ("extra outputs", job_name),
+            "Job %s has %d outputs, but its template names %d: the others are called output_N",
+            job_name,
+            len(sizes),
+            len(outputs),
+        )
+        outputs += [
+            Output(f"output_{number}", number, optional=True)
+            for number in range(len(outputs), len(sizes))
+        ]
+    return outputs
+
+
+def _most_bytes(info: OutputFileInfo, size: tuple[int, ...], is_own: bool) -> int | None:
+    """Return the most bytes that an output can have.
+
+    Args:
+        info: the output in the template.
+        size: what the project tells, compressed if the volunteer does that; or nothing.
+        is_own: whether the template is the job's own; else the job may have another one.
+    """
+    limit = info.max_nbytes
+    most = int(limit) if limit is not None and 0 < limit < 1 << 63 else None
+    if is_own or (size and most is not None and size[0] <= most):
+        return most
+    return size[0] if size and not info.gzip_when_done else None
 
 
 class NotUploaded(Exception):
@@ -53,38 +150,32 @@ def uploaded_by(context: FetchContext, job_name: str, instance: ResultInfo | Non
     return Uploaded(open_file, job_name, open_moved, instance.outfile_sizes)
 
 
+@dataclass(slots=True)
 class Uploaded:
     """The uploaded files of one instance; used by one thread.
 
-    Args:
+    Attributes:
         open_file: opens the k-th uploaded file.
         job_name: for error messages.
         open_moved: opens the file with a number in the template, if an assimilator has moved it.
         sizes: bytes of the uploaded files.
     """
 
-    def __init__(
-        self,
-        open_file: Callable[[int], AbstractContextManager[OutputStream]],
-        job_name: str,
-        open_moved: Callable[[int], AbstractContextManager[OutputStream]] | None = None,
-        sizes: Sequence[int] = (),
-    ) -> None:
-        self._open_file = open_file
-        self.job_name = job_name
-        self._open_moved = open_moved
-        self._sizes = sizes
-        # The number in the template of the k-th uploaded file, as far as known.
-        self._numbers: dict[int, int] = {}
-        # Places without a file.
-        self._empty: set[int] = set()
+    open_file: Callable[[int], AbstractContextManager[OutputStream]]
+    job_name: str
+    open_moved: Callable[[int], AbstractContextManager[OutputStream]] | None = None
+    sizes: Sequence[int] = ()
+    #: The number in the template of the k-th uploaded file, as far as known.
+    _numbers: dict[int, int] = field(default_factory=dict)
+    #: Places without a file.
+    _empty: set[int] = field(default_factory=set)
 
     @contextmanager
     def open(self, output: Output) -> Iterator[OutputStream]:
         """Open the file of an output.
 
         Raises:
-            Absent: there is no such file.
+            NotUploaded: there is no such file.
             OutputError: the project has deleted it, or does not hand it out.
             RpcError: see :meth:`WebRpcs.result_file`.
         """
@@ -92,7 +183,7 @@ class Uploaded:
             if output.numbered:
                 yield self._find(output, stack)
             else:
-                yield stack.enter_context(self._open_file(output.number))
+                yield stack.enter_context(self.open_file(output.number))
 
     def _find(self, output: Output, stack: ExitStack) -> OutputStream:
         number = output.number
@@ -101,7 +192,7 @@ class Uploaded:
             if place is None:
                 raise NotUploaded
             try:
-                stream = stack.enter_context(self._open_file(place))
+                stream = stack.enter_context(self.open_file(place))
             except ProjectDown:
                 raise
             except ProjectError as error:
@@ -162,9 +253,9 @@ class Uploaded:
         """
         which = f"{output.number} of job {self.job_name!r}"
         name = f"{self.job_name}__file_{output.name}"
-        if self._open_moved is not None and place < len(self._sizes):
+        if self.open_moved is not None and place < len(self.sizes):
             try:
-                stream = stack.enter_context(self._open_moved(output.number))
+                stream = stack.enter_context(self.open_moved(output.number))
             except ProjectDown:
                 raise
             except TransportError as error:
@@ -179,7 +270,7 @@ class Uploaded:
                     "--app NAME), not batch_collect_assimilator"
                 ) from gone
             else:
-                if (stream.filename, stream.length) == (name, self._sizes[place]):
+                if (stream.filename, stream.length) == (name, self.sizes[place]):
                     return stream
                 stack.close()
         raise OutputError(

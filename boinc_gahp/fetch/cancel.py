@@ -22,9 +22,8 @@ class Stopped(GahpError):
 
     code = "BG-STOPPED"
 
-
-def _stopped() -> Exception:
-    return Stopped("stopped on request: what is complete stays, fetch again for the rest")
+    def __init__(self) -> None:
+        super().__init__("stopped on request: what is complete stays, fetch again for the rest")
 
 
 class CancelScope:
@@ -40,7 +39,7 @@ class CancelScope:
         error: returns the exception to raise when the scope is closed.
     """
 
-    def __init__(self, *events: threading.Event, error: Callable[[], Exception] = _stopped) -> None:
+    def __init__(self, *events: threading.Event, error: Callable[[], Exception] = Stopped) -> None:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._events = events
@@ -95,29 +94,5 @@ class CancelScope:
                 self._changed.notify_all()
 
 
-class _AlwaysOpen(CancelScope):
-    """A scope that nobody closes: all fetches share it, so it has no lock to wait for."""
-
-    def close(self) -> None:
-        raise RuntimeError("this scope is never closed")
-
-    def at_close(self, clear: Callable[[], None]) -> None:
-        pass
-
-    def not_at_close(self, clear: Callable[[], None]) -> None:
-        pass
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        pass
-
-
-#: Always open: for fetches that cannot be cancelled.
-NEVER_CANCELLED: CancelScope = _AlwaysOpen()
+#: For fetches that cannot be cancelled; nobody closes it.
+NEVER_CANCELLED = CancelScope()

@@ -18,7 +18,7 @@ from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import locate
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.directories import check_directory
+from boinc_gahp.fetch.destinations import check_directory
 from boinc_gahp.fetch.engine import fetch
 from boinc_gahp.fetch.names import DEV_NULL, below, is_hidden, new_file
 from boinc_gahp.fetch.sinks import Delivery, Members, Sink
@@ -65,9 +65,9 @@ class ContainerDirectory(Sink):
     def __init__(self, request: ContainerRequest) -> None:
         super().__init__(request.job_name, Path(os.path.normpath(request.directory)))
         self.ending = Ending()
-        self._files = request.files
+        self._request = request
         #: The named outputs by their paths without dots and slashes at the end.
-        self._named = {below(name) or "": name for name in request.files.outputs or ()}
+        self._named = {below(name) or "": name for name in request.outputs or ()}
         #: The most parts that one of these has.
         self._deepest = max((path.count("/") + 1 for path in self._named), default=1)
         #: What is delivered beside the archive's files.
@@ -104,7 +104,7 @@ class ContainerDirectory(Sink):
     def lacks(self, places: Sequence[Path]) -> bool:
         """Return whether a named output is not in place, or none is named."""
         self._there = frozenset(places)
-        return self._files.outputs is None or bool(self._missing())
+        return self._request.outputs is None or bool(self._missing())
 
     def members(
         self,
@@ -115,7 +115,7 @@ class ContainerDirectory(Sink):
         """Return what is wanted of the archive; see :meth:`Sink.members`."""
         what = self.describe(archive)
         self._hidden.clear()
-        if self._files.outputs is None:
+        if self._request.outputs is None:
             files = list(self._new_files(members, what))
             made: dict[Path, Path | None] = {}
         else:
@@ -133,11 +133,11 @@ class ContainerDirectory(Sink):
 
     def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
         """Return where stderr goes."""
-        return self._stream("stderr", self._files.stderr)
+        return self._stream("stderr", self._request.stderr)
 
     def stdout(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
         """Return where stdout goes."""
-        return self._stream("stdout", self._files.stdout)
+        return self._stream("stdout", self._request.stdout)
 
     def streams(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
         """Return where both go, the same place once."""
@@ -228,7 +228,7 @@ class ContainerDirectory(Sink):
         return files, made
 
     def _new_files(self, members: Mapping[str, str], what: str) -> Iterator[Delivery]:
-        renamed = {name for name, _ in self._files.remaps}
+        renamed = {name for name, _ in self._request.remaps}
         for member in members:
             if "/" in member:
                 raise OutputError(
@@ -249,7 +249,7 @@ class ContainerDirectory(Sink):
             if is_hidden(name):
                 self._hidden.append(name)
                 return None
-            if (name, DEV_NULL) in self._files.remaps:
+            if (name, DEV_NULL) in self._request.remaps:
                 return None
         return new_file(name, what, hidden=True) if name else None
 
@@ -304,16 +304,13 @@ class ContainerDirectory(Sink):
         None: there is no remap.
         """
         names = (name.rstrip("/"), base_name(name.rstrip("/")))
-        paths = [to for of, to in self._files.remaps if of.rstrip("/") in names]
+        paths = [to for of, to in self._request.remaps if of.rstrip("/") in names]
         if not paths:
             return None
-        return [(self._absolute(to), to.endswith("/")) for to in paths if to != DEV_NULL]
+        return [(self.absolute(to), to.endswith("/")) for to in paths if to != DEV_NULL]
 
     def _stream(self, name: str, path: str | None) -> Delivery | None:
-        return None if path in (None, DEV_NULL) else Delivery(name, self._absolute(path or ""))
-
-    def _absolute(self, name: str) -> Path:
-        return Path(os.path.normpath(os.path.join(self.directory, name)))  # noqa: PTH118
+        return None if path in (None, DEV_NULL) else Delivery(name, self.absolute(path or ""))
 
 
 def _is_users(output: str) -> bool:
@@ -346,14 +343,13 @@ def fetch_container(
         Exception: what the scope raises when it is closed.
     """
     scope.check()
-    files = request.files
-    located, completed = locate.find(context, request.job_name, files.batch_id)
-    if located is not None and not located.ids.canonical_instance_id:
+    located, completed = locate.find(context, request.job_name, request.batch_id)
+    if located is not None and not located.job.canonical_instance_id:
         raise locate.NoResult(context, request.job_name)
     completed = locate.ended(context, request.job_name, completed, scope)
     sink = ContainerDirectory(request)
     fetched = fetch(
-        context, located, sink, scope, completed=completed, own_template=files.output_template
+        context, located, sink, scope, completed=completed, own_template=request.output_template
     )
     sink.complain(fetched.outputs)
     return FetchResult(sink.ending.exit_status, completed.elapsed_time, completed.cpu_time)

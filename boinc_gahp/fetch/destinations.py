@@ -1,4 +1,4 @@
-"""Destinations of outputs: which ones are refused, and what the job's owner is told then."""
+"""Destinations of outputs, and the directories they are in: opened with care, made, synced."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.directories import open_made, open_parent, sync
+from boinc_gahp.files import open_below, open_directory, sync
 from boinc_gahp.submit.singleflight import SingleFlight
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from types import TracebackType
 
     from boinc_gahp.fetch.cancel import CancelScope
+    from boinc_gahp.files import Make
+
+    HasNew = Callable[[int], object]
 
 #: By device and inode: the syncs that are under way; none is needed later.
 _syncs: SingleFlight[tuple[int, int], None] = SingleFlight(1)
@@ -37,10 +41,11 @@ _REASONS = {
 }
 
 
-def explain(error: OSError, destination: Path) -> OutputError:
+def explain(error: OSError | ValueError, destination: Path) -> OutputError:
     """Return what to tell the job's owner about a file that cannot be written."""
-    reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
-    if error.errno == errno.ENOENT:
+    number = errno_of(error)
+    reason = _REASONS.get(number) or getattr(error, "strerror", None) or str(error)
+    if number == errno.ENOENT:
         directory = str(destination.parent)
         reason = f"the directory {directory!r} does not exist: create it, or give another name"
     return OutputError(f"{str(destination)!r} cannot be written: {reason}")
@@ -112,7 +117,7 @@ class Directories:
 
         Args:
             destination: a file's path.
-            inside: see :func:`~boinc_gahp.fetch.directories.open_parent`.
+            inside: see :func:`open_parent`.
             make: make the directory, and those above it, if they are missing.
 
         Raises:
@@ -215,23 +220,14 @@ def open_destination(
     """
     try:
         directory = directories.open(destination, inside, make=make)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise explain(error, destination) from error
-    except ValueError as error:
-        raise _unfit(destination, error) from error
     try:
         _check_name(destination, directory.at)
-    except ValueError as error:
-        directory.close()
-        raise _unfit(destination, error) from error
     except BaseException:
         directory.close()
         raise
     return directory
-
-
-def _unfit(destination: Path, error: ValueError) -> OutputError:
-    return OutputError(f"{str(destination)!r} cannot be written: {error}")
 
 
 def _check_name(destination: Path, directory: int) -> None:
@@ -239,7 +235,7 @@ def _check_name(destination: Path, directory: int) -> None:
         mode = os.stat(destination.name or ".", dir_fd=directory).st_mode
     except FileNotFoundError:
         return
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise explain(error, destination) from error
     if stat.S_ISDIR(mode):
         raise OutputError(f"{str(destination)!r} is a directory: name a file in it")
@@ -248,3 +244,89 @@ def _check_name(destination: Path, directory: int) -> None:
             f"{str(destination)!r} is not a regular file, so an output cannot replace it: give "
             "another name"
         )
+
+
+def check_directory(path: str) -> None:
+    """Refuse a job's directory that does not exist, before it is made for one of the files.
+
+    If its file system is not mounted, all files would go below the mount point.
+
+    Raises:
+        OutputError: it is no directory, or it cannot be looked at.
+    """
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116
+    except OSError as error:
+        raise OutputError(
+            f"the job's directory {path!r} cannot be used: {error.strerror}"
+        ) from error
+    if not stat.S_ISDIR(mode):
+        raise OutputError(f"the job's directory {path!r} is not a directory")
+
+
+def make_directories(path: Path, scope: CancelScope) -> None:
+    """Make a directory and its missing parents, and sync them to the disk.
+
+    Raises:
+        OSError: one cannot be made.
+    """
+    os.close(open_made(path, scope))
+
+
+def open_made(path: Path, scope: CancelScope, has_new: HasNew = sync) -> int:
+    """Return a descriptor, for use as ``dir_fd``, of a directory that is made as above."""
+    return open_directory(path, make=_making(scope, has_new))
+
+
+def open_parent(
+    file: Path, scope: CancelScope, inside: Path | None = None, has_new: HasNew = sync
+) -> int:
+    """Return a descriptor, for use as ``dir_fd``, of the directory for a file.
+
+    Args:
+        file: the file's path.
+        scope: is entered for each directory that is made.
+        inside: the directory below which the path consists of names from the network: missing
+            directories there are made, and links are not followed.
+        has_new: called with the descriptor of each directory in which another one was made.
+
+    Raises:
+        OutputError: there is a link below ``inside``.
+        OSError: the directory cannot be opened or made.
+    """
+    if inside is None:
+        return open_directory(file.parent)
+    at = open_directory(inside)
+    where = inside
+    try:
+        for name in file.relative_to(inside).parts[:-1]:
+            where /= name
+            below = _below(at, name, where, _making(scope, has_new))
+            os.close(at)
+            at = below
+    except BaseException:
+        os.close(at)
+        raise
+    return at
+
+
+def _below(at: int, name: str, where: Path, make: Make) -> int:
+    try:
+        return open_below(at, name, make)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP) and where.is_symlink():
+            raise OutputError(
+                f"{str(where)!r} is a symbolic link, and the project chose its name, so "
+                "boinc_gahp does not write through it: remove the link, or choose another "
+                "directory for the outputs"
+            ) from error
+        raise
+
+
+def _making(scope: CancelScope, has_new: HasNew) -> Make:
+    def make(name: str, at: int) -> None:
+        with scope:
+            os.mkdir(name, dir_fd=at)
+        has_new(at)
+
+    return make

@@ -3,7 +3,7 @@
 The steps are the same for all callers:
 
 1. The caller knows where the job is, or it is looked for (:mod:`.locate`).
-2. Its output template tells which outputs there are (:mod:`.select`).
+2. Its output template tells which outputs there are (:mod:`._uploaded`).
 3. An output that tells about the others is read, if the sink has one.
 4. The sink says which of them are wanted, and where each goes (:mod:`.sinks`).
 5. stderr is written, without the client's wrapper (:mod:`.stderr`).
@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch._delivered import Delivered
 from boinc_gahp.fetch._download import download
-from boinc_gahp.fetch._select import outputs_of
-from boinc_gahp.fetch._uploaded import NotUploaded, uploaded_by
+from boinc_gahp.fetch._uploaded import NotUploaded, outputs_of, uploaded_by
 from boinc_gahp.fetch.destinations import Directories, explain
 from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.stderr import unwrap
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.fetch._archive import Archive
     from boinc_gahp.fetch._download import Writable
-    from boinc_gahp.fetch._select import Output
+    from boinc_gahp.fetch._uploaded import Output
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located
@@ -109,7 +108,7 @@ def fetch(
         TemplateError: the output template cannot be read.
         Exception: what the scope raises when it is closed.
     """
-    instance = None if located is None else context.cache.instance(located.ids)
+    instance = None if located is None else context.cache.instance(located.job)
     scope.check()
     outputs = outputs_of(context, sink.job_name, located, instance, own_template)
     plain = plain_names([output.name for output in outputs])
@@ -148,25 +147,20 @@ def fetch(
     )
 
 
-def write_stderr(sink: Sink, text: str, scope: CancelScope) -> None:
-    """Write stderr from scratch, if it is wanted: a repeated fetch must not double it.
+def write_streams(sink: Sink, stderr: str, scope: CancelScope) -> None:
+    """Write stderr, and an empty stdout, where they are wanted; at the same place only stderr.
+
+    They are written from scratch: a repeated fetch must not double them.
 
     Raises:
-        OutputError: it cannot be written.
+        OutputError: one cannot be written.
         Exception: what the scope raises when it is closed.
     """
-    stderr = sink.stderr({})
-    if stderr is not None:
-        with Directories(scope) as directories:
-            _write(sink, stderr, text, scope, directories)
-
-
-def write_no_stdout(sink: Sink, scope: CancelScope) -> None:
-    """Write an empty file where stdout is wanted, unless stderr is there; errors as above."""
-    stdout = sink.stdout({})
-    if stdout is not None and not stdout.is_at(sink.stderr({})):
-        with Directories(scope) as directories:
-            _write(sink, stdout, "", scope, directories)
+    texts = ((sink.stdout({}), ""), (sink.stderr({}), stderr))
+    streams = {item.destination: (item, text) for item, text in texts if item is not None}
+    with Directories(scope) as directories:
+        for item, text in streams.values():
+            _write(sink, item, text, scope, directories)
 
 
 def _write(

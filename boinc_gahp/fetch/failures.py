@@ -79,7 +79,7 @@ def as_completed(
         return STATUS_WORDS[JobState.DONE] if is_programs else status
 
     try:
-        batch_id = context.cache.view(batch_name, lambda _: True).id
+        batch_id = context.cache.view(batch_name, lambda _: True).batch.id
         return tuple((name, told(batch_id, name, status)) for name, status in jobs)
     except RpcError as error:
         log.warning("It is not known why jobs of batch %s failed: %s", batch_name, error)
@@ -107,7 +107,7 @@ def look_up_failure(
         if job_name not in view.jobs:
             words = f"no job {job_name}"
             raise JobNotFound(
-                f"{context.project.host} has no job {job_name!r} in batch {view.name!r} "
+                f"{context.project.host} has no job {job_name!r} in batch {view.batch.name!r} "
                 f"(id {batch_id})",
                 rpc="query_batch",
                 host=context.project.host,

@@ -14,8 +14,8 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import locate
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.container_directory import ContainerDirectory
-from boinc_gahp.fetch.directories import check_directory
-from boinc_gahp.fetch.engine import fetch, write_no_stdout, write_stderr
+from boinc_gahp.fetch.destinations import check_directory
+from boinc_gahp.fetch.engine import fetch, write_streams
 from boinc_gahp.fetch.failures import failed_job
 from boinc_gahp.fetch.names import DEV_NULL, new_file
 from boinc_gahp.fetch.sinks import Delivery, Sink
@@ -108,7 +108,7 @@ class JobDirectory(Sink):
         stdout = self._stdout_at(outputs)
         wanted = []
         for at, (source, destination) in enumerate(self._request.specs):
-            if self._absolute(destination) in stderr or destination == DEV_NULL:
+            if self.absolute(destination) in stderr or destination == DEV_NULL:
                 continue  # stderr is written already, and /dev/null keeps nothing
             name = find_output(source, outputs)
             if name is not None:
@@ -159,7 +159,7 @@ class JobDirectory(Sink):
         if self.takes_all:
             return None
         stderr = self._stderr_paths()
-        paths = [self._absolute(destination) for _, destination in specs]
+        paths = [self.absolute(destination) for _, destination in specs]
         last = len(paths) - 1
         if last < 1 or paths[last] not in stderr:
             return None
@@ -171,7 +171,7 @@ class JobDirectory(Sink):
     def _stderr_paths(self) -> Set[Path]:
         stderr_file = self.stderr({})
         return (
-            {self._absolute(name) for name in _NOWHERE}
+            {self.absolute(name) for name in _NOWHERE}
             if stderr_file is None
             else {stderr_file.destination}
         )
@@ -183,10 +183,7 @@ class JobDirectory(Sink):
         )
 
     def _delivery(self, output: str, path: str, inside: Path | None = None) -> Delivery:
-        return Delivery(output, self._absolute(path), inside)
-
-    def _absolute(self, name: str) -> Path:
-        return Path(os.path.normpath(os.path.join(self._request.directory, name)))  # noqa: PTH118
+        return Delivery(output, self.absolute(path), inside)
 
 
 def fetch_output(
@@ -215,7 +212,7 @@ def fetch_output(
     scope.check()
     ad = request.ad
     located, completed = locate.find(context, request.job_name, None if ad is None else ad.batch_id)
-    if located is not None and not located.ids.canonical_instance_id:
+    if located is not None and not located.job.canonical_instance_id:
         if ad is not None:
             raise locate.NoResult(context, request.job_name)
         result, text = failed_job(context, request.job_name, located)
@@ -251,5 +248,4 @@ def write_failure(
         else JobDirectory(request)
     )
     sink.prepare()
-    write_stderr(sink, text, scope)
-    write_no_stdout(sink, scope)
+    write_streams(sink, text, scope)

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.fetch.directories import open_directory
 from boinc_gahp.fetch.types import OWN
+from boinc_gahp.files import open_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,13 +42,11 @@ class OwnFile(NamedTuple):
         descriptor: of the file, or of the directory.
         lock: descriptor of the locked file: the file itself, or one in the directory.
         sure: whether it is really locked; False on a file system without locks.
-        is_empty: whether it is known to have no contents.
     """
 
     descriptor: int
     lock: int
     sure: bool
-    is_empty: bool
 
     def close(self) -> None:
         """Release it."""
@@ -58,9 +56,8 @@ class OwnFile(NamedTuple):
 
     def is_at(self, name: str, at: int) -> bool:
         """Return whether it has this name in the directory ``at``."""
-        there = _at(self.descriptor, name, at) is not None
-        return there and (
-            self.lock == self.descriptor or _at(self.lock, _LOCK, self.descriptor) is not None
+        return _is_at(self.descriptor, name, at) and (
+            self.lock == self.descriptor or _is_at(self.lock, _LOCK, self.descriptor)
         )
 
     def remove(self, name: str, at: int) -> None:
@@ -81,11 +78,17 @@ class OwnFile(NamedTuple):
             _empty(self.descriptor, keep=_LOCK)
 
 
-def hold_file(name: str, at: int, *, make: bool = True) -> OwnFile | None:
+def hold(name: str, at: int, *, make: bool = True) -> OwnFile | None:
+    """Return a file, or by its suffix a directory; see below."""
+    how = hold_directory if name.endswith(f".{DIRECTORY}") else hold_file
+    return how(name, at, make=make)
+
+
+def hold_file(name: str, at: int, *, make: bool) -> OwnFile | None:
     """Return a file, made or taken over; None if another process has it, or had it until now.
 
     Raises:
-        Taken: something else has the name.
+        NameTaken: something else has the name.
         OSError: it cannot be made.
     """
     descriptor = _open_file(name, at, make=make)
@@ -93,14 +96,13 @@ def hold_file(name: str, at: int, *, make: bool = True) -> OwnFile | None:
         return None
     sure = _lock(descriptor)
     # Another process may have renamed or removed it before it released the lock.
-    status = None if sure is None else _at(descriptor, name, at)
-    if status is None:
+    if sure is None or not _is_at(descriptor, name, at):
         os.close(descriptor)
         return None
-    return OwnFile(descriptor, descriptor, bool(sure), is_empty=status.st_size == 0)
+    return OwnFile(descriptor, descriptor, sure)
 
 
-def hold_directory(name: str, at: int, *, make: bool = True) -> OwnFile | None:
+def hold_directory(name: str, at: int, *, make: bool) -> OwnFile | None:
     """Return a directory in the same way, with mode 700."""
     is_new = make and _make_directory(name, at)
     try:
@@ -121,7 +123,7 @@ def hold_directory(name: str, at: int, *, make: bool = True) -> OwnFile | None:
             os.rmdir(name, dir_fd=at)
         raise
     sure = _lock(lock)
-    held = OwnFile(descriptor, lock, bool(sure), is_empty=False)
+    held = OwnFile(descriptor, lock, bool(sure))
     if sure is None or not held.is_at(name, at):
         held.close()
         return None
@@ -174,7 +176,7 @@ def _sweep(name: str, at: int) -> None:
     kind = PurePath(name).suffix.removeprefix(".")
     if kind not in (FILE, DIRECTORY):
         return
-    held = (hold_file if kind == FILE else hold_directory)(name, at, make=False)
+    held = hold(name, at, make=False)
     if held is not None:
         try:
             if held.sure:
@@ -224,14 +226,13 @@ def _lock(descriptor: int) -> bool | None:
     return True
 
 
-def _at(descriptor: int, name: str, at: int) -> os.stat_result | None:
-    """Return the status of an open file; None if it does not have this name."""
+def _is_at(descriptor: int, name: str, at: int) -> bool:
+    """Return whether an open file has this name."""
     try:
         named = os.stat(name, dir_fd=at, follow_symlinks=False)
     except FileNotFoundError:
-        return None
-    status = os.fstat(descriptor)
-    return status if os.path.samestat(status, named) else None
+        return False
+    return os.path.samestat(os.fstat(descriptor), named)
 
 
 def _empty(directory: int, keep: str | None = None) -> None:

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
-    from boinc_gahp.rpc.types import CompletedJob
+    from boinc_gahp.rpc.types import CompletedJob, JobInfo
     from boinc_gahp.submit.project_cache import BatchView
-    from boinc_gahp.submit.types import JobIds
 
 #: Seconds for the first request about a job whose batch is not known; if the job failed, most
 #: projects cannot answer it.
@@ -33,7 +32,7 @@ class Located:
 
     batch_id: int
     app_name: str
-    ids: JobIds
+    job: JobInfo
 
 
 class NoResult(OutputError):
@@ -111,15 +110,13 @@ def _near(context: FetchContext, job_name: str) -> Located | None:
 
     A gridmanager's job is ``batch#cluster.proc`` (``gahp.rst``, "BOINC_* commands").
     """
-    batch = context.cache.batch_of(job_name)
-    if batch is not None:
-        found = _in_batch(context, batch, job_name, _has_result(job_name))
-        if found is not None:
-            return found
-    batch_name = job_name.rpartition("#")[0]
-    if not batch_name:
-        return None
-    return _in_batch(context, batch_name, job_name, _has_result(job_name))
+    told = job_name.rpartition("#")[0] or None
+    for batch in (context.cache.batch_of(job_name), told):
+        if batch is not None:
+            found = _in_batch(context, batch, job_name, _has_result(job_name))
+            if found is not None:
+                return found
+    return None
 
 
 def _far(context: FetchContext, job_name: str) -> Located | None:
@@ -142,8 +139,8 @@ def _far(context: FetchContext, job_name: str) -> Located | None:
 
 def _has_result(job_name: str) -> Callable[[BatchView], bool]:
     def is_enough(view: BatchView) -> bool:
-        ids = view.jobs.get(job_name)
-        return ids is not None and ids.canonical_instance_id != 0
+        job = view.jobs.get(job_name)
+        return job is not None and job.canonical_instance_id != 0
 
     return is_enough
 
@@ -155,5 +152,5 @@ def _in_batch(
         view = context.cache.view(batch, good)
     except (NotFound, NotOwner):
         return None
-    ids = view.jobs.get(job_name)
-    return None if ids is None else Located(view.id, view.app_name, ids)
+    job = view.jobs.get(job_name)
+    return None if job is None else Located(view.batch.id, view.batch.app_name, job)

@@ -7,8 +7,10 @@ jobs, :class:`~boinc_gahp.fetch.container_directory.ContainerDirectory`, and one
 
 from __future__ import annotations
 
+import os.path
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.errors import OutputError
@@ -16,7 +18,6 @@ from boinc_gahp.fetch.names import new_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,10 @@ class Sink(ABC):
     def describe(self, output: str) -> str:
         """Return a description of an output, for errors about its name."""
         return f"output {output!r} of job {self.job_name!r}"
+
+    def absolute(self, path: str) -> Path:
+        """Return a path that a request gave, absolute or relative to the directory."""
+        return Path(os.path.normpath(os.path.join(self.directory, path)))  # noqa: PTH118
 
     def distinct(
         self, wanted: Iterable[Delivery], stderr: Delivery | None = None

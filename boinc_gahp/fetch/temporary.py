@@ -24,8 +24,8 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import leftovers
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED, CancelScope
 from boinc_gahp.fetch.destinations import Directories, explain, open_destination
-from boinc_gahp.fetch.directories import sync
 from boinc_gahp.fetch.types import OWN
+from boinc_gahp.files import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +70,7 @@ class Temporaries:
         Args:
             destination: the path of the file that it will be.
             scope: is entered for each change in its directory.
-            inside: see :func:`~boinc_gahp.fetch.directories.open_parent`.
+            inside: see :func:`~boinc_gahp.fetch.destinations.open_parent`.
             directories: opens the directory, and syncs it later; None: the directory is synced
                 when the file is committed.
 
@@ -171,7 +171,7 @@ class Temporaries:
         """Return the temporary of this name, emptied and locked; None if another fetch has it.
 
         Raises:
-            Taken: something that is not a temporary has the name.
+            NameTaken: something that is not a temporary has the name.
         """
         path = os.path.join(os.path.dirname(place.destination), name)  # noqa: PTH118, PTH120
         # None is made between remove_all and the end of the process.
@@ -181,7 +181,7 @@ class Temporaries:
                     return None
                 self._active[path] = None
             try:
-                held = kind.hold(name, place.directory.at)
+                held = leftovers.hold(name, place.directory.at)
             except BaseException:
                 self.release(path)
                 raise
@@ -191,12 +191,11 @@ class Temporaries:
             item = kind(self, held, path, place, scope)
             self._active[path] = item
             scope.at_close(item.remove_partial)
-            if not held.is_empty:
-                try:
-                    item.empty()
-                except BaseException:
-                    item.discard()
-                    raise
+            try:
+                item.empty()
+            except BaseException:
+                item.discard()
+                raise
             return item
 
 
@@ -242,11 +241,6 @@ class _Temporary:
 
     #: The suffix of its name.
     suffix: ClassVar[str]
-
-    @staticmethod
-    def hold(name: str, at: int) -> OwnFile | None:
-        """Make it, or take it over."""
-        raise NotImplementedError
 
     def __init__(
         self, registry: Temporaries, held: OwnFile, path: str, place: _Place, scope: CancelScope
@@ -320,28 +314,14 @@ class TemporaryFile(_Temporary):
     As a context manager it is discarded at the end unless it was committed.
 
     Attributes:
-        size: bytes written so far.
-        md5: hash object of these bytes.
+        md5: hash object of the bytes written so far.
     """
 
     suffix = leftovers.FILE
 
-    @staticmethod
-    def hold(name: str, at: int) -> OwnFile | None:
-        """Make it, or take it over."""
-        return leftovers.hold_file(name, at)
-
-    def __init__(
-        self, registry: Temporaries, held: OwnFile, path: str, place: _Place, scope: CancelScope
-    ) -> None:
-        super().__init__(registry, held, path, place, scope)
-        self.size = 0
-        self.md5 = hashlib.md5(usedforsecurity=False)
-
     def empty(self) -> None:
         """Start again with an empty file."""
         super().empty()
-        self.size = 0
         self.md5 = hashlib.md5(usedforsecurity=False)
 
     def write(self, data: bytes) -> None:
@@ -358,12 +338,11 @@ class TemporaryFile(_Temporary):
         except OSError as error:
             raise explain(error, self.destination) from error
         self.md5.update(data)
-        self.size += len(data)
 
     def contents(self) -> BinaryIO:
         """Return the file, open for reading and writing, at its beginning; the caller closes it.
 
-        ``size`` and ``md5`` do not change with what is written there.
+        ``md5`` does not change with what is written there.
 
         Raises:
             OutputError: it is gone.
@@ -425,11 +404,6 @@ class TemporaryDirectory(_Temporary):
     """A directory that is removed, with everything in it, when its block ends."""
 
     suffix = leftovers.DIRECTORY
-
-    @staticmethod
-    def hold(name: str, at: int) -> OwnFile | None:
-        """Make it, or take it over."""
-        return leftovers.hold_directory(name, at)
 
     def create(self, name: str) -> FileIO:
         """Return a new file in it, open for writing and reading; errors of :func:`os.open`."""

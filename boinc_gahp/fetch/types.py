@@ -49,16 +49,17 @@ class FetchRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerFiles:
+class ContainerRequest:
     """Which outputs of a container job are wanted, and where each goes.
 
-    Paths are absolute, or relative to the request's ``directory``. The directories of stdout and
+    Paths are absolute, or relative to ``directory``. The directories of stdout and
     stderr are made if they are missing. A volunteer's computer has sent all that is in the files.
 
     Attributes:
+        directory: where the files go; absolute.
         outputs: the files and directories that are wanted, by their names relative to the job's own
             directory in the container; None: the new or changed files at its top. A file or a
-            directory is delivered under its base name in the request's directory; of a directory
+            directory is delivered under its base name in ``directory``; of a directory
             whose name ends in a slash, what is in it is delivered.
         remaps: (name, path) pairs: where an output goes instead, by its name as in ``outputs`` or
             its base name. If the path ends in a slash, or if it is a directory and the output is a
@@ -69,26 +70,14 @@ class ContainerFiles:
         output_template: the job's own (XML text).
     """
 
+    job_name: str
+    directory: str
     outputs: tuple[str, ...] | None
     remaps: tuple[tuple[str, str], ...]
     stdout: str | None
     stderr: str | None
     batch_id: int | None
     output_template: str
-
-
-@dataclass(frozen=True, slots=True)
-class ContainerRequest:
-    """A request for the outputs of a container job.
-
-    Attributes:
-        directory: where the files go; absolute.
-        files: which files, and where to.
-    """
-
-    job_name: str
-    directory: str
-    files: ContainerFiles
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from boinc_gahp.fetch.job_directory import fetch_output, write_failure
 from boinc_gahp.fetch.leftovers import sweep
 from boinc_gahp.fetch.locate import NoResult
 from boinc_gahp.fetch.temporary import TryLater
-from boinc_gahp.fetch.types import AdFiles, ContainerFiles, ContainerRequest, FetchRequest
+from boinc_gahp.fetch.types import AdFiles, ContainerRequest, FetchRequest
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._context import JobCancelled
 from boinc_gahp.htcondor._description import JobDescription, description_of
@@ -378,14 +378,12 @@ def container_request_for(
     return ContainerRequest(
         job_name=job_name,
         directory=description.iwd,
-        files=ContainerFiles(
-            outputs=description.outputs,
-            remaps=description.remaps + _kept(description),
-            stdout=description.stdout,
-            stderr=description.stderr,
-            batch_id=project_batch_id,
-            output_template=output_template(container_job(description)),
-        ),
+        outputs=description.outputs,
+        remaps=description.remaps + _kept(description),
+        stdout=description.stdout,
+        stderr=description.stderr,
+        batch_id=project_batch_id,
+        output_template=output_template(container_job(description)),
     )
 
 

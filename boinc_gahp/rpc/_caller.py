@@ -19,7 +19,6 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.rpc import _redirects
-from boinc_gahp.rpc._foreign_errors import ErrorTranslator
 from boinc_gahp.rpc._limits import TimeLimits
 from boinc_gahp.rpc._pages import PAGE_BYTES, page_beginning
 from boinc_gahp.rpc._replies import IncompleteReply, Reply, ReplyTooLong, read
@@ -33,11 +32,12 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
+    from boinc_gahp.rpc._bodies import FormBody
     from boinc_gahp.rpc._redact import Redactor
     from boinc_gahp.rpc._repair import PhpMessage
     from boinc_gahp.rpc._replies import RepeatedElements
     from boinc_gahp.rpc._table import Rpc
-    from boinc_gahp.rpc._transport import Body, HttpReply, Transport
+    from boinc_gahp.rpc._transport import HttpReply, Transport
     from boinc_gahp.rpc.options import ClientOptions
 
 T = TypeVar("T")
@@ -53,20 +53,23 @@ _NO_TIME = 0.001
 
 @dataclass(slots=True)
 class RpcCall:
-    """One RPC: its address, its body, what its reply repeats, its subject, and its cookie."""
+    """One RPC: its address, its body, what its reply repeats, and so on; and its traffic.
+
+    Attributes:
+        until: ``time.monotonic()`` by which it ends; None: the time limits of the options hold.
+        subject: what it is about, for errors.
+        plain: whether its reply is a file: it must not be compressed, so that its length can be
+            checked, may take as long as it likes, and is logged by the code that reads it.
+    """
 
     rpc: Rpc
     url: str
-    make_body: Callable[[], Body] | None = None
+    until: float | None
+    make_body: Callable[[], FormBody] | None = None
     records: RepeatedElements[Any] | None = None
     subject: str = ""
     cookie: Callable[[], str] | None = None
-
-
-@dataclass(slots=True)
-class Traffic:
-    """The traffic of one RPC, for its log line."""
-
+    plain: bool = False
     attempts: int = 0
     began: float = field(default_factory=time.monotonic)
     sent: int = 0
@@ -91,171 +94,143 @@ class Caller:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _warned: OrderedDict[str, float] = field(default_factory=OrderedDict)
 
-    def ask(
-        self,
-        call: RpcCall,
-        answer: Callable[[etree._Element], T],
-        until: float | None,
-    ) -> T:
+    def ask(self, call: RpcCall, answer: Callable[[etree._Element], T]) -> T:
         """Send the request; return what ``answer`` makes of the reply's root element.
 
         Raises:
             RpcError: one of its subclasses, see :mod:`boinc_gahp.errors`.
         """
+        errors = self._errors(call)
 
-        def attempt(traffic: Traffic) -> T:
-            reply_errors = self.reply_errors(call)
+        def attempt() -> T:
             try:
-                reply = self._read(call, until, traffic)
+                reply = self._read(call, errors)
                 self._log_messages(call.rpc, reply.messages)
-                trouble = reply_errors.trouble(reply)
-                if trouble is None and reply.root is not None:
-                    return answer(reply.root)
+                return answer(errors.root_of(reply))
             except ReplyTooLong as reply_error:
-                trouble = reply_errors.too_much(str(reply_error))
+                trouble = errors.too_much(str(reply_error))
             except IncompleteReply as incomplete:
-                trouble = reply_errors.incomplete(str(incomplete))
-            raise trouble or reply_errors.incomplete("no root element")
+                trouble = errors.incomplete(str(incomplete))
+            raise trouble
 
-        return self._attempts(call.rpc, until, attempt)
+        return self._attempts(call, attempt)
 
-    def open(
-        self,
-        call: RpcCall,
-        begin: Callable[[HttpReply, ErrorTranslator, Traffic], T],
-        until: float | None,
-    ) -> T:
-        """Request an output; return what ``begin`` makes of the reply's beginning.
+    def open(self, call: RpcCall, begin: Callable[[HttpReply, ReplyErrors], T]) -> T:
+        """Request a file; return what ``begin`` makes of the reply's beginning."""
+        errors = self._errors(call)
 
-        If it succeeds, the log line is left to the code that reads the output to its end.
-        """
-
-        def attempt(traffic: Traffic) -> T:
-            reply, translator = self._send(call, until, traffic, plain=True)
+        def attempt() -> T:
+            reply = self._send(call, errors)
             try:
-                return begin(reply, translator, traffic)
+                return begin(reply, errors)
             except BaseException:
                 reply.close()
                 raise
 
-        return self._attempts(call.rpc, until, attempt, log_success=False)
-
-    def reply_errors(self, call: RpcCall) -> ReplyErrors:
-        """Return what turns the replies to ``call`` into errors."""
-        return ReplyErrors(call.rpc, self.host, self.redact, call.subject)
+        return self._attempts(call, attempt)
 
     # -- one RPC
 
-    def _attempts(
-        self,
-        rpc: Rpc,
-        until: float | None,
-        attempt: Callable[[Traffic], T],
-        *,
-        log_success: bool = True,
-    ) -> T:
-        traffic = Traffic()
+    def _errors(self, call: RpcCall) -> ReplyErrors:
+        return ReplyErrors(call.rpc, self.host, self.redact, call.subject)
 
+    def _attempts(self, call: RpcCall, attempt: Callable[[], T]) -> T:
         def once() -> T:
-            traffic.attempts += 1
-            return attempt(traffic)
+            call.attempts += 1
+            return attempt()
 
         try:
-            result = repeated(once, rpc, self.options.retry_total, until, self.closing)
+            result = repeated(once, call.rpc, self.options.retry_total, call.until, self.closing)
         except BaseException as error:
-            self.log_line(rpc, _in_short(error), traffic)
+            self.log_line(call, _in_short(error))
             raise
-        if log_success:
-            self.log_line(rpc, "ok", traffic)
+        if not call.plain:
+            self.log_line(call, "ok")
         return result
 
-    def log_line(self, rpc: Rpc, outcome: str, traffic: Traffic) -> None:
+    def log_line(self, call: RpcCall, outcome: str) -> None:
         """Log the line that every RPC gets."""
         log.debug(
             "%s %s: %s, %.3f s, %d bytes out, %d bytes in%s",
-            rpc.name,
+            call.rpc.name,
             self.host,
             outcome,
-            time.monotonic() - traffic.began,
-            traffic.sent,
-            traffic.received,
-            f", {traffic.attempts} attempts" if traffic.attempts != 1 else "",
+            time.monotonic() - call.began,
+            call.sent,
+            call.received,
+            f", {call.attempts} attempts" if call.attempts != 1 else "",
         )
 
-    def _read(self, call: RpcCall, until: float | None, traffic: Traffic) -> Reply:
-        http, translator = self._send(call, until, traffic)
+    def _read(self, call: RpcCall, errors: ReplyErrors) -> Reply:
+        http, rpc = self._send(call, errors), call.rpc
         try:
-            rpc = call.rpc
-            return translator.translate_errors(
+            return errors.translate(
                 lambda: read(http.chunks(), rpc.root, call.records, answers=rpc.answers)
             )
         finally:
-            traffic.received += http.received
+            call.received += http.received
             http.close()
 
-    def _send(
-        self, call: RpcCall, until: float | None, traffic: Traffic, *, plain: bool = False
-    ) -> tuple[HttpReply, ErrorTranslator]:
+    def _send(self, call: RpcCall, errors: ReplyErrors) -> HttpReply:
         """Send the request and follow redirects; return a reply with HTTP status 200."""
-        rpc = call.rpc
-        translator = ErrorTranslator(rpc.name, self.host, self.redact)
         url = call.url
         if self.speaks_https.is_set():
             url = _redirects.upgraded(url)
         for _ in range(_REDIRECTS + 1):
-            request = self._request(call, url, until, traffic, plain=plain)
-            reply = translator.translate_errors(partial(self.transport.send, request))
-            odd = odd_encoding(reply.headers, plain=plain)
+            request = self._request(call, url)
+            reply = errors.translate(partial(self.transport.send, request))
+            odd = odd_encoding(reply.headers, plain=call.plain)
             if reply.status == 200 and odd is None:
-                return reply, translator
+                return reply
             try:
                 if 300 <= reply.status < 400:
-                    url = self._redirected(call, url, reply)
+                    url = self._redirected(call, errors, url, reply)
                     continue
-                body = b"" if odd is not None else beginning(translator.chunks(reply.chunks()))
+                body = b"" if odd is not None else beginning(errors.chunks(reply.chunks()))
             finally:
                 reply.close()
-            reply_errors = self.reply_errors(call)
             if odd is not None and reply.status == 200:
-                raise reply_errors.encoded(odd)
-            raise reply_errors.status(reply.status, reply.reason, page_beginning(body))
-        raise self._refused(rpc, f"redirects more than {_REDIRECTS} times: check the project's URL")
+                raise errors.protocol(
+                    f"the answer is encoded ({shorten(self.redact(odd), 60)}), which was not "
+                    "requested: the project's admin should check the web server's settings"
+                )
+            raise errors.status(reply.status, reply.reason, page_beginning(body))
+        what = f"redirects more than {_REDIRECTS} times: check the project's URL"
+        raise self._refused(call.rpc, what)
 
-    def _request(
-        self, call: RpcCall, url: str, until: float | None, traffic: Traffic, *, plain: bool
-    ) -> HttpRequest:
+    def _request(self, call: RpcCall, url: str) -> HttpRequest:
         options = self.options
-        left = math.inf if until is None else until - time.monotonic()
+        until = math.inf if call.until is None else call.until
+        left = until - time.monotonic()
         if self.closing.is_set():
             raise self._refused(call.rpc, "was not asked: the connection to it was closed")
         if left < _NO_TIME:
             raise self._refused(call.rpc, "was not asked: the time limit was already reached")
         make_body = call.make_body
 
-        def counted() -> Body:
+        def counted() -> FormBody:
             assert make_body is not None  # noqa: S101  (for the type checker)
             body = make_body()
-            traffic.sent += body.len
+            call.sent += body.len
             return body
 
         return HttpRequest(
-            method="GET" if make_body is None else "POST",
             url=url,
             body=None if make_body is None else counted,
             connect_timeout=min(options.connect_timeout, left),
             limits=TimeLimits(
                 options.read_timeout,
-                until=math.inf if until is None else until,
-                whole=math.inf if plain else options.reply_timeout,
+                until=until,
+                whole=math.inf if call.plain else options.reply_timeout,
                 rate=options.output_rate,
                 rate_span=options.rate_span,
             ),
             fresh=call.rpc.fresh,
-            plain=plain,
+            plain=call.plain,
             cookie=call.cookie,
         )
 
-    def _redirected(self, call: RpcCall, url: str, reply: HttpReply) -> str:
+    def _redirected(self, call: RpcCall, errors: ReplyErrors, url: str, reply: HttpReply) -> str:
         """Return the next URL; the request's method and body do not change."""
         rpc = call.rpc
         try:
@@ -264,7 +239,7 @@ class Caller:
             what = str(refused)
         else:
             if _redirects.is_login_form(there):
-                raise self.reply_errors(call).refusal(-1, "it wants a login (login_form.php)")
+                raise errors.refusal(-1, "it wants a login (login_form.php)")
             if _redirects.is_upgrade(url, there):
                 self.speaks_https.set()
             self._log_once(

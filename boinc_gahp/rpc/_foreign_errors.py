@@ -11,7 +11,7 @@ import ssl
 import traceback
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import requests
 import urllib3
@@ -21,11 +21,7 @@ from boinc_gahp.errors import ProtocolError, TransportError
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from boinc_gahp.rpc._redact import Redactor
-
-T = TypeVar("T")
 
 FOREIGN = (
     requests.RequestException,
@@ -142,78 +138,53 @@ _RULES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorTranslator:
-    """Translates for one RPC to one host."""
-
-    rpc: str
-    host: str
-    redact: Redactor
-
-    def translate_errors(self, work: Callable[[], T]) -> T:
-        """Return ``work()``; translate any foreign exception."""
-        try:
-            return work()
-        except FOREIGN as foreign:
-            error = self.translated(foreign)
-        # Raised outside the except block, which would keep the foreign error as __context__.
-        raise error
-
-    def chunks(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield ``chunks``; translate any foreign exception of theirs."""
-        try:
-            yield from chunks
-        except FOREIGN as foreign:
-            error = self.translated(foreign)
-        else:
-            return
-        raise error
-
-    def translated(self, foreign: BaseException) -> TransportError | ProtocolError:
-        """Return the translation of ``foreign``, with a harmless cause."""
-        error = self._translated(chain(foreign))
-        error.__cause__ = self._harmless(foreign)
-        return error
-
-    def _translated(self, links: list[BaseException]) -> TransportError | ProtocolError:
-        rule = next(
-            rule
-            for rule in _RULES
-            if any(isinstance(link, rule.kinds) for link in links)
-            and not (rule.unmade and not any(map(_is_unmade, links)))
-        )
-        message = f"{self.rpc} of {self.host}: {rule.what.format(why=self._why(links))}"
-        if rule.damaged:
-            return ProtocolError(message, rpc=self.rpc, host=self.host, cut=True)
-        return TransportError(
+def translated(
+    foreign: BaseException, rpc: str, host: str, redact: Redactor
+) -> TransportError | ProtocolError:
+    """Return the translation of ``foreign``, with a harmless cause."""
+    links = chain(foreign)
+    rule = next(
+        rule
+        for rule in _RULES
+        if any(isinstance(link, rule.kinds) for link in links)
+        and not (rule.unmade and not any(map(_is_unmade, links)))
+    )
+    message = f"{rpc} of {host}: {rule.what.format(why=_why(links, redact))}"
+    error = (
+        ProtocolError(message, rpc=rpc, host=host, cut=True)
+        if rule.damaged
+        else TransportError(
             message,
-            rpc=self.rpc,
-            host=self.host,
+            rpc=rpc,
+            host=host,
             may_have_happened=rule.sent,
             permanent=rule.permanent,
         )
+    )
+    error.__cause__ = _harmless(links, redact)
+    return error
 
-    def _why(self, links: list[BaseException]) -> str:
-        """Return the innermost reason, in the operating system's words if it has some."""
-        if any(isinstance(link, urllib3.exceptions.InvalidChunkLength) for link in links):
-            return "its end is missing"
-        for link in reversed(links):
-            words = (
-                getattr(link, "verify_message", None)
-                or getattr(link, "strerror", None)
-                or str(link)
-            )
-            if words:
-                return shorten(self.redact(str(words)), 200)
-        return type(links[-1]).__name__
 
-    def _harmless(self, foreign: BaseException) -> BaseException | None:
-        """Return the innermost link of the chain without a URL or secret."""
-        for link in reversed(chain(foreign)):
-            shown = "".join(traceback.format_exception(link)) + repr(link) + repr(vars(link))
-            if "auth_str=" not in shown and self.redact(shown) == shown:
-                return link
-        return None
+def _why(links: list[BaseException], redact: Redactor) -> str:
+    """Return the innermost reason, in the operating system's words if it has some."""
+    if any(isinstance(link, urllib3.exceptions.InvalidChunkLength) for link in links):
+        return "its end is missing"
+    for link in reversed(links):
+        words = (
+            getattr(link, "verify_message", None) or getattr(link, "strerror", None) or str(link)
+        )
+        if words:
+            return shorten(redact(str(words)), 200)
+    return type(links[-1]).__name__
+
+
+def _harmless(links: list[BaseException], redact: Redactor) -> BaseException | None:
+    """Return the innermost link of the chain without a URL or secret."""
+    for link in reversed(links):
+        shown = "".join(traceback.format_exception(link)) + repr(link) + repr(vars(link))
+        if "auth_str=" not in shown and redact(shown) == shown:
+            return link
+    return None
 
 
 def _is_unmade(link: BaseException) -> bool:

@@ -7,7 +7,7 @@ and framing"). This is done only here.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.errors import (
     AppNotFound,
@@ -35,46 +35,41 @@ from boinc_gahp.errors import (
     TooManyFiles,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 #: Numbers of the project's own error list.
 WEB_STOPPED = -183
 DATABASE_DOWN = -138
 
 
-class Meaning(NamedTuple):
-    """The meaning of an error message.
+class _Refusal(NamedTuple):
+    """What a message means: the error class, and what its reader should do; "": it says it.
 
-    Attributes:
-        error: the class.
-        named: the batch, job or other object that the message names, as the project wrote it; "":
-            none.
-        advice: what the reader of the error should do; "": the message says it.
+    ``find`` looks for it in a message. The group ``named`` of what it finds is the batch, job or
+    other object that the message names.
     """
 
-    error: type[ProjectError]
-    named: str = ""
-    advice: str = ""
-
-
-class _Refusal(NamedTuple):
-    words: re.Pattern[str]
+    find: Callable[[str], re.Match[str] | None]
     error: type[ProjectError]
     advice: str = ""
 
 
 def _begins(words: str, error: type[ProjectError], advice: str = "") -> _Refusal:
-    return _Refusal(re.compile(rf"\s*(?:{words})", re.IGNORECASE | re.DOTALL), error, advice)
+    pattern = re.compile(rf"\s*(?:{words})", re.IGNORECASE | re.DOTALL)
+    return _Refusal(pattern.match, error, advice)
 
 
 def _holds(words: str, error: type[ProjectError], advice: str = "") -> _Refusal:
-    return _Refusal(re.compile(words, re.IGNORECASE), error, advice)
+    return _Refusal(re.compile(words, re.IGNORECASE).search, error, advice)
 
 
 #: The authenticator came from BOINC_SELECT_PROJECT, so from the file in a job's grid_resource, or
 #: from a settings file.
 _CHECK_AUTHENTICATOR = "check the authenticator in the file that grid_resource or the settings name"
 
-#: By the beginning of the message.
-_BEGINNINGS = (
+#: The first one that matches counts.
+_REFUSALS = (
     _begins("(?:bad|no) authenticator|bad auth str", BadAuthenticator, _CHECK_AUTHENTICATOR),
     _begins(
         "no submit access",
@@ -117,9 +112,6 @@ _BEGINNINGS = (
         RequestTooLarge,
         "the request was larger than the project's post_max_size, or did not arrive whole",
     ),
-)
-#: By a text anywhere in the message.
-_ANYWHERE = (
     _holds(r"md5_file: can't open (?:\S*/)?(?P<named>\S*)", InputGone),
     _holds(r"Duplicate entry '(?P<named>[^']*)' for key", DuplicateJob),
     _holds("batch not in init state", BatchSubmitted),
@@ -138,21 +130,19 @@ _ANYWHERE = (
 )
 
 
-def meaning(number: int, words: str) -> Meaning:
-    """Return the meaning of a refusal, from the project's number and words."""
+def meaning(number: int, words: str) -> tuple[type[ProjectError], str, str]:
+    """Return the meaning of a refusal, from the project's number and words.
+
+    Returns:
+        The error class; the batch, job or other object that the message names, as the project
+        wrote it, or ""; and advice, or "".
+    """
     if number in {WEB_STOPPED, DATABASE_DOWN}:
-        return Meaning(ProjectDown, advice="the project is down: try again later")
-    for refusal in _BEGINNINGS:
-        if found := refusal.words.match(words):
-            return _meaning(refusal, found)
-    for refusal in _ANYWHERE:
-        if found := refusal.words.search(words):
-            return _meaning(refusal, found)
-    return Meaning(ProjectError)
-
-
-def _meaning(refusal: _Refusal, found: re.Match[str]) -> Meaning:
-    return Meaning(refusal.error, found.groupdict().get("named") or "", refusal.advice)
+        return ProjectDown, "", "the project is down: try again later"
+    for refusal in _REFUSALS:
+        if found := refusal.find(words):
+            return refusal.error, found.groupdict().get("named") or "", refusal.advice
+    return ProjectError, "", ""
 
 
 #: Refusals of the account as such; they come before anything is done.

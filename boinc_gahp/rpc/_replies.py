@@ -21,7 +21,7 @@ from boinc_gahp.rpc._table import ITEM_BYTES, REPLY_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from boinc_gahp.rpc._regular_form import RegularForm
+    from boinc_gahp.rpc._results import RegularForm
 
 R = TypeVar("R")
 
@@ -254,7 +254,7 @@ class _Reading:
                     self._count += 1
                     here = match.end()
             rest = text[here:]
-        begins = rest.rfind(regular.begin)
+        begins = rest.rfind("<job>")
         if begins < 0 or len(rest) - begins > _LONGEST_RECORD:
             begins = len(rest)
         self._begun_record = rest[begins:]

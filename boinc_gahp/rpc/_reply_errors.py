@@ -1,11 +1,11 @@
-"""Errors in replies: the right exception, with a message that says what to do."""
+"""The errors of RPCs: the right exception, with a message that says what to do."""
 
 from __future__ import annotations
 
-import http
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from http.client import responses
+from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.errors import (
     ProjectDown,
@@ -14,13 +14,20 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
+from boinc_gahp.rpc._foreign_errors import FOREIGN, translated
 from boinc_gahp.rpc._pages import page_text, page_title
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from lxml import etree
+
     from boinc_gahp.rpc._redact import Redactor
     from boinc_gahp.rpc._replies import Reply
     from boinc_gahp.rpc._table import Rpc
+
+T = TypeVar("T")
 
 _DOWN = re.compile(
     r"project down for maintenance|temporarily shut down|can.t connect to database", re.I
@@ -28,25 +35,42 @@ _DOWN = re.compile(
 _CHECK_URL = (
     "check the project's URL, and whether it can be reached without a login page in between"
 )
+#: What to do about some statuses of HTTP.
+_ADVICE = {
+    404: "check the project's URL",
+    413: "the web server does not accept a request of this size",
+}
 _QUERY = re.compile(r"\n[ \t]*query=")
 _XML_PREFIX = re.compile(r"\s*<\?xml")
 
 
-def _phrase(status: int) -> str:
-    try:
-        return http.HTTPStatus(status).phrase
-    except ValueError:
-        return "an unknown status"
-
-
 @dataclass(frozen=True, slots=True)
 class ReplyErrors:
-    """Makes the errors for the replies of one host to one RPC about ``subject``."""
+    """Makes the errors of one RPC to one host about ``subject``."""
 
     rpc: Rpc
     host: str
     redact: Redactor
     subject: str = ""
+
+    def translate(self, work: Callable[[], T]) -> T:
+        """Return ``work()``; translate any exception of a library."""
+        try:
+            return work()
+        except FOREIGN as foreign:
+            error = translated(foreign, self.rpc.name, self.host, self.redact)
+        # Raised outside the except block, which would keep the foreign error as __context__.
+        raise error
+
+    def chunks(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield ``chunks``; translate any exception of a library."""
+        try:
+            yield from chunks
+        except FOREIGN as foreign:
+            error = translated(foreign, self.rpc.name, self.host, self.redact)
+        else:
+            return
+        raise error
 
     @property
     def _question(self) -> str:
@@ -59,10 +83,9 @@ class ReplyErrors:
         words = self.redact(words)
         # The database's error is followed by the query, which may have a megabyte.
         shown = shorten(_QUERY.split(words, maxsplit=1)[0]) or f"error {number}"
-        means = _refusals.meaning(number, words)
-        advice = f" ({means.advice})" if means.advice else ""
+        kind, named, advice = _refusals.meaning(number, words)
+        advice = f" ({advice})" if advice else ""
         partial = words.lower().lstrip().startswith(self.rpc.partial)
-        kind: type[ProjectError] = means.error
         never = issubclass(kind, (ProjectDown, *_refusals.OF_THE_ACCOUNT))
         return kind(
             f"{self.host} refuses {self._question}{advice}: {shown}",
@@ -70,38 +93,30 @@ class ReplyErrors:
             host=self.host,
             number=number,
             words=words,
-            named=means.named,
+            named=named,
             may_have_happened=partial and not never,
         )
 
     def status(self, status: int, reason: str, body: str) -> RpcError:
         """Return the error for an HTTP status other than success."""
         body = self.redact(body)
-        who = f"{self._question} of {self.host}"
         if status == 500 and _XML_PREFIX.match(body):
             # With display_errors off a PHP fatal error looks like this.
-            return ProtocolError(
-                f"{who}: the project's PHP died of this request (HTTP 500 after the reply's "
-                "beginning): its admin can find the reason in the web server's error log",
-                rpc=self.rpc.name,
-                host=self.host,
+            return self.protocol(
+                "the project's PHP died of this request (HTTP 500 after the reply's beginning): "
+                "its admin can find the reason in the web server's error log",
                 php_fatal=True,
                 cut=True,
             )
         title = shorten(page_title(body), 120)
-        words = shorten(self.redact(reason), 120) or _phrase(status)
+        words = shorten(self.redact(reason), 120) or responses.get(status, "an unknown status")
         if title and words.lower() not in title.lower():
             words = f"{words}, {title!r}"
+        advice = _ADVICE.get(status, "check the project's URL, or ask the project's admin")
         if status >= 500:
             advice = "try again later; if this continues, tell the project's admin"
-        elif status == 404:
-            advice = "check the project's URL"
-        elif status == 413:
-            advice = "the web server does not accept a request of this size"
-        else:
-            advice = "check the project's URL, or ask the project's admin"
         return TransportError(
-            f"{who}: HTTP {status} ({words}): {advice}",
+            f"{self._question} of {self.host}: HTTP {status} ({words}): {advice}",
             rpc=self.rpc.name,
             host=self.host,
             may_have_happened=status >= 500,
@@ -109,37 +124,36 @@ class ReplyErrors:
             permanent=status < 500 and status not in {408, 429},
         )
 
-    def trouble(self, reply: Reply) -> RpcError | None:
-        """Return the error in ``reply``; None if the reply is good."""
+    def root_of(self, reply: Reply) -> etree._Element:
+        """Return the root of ``reply``; raise its error if it is not a good one."""
         if reply.error is not None:
-            return self.refusal(reply.number, reply.words)
+            raise self.refusal(reply.number, reply.words)
         fatal = reply.fatal
         if fatal is not None:
-            return self._protocol(
+            raise self.protocol(
                 f"the project's PHP died of this request: {shorten(self.redact(fatal.text), 300)}",
                 php_fatal=True,
             )
         if reply.page is not None:
-            return self.page(reply.page)
-        return self._shape(reply)
-
-    def _shape(self, reply: Reply) -> ProtocolError | None:
+            raise self.page(reply.page)
         if reply.root is None:
             if reply.other:
                 shown = shorten(self.redact(reply.other), 120)
-                return self._protocol(
+                raise self.protocol(
                     f"the answer {shown!r} is not from a BOINC project: {_CHECK_URL}"
                 )
             if reply.empty:
-                return self._protocol("the answer is empty; try again", cut=True)
+                raise self.protocol("the answer is empty; try again", cut=True)
             # HTTP's framing is right: so PHP ended, as it does without display_errors and
             # output_buffering when it dies.
-            return self._protocol(
+            raise self.protocol(
                 "the answer is cut off; try again", php_fatal=self.rpc.dies, cut=True
             )
         if reply.mismatch:
-            return self._protocol(f"the answer's tags do not match ({reply.mismatch})")
-        return self.incomplete(reply.incomplete) if reply.incomplete else None
+            raise self.protocol(f"the answer's tags do not match ({reply.mismatch})")
+        if reply.incomplete:
+            raise self.incomplete(reply.incomplete)
+        return reply.root
 
     def page(self, page: str) -> RpcError:
         """Return the error for a web page instead of a reply."""
@@ -153,36 +167,20 @@ class ReplyErrors:
             )
             return self.refusal(number, down[0])
         title = shorten(self.redact(page_title(page)), 120)
-        return self._protocol(f"a web page ({title!r}) came instead of an answer: {_CHECK_URL}")
-
-    def no_file(self, page: str) -> ProtocolError:
-        """Return the error for a page of unknown form instead of an output."""
-        shown = shorten(self.redact(page), 120)
-        what = repr(shown) if shown else "an empty answer"
-        return self._protocol(f"{what} came instead of a file", cut=not shown)
-
-    def cut(self, what: str) -> ProtocolError:
-        """Return the error for an incomplete output."""
-        return self._protocol(what, cut=True)
+        return self.protocol(f"a web page ({title!r}) came instead of an answer: {_CHECK_URL}")
 
     def incomplete(self, what: str) -> ProtocolError:
         """Return the error for a complete reply that lacks ``what``."""
-        return self._protocol(f"the answer is incomplete or wrong: {shorten(what, 200)}")
+        return self.protocol(f"the answer is incomplete or wrong: {shorten(what, 200)}")
 
     def too_much(self, what: str) -> ProtocolError:
         """Return the error for a reply that is too long to be read."""
-        return self._protocol(
+        return self.protocol(
             f"the answer has more than {what}, so it was not read to its end: {_CHECK_URL}"
         )
 
-    def encoded(self, how: str) -> ProtocolError:
-        """Return the error for a body in an encoding that was not requested."""
-        return self._protocol(
-            f"the answer is encoded ({shorten(self.redact(how), 60)}), which was not requested: "
-            "the project's admin should check the web server's settings"
-        )
-
-    def _protocol(self, what: str, *, php_fatal: bool = False, cut: bool = False) -> ProtocolError:
+    def protocol(self, what: str, *, php_fatal: bool = False, cut: bool = False) -> ProtocolError:
+        """Return the error for a reply that is wrong as ``what`` says."""
         return ProtocolError(
             f"{self._question} of {self.host}: {what}",
             rpc=self.rpc.name,

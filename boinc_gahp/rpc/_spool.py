@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boinc_gahp.errors import GahpError
-from boinc_gahp.rpc import _regular_form, _results
+from boinc_gahp.rpc import _results
 from boinc_gahp.rpc._replies import RepeatedElements
 from boinc_gahp.rpc._table import MOST_JOBS
 from boinc_gahp.rpc.types import JobInfo
@@ -47,7 +47,7 @@ class SpooledJobs(RepeatedElements[JobInfo]):
     """
 
     def __init__(self, whose: str) -> None:
-        super().__init__(("job",), _results.batch_job, MOST_JOBS, _regular_form.DETAILED_JOB)
+        super().__init__(("job",), _results.batch_job, MOST_JOBS, _results.DETAILED_JOB_FORM)
         self._whose = whose
         self._file = tempfile.SpooledTemporaryFile(  # noqa: SIM115  (closed in __exit__)
             max_size=_IN_MEMORY

@@ -6,14 +6,8 @@ from dataclasses import dataclass, fields, replace
 
 from boinc_gahp.rpc.types import BatchInfo
 
-SUBMIT_HANDLER = "submit_rpc_handler.php"
-FILE_HANDLER = "job_file.php"
-OUTPUT_HANDLER = "get_output.php"
-MOVED_HANDLER = "get_output3.php"
-LOOKUP_HANDLER = "lookup_account.php"
-CONFIG_HANDLER = "get_project_config.php"
-APPS_HANDLER = "apps.php"
-BUDA_HANDLER = "buda_submit.php"
+_FILES = "job_file.php"
+_OUTPUTS = "get_output.php"
 
 
 #: The most bytes of any reply, decompressed. The longest are error messages that echo a request.
@@ -52,7 +46,7 @@ class Rpc:
 
     name: str
     answers: tuple[str, ...] = ()
-    handler: str = SUBMIT_HANDLER
+    handler: str = "submit_rpc_handler.php"
     repeatable: bool = True
     fresh: bool = False
     partial: tuple[str, ...] = ()
@@ -82,22 +76,24 @@ ABORT_BATCH = Rpc("abort_batch", _SUCCESS)
 RETIRE_BATCH = Rpc("retire_batch", _SUCCESS)
 SET_EXPIRE_TIME = Rpc("set_expire_time", _SUCCESS)
 GET_TEMPLATES = Rpc("get_templates", ("templates",))
-QUERY_FILES = Rpc("query_files", ("absent_files",), FILE_HANDLER)
+QUERY_FILES = Rpc("query_files", ("absent_files",), _FILES)
 #: With a batch, whose associations may exist already.
 ASSOCIATE_FILES = replace(QUERY_FILES, dies=True)
-UPLOAD_FILES = Rpc("upload_files", _SUCCESS, FILE_HANDLER, repeatable=False, partial=("",))
-RESULT_FILE = Rpc("result_file", handler=OUTPUT_HANDLER)
-WORKUNIT_FILE = Rpc("workunit_file", handler=OUTPUT_HANDLER)
+UPLOAD_FILES = Rpc("upload_files", _SUCCESS, _FILES, repeatable=False, partial=("",))
+RESULT_FILE = Rpc("result_file", handler=_OUTPUTS)
+WORKUNIT_FILE = Rpc("workunit_file", handler=_OUTPUTS)
 #: Outputs that BOINC's batch_collect_assimilator has moved (``web-rpcs.rst``, "get_output3").
-MOVED_FILE = Rpc("get_output3", handler=MOVED_HANDLER, cookie=True)
+MOVED_FILE = Rpc("get_output3", handler="get_output3.php", cookie=True)
 # Pages of the web site, which are no RPCs (``web-rpcs.rst``, "Pages for programs").
-LOOKUP_ACCOUNT = Rpc("lookup_account", ("authenticator",), LOOKUP_HANDLER, reply="account_out")
+LOOKUP_ACCOUNT = Rpc(
+    "lookup_account", ("authenticator",), "lookup_account.php", reply="account_out"
+)
 PROJECT_CONFIG = Rpc(
     "get_project_config",
     ("name", "master_url", "web_rpc_url_base"),
-    CONFIG_HANDLER,
+    "get_project_config.php",
     reply="project_config",
 )
-APPS = Rpc("apps", handler=APPS_HANDLER, reply="app_versions", cookie=True)
+APPS = Rpc("apps", handler="apps.php", reply="app_versions", cookie=True)
 #: The form with which people submit jobs of a BUDA app.
-BUDA_FORM = Rpc("buda_submit", handler=BUDA_HANDLER, cookie=True)
+BUDA_FORM = Rpc("buda_submit", handler="buda_submit.php", cookie=True)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from urllib3.connectionpool import HTTPConnectionPool
     from urllib3.response import BaseHTTPResponse
 
+    from boinc_gahp.rpc._bodies import FormBody
     from boinc_gahp.rpc._limits import TimeLimits
     from boinc_gahp.rpc.options import ClientOptions
 
@@ -45,24 +46,6 @@ _POOLS = 100
 _NO_RETRIES = Retry(0, read=False)
 #: Addresses that need no quoting.
 _PLAIN_URL = re.compile(r"(?:[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*")
-
-
-class Body(Protocol):
-    """A request's body, read in blocks; ``len`` is the number of bytes left."""
-
-    @property
-    def len(self) -> int:
-        """The number of bytes left."""
-
-    @property
-    def content_type(self) -> str:
-        """The Content-Type header."""
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes."""
-
-    def close(self) -> None:
-        """Close its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +59,10 @@ class HttpRequest:
         cookie: returns the Cookie header; a function, because the cookie may be a secret.
     """
 
-    method: str
     url: str
     connect_timeout: float
     limits: TimeLimits
-    body: Callable[[], Body] | None = None
+    body: Callable[[], FormBody] | None = None
     fresh: bool = False
     plain: bool = False
     cookie: Callable[[], str] | None = None
@@ -159,7 +141,7 @@ class HttpTransport:
             self._adapter, self._process = _Adapter(self._options, self._trust), os.getpid()
         adapter = _Adapter(self._options, self._trust) if request.fresh else self._adapter
         only_here = adapter if request.fresh else None
-        body: Body | None = None
+        body: FormBody | None = None
         began = _uptime()
         try:
             route = adapter.route(request.url)
@@ -176,7 +158,7 @@ class HttpTransport:
                 headers["Content-Length"] = str(body.len)
             with limited(request.limits):
                 response = route.pool.urlopen(
-                    request.method,
+                    "GET" if request.body is None else "POST",
                     route.target(request.url),
                     body=body,  # type: ignore[arg-type]  # only read() is used
                     headers=headers,

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
+import math
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, urlencode
 
-from boinc_gahp.errors import BadRequest
-from boinc_gahp.rpc import _build, _regular_form, _results, _table
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import BadRequest, RpcError
+from boinc_gahp.rpc import _build, _results, _table
 from boinc_gahp.rpc._bodies import FormBody, size_of
-from boinc_gahp.rpc._caller import RpcCall
-from boinc_gahp.rpc._connection import Connection
+from boinc_gahp.rpc._caller import Caller, RpcCall, beginning
+from boinc_gahp.rpc._pages import page_beginning
+from boinc_gahp.rpc._redact import Redactor
+from boinc_gahp.rpc._redirects import upgraded
 from boinc_gahp.rpc._replies import RepeatedElements
 from boinc_gahp.rpc._spool import Dropped, SpooledJobs
+from boinc_gahp.rpc._transport import Clock, HttpTransport
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.outputs import OutputStream
 from boinc_gahp.rpc.types import BatchDetails
+from boinc_gahp.secret import Authenticator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from boinc_gahp.rpc.outputs import OutputStream
+    from lxml import etree
+    from typing_extensions import Self
+
+    from boinc_gahp.rpc._reply_errors import ReplyErrors
+    from boinc_gahp.rpc._table import Rpc
+    from boinc_gahp.rpc._transport import HttpReply, Transport
     from boinc_gahp.rpc.types import (
         BatchInfo,
         BatchSubmission,
@@ -31,7 +49,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class WebRpcs(Connection):
+class WebRpcs:
     """A BOINC project's web RPCs, called with one account's authenticator.
 
     Thread-safe. Every method raises :class:`~boinc_gahp.errors.RpcError`, whose subclass tells who
@@ -47,6 +65,78 @@ class WebRpcs(Connection):
         account: 16 hex digits that identify the authenticator in the ledger.
     """
 
+    def __init__(
+        self,
+        url: str,
+        authenticator: str | Authenticator,
+        *,
+        options: ClientOptions = ClientOptions(),  # noqa: B008  (frozen)
+        transport: Transport | None = None,
+    ) -> None:
+        self.url = ProjectUrl(url)
+        self.host = self.url.host
+        if not isinstance(authenticator, Authenticator):
+            authenticator = Authenticator(authenticator)
+        self._authenticator = authenticator
+        self._until: float | None = None
+        self._clock = Clock()
+        # Another transport's replies may be recordings, with the time of another day.
+        self._tells_time = transport is None
+        self._transport = HttpTransport(options, self._clock) if transport is None else transport
+        self._caller = Caller(self.host, options, self._transport, Redactor(authenticator))
+
+    @property
+    def account(self) -> str:
+        """16 hex digits that identify the authenticator."""
+        return self._authenticator.account
+
+    @property
+    def https_url(self) -> str | None:
+        """The project's URL with https, if it has redirected a request there from http."""
+        return upgraded(self.url) if self._caller.speaks_https.is_set() else None
+
+    @property
+    def is_private(self) -> bool:
+        """Whether nobody on the way to the project can read requests."""
+        return self.url.is_private or self._caller.speaks_https.is_set()
+
+    def until(self, deadline: float) -> Self:
+        """Return a view whose RPCs, retries included, end by ``time.monotonic() == deadline``."""
+        view = copy.copy(self)
+        view._until = deadline if self._until is None else min(deadline, self._until)  # noqa: SLF001
+        return view
+
+    def once(self) -> Self:
+        """Return a view whose RPCs are not repeated if they fail."""
+        view = copy.copy(self)
+        options = replace(self._caller.options, retry_total=0.0)
+        view._caller = replace(self._caller, options=options)  # noqa: SLF001
+        return view
+
+    @property
+    def deadline(self) -> float:
+        """``time.monotonic()`` by which this view's RPCs end; infinite without a deadline."""
+        return math.inf if self._until is None else self._until
+
+    def close(self) -> None:
+        """Close the connections of all views; pauses between attempts end at once."""
+        self._caller.closing.set()
+        if isinstance(self._transport, HttpTransport):
+            self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r}, account {self.account})"
+
+    def ping(self) -> None:
+        """Ask whether the project answers; needs no account."""
+        self._ask(_table.PING, _build.document("ping", None), _results.success)
+
     # -- batches
 
     def create_batch(self, batch_name: str, app_name: str, *, expire_time: float = 0) -> int:
@@ -60,7 +150,7 @@ class WebRpcs(Connection):
             lambda root: _results.integer(root, "batch_id"),
             _build.leaf("batch_name", batch_name),
             _build.leaf("app_name", app_name),
-            _build.leaf("expire_time", _build.number(self._to_project(expire_time), "expire_time")),
+            self._expire_time(expire_time),
             subject=f"app {app_name!r}",
         )
 
@@ -110,20 +200,24 @@ class WebRpcs(Connection):
 
         ``get_job_details`` adds each job's status, errors and exit statuses.
         """
-        jobs = RepeatedElements(("job",), _results.batch_job, _table.MOST_JOBS, _regular_form.JOB)
-        return self._simple(
+        jobs = RepeatedElements(("job",), _results.batch_job, _table.MOST_JOBS, _results.JOB_FORM)
+        flags = _build.flags(get_job_details=get_job_details, get_cpu_time=get_cpu_time)
+        return self._of_batch(
             _table.QUERY_BATCH,
             lambda root: BatchDetails(_results.batch(root), tuple(jobs.items)),
-            _build.batch_element(batch_id, batch_name),
-            *_build.flags(get_job_details=get_job_details, get_cpu_time=get_cpu_time),
+            batch_id,
+            batch_name,
+            *flags,
             records=jobs,
-            subject=_build.named(batch_id, batch_name),
         )
 
     def batch(self, batch_id: int, *, get_cpu_time: bool = False) -> BatchInfo:
         """Return one batch without its jobs, which are read but not kept."""
-        jobs = Dropped(("job",), _results.batch_job, _table.MOST_JOBS, _regular_form.JOB)
-        return self._one_batch(batch_id, jobs, get_cpu_time=get_cpu_time)
+        jobs = Dropped(("job",), _results.batch_job, _table.MOST_JOBS, _results.JOB_FORM)
+        flags = _build.flags(get_cpu_time=get_cpu_time)
+        return self._of_batch(
+            _table.QUERY_BATCH, _results.batch, batch_id, None, *flags, records=jobs
+        )
 
     def iter_jobs(self, batch_id: int) -> Iterator[JobInfo]:
         """Yield a batch's jobs with their details, in the order of their submission.
@@ -136,20 +230,9 @@ class WebRpcs(Connection):
             NoRoom: there is no room for the temporary file.
         """
         with SpooledJobs(f"batch {batch_id}") as jobs:
-            self._one_batch(batch_id, jobs, get_job_details=True)
+            flags = _build.flags(get_job_details=True)
+            self._of_batch(_table.QUERY_BATCH, _results.batch, batch_id, None, *flags, records=jobs)
             yield from jobs
-
-    def _one_batch(
-        self, batch_id: int, jobs: RepeatedElements[JobInfo], **flags: bool
-    ) -> BatchInfo:
-        return self._simple(
-            _table.QUERY_BATCH,
-            _results.batch,
-            _build.batch_element(batch_id, None),
-            *_build.flags(**flags),
-            records=jobs,
-            subject=_build.named(batch_id, None),
-        )
 
     def query_batch2(
         self, batch_names: Sequence[str], *, min_mod_time: float | str = 0
@@ -162,7 +245,7 @@ class WebRpcs(Connection):
             min_mod_time = _build.number(min_mod_time, "min_mod_time")
         most = len(batch_names) + (_table.MOST_JOBS if batch_names else 0)
         listed = RepeatedElements(
-            ("batch_size", "job"), _results.size_or_status, most, _regular_form.STATUS
+            ("batch_size", "job"), _results.size_or_status, most, _results.STATUS_FORM
         )
         return self._simple(
             _table.QUERY_BATCH2,
@@ -174,33 +257,18 @@ class WebRpcs(Connection):
 
     def abort_batch(self, *, batch_id: int | None = None, batch_name: str | None = None) -> None:
         """Abort a batch's jobs; it becomes ABORTED, unless a submit_batch for it still runs."""
-        self._simple(
-            _table.ABORT_BATCH,
-            _results.success,
-            _build.batch_element(batch_id, batch_name),
-            subject=_build.named(batch_id, batch_name),
-        )
+        self._of_batch(_table.ABORT_BATCH, _results.success, batch_id, batch_name)
 
     def retire_batch(self, *, batch_id: int | None = None, batch_name: str | None = None) -> None:
         """Let the project delete a batch's files and records; may be repeated."""
-        self._simple(
-            _table.RETIRE_BATCH,
-            _results.success,
-            _build.batch_element(batch_id, batch_name),
-            subject=_build.named(batch_id, batch_name),
-        )
+        self._of_batch(_table.RETIRE_BATCH, _results.success, batch_id, batch_name)
 
     def set_expire_time(
         self, expire_time: float, *, batch_id: int | None = None, batch_name: str | None = None
     ) -> None:
         """Set when the project may abort and retire a batch."""
-        self._simple(
-            _table.SET_EXPIRE_TIME,
-            _results.success,
-            _build.batch_element(batch_id, batch_name),
-            _build.leaf("expire_time", _build.number(self._to_project(expire_time), "expire_time")),
-            subject=_build.named(batch_id, batch_name),
-        )
+        until = self._expire_time(expire_time)
+        self._of_batch(_table.SET_EXPIRE_TIME, _results.success, batch_id, batch_name, until)
 
     # -- jobs
 
@@ -293,8 +361,8 @@ class WebRpcs(Connection):
         described = _build.files(names, batch_id, delete_time and self._to_project(delete_time))
         xml = _build.document("upload_files", self._authenticator, described)
         form = partial(FormBody, xml, files, sent)
-        call = RpcCall(_table.UPLOAD_FILES, self.url + _table.UPLOAD_FILES.handler, form)
-        self._caller.ask(call, _results.success, self._until)
+        call = self._call(_table.UPLOAD_FILES, make_body=form)
+        self._caller.ask(call, _results.success)
 
     # -- outputs
 
@@ -343,3 +411,122 @@ class WebRpcs(Connection):
             },
             f"output {index} of result {result_id}",
         )
+
+    # -- the web site
+
+    def page(
+        self,
+        page: Rpc,
+        query: dict[str, str],
+        answer: Callable[[etree._Element], T],
+        *,
+        records: RepeatedElements[Any] | None = None,
+        secret: Authenticator | None = None,
+    ) -> T:
+        """Request a page of the web site that is made for programs; return what ``answer`` reads.
+
+        ``secret`` is in the query, and in no error or log.
+        """
+        call = self._call(page, query, records=records)
+        caller = self._caller
+        if secret is not None:
+            caller = replace(caller, redact=Redactor(secret))
+        return caller.ask(call, answer)
+
+    def beginning_of(self, page: Rpc, query: dict[str, str]) -> str:
+        """Return the beginning of a page that is made for people."""
+        call = self._call(page, query, plain=True)
+
+        def begin(reply: HttpReply, errors: ReplyErrors) -> str:
+            with closing(reply):
+                text = page_beginning(beginning(errors.chunks(reply.chunks())))
+            self._caller.log_line(call, "ok")
+            return text
+
+        return self._caller.open(call, begin)
+
+    def _cookie(self) -> str:
+        """Return the cookie of an account that has logged in."""
+        return f"auth={quote(self._authenticator.reveal(), safe='', errors='surrogateescape')}"
+
+    # -- what the methods have in common
+
+    def _derived(self, of: str) -> str:
+        """Return the ``auth_str`` made of the authenticator and one object."""
+        text = self._authenticator.reveal() + of
+        encoded = text.encode("utf-8", "surrogateescape")
+        return hashlib.md5(encoded, usedforsecurity=False).hexdigest()
+
+    def _to_project(self, at: float) -> float:
+        """Convert a time of this machine's clock to the project's clock; 0 stays 0."""
+        if not at:
+            return at
+        if self._tells_time and not self._clock.is_known:
+            try:
+                self.ping()
+            except RpcError:
+                if not self._clock.is_known:  # any reply tells the time
+                    raise
+        return self._clock.to_project(at)
+
+    def _submission(self, rpc: str, submission: BatchSubmission) -> bytes:
+        return _build.submission_document(rpc, self._authenticator, submission)
+
+    def _expire_time(self, at: float) -> str:
+        return _build.leaf("expire_time", _build.number(self._to_project(at), "expire_time"))
+
+    def _of_batch(
+        self,
+        rpc: Rpc,
+        answer: Callable[[etree._Element], T],
+        batch_id: int | None,
+        batch_name: str | None,
+        *parts: str,
+        records: RepeatedElements[Any] | None = None,
+    ) -> T:
+        batch = _build.batch_element(batch_id, batch_name)
+        subject = _build.named(batch_id, batch_name)
+        return self._simple(rpc, answer, batch, *parts, records=records, subject=subject)
+
+    def _simple(
+        self,
+        rpc: Rpc,
+        answer: Callable[[etree._Element], T],
+        *parts: str,
+        records: RepeatedElements[Any] | None = None,
+        subject: str = "",
+    ) -> T:
+        xml = _build.document(rpc.name, self._authenticator, parts)
+        return self._ask(rpc, xml, answer, records=records, subject=subject)
+
+    def _ask(
+        self,
+        rpc: Rpc,
+        xml: bytes,
+        answer: Callable[[etree._Element], T],
+        *,
+        records: RepeatedElements[Any] | None = None,
+        subject: str = "",
+    ) -> T:
+        form = partial(FormBody, xml)
+        call = self._call(rpc, make_body=form, records=records, subject=subject)
+        return self._caller.ask(call, answer)
+
+    def _call(self, rpc: Rpc, query: dict[str, str] | None = None, **more: Any) -> RpcCall:
+        url = self.url + rpc.handler
+        if query:
+            url += f"?{urlencode(query, errors='surrogateescape')}"
+        cookie = self._cookie if rpc.cookie else None
+        return RpcCall(rpc, url, self._until, cookie=cookie, **more)
+
+    def _output(self, rpc: Rpc, query: dict[str, str], subject: str) -> OutputStream:
+        call = self._call(rpc, query, subject=subject, plain=True)
+
+        def begin(reply: HttpReply, errors: ReplyErrors) -> OutputStream:
+            def ended(outcome: str, received: int) -> None:
+                call.received += received
+                self._caller.log_line(call, outcome)
+
+            return OutputStream(reply, errors, ended)
+
+        return self._caller.open(call, begin)

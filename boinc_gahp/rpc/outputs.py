@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import ProtocolError, RpcError
 from boinc_gahp.rpc._caller import beginning
 from boinc_gahp.rpc._pages import is_page, page_beginning
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from typing_extensions import Self
 
-    from boinc_gahp.rpc._foreign_errors import ErrorTranslator
     from boinc_gahp.rpc._reply_errors import ReplyErrors
     from boinc_gahp.rpc._transport import HttpReply
 
@@ -40,16 +40,13 @@ class OutputStream:
     def __init__(
         self,
         reply: HttpReply,
-        translator: ErrorTranslator,
-        reply_errors: ReplyErrors,
+        errors: ReplyErrors,
         ended: Callable[[str, int], None],
     ) -> None:
         self._reply = reply
-        self._translator = translator
-        self._reply_errors = reply_errors
+        self._errors = errors
         self._ended: Callable[[str, int], None] | None = ended
         self._read = 0
-        self._complete = False
         self.filename = _filename(reply.headers.get("Content-Disposition", ""))
         self.length = _length(reply)
         self._check_beginning()
@@ -62,7 +59,7 @@ class OutputStream:
             TransportError: the connection failed.
         """
         try:
-            for chunk in self._translator.chunks(self._reply.chunks()):
+            for chunk in self._errors.chunks(self._reply.chunks()):
                 self._read += len(chunk)
                 if self.length is not None and self._read > self.length:
                     raise self._wrong_length("more")
@@ -73,12 +70,12 @@ class OutputStream:
         except RpcError as error:
             self._end(f"failed ({type(error).__name__})")
             raise
-        self._complete = True
+        self._end("ok")
 
     def close(self) -> None:
         """Release the connection; may be called again."""
         self._reply.close()
-        self._end("ok" if self._complete else "not read to its end")
+        self._end("not read to its end")
 
     def __enter__(self) -> Self:
         return self
@@ -93,30 +90,32 @@ class OutputStream:
 
     def _check_beginning(self) -> None:
         """Raise if this is not a file: errors arrive as pages with HTTP status 200."""
-        named = self.filename is not None
         content_type = self._reply.headers.get("Content-Type", "").lower()
-        if named:
-            if self.filename and _DIRECTORY.fullmatch(self.filename):
+        if self.filename is not None:
+            if _DIRECTORY.fullmatch(self.filename):
                 # The reply to a file number beyond the last one: Content-Length 4096, PHP warnings
                 # or nothing in the body, and the connection held for 5 s.
-                raise self._reply_errors.refusal(
+                raise self._errors.refusal(
                     -1, f"no such file: the project sent its directory {self.filename} instead"
                 )
             return
         if content_type and not content_type.startswith("text/"):
             return
-        body = beginning(self._translator.chunks(self._reply.chunks()))
+        body = beginning(self._errors.chunks(self._reply.chunks()))
         page = page_beginning(body)
         error = _ERROR.match(page)
         if error:
-            raise self._reply_errors.refusal(-1, error[1].strip())
+            raise self._errors.refusal(-1, error[1].strip())
         if is_page(body):
-            raise self._reply_errors.page(page)
-        raise self._reply_errors.no_file(page)
+            raise self._errors.page(page)
+        shown = shorten(self._errors.redact(page), 120)
+        what = repr(shown) if shown else "an empty answer"
+        raise self._errors.protocol(f"{what} came instead of a file", cut=not shown)
 
     def _wrong_length(self, how: str) -> ProtocolError:
-        return self._reply_errors.cut(
-            f"{self._read} bytes came, {how} than the {self.length} announced; fetch it again"
+        return self._errors.protocol(
+            f"{self._read} bytes came, {how} than the {self.length} announced; fetch it again",
+            cut=True,
         )
 
 

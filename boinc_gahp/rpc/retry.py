@@ -71,7 +71,7 @@ def repeated(
             return attempt()
         except RpcError as failed:
             error = failed
-        pause = _pause(error, tried)
+        pause = 0.0 if tried == 0 and dropped(error) else BACKOFF.seconds(tried)
         if tried >= allowed_retries(error, rpc) or time.monotonic() + pause >= end:
             raise error
         if pause and not logged:
@@ -81,10 +81,6 @@ def repeated(
         if closing.wait(pause):
             raise error
         tried += 1
-
-
-def _pause(error: RpcError, tried: int) -> float:
-    return 0.0 if tried == 0 and dropped(error) else BACKOFF.seconds(tried)
 
 
 def dropped(error: RpcError) -> bool:

@@ -34,8 +34,7 @@ def check_sizes(name: str, job: Job) -> None:
         if not 0 < value <= _MOST[element]:
             raise JobRefused(
                 f"job {quoted(name)}: {element} is {value}; expected a number above 0, at most "
-                f"{_MOST[element]:.15g}",
-                job_name=name,
+                f"{_MOST[element]:.15g}"
             )
 
 
@@ -86,12 +85,6 @@ class RequestedSizes:
                     "template itself with the jobs"
                 )
 
-    def _of(self, job: Job) -> dict[str, float]:
-        own = job.sizes
-        if not own:
-            return self.params
-        return {**self.params, **{name: _whole(name, value) for name, value in own.items()}}
-
     def filled(self, name: str, job: Job, template: InputTemplate, text: str) -> FilledSizes:
         """Return what becomes of the sizes that a job asks for.
 
@@ -114,14 +107,14 @@ class RequestedSizes:
         for each in ELEMENTS:
             given: float | None = getattr(template, each)
             otherwise[each] = self.params.get(each) or DEFAULTS[each] if given is None else given
-        values = {each: v for each, v in self._of(job).items() if v != otherwise[each]}
+        asked = {**self.params, **{each: _whole(each, v) for each, v in job.sizes.items()}}
+        values = {each: v for each, v in asked.items() if v != otherwise[each]}
         if not values:
             return FilledSizes(job.input_template, (), otherwise)
         try:
             own = set_parameters(text, values)
         except TemplateError as error:
             raise JobRefused(
-                f"job {quoted(name)}: its own values cannot be written into its {error}",
-                job_name=name,
+                f"job {quoted(name)}: its own values cannot be written into its {error}"
             ) from error
         return FilledSizes(own, tuple(values), {**otherwise, **values})

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import NotFound, RpcError
 from boinc_gahp.states import BatchState
@@ -37,30 +37,6 @@ log = logging.getLogger("boinc_gahp.submit")
 ABORT_AGAIN = 60.0
 #: Seconds after which no part of a submit_batch can be running on the project any more.
 _LINGERING = 900.0
-
-
-class _BeforeAndAfter(NamedTuple):
-    """A batch before and after an abort; None: the project did not know it."""
-
-    before: BatchDetails | None
-    after: BatchDetails | None
-
-    @property
-    def is_aborted(self) -> bool:
-        """Whether the project says that it is aborted, or said twice that it does not exist."""
-        if self.after is None:
-            return self.before is None
-        return self.after.batch.state is BatchState.ABORTED
-
-    @property
-    def listed(self) -> int:
-        """How many jobs it has."""
-        return _count(self.after)
-
-    @property
-    def is_steady(self) -> bool:
-        """Whether no job has appeared between the two."""
-        return _count(self.before) == _count(self.after)
 
 
 def abort_empty(context: Context, name: str) -> bool:
@@ -104,7 +80,7 @@ def abort_once(context: Context, batch_id: int, name: str) -> bool:
         RpcError: the project could not be reached, or does not let the account abort it.
     """
     before = _query(context.project, batch_id, name)
-    return _abort(context, batch_id, name, before).is_aborted
+    return _abort(context, batch_id, name, before)[1]
 
 
 def abort_until_certain(
@@ -144,14 +120,16 @@ def abort_until_certain(
     before = _query(project, batch_id, batch.name)
     if is_clear and before is not None and before.batch.state is BatchState.RETIRED:
         return True
-    states = _abort(context, batch_id, batch.name, before)
+    after, is_aborted = _abort(context, batch_id, batch.name, before)
     njobs_listed = None
     trouble = "it was aborted, but the project does not show it as aborted"
-    if states.is_aborted:
-        njobs_listed = states.listed
-        may_be_all = is_clear or njobs_listed == njobs or states.after is None
-        if njobs_listed == batch.listed or (may_be_all and states.is_steady):
-            _retire(context, batch_id, states)
+    if is_aborted:
+        njobs_listed = _count(after)
+        may_be_all = is_clear or njobs_listed == njobs or after is None
+        is_steady = njobs_listed == _count(before)
+        if njobs_listed == batch.listed or (may_be_all and is_steady):
+            if after is not None:
+                _retire(context, batch_id)
             return True
         trouble = (
             f"it was aborted with {njobs_listed} jobs; boinc_gahp checks again whether it has more"
@@ -163,18 +141,21 @@ def abort_until_certain(
 
 def _abort(
     context: Context, batch_id: int, name: str, before: BatchDetails | None
-) -> _BeforeAndAfter:
+) -> tuple[BatchDetails | None, bool]:
+    """Abort a batch; return it as it is then, and whether the project says that it is aborted.
+
+    A batch that it does not know, when asked twice, counts as aborted.
+    """
     if before is not None:
         context.project.abort_batch(batch_id=batch_id)
-    states = _BeforeAndAfter(before, _query(context.project, batch_id, name))
-    if states.is_aborted:
+    after = _query(context.project, batch_id, name)
+    is_aborted = before is None if after is None else after.batch.state is BatchState.ABORTED
+    if is_aborted:
         context.cache.forget_batch(name)
-    return states
+    return after, is_aborted
 
 
-def _retire(context: Context, batch_id: int, states: _BeforeAndAfter) -> None:
-    if states.after is None:
-        return
+def _retire(context: Context, batch_id: int) -> None:
     try:
         context.project.retire_batch(batch_id=batch_id)
     except RpcError as error:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from boinc_gahp.rpc.client import WebRpcs
-    from boinc_gahp.submit.context import Context
 
 log = logging.getLogger("boinc_gahp.submit")
 
@@ -35,14 +34,14 @@ _NAMES_PER_QUERY = 5_000
 _FEW = 32
 
 
-def absent_names(context: Context, physical_names: Iterable[str]) -> set[str]:
+def absent_names(project: WebRpcs, physical_names: Iterable[str]) -> list[str]:
     """Return those of the names that the project has no file for; nothing is changed there.
 
     Raises:
         RpcError: the project could not be reached, or does not accept one as a file name.
     """
-    names = list(dict.fromkeys(physical_names))
-    return set(Association(context.project, 0, 1).absent(names))
+    parts = _parts(list(dict.fromkeys(physical_names)))
+    return [part[index] for part in parts for index in project.query_files(part)]
 
 
 class Association:
@@ -58,14 +57,6 @@ class Association:
         self._project = project
         self._batch_id = batch_id
         self._concurrent = concurrent
-
-    def absent(self, names: Sequence[str]) -> list[str]:
-        """Return those of ``names`` that the project does not have.
-
-        Raises:
-            RpcError: see :meth:`WebRpcs.query_files`.
-        """
-        return [part[index] for part in _parts(names) for index in self._project.query_files(part)]
 
     def associate(self, names: Sequence[str], *, mixed: bool = False) -> list[str]:
         """Associate those of ``names`` that are there with the batch; return the absent ones.
@@ -92,7 +83,7 @@ class Association:
             )
         else:
             return [names[index] for index in indices]
-        absent = self.absent(names)
+        absent = absent_names(self._project, names)
         gone = set(absent)
         self._associate_the_rest([name for name in names if name not in gone], mixed=mixed)
         return absent

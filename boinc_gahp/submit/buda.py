@@ -19,6 +19,7 @@ from boinc_gahp.containers.rules import FPOPS_BOUND
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.submit._copied_files import copied_inputs, copied_outputs, counts
 from boinc_gahp.submit.buda_names import BUDA, buda_name
+from boinc_gahp.submit.checks import naming
 from boinc_gahp.templates.reading import read_input_template
 from boinc_gahp.templates.types import InputTemplate, OutputTemplate, TemplateError, safe_open_name
 from boinc_gahp.templates.writing import set_parameters, write_input_template, write_output_template
@@ -59,12 +60,13 @@ def buda_request(request: SubmitRequest) -> SubmitRequest:
     made_there = request.output_template_filename is not None
     jobs = []
     for job_name, job in request.jobs:
-        check_arguments(job_name, job)
         own_input, own_output = job.input_template, job.output_template
-        if own_input is not None or not named:
-            own_input = buda_input(job_name, name, tuple(job.inputs), own_input)
-        if own_output is None and not made_there:
-            own_output = buda_output(job_name, name, request.outputs.get(job_name))
+        with naming(job_name):
+            check_arguments(job_name, job)
+            if own_input is not None or not named:
+                own_input = buda_input(job_name, name, tuple(job.inputs), own_input)
+            if own_output is None and not made_there:
+                own_output = buda_output(job_name, name, request.outputs.get(job_name))
         jobs.append((job_name, replace(job, input_template=own_input, output_template=own_output)))
     bound = request.parameters.fpops_bound or FPOPS_BOUND
     parameters = replace(request.parameters, fpops_bound=bound)
@@ -93,12 +95,11 @@ def buda_input(
         if there is None:
             return _named(own, name)
     except TemplateError as error:
-        raise JobRefused(f"{_called(job_name)}: its own {error}", job_name=job_name) from error
+        raise JobRefused(f"{_called(job_name)}: its own {error}") from error
     if there != name:
         raise JobRefused(
             f"{_called(job_name)} is for the BUDA app {quoted(name)}, but its own input "
-            f"template is for {quoted(there)}: correct one of them",
-            job_name=job_name,
+            f"template is for {quoted(there)}: correct one of them"
         )
     return own
 
@@ -119,20 +120,18 @@ def buda_output(job_name: str, name: str, outputs: Sequence[str] | None) -> str:
             f"{_called(job_name)}: a project does not tell which outputs its BUDA app "
             f"{quoted(name)} makes: name them (transfer_output_files in a submit file, --output, "
             "Job.outputs); jobs of HTCondor 9 (BOINC_SUBMIT) cannot name any, so BUDA apps need "
-            "HTCondor 10 or batch submit",
-            job_name=job_name,
+            "HTCondor 10 or batch submit"
         )
     for each in outputs:
         if not each or not safe_open_name(each) or each.endswith("/"):
             raise JobRefused(
                 f"{_called(job_name)}: the output {quoted(each)} is not the name of a file in "
-                "the directory where the BUDA app runs",
-                job_name=job_name,
+                "the directory where the BUDA app runs"
             )
     try:
         return _output_template(tuple(dict.fromkeys(outputs)))
     except TemplateError as error:
-        raise JobRefused(f"{_called(job_name)}: {error}", job_name=job_name) from error
+        raise JobRefused(f"{_called(job_name)}: {error}") from error
 
 
 def check_arguments(job_name: str, job: Job) -> None:
@@ -150,27 +149,23 @@ def check_arguments(job_name: str, job: Job) -> None:
             raise JobRefused(
                 f"{where} {quoted(word)} has a {bad[0]}, which a shell of the volunteer's "
                 "computer would evaluate: BUDA apps get their arguments through it; put it into an "
-                "input file",
-                job_name=job_name,
+                "input file"
             )
         if word.split() != [word]:
             raise JobRefused(
                 f"{where} {quoted(word)} is empty or has white space: a BUDA app gets all "
                 "arguments as one text, in which nothing tells where such an argument begins and "
-                "ends; put it into an input file",
-                job_name=job_name,
+                "ends; put it into an input file"
             )
         if word in _OPTIONS:
             raise JobRefused(
                 f"{where} {word} would be taken by BOINC's docker_wrapper, and not reach the BUDA "
-                "app: put it into an input file",
-                job_name=job_name,
+                "app: put it into an input file"
             )
     if size > _MOST_BYTES:
         raise JobRefused(
             f"{_called(job_name)} has {size} bytes of arguments; a BUDA app gets at most "
-            f"{_MOST_BYTES}: put them into an input file",
-            job_name=job_name,
+            f"{_MOST_BYTES}: put them into an input file"
         )
 
 
@@ -183,14 +178,12 @@ def _check_inputs(job_name: str, open_names: tuple[str, ...]) -> None:
     if DOCKERFILE in open_names:
         raise JobRefused(
             f"{_called(job_name)}: an input of a BUDA app cannot be called {DOCKERFILE}, as the "
-            "app has its own: leave it out",
-            job_name=job_name,
+            "app has its own: leave it out"
         )
     if len(open_names) > MOST_FILES:
         raise JobRefused(
             f"{_called(job_name)} has {len(open_names)} input files, and at most {MOST_FILES} "
-            "are expected: put them into an archive",
-            job_name=job_name,
+            "are expected: put them into an archive"
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BadRequest, JobRefused
@@ -18,7 +19,7 @@ from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile, StagedFil
 from boinc_gahp.text import character_name, count, nearest, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boinc_gahp.submit.types import Input
     from boinc_gahp.templates.types import InputTemplate, OutputTemplate
@@ -39,18 +40,12 @@ _JOB_NAME_TROUBLE = {
     "'": "the project's database refuses it",
     '"': "the project would end the name there",
     "\\": "the project would drop it",
-    "&": "every later status reply of its batch would be broken",
-    "<": "every later status reply of its batch would be broken",
-    ">": "every later status reply of its batch would be broken",
+    **dict.fromkeys("&<>", "every later status reply of its batch would be broken"),
     "/": "its outputs could never be uploaded",
 }
 _BATCH_NAME_TROUBLE = {
-    "'": "the project could never find the batch again",
-    '"': "the project could never find the batch again",
-    "\\": "the project could never find the batch again",
-    "&": "every later list of this account's batches would be broken",
-    "<": "every later list of this account's batches would be broken",
-    ">": "every later list of this account's batches would be broken",
+    **dict.fromkeys("'\"\\", "the project could never find the batch again"),
+    **dict.fromkeys("&<>", "every later list of this account's batches would be broken"),
 }
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029\ufffe\uffff\ud800-\udfff]")
 _NOT_IN_URL = re.compile(r"""[\s"'\\<>\x00-\x20\x7f]|[^\x00-\x7f]""")
@@ -65,6 +60,16 @@ _TEMPLATE_FILENAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
 #: Nearly all names match this, and need no further checks.
 _HARMLESS = re.compile(r"[A-Za-z0-9_.,:;=+*@#%-]{2,}")
 _EXTENSION = re.compile(r"\.[A-Za-z0-9_-]{1,32}")
+
+
+@contextmanager
+def naming(job_name: str) -> Iterator[None]:
+    """Have each JobRefused that is raised inside tell which job it is about."""
+    try:
+        yield
+    except JobRefused as error:
+        error.job_name = job_name
+        raise
 
 
 def fold(name: str) -> str:
@@ -108,23 +113,20 @@ def check_job_name(name: str, seen: dict[str, str]) -> None:
         if not name or name == "0":
             raise JobRefused(
                 f"a job is called {quoted(name)}: the project would make up a name for it, and "
-                "could then make the job twice; give every job a name",
-                job_name=name,
+                "could then make the job twice; give every job a name"
             )
-        _check_characters(f"job name {quoted(name)}", name, _JOB_NAME_TROUBLE, name)
+        _check_characters(f"job name {quoted(name)}", name, _JOB_NAME_TROUBLE)
         size, key = len(name.encode()), fold(name)
     if size > MAX_JOB_NAME:
         raise JobRefused(
             f"job name {quoted(name)} has {size} bytes; names of more than {MAX_JOB_NAME} "
-            "stop the project's transitioner: use a shorter name",
-            job_name=name,
+            "stop the project's transitioner: use a shorter name"
         )
     other = seen.get(key)
     if other is not None:
         raise JobRefused(
             f"job name {quoted(name)} is twice in this request (also as {quoted(other)}): a "
-            "project ignores case and accents in names; give every job a name of its own",
-            job_name=name,
+            "project ignores case and accents in names; give every job a name of its own"
         )
     seen[key] = name
 
@@ -140,34 +142,30 @@ def command_line(job_name: str, args: Sequence[str], *, escape: bool) -> str:
     try:
         return command_lines.command_line(args, doubled=escape)
     except BadRequest as error:
-        raise JobRefused(f"job {quoted(job_name)}: {error}", job_name=job_name) from error
+        raise JobRefused(f"job {quoted(job_name)}: {error}") from error
 
 
-def check_job_line(
-    job_name: str, command: str, words: Sequence[str], more: Sequence[str] = ()
-) -> None:
+def check_job_line(job_name: str, command: str, words: Sequence[str]) -> None:
     """Raise JobRefused if create_work could not read this job's line.
 
     Args:
         job_name: the job.
         command: its command line.
-        words: one for each input file: physical names, and the words for remote files.
-        more: other words of the line.
+        words: the others: physical names, the words for remote files, and so on.
     """
-    characters = len(job_name) + len(command) + sum(map(len, words)) + sum(map(len, more))
+    characters = len(job_name) + len(command) + sum(map(len, words))
     # No character has more than four bytes. The options' names and the spaces have fewer than 40.
-    if 4 * characters + 40 + len(words) + len(more) <= MAX_JOB_LINE:
+    if 4 * characters + 40 + len(words) <= MAX_JOB_LINE:
         return
     size = len(f" --wu_name {job_name}".encode()) + 1
     if command:
         size += len(f' --command_line "{command}"'.encode())
-    size += sum(1 + len(word.encode()) for word in (*words, *more))
+    size += sum(1 + len(word.encode()) for word in words)
     if size > MAX_JOB_LINE:
         raise JobRefused(
             f"job {quoted(job_name)}: its name, arguments and file names come to {size} bytes; a "
             f"project reads at most {MAX_JOB_LINE} for one job: pass long arguments in an input "
-            "file, or put many input files into one archive",
-            job_name=job_name,
+            "file, or put many input files into one archive"
         )
 
 
@@ -198,20 +196,17 @@ def _check_staged(job_name: str, file: StagedFile) -> None:
     if bad:
         raise JobRefused(
             f"{where}: its name holds {_character(bad[0])}; names of files on a project have "
-            "letters, digits and the characters _ . -",
-            job_name=job_name,
+            "letters, digits and the characters _ . -"
         )
     if not name or name.startswith("-") or not name.strip("."):
         raise JobRefused(
             f"{where}: this is not the name of a file on a project; a file that boinc_gahp has "
-            "staged is called <MD5>.<extension>",
-            job_name=job_name,
+            "staged is called <MD5>.<extension>"
         )
     if len(name) > MAX_PHYSICAL_NAME:
         raise JobRefused(
             f"{where}: its name has {len(name)} characters; a project accepts at most "
-            f"{MAX_PHYSICAL_NAME}",
-            job_name=job_name,
+            f"{MAX_PHYSICAL_NAME}"
         )
 
 
@@ -220,15 +215,13 @@ def _check_inline(job_name: str, open_name: str, file: InlineFile) -> None:
     if not file.text:
         raise JobRefused(
             f"{where} is empty, and a project cannot store an empty inline file: give the path of "
-            "an empty file instead",
-            job_name=job_name,
+            "an empty file instead"
         )
     bad = _NOT_IN_XML.search(file.text)
     if bad:
         raise JobRefused(
             f"{where} holds {character_name(bad[0])}, which a request to a project cannot "
-            "contain: put the contents into a file, and give its path",
-            job_name=job_name,
+            "contain: put the contents into a file, and give its path"
         )
 
 
@@ -242,21 +235,18 @@ def check_remote(job_name: str, file: RemoteFile) -> None:
     if bad:
         raise JobRefused(
             f"{where}: its URL holds {_character(bad[0])}, which cannot be sent to the "
-            "project: write it as %XX",
-            job_name=job_name,
+            "project: write it as %XX"
         )
     entity = _ENTITY.search(file.url)
     if entity:
         raise JobRefused(
             f"{where}: its URL holds {entity[0]}, which volunteers' clients turn into "
-            "another character: write its & as %26, or use another URL",
-            job_name=job_name,
+            "another character: write its & as %26, or use another URL"
         )
     if not _MD5.fullmatch(file.md5) or file.nbytes < 0:
         raise JobRefused(
             f"{where}: expected its size in bytes and its MD5 as 32 hexadecimal digits, found "
-            f"{file.nbytes} and {quoted(file.md5)}",
-            job_name=job_name,
+            f"{file.nbytes} and {quoted(file.md5)}"
         )
 
 
@@ -271,8 +261,7 @@ def check_own_command_line(job_name: str, template: InputTemplate) -> None:
         raise JobRefused(
             f"job {quoted(job_name)}: its own input template has the command line "
             f"{quoted(template.command_line or '')}, which holds a {bad[0]}: the project's "
-            "database or volunteers' clients may change it; use the job's arguments instead",
-            job_name=job_name,
+            "database or volunteers' clients may change it; use the job's arguments instead"
         )
 
 
@@ -282,8 +271,7 @@ def check_one_command_line(job_name: str, template: InputTemplate, app_name: str
         raise JobRefused(
             f"job {quoted(job_name)} has arguments, and so has the input template of app "
             f"{app_name} ({quoted(template.command_line)}): a project accepts only one of them; "
-            "leave out the job's",
-            job_name=job_name,
+            "leave out the job's"
         )
 
 
@@ -313,8 +301,7 @@ def ordered_inputs(
     if not wanted:
         raise JobRefused(
             f"job {quoted(job_name)}: app {app_name} has no input files: leave out "
-            f"{', '.join(map(quoted, given))}",
-            job_name=job_name,
+            f"{', '.join(map(quoted, given))}"
         )
     names = ", ".join(map(quoted, wanted))
     found = ", ".join(map(quoted, given)) or "none"
@@ -328,8 +315,7 @@ def ordered_inputs(
     raise JobRefused(
         f"job {quoted(job_name)}: app {app_name} wants {count(len(wanted), 'input file')} "
         f"({names}), the job has {len(given)} "
-        f"({found}){detail}",
-        job_name=job_name,
+        f"({found}){detail}"
     )
 
 
@@ -349,8 +335,7 @@ def check_outputs(
             known = ", ".join(quoted(each) for each in names) or "none"
             raise JobRefused(
                 f"job {quoted(job_name)} asks for the output {quoted(name)} "
-                f"(transfer_output_files); the outputs of app {app_name} are: {known}",
-                job_name=job_name,
+                f"(transfer_output_files); the outputs of app {app_name} are: {known}"
             )
 
 
@@ -375,21 +360,16 @@ def extension(path: str) -> str:
     return ""
 
 
-def _check_characters(
-    what: str, text: str, trouble: dict[str, str], job_name: str | None = None
-) -> None:
+def _check_characters(what: str, text: str, trouble: dict[str, str]) -> None:
     control = _CONTROL.search(text)
     if control:
         raise JobRefused(
-            f"{what} holds {character_name(control[0])}: use letters, digits and punctuation",
-            job_name=job_name,
+            f"{what} holds {character_name(control[0])}: use letters, digits and punctuation"
         )
     for character, harm in trouble.items():
         if character in text:
-            shown = "a space" if character == " " else f"a {character}"
-            raise JobRefused(
-                f"{what} holds {shown}: {harm}; use another character", job_name=job_name
-            )
+            shown = _character(character)
+            raise JobRefused(f"{what} holds {shown}: {harm}; use another character")
 
 
 def _character(character: str) -> str:

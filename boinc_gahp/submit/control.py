@@ -97,27 +97,17 @@ def _abort(context: Context, names: Sequence[str], refused: dict[str, ProjectErr
         except _OF_ALL:
             raise
         except ProjectError as error:
-            unknown = _unknown_job(error, jobs)
-            if unknown is not None:
-                refused[jobs[unknown]] = error
-                todo.append(jobs[:unknown] + jobs[unknown + 1 :])
+            if isinstance(error, JobNotFound) and error.named in jobs:
+                # The jobs before it are aborted by now. To ask for them again costs little, and is
+                # right for a project that does all of a request or nothing.
+                refused[error.named] = error
+                todo.append([job for job in jobs if job != error.named])
             elif len(jobs) == 1:
                 refused[jobs[0]] = error
             else:
                 # The error does not say which job it means. An abort can be repeated.
                 half = len(jobs) // 2
                 todo += [jobs[half:], jobs[:half]]
-
-
-def _unknown_job(error: ProjectError, jobs: Sequence[str]) -> int | None:
-    """Return the index of the job that the project does not know.
-
-    The jobs before it are aborted by now. To ask for them again costs little, and is right for a
-    project that does all of a request or nothing.
-    """
-    if not isinstance(error, JobNotFound) or error.named not in jobs:
-        return None
-    return jobs.index(error.named)
 
 
 def _not_aborted(refused: dict[str, ProjectError], total: int) -> ProjectError:

@@ -43,10 +43,8 @@ from boinc_gahp.errors import (
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit import checks, query
 from boinc_gahp.submit._meter import Interrupted, Meter
-from boinc_gahp.submit._wanted_files import WantedFiles
-from boinc_gahp.submit.association import Association
-from boinc_gahp.submit.journal import UNDO_TIME, Journal, Sending
-from boinc_gahp.submit.names_in_use import check_names, name_in_use
+from boinc_gahp.submit.association import Association, absent_names
+from boinc_gahp.submit.journal import UNDO_TIME, Journal, Sending, WantedFiles
 from boinc_gahp.submit.staging import PhysicalNames, Staging, out_of_time
 from boinc_gahp.submit.types import LocalFile, StagedFile
 from boinc_gahp.submit.validate import BatchValidator, check_unchanged
@@ -120,12 +118,6 @@ def _check_time(end: float | None, what: str) -> None:
         raise out_of_time(what)
 
 
-def _local(inputs: Mapping[str, tuple[Input, ...]]) -> Iterator[LocalFile]:
-    # Many jobs may have the same files.
-    distinct = {id(items): items for items in inputs.values()}
-    return (i for items in distinct.values() for i in items if isinstance(i, LocalFile))
-
-
 def _staged(inputs: Mapping[str, tuple[Input, ...]]) -> dict[str, str]:
     """Return, by physical name, a job that uses the file on the project."""
     return {
@@ -154,6 +146,10 @@ class _Submission:
         self._validator = BatchValidator(context, request, self._project)
         self._wanted = {name for name, _ in request.jobs}
         self._stagings = 0
+        #: Files of the jobs that are to be sent, and the names on the project of those from here.
+        self._inputs: Mapping[str, tuple[Input, ...]] = {}
+        self._physical = PhysicalNames({})
+        #: By physical name: a job that takes the file for staged.
         self._staged: Mapping[str, str] = {}
         self._meter = Meter(request.progress)
         self._duplicates: set[str] = set()
@@ -161,7 +157,7 @@ class _Submission:
     def run(self) -> int:
         self.sending = self._journal.begin()
         _check_time(self._until, "nothing was sent yet because other requests came first")
-        inputs: Mapping[str, tuple[Input, ...]] = self._validator.inputs()
+        inputs = self._validator.inputs()
         details = self._find_batch()
         missing = self._wanted
         if details is not None:
@@ -169,34 +165,39 @@ class _Submission:
             if not missing:
                 return details.batch.id
         # Jobs that are there do not need their files any more, which may be gone by now.
-        inputs = {name: items for name, items in inputs.items() if name in missing}
+        self._inputs = {name: items for name, items in inputs.items() if name in missing}
         needs = WantedFiles(self._journal.wanted)
 
         def keep_going() -> None:
             _check_time(self._stop_staging, "input files are being read, and none was sent yet")
             needs.check()
 
-        paths = (item.path for item in _local(inputs))
+        paths = (item.path for item in self._local())
         files = self._context.digests.of(paths, keep_going, self._meter)
-        for item in _local(inputs):
+        for item in self._local():
             check_unchanged(item, files[item.path].nbytes, files[item.path].mtime_ns)
         self._journal.files_read({path: file.md5 for path, file in files.items()})
-        physical = PhysicalNames(files)
-        brought = physical.by_name(files)
-        self._staged = {n: job for n, job in _staged(inputs).items() if n not in brought}
-        self._check_staged(Association(self._project, 0, 1).absent(list(self._staged)))
+        self._physical = PhysicalNames(files)
+        brought = self._physical.by_name(files)
+        self._staged = {n: job for n, job in _staged(self._inputs).items() if n not in brought}
+        self._check_staged(absent_names(self._project, self._staged))
         if details is None:
             if self._request.ask_first:
-                check_names(self._project, self._request)
+                query.check_names(self._project, self._request)
                 if brought:
-                    self._stage(physical, inputs, 0)
+                    self._stage(0)
             details = self._create()
             self._missing(details)  # raises if somebody else has filled it in the meantime
         batch_id = details.batch.id
         self._context.cache.remember_batch(self._request.batch_name, batch_id)
-        self._stage(physical, inputs, batch_id)
-        self._send_until_all_are_there(details, inputs, physical)
+        self._stage(batch_id)
+        self._send_until_all_are_there(details)
         return batch_id
+
+    def _local(self) -> Iterator[LocalFile]:
+        # Many jobs may have the same files.
+        distinct = {id(items): items for items in self._inputs.values()}
+        return (i for items in distinct.values() for i in items if isinstance(i, LocalFile))
 
     # -- step 2
 
@@ -257,12 +258,7 @@ class _Submission:
 
     # -- step 3
 
-    def _stage(
-        self,
-        physical: PhysicalNames,
-        inputs: Mapping[str, tuple[Input, ...]],
-        batch_id: int,
-    ) -> None:
+    def _stage(self, batch_id: int) -> None:
         self._stagings += batch_id > 0
         # A file that others have staged stays on the project as long as a batch needs it.
         concurrent = self._context.settings.staging.concurrent_posts
@@ -271,10 +267,10 @@ class _Submission:
 
         def users() -> dict[str, list[str]]:
             found: dict[str, list[str]] = {}
-            for name, items in inputs.items():
+            for name, items in self._inputs.items():
                 for item in items:
                     if isinstance(item, LocalFile):
-                        found.setdefault(physical.name_of(item.path), []).append(name)
+                        found.setdefault(self._physical.name_of(item.path), []).append(name)
             return found
 
         Staging(
@@ -282,7 +278,7 @@ class _Submission:
             if self._stop_staging is None
             else self._context.project.until(self._stop_staging),
             self._context.settings.staging,
-            physical.by_name(item.path for item in _local(inputs)),
+            self._physical.by_name(item.path for item in self._local()),
             batch_id,
             uploads=self._context.uploads,
             needs=WantedFiles(self._journal.wanted, users),
@@ -304,17 +300,12 @@ class _Submission:
 
     # -- step 4
 
-    def _send_until_all_are_there(
-        self,
-        details: BatchDetails,
-        inputs: Mapping[str, tuple[Input, ...]],
-        physical: PhysicalNames,
-    ) -> None:
+    def _send_until_all_are_there(self, details: BatchDetails) -> None:
         fruitless = 0
         while missing := self._missing(details):
             self._meter.begin("submitting", len(self._wanted), "jobs")
             self._meter.add(len(self._wanted) - len(missing))
-            trouble = self._send(details.batch.id, missing, inputs, physical)
+            trouble = self._send(details.batch.id, missing)
             details = self._query_again(details.batch.id, trouble)
             if trouble is None and not details.jobs and details.batch.state is not BatchState.INIT:
                 raise self._never_appear(details, len(missing))
@@ -337,15 +328,10 @@ class _Submission:
         self.sending = self.sending.seen(details, self._request)
         return details
 
-    def _send(
-        self,
-        batch_id: int,
-        missing: set[str],
-        inputs: Mapping[str, tuple[Input, ...]],
-        physical: PhysicalNames,
-    ) -> RpcError | None:
+    def _send(self, batch_id: int, missing: set[str]) -> RpcError | None:
         """Send the missing jobs; see :meth:`_trouble` for what is returned and raised."""
-        submission = self._validator.submission(batch_id, missing, inputs, physical.name_of)
+        names = self._physical.name_of
+        submission = self._validator.submission(batch_id, missing, self._inputs, names)
         _check_time(
             self._stop_staging, "all input files are there, but no time is left to send the jobs"
         )
@@ -357,18 +343,11 @@ class _Submission:
         except RpcError as error:
             if _is_answered(error):
                 self.sending = replace(self.sending, unclear=before.unclear)
-            return self._trouble(error, batch_id, submission, inputs, physical)
+            return self._trouble(error, batch_id, submission)
         self.sending = replace(self.sending, unclear=before.unclear)
         return None
 
-    def _trouble(
-        self,
-        error: RpcError,
-        batch_id: int,
-        submission: BatchSubmission,
-        inputs: Mapping[str, tuple[Input, ...]],
-        physical: PhysicalNames,
-    ) -> RpcError:
+    def _trouble(self, error: RpcError, batch_id: int, submission: BatchSubmission) -> RpcError:
         """Return a submit_batch's error if only the batch can tell what became of the request.
 
         Raises:
@@ -380,17 +359,15 @@ class _Submission:
             return error
         if isinstance(error, InputGone):
             self._check_staged([error.named])
-            if self._stagings < _STAGINGS and any(_local(inputs)):
-                self._stage(physical, inputs, batch_id)
+            if self._stagings < _STAGINGS and any(self._local()):
+                self._stage(batch_id)
                 return error
-        if isinstance(error, RequestTooLarge):
-            size = self._project.request_size(submission)
-            raise self._validator.too_large(size, "which the project did not accept") from error
+        why = "which the project did not accept" if isinstance(error, RequestTooLarge) else ""
         if isinstance(error, TransportError) and error.status == _TOO_LARGE:
+            why = "more than its web server accepts (HTTP 413)"
+        if why:
             size = self._project.request_size(submission)
-            raise self._validator.too_large(
-                size, "more than its web server accepts (HTTP 413)"
-            ) from error
+            raise self._validator.too_large(size, why) from error
         if isinstance(error, ProjectError):
             raise error
         return error
@@ -410,7 +387,7 @@ class _Submission:
         if name not in self._duplicates:
             self._duplicates.add(name)
             return
-        raise name_in_use(self._project, name) from trouble
+        raise query.name_in_use(self._project, name) from trouble
 
     def _never_appear(self, details: BatchDetails, missing: int) -> JobsNotListed:
         filename = self._request.output_template_filename

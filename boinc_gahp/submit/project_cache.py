@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.submit import _find_batch
 from boinc_gahp.submit.singleflight import SingleFlight
-from boinc_gahp.submit.types import JobIds
 from boinc_gahp.templates.reading import read_templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from boinc_gahp.rpc.client import WebRpcs
-    from boinc_gahp.rpc.types import BatchDetails, BatchInfo, JobInfo, ResultInfo
+    from boinc_gahp.rpc.types import BatchInfo, JobInfo, ResultInfo
     from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 
 log = logging.getLogger("boinc_gahp.submit")
@@ -33,7 +32,7 @@ V = TypeVar("V")
 
 #: How many names of batches, and of instances, are remembered.
 MAX_NAMES = 20_000
-#: How many jobs' ids are remembered, over all batches; about 250 bytes each.
+#: How many jobs' ids are remembered, over all batches; about 300 bytes each.
 MAX_JOBS = 300_000
 MAX_APPS = 1_000
 
@@ -73,16 +72,13 @@ class BatchView:
     list of its jobs is final, and so is a canonical instance once there is one.
     """
 
-    id: int
-    name: str
-    app_name: str
-    state: BatchState
-    jobs: Mapping[str, JobIds]
+    batch: BatchInfo
+    jobs: Mapping[str, JobInfo]
 
     @property
     def final(self) -> bool:
         """Whether no job can be added any more."""
-        return self.state not in (BatchState.INIT, BatchState.UNKNOWN)
+        return self.batch.state not in (BatchState.INIT, BatchState.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +113,8 @@ class ProjectCache:
         self._views: SingleFlight[int | str, BatchView] = SingleFlight(
             MAX_JOBS, lambda view: len(view.jobs) + 1
         )
-        self._failed: SingleFlight[int, tuple[Mapping[str, JobInfo], int]] = SingleFlight(
-            MAX_JOBS, lambda answer: answer[1] + 1
+        self._failed: SingleFlight[int, Mapping[str, JobInfo]] = SingleFlight(
+            MAX_JOBS, lambda jobs: len(jobs) + 1
         )
         self._batches: SingleFlight[None, tuple[BatchInfo, ...]] = SingleFlight(MAX_NAMES, len)
 
@@ -198,7 +194,7 @@ class ProjectCache:
             )
             if isinstance(batch, str):
                 self.remember_batch(batch, details.batch.id)
-            return _view(details)
+            return BatchView(details.batch, {job.name: job for job in details.jobs})
 
         return self._views.get(batch, ask, good)
 
@@ -217,24 +213,23 @@ class ProjectCache:
     def failures(self, batch_id: int, job_name: str) -> JobInfo | None:
         """Return the details of a job that has no canonical instance, or None."""
 
-        def ask() -> tuple[Mapping[str, JobInfo], int]:
+        def ask() -> Mapping[str, JobInfo]:
             details = self._project.query_batch(batch_id=batch_id, get_job_details=True)
-            jobs = {job.name: job for job in details.jobs if not job.canonical_instance_id}
-            return jobs, len(jobs)
+            return {job.name: job for job in details.jobs if not job.canonical_instance_id}
 
-        def ended(answer: tuple[Mapping[str, JobInfo], int]) -> bool:
-            job = answer[0].get(job_name)
+        def ended(jobs: Mapping[str, JobInfo]) -> bool:
+            job = jobs.get(job_name)
             return job is not None and job.state is JobState.FAILED
 
-        return self._failed.get(batch_id, ask, ended)[0].get(job_name)
+        return self._failed.get(batch_id, ask, ended).get(job_name)
 
-    def instance(self, job: JobIds) -> ResultInfo | None:
+    def instance(self, job: JobInfo) -> ResultInfo | None:
         """Return a job's canonical instance, or None if the project does not show it."""
         if not job.canonical_instance_id:
             return None
         instance = self._instances.get(job.canonical_instance_id)
         if instance is None:
-            for found in self._project.query_job(job.workunit_id):
+            for found in self._project.query_job(job.id):
                 if found.id == job.canonical_instance_id:
                     instance = found
                     self._instances.set(found.id, found)
@@ -264,9 +259,3 @@ class ProjectCache:
 
         until = (project or self._project).deadline
         return self._templates.get(app_name, ask, is_fresh, until)
-
-
-def _view(details: BatchDetails) -> BatchView:
-    batch = details.batch
-    jobs = {job.name: JobIds(job.id, job.canonical_instance_id) for job in details.jobs}
-    return BatchView(batch.id, batch.name, batch.app_name, batch.state, jobs)

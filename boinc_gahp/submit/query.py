@@ -1,4 +1,4 @@
-"""BOINC_QUERY_BATCHES: the statuses of the jobs of some batches."""
+"""BOINC_QUERY_BATCHES, and what else a project is asked about batches and names of jobs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
     BatchNotFound,
+    JobNotFound,
     LedgerError,
+    NameInUse,
     NotFound,
     NotOwner,
     PermissionDenied,
     ProjectError,
+    RpcError,
+    TemplatesMissing,
 )
-from boinc_gahp.rpc.types import OVERLAP
+from boinc_gahp.rpc.types import OVERLAP, JobStatus, JobStatuses
 from boinc_gahp.states import STATUS_WORDS, BatchState
 from boinc_gahp.submit import _find_batch, checks
-from boinc_gahp.submit.types import BatchJobs, BatchStatuses, Client
+from boinc_gahp.submit.types import BatchJobs, Client
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:
@@ -47,7 +51,7 @@ _SUBMITTED = (BatchState.IN_PROGRESS, BatchState.COMPLETE)
 
 def query_batches(
     context: Context, names: Sequence[str], min_mod_time: str | float, client: Client = _A_PERSON
-) -> BatchStatuses:
+) -> JobStatuses:
     """Return the jobs of each batch that changed since ``min_mod_time``, in the order of names.
 
     Args:
@@ -73,22 +77,20 @@ def query_batches(
     }
     states = _states(context, names, submitting, everything=since == 0)
     answer = _without_strangers(context, names, _statuses(context, names, since, client), client)
-    batches: list[tuple[tuple[str, str], ...]] = []
-    for name, pairs in zip(names, answer.batches, strict=True):
-        if since == 0 and (states.get(name) is BatchState.INIT or name in being_aborted):
-            # A gridmanager that recovers takes 0 jobs to mean that the batch has to be submitted,
-            # and any job to mean that it was (gahp.rst, "BOINC_QUERY_BATCHES"). One that asks for
-            # a batch that is being aborted has not seen the error yet: the submit returns it.
-            batches.append(())
-        else:
-            batches.append(pairs)
-    for name, pairs in zip(names, batches, strict=True):
+    batches: list[tuple[JobStatus, ...]] = []
+    for name, told in zip(names, answer.batches, strict=True):
+        # A gridmanager that recovers takes 0 jobs to mean that the batch has to be submitted, and
+        # any job to mean that it was (gahp.rst, "BOINC_QUERY_BATCHES"). One that asks for a batch
+        # that is being aborted has not seen the error yet: the submit returns it.
+        is_unmade = states.get(name) is BatchState.INIT or name in being_aborted
+        pairs = () if since == 0 and is_unmade else told
+        batches.append(pairs)
         if name in submitting and pairs and states[name] in _SUBMITTED:
             _end_submit(context, name)
-    return BatchStatuses(answer.server_time, _without_aborted(context, names, batches, client))
+    return JobStatuses(answer.server_time, _without_aborted(context, names, batches, client))
 
 
-def _statuses(context: Context, names: Sequence[str], since: int, client: Client) -> BatchStatuses:
+def _statuses(context: Context, names: Sequence[str], since: int, client: Client) -> JobStatuses:
     """Return what the project says about the batches; some can only be asked for by their ids."""
     cache = context.cache
     by_id = {name: number for name in names if (number := cache.shadowed(name)) is not None}
@@ -110,16 +112,16 @@ def _statuses(context: Context, names: Sequence[str], since: int, client: Client
             cache.remember_shadowed(name, own.id)
             by_id[name] = own.id
     by_name = iter(answer.batches)
-    batches: list[tuple[tuple[str, str], ...]] = []
+    batches: list[tuple[JobStatus, ...]] = []
     for name in names:
         if name in by_id:
             batches.append(_statuses_by_id(context, name, by_id[name]))
         else:
             batches.append(next(by_name))
-    return BatchStatuses(answer.server_time, tuple(batches))
+    return JobStatuses(answer.server_time, tuple(batches))
 
 
-def _statuses_by_id(context: Context, name: str, batch_id: int) -> tuple[tuple[str, str], ...]:
+def _statuses_by_id(context: Context, name: str, batch_id: int) -> tuple[JobStatus, ...]:
     try:
         return query_jobs(context, batch_id).jobs
     except NotFound as error:
@@ -128,8 +130,8 @@ def _statuses_by_id(context: Context, name: str, batch_id: int) -> tuple[tuple[s
 
 
 def _without_strangers(
-    context: Context, names: Sequence[str], answer: BatchStatuses, client: Client
-) -> BatchStatuses:
+    context: Context, names: Sequence[str], answer: JobStatuses, client: Client
+) -> JobStatuses:
     """Leave out jobs whose names say that they are in another batch, and warn once.
 
     A gridmanager's job is ``batch#cluster.proc`` (``gahp.rst``, "BOINC_* commands"), and it only
@@ -161,7 +163,7 @@ def _without_strangers(
                 next(job for job, _ in jobs if job.rpartition("#")[0] in strange),
             )
         batches.append(own)
-    return BatchStatuses(answer.server_time, tuple(batches))
+    return JobStatuses(answer.server_time, tuple(batches))
 
 
 def _batches_named(jobs: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -218,7 +220,7 @@ def _state_of(context: Context, name: str) -> BatchState | None:
         view = context.cache.view(name, lambda view: view.final)
     except (NotFound, PermissionDenied):
         return None  # query_batch2 says so in the words that a gridmanager looks for
-    return view.state
+    return view.batch.state
 
 
 def _states_of_all(context: Context, names: Sequence[str]) -> dict[str, BatchState | None]:
@@ -307,9 +309,9 @@ def _end_submit(context: Context, name: str) -> None:
 def _without_aborted(
     context: Context,
     names: Sequence[str],
-    batches: list[tuple[tuple[str, str], ...]],
+    batches: list[tuple[JobStatus, ...]],
     client: Client,
-) -> tuple[tuple[tuple[str, str], ...], ...]:
+) -> tuple[tuple[JobStatus, ...], ...]:
     """Leave out, for a gridmanager, the jobs that boinc_gahp aborted.
 
     It takes an old batch's aborted job for the same job in its new batch, and holds that
@@ -345,7 +347,7 @@ def query_jobs(context: Context, batch_id: int) -> BatchJobs:
     """
     details = context.project.query_batch(batch_id=batch_id, get_job_details=True)
     pairs = tuple(
-        (job.name, STATUS_WORDS.get(job.state, job.status.upper())) for job in details.jobs
+        JobStatus(job.name, STATUS_WORDS.get(job.state, job.status.upper())) for job in details.jobs
     )
     state = details.batch.state
     complete = state not in (BatchState.INIT, BatchState.UNKNOWN)
@@ -423,3 +425,40 @@ def missing(project: WebRpcs, request: SubmitRequest, details: BatchDetails) -> 
             "batch accepts jobs only once: choose another batch name"
         )
     return left
+
+
+def check_names(project: WebRpcs, request: SubmitRequest) -> None:
+    """Raise NameInUse if the first or the last name that the jobs brought is in use.
+
+    That costs two RPCs, and finds names of a table that was submitted before. No RPC asks for
+    several. A name in between is noticed when the project refuses the jobs.
+    """
+    brought = [name for name, job in request.jobs if job.name is not None]
+    for name in dict.fromkeys((*brought[:1], *brought[-1:])):
+        if _is_in_use(project, name):
+            raise name_in_use(project, name)
+
+
+def _is_in_use(project: WebRpcs, name: str) -> bool:
+    # query_completed_job fails in several ways for jobs that are there (``web-rpcs.rst``,
+    # "query_completed_job"). This RPC answers for jobs of all accounts, whatever their state.
+    try:
+        project.get_templates(job_name=name)
+    except (PermissionDenied, TemplatesMissing):
+        return True
+    except JobNotFound:
+        return False
+    except RpcError as trouble:
+        log.info("The project did not say whether it has a job %s: %s", name, trouble)
+        return False
+    return True
+
+
+def name_in_use(project: WebRpcs, name: str) -> NameInUse:
+    """Return the error for a job's name that is in use."""
+    return NameInUse(
+        f"job name {name!r} is in use on {project.host}, in another batch: job names are unique "
+        "over the whole project (case and accents are ignored), also after a batch is retired; "
+        "choose another",
+        job_name=name,
+    )

@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import logging
 import math
-import re
 import threading
 import time
 from dataclasses import dataclass, field
@@ -38,8 +37,8 @@ from boinc_gahp.rpc.retry import dropped
 from boinc_gahp.rpc.types import UploadFile
 from boinc_gahp.submit import checks
 from boinc_gahp.submit._meter import Interrupted, Meter
-from boinc_gahp.submit._wanted_files import WantedFiles
-from boinc_gahp.submit.association import Association
+from boinc_gahp.submit.association import Association, absent_names
+from boinc_gahp.submit.journal import WantedFiles
 from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
@@ -69,9 +68,6 @@ _WEB_SERVER_LIMIT = (
 )
 #: HTTP's status if a front end has not waited for the answer.
 _GATEWAY_TIMEOUT = 504
-_TOO_MANY = re.compile(
-    r"# of uploaded files \((\d{1,9})\) doesn't agree with request \((\d{1,9})\)"
-)
 
 
 def out_of_time(what: str) -> StagingError:
@@ -96,9 +92,10 @@ class PhysicalNames:
             name = self._names[path] = self._files[path].md5 + checks.extension(path)
         return name
 
-    def by_name(self, paths: Iterable[str]) -> dict[str, Digest]:
+    def by_name(self, paths: Iterable[str]) -> dict[str, UploadFile]:
         """Return one file for each physical name: equal contents are sent once."""
-        return {self.name_of(path): self._files[path] for path in paths}
+        named = ((self.name_of(path), self._files[path]) for path in paths)
+        return {name: UploadFile(name, file.path, file.nbytes, file.md5) for name, file in named}
 
 
 def physical_names(
@@ -139,27 +136,6 @@ class _NotNeeded(Exception):
     """Nobody wants the files of an upload any more."""
 
 
-class _Share:
-    """What one POST adds to the meter: only its files' bytes, not those of headers."""
-
-    def __init__(self, meter: Meter, nbytes: int) -> None:
-        self._meter = meter
-        self._left = self._nbytes = nbytes
-
-    def add(self, count: int) -> None:
-        count = min(count, self._left)
-        self._left -= count
-        self._meter.add(count)
-
-    @property
-    def is_sent(self) -> bool:
-        """Whether all bytes of the files have been sent."""
-        return not self._left
-
-    def take_back(self) -> None:
-        self._meter.add(self._left - self._nbytes)
-
-
 class Staging:
     """Brings a batch's files to the project.
 
@@ -178,7 +154,7 @@ class Staging:
         self,
         project: WebRpcs,
         settings: StagingSettings,
-        files: Mapping[str, Digest],
+        files: Mapping[str, UploadFile],
         batch_id: int,
         *,
         uploads: Uploads,
@@ -257,7 +233,7 @@ class Staging:
             self._absent = []
             return
         self._asked_at = time.monotonic()
-        self._absent = self._association.absent(absent)
+        self._absent = absent_names(self._project, absent)
         self._await_late(sending)
         missing = set(self._absent)
         turned_up = [name for name in absent if name not in missing and name not in self._arrived]
@@ -286,7 +262,7 @@ class Staging:
                 return
             tries += 1
             self._asked_at = time.monotonic()
-            self._absent = self._association.absent(self._needs.of(self._absent))
+            self._absent = absent_names(self._project, self._needs.of(self._absent))
 
     # -- sending
 
@@ -308,32 +284,35 @@ class Staging:
         group = self._needs.of(group)
         if not group:
             return
-        share = _Share(self._meter, sum(self._files[name].nbytes for name in group))
+        # Of the files alone, without headers: they are what the meter counts.
+        left = nbytes = sum(self._files[name].nbytes for name in group)
         last = time.monotonic()
 
         def sent(count: int) -> None:
-            nonlocal last
+            nonlocal last, left
             last = time.monotonic()
-            self._keep_going()
+            if (
+                self._broken_off.is_set()
+            ):  # another upload has shown that this batch cannot be staged
+                raise StagingError("stopped: another file of the batch cannot be sent")
             if not self._needs.of(group, now=False):
                 raise _NotNeeded
-            share.add(count)
+            count = min(count, left)
+            left -= count
+            self._meter.add(count)
 
         try:
             self._project.upload_files(
-                [
-                    UploadFile(name, file.path, file.nbytes, file.md5)
-                    for name, file in ((name, self._files[name]) for name in group)
-                ],
+                [self._files[name] for name in group],
                 batch_id=self._batch_id,
                 delete_time=time.time() + self._settings.keep,
                 sent=sent,
             )
         except _NotNeeded:
-            share.take_back()
+            self._meter.add(left - nbytes)
         except RpcError as error:
-            is_late = share.is_sent and _is_late(error)
-            share.take_back()
+            is_late = not left and _is_late(error)
+            self._meter.add(left - nbytes)
             with self._limits:
                 learned = self._learn(error, group)
                 sending.limit_learned |= learned
@@ -349,11 +328,6 @@ class Staging:
             self._arrived.update(group)
             self._doubtful.difference_update(group)
             self._uploads.release(sending.mine, group)
-
-    def _keep_going(self) -> None:
-        """Break off an upload if another one has shown that the batch cannot be staged."""
-        if self._broken_off.is_set():
-            raise StagingError("stopped: another file of the batch cannot be sent")
 
     def _groups(self, names: Sequence[str]) -> list[list[str]]:
         """Split ``names`` so that no POST has more files or bytes than the project accepts."""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boinc_gahp.errors import GahpError
+    from boinc_gahp.rpc.types import JobStatus
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -307,21 +308,6 @@ class Validation:
     filled: Mapping[str, FilledSizes]
 
 
-class JobIds(NamedTuple):
-    """A job's workunit id, and its canonical instance's id (0: it has none)."""
-
-    workunit_id: int
-    canonical_instance_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class BatchStatuses:
-    """Answer to BOINC_QUERY_BATCHES: for each batch asked for, (job name, status word) pairs."""
-
-    server_time: str
-    batches: tuple[tuple[tuple[str, str], ...], ...]
-
-
 @dataclass(frozen=True, slots=True)
 class BatchJobs:
     """A batch and all of its jobs, looked up by the project's id.
@@ -329,12 +315,12 @@ class BatchJobs:
     Attributes:
         name: as the project has it.
         complete: whether all its jobs have been made, so that none is still to appear.
-        jobs: (job name, status word) pairs; words as in :class:`BatchStatuses`.
+        jobs: with their status words.
     """
 
     name: str
     complete: bool
-    jobs: tuple[tuple[str, str], ...]
+    jobs: tuple[JobStatus, ...]
 
 
 @dataclass(frozen=True, slots=True)

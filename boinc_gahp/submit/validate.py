@@ -48,15 +48,13 @@ class _Kind(NamedTuple):
     Attributes:
         inputs: their files in template order.
         line: their part of the request, without names and arguments; files have placeholders.
-        words: the words for the files in their lines.
-        more: other words there.
+        words: the words in their lines for the files, and so on.
         filled: what becomes of the sizes that they ask for, if that is known.
     """
 
     inputs: tuple[Input, ...]
     line: JobSubmission
     words: tuple[str, ...]
-    more: tuple[str, ...]
     filled: FilledSizes | None
 
 
@@ -99,11 +97,13 @@ class BatchValidator:
         self._check_batch()
         names: dict[str, str] = {}
         for name, _ in self._request.jobs:
-            checks.check_job_name(name, names)
+            with checks.naming(name):
+                checks.check_job_name(name, names)
         self._warn_of_faults()
         inputs: dict[str, tuple[Input, ...]] = {}
         for name, job in self._request.jobs:
-            inputs[name], self._lines[name] = self._validator(name, job)
+            with checks.naming(name):
+                inputs[name], self._lines[name] = self._validator(name, job)
         self._check_size(self._size_of(self._request_for(self._lines.values())))
         return inputs
 
@@ -120,8 +120,9 @@ class BatchValidator:
         seen: dict[str, StagingError | tuple[int, int]] = {}
         for name, job in self._request.jobs:
             try:
-                checks.check_job_name(name, names)
-                found = self._validator(name, job)
+                with checks.naming(name):
+                    checks.check_job_name(name, names)
+                    found = self._validator(name, job)
                 _check_files(found[0], seen)
             except (JobRefused, StagingError) as error:
                 refusals.setdefault(name, error)
@@ -218,8 +219,9 @@ class BatchValidator:
                 known[id(items)] = files
             line = self._lines.get(name)
             if line is None:
-                command = checks.command_line(name, job.args, escape=self._escape)
-                line = self._line(name, job, command, files)
+                with checks.naming(name):
+                    command = checks.command_line(name, job.args, escape=self._escape)
+                    line = self._line(name, job, command, files)
             else:
                 line = line._replace(input_files=files)
             jobs.append(line)
@@ -338,18 +340,18 @@ class BatchValidator:
             kind = self._kinds[key] = self._kind(name, job, inputs)
         elif kind.filled is not None:
             self._filled[name] = kind.filled
-        checks.check_job_line(name, command, kind.words, kind.more)
+        checks.check_job_line(name, command, kind.words)
         return kind.inputs, kind.line._replace(name=name, command_line=command)
 
     def _kind(self, name: str, job: Job, inputs: tuple[Input, ...]) -> _Kind:
         placeholders = tuple([_input_file(item, placeholder) for item in inputs])
         line = self._line(name, job, "", placeholders)
+        words = [_word(file) for file in placeholders]
         own = [text for text in (line.input_template, line.output_template) if text is not None]
-        more = [_OWN_TEMPLATE for _ in own]
+        words += [_OWN_TEMPLATE for _ in own]
         if job.priority is not None:
-            more.append(f"--priority {job.priority}")
-        words = tuple(map(_word, placeholders))
-        return _Kind(inputs, line, words, tuple(more), self._filled.get(name))
+            words.append(f"--priority {job.priority}")
+        return _Kind(inputs, line, tuple(words), self._filled.get(name))
 
     @property
     def _app_templates(self) -> AppTemplates:
@@ -389,8 +391,7 @@ class BatchValidator:
                 raise JobRefused(
                     f"job {name!r}: its own input template has {wanted} files, but that of app "
                     f"{request.app_name} has {counted}, and a project counts a job's files by the "
-                    f"app's template: use an app whose template has {wanted} files",
-                    job_name=name,
+                    f"app's template: use an app whose template has {wanted} files"
                 )
         outputs = request.outputs.get(name, ())
         own_output = job.output_template is not None
@@ -513,11 +514,11 @@ def _own(kind: str, read: Callable[[str], _Template], text: str, job_name: str) 
     try:
         template = read(text)
     except TemplateError as error:
-        raise JobRefused(f"job {job_name!r}: its own {error}", job_name=job_name) from error
+        raise JobRefused(f"job {job_name!r}: its own {error}") from error
     for problem in faults(template):
         if problem.severity is Severity.ERROR:
             text = f"job {job_name!r}: its own {kind} template: {problem}"
-            raise JobRefused(text, job_name=job_name)
+            raise JobRefused(text)
     return template
 
 

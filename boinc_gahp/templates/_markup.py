@@ -8,16 +8,17 @@ and expands no entities.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
-from boinc_gahp.templates.types import Problem, Severity, TemplateError
+from boinc_gahp.templates.types import Problem, Severity, TemplateError, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 #: The most characters of a text to read; a filled-in document has at most 64 KB.
 MAX_TEXT = 1 << 20
@@ -26,6 +27,8 @@ _PROLOG = re.compile(r"<\?|<!DOCTYPE")
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DIGITS = re.compile(r"[+-]?[0-9]+")
 _EXACT_DIGITS = 400
+#: The least values of whole numbers that may be less than 0 or must be more; None: there is none.
+_LEAST = {"min_quorum": 1, "target_nresults": 1, "size_class": None, "priority": None}
 
 
 def parse(text: str, what: str) -> etree._Element:
@@ -38,7 +41,7 @@ def parse(text: str, what: str) -> etree._Element:
         raise TemplateError(what, [too_long(text)])
     root = etree.fromstring(_wrapped(text), _parser(recover=True))
     if root is None or len(root) == 0:
-        raise TemplateError(what, [Problem(0, "expected XML elements, found none", "no-template")])
+        raise wrong(what, "expected XML elements, found none", "no-template")
     return root
 
 
@@ -46,26 +49,31 @@ def xml_error(text: str) -> Problem | None:
     """Return why a text is not a series of XML documents; nothing is recovered."""
     if len(text) > MAX_TEXT:
         return too_long(text)
-    try:
-        etree.fromstring(_wrapped(text), _parser(recover=False))
-    except etree.XMLSyntaxError as error:
-        return Problem(error.lineno or 0, f"this is not XML: {error.msg}; correct it", "malformed")
-    return None
+    error = _syntax_error(_wrapped(text))
+    if error is None:
+        return None
+    return Problem(error.lineno or 0, f"this is not XML: {error.msg}; correct it", "malformed")
 
 
 def document_error(text: str) -> Problem | None:
     """Return why PHP cannot read an input template: it must be one XML document."""
+    error = _syntax_error(text.encode("utf-8", "replace"))
+    if error is None:
+        return None
+    return Problem(
+        error.lineno or 0,
+        f"this is not one XML document ({error.msg}): put all of it into one <input_template>, "
+        "below the XML declaration if there is one; the web RPCs for remote jobs cannot read it",
+        "not-one-document",
+        Severity.WARNING,
+    )
+
+
+def _syntax_error(data: bytes) -> etree.XMLSyntaxError | None:
     try:
-        etree.fromstring(text.encode("utf-8", "replace"), _parser(recover=False))
+        etree.fromstring(data, _parser(recover=False))
     except etree.XMLSyntaxError as error:
-        why = f"this is not one XML document ({error.msg})"
-        return Problem(
-            error.lineno or 0,
-            f"{why}: put all of it into one <input_template>, below the XML declaration if there "
-            "is one; the web RPCs for remote jobs cannot read it",
-            "not-one-document",
-            Severity.WARNING,
-        )
+        return error
     return None
 
 
@@ -201,8 +209,9 @@ class Fields:
             )
         return None
 
-    def integer(self, name: str, *, least: int | None = 0) -> int | None:
+    def integer(self, name: str) -> int | None:
         """Return a whole number; forms such as ``11.000000`` and ``1e6`` are accepted too."""
+        least = _LEAST.get(name, 0)
         for element in self._found.get(name, ()):
             text = inner(element)
             value = _finite(text)
@@ -215,6 +224,23 @@ class Fields:
                 "bad-number", f"<{name}> holds {text!r}: expected a whole number{bound}", element
             )
         return None
+
+    def values(self, kind: type, *but: str) -> dict[str, Any]:
+        """Return the values of a dataclass's fields, which are called as their elements are.
+
+        Each is read as its type says. Fields of other types, and those in ``but``, are left out.
+        """
+        found = ((each.name, _READERS.get(str(each.type))) for each in dataclasses.fields(kind))
+        return {name: read(self, name) for name, read in found if read and name not in but}
+
+
+#: How the fields of dataclasses are read, by their types.
+_READERS: dict[str, Callable[[Fields, str], object]] = {
+    "bool": Fields.flag,
+    "float | None": Fields.real,
+    "int | None": Fields.integer,
+    "str | None": Fields.text,
+}
 
 
 def _finite(text: str) -> float | None:

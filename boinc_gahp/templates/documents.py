@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.templates._markup import Fields, parse
 from boinc_gahp.templates.reading import file_refs
-from boinc_gahp.templates.types import Problem, TemplateError
+from boinc_gahp.templates.types import TemplateError, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lxml import etree
+
+    from boinc_gahp.templates.types import Problem
 
 _WORKUNIT = "workunit.xml_doc"
 _RESULT = "result.xml_doc_in"
@@ -93,18 +95,12 @@ def read_workunit(document: str) -> WorkunitDocument:
     problems: list[Problem] = []
     files = tuple(
         WorkunitFile(
-            name=name,
-            open_name=fields.text("open_name") or "",
-            copy_file=fields.flag("copy_file"),
+            name,
+            fields.text("open_name") or "",
             urls=fields.texts("url"),
-            md5_cksum=fields.text("md5_cksum"),
-            nbytes=fields.integer("nbytes"),
             generated_locally=fields.flag("generate_locally", "generated_locally"),
-            sticky=fields.flag("sticky"),
-            no_delete=fields.flag("no_delete"),
-            report_on_rpc=fields.flag("report_on_rpc"),
             gzipped_urls=fields.texts("gzipped_url"),
-            gzipped_nbytes=fields.integer("gzipped_nbytes"),
+            **fields.values(WorkunitFile, "generated_locally"),
         )
         for name, fields in _joined(infos, body, problems)
     )
@@ -143,17 +139,10 @@ def read_result(document: str) -> tuple[ResultFile, ...]:
     problems: list[Problem] = []
     files = tuple(
         ResultFile(
-            name=name,
-            open_name=fields.text("open_name") or "",
-            max_nbytes=fields.real("max_nbytes"),
-            gzip_when_done=fields.flag("gzip_when_done"),
-            copy_file=fields.flag("copy_file"),
-            optional=fields.flag("optional"),
-            no_validate=fields.flag("no_validate"),
-            no_delete=fields.flag("no_delete"),
+            name,
+            fields.text("open_name") or "",
             urls=fields.texts("url"),
-            generated_locally=fields.flag("generated_locally"),
-            upload_when_present=fields.flag("upload_when_present"),
+            **fields.values(ResultFile),
         )
         for name, fields in _joined(infos, body, problems)
     )
@@ -168,7 +157,7 @@ def _document(
     root = parse(document, what)
     body = root.find(tag)
     if body is None:
-        raise TemplateError(what, [Problem(0, f"expected a <{tag}>", "no-body")])
+        raise wrong(what, f"expected a <{tag}>", "no-body")
     return root.findall("file_info"), body
 
 

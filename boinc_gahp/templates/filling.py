@@ -19,8 +19,7 @@ from boinc_gahp.templates.types import (
     InputTemplate,
     OutputFileInfo,
     OutputTemplate,
-    Problem,
-    TemplateError,
+    wrong,
 )
 
 if TYPE_CHECKING:
@@ -59,6 +58,7 @@ def fill_input(
     *,
     command_line: str | None = None,
     staged: Callable[[str], JobFile] | None = None,
+    any_size: bool = False,
 ) -> str:
     """Return ``workunit.xml_doc`` for one job.
 
@@ -70,22 +70,11 @@ def fill_input(
             the caller has escaped ``&`` and ``<``, once.
         staged: looks up a constant file by its physical name. Without it only the name is known,
             and no volunteer could fetch the file. Its exceptions are passed on.
+        any_size: whether it may be too large.
 
     Raises:
         TemplateError: the number of files does not fit, or the document would be too large.
     """
-    text = build_input(template, files, command_line=command_line, staged=staged)
-    return _checked("workunit.xml_doc", text)
-
-
-def build_input(
-    template: InputTemplate,
-    files: Sequence[JobFile],
-    *,
-    command_line: str | None = None,
-    staged: Callable[[str], JobFile] | None = None,
-) -> str:
-    """Fill in an input template like :func:`fill_input`, whatever its size."""
     given = iter(_expect(template, files))
     infos = refs = ""
     for file in template.files:
@@ -99,23 +88,25 @@ def build_input(
         refs += ref
     line = escape(template.command_line or "") if command_line is None else command_line
     command = f"<command_line>\n{line}\n</command_line>\n"
-    return f"{infos}<workunit>\n{command}{refs}{_for_client(template)}</workunit>"
+    text = f"{infos}<workunit>\n{command}{refs}{_for_client(template)}</workunit>"
+    return text if any_size else _checked("workunit.xml_doc", text)
 
 
-def fill_output(template: OutputTemplate, result_name: str, upload_url: str, suffix: str) -> str:
+def fill_output(
+    template: OutputTemplate,
+    result_name: str,
+    upload_url: str,
+    suffix: str,
+    *,
+    any_size: bool = False,
+) -> str:
     """Return ``result.xml_doc_in``; file n is named ``<result_name>_<suffix>_<n>``.
 
     BOINC's suffix is ``r`` and a random number, so that nobody can guess the names.
 
     Raises:
-        TemplateError: the document would be too large.
+        TemplateError: the document would be too large, unless it may have ``any_size``.
     """
-    text = build_output(template, result_name, upload_url, suffix)
-    return _checked("result.xml_doc_in", text)
-
-
-def build_output(template: OutputTemplate, result_name: str, upload_url: str, suffix: str) -> str:
-    """Fill in an output template like :func:`fill_output`, whatever its size."""
     infos = refs = ""
     for file in template.files:
         name = file.file_name
@@ -126,7 +117,8 @@ def build_output(template: OutputTemplate, result_name: str, upload_url: str, su
         infos += "".join(info)
         refs += "".join(ref)
     immediately = "    <report_immediately/>\n" if template.report_immediately else ""
-    return f"{infos}<result>\n{refs}{immediately}</result>\n"
+    text = f"{infos}<result>\n{refs}{immediately}</result>\n"
+    return text if any_size else _checked("result.xml_doc_in", text)
 
 
 def _checked(what: str, text: str) -> str:
@@ -142,7 +134,7 @@ def _checked(what: str, text: str) -> str:
         f"it would have {nbytes:,} bytes and must have fewer than {DOCUMENT_LIMIT:,}: use fewer "
         "files (a zip can hold many), shorter names or a shorter command line"
     )
-    raise TemplateError(what, [Problem(0, problem, "document-size")])
+    raise wrong(what, problem, "document-size")
 
 
 def nbytes_of(text: str) -> int:
@@ -209,7 +201,7 @@ def _expect(template: InputTemplate, files: Sequence[JobFile]) -> Sequence[JobFi
         text = f"remote file {missing} has no <physical_name>: expected one, or a name with the job"
     else:
         text = f"{len(files)} files are given for the job: expected {own}"
-    raise TemplateError("input template", [Problem(0, text, "file-count")])
+    raise wrong("input template", text, "file-count")
 
 
 def _input_elements(file: InputFileInfo, given: JobFile | None) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from boinc_gahp.templates._markup import Fields, children, line_of, parse
 from boinc_gahp.templates.types import (
@@ -12,12 +12,15 @@ from boinc_gahp.templates.types import (
     OutputTemplate,
     Problem,
     TemplateError,
+    wrong,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lxml import etree
+
+T = TypeVar("T")
 
 INPUT = "input template"
 OUTPUT = "output template"
@@ -28,25 +31,12 @@ _BODIES = {"workunit": INPUT, "result": OUTPUT}
 _ROOTS = {"input_template": INPUT, "output_template": OUTPUT}
 
 
-class Parts:
+class Parts(NamedTuple):
     """The elements of one template: its file_infos, its workunit or result, and its root if any."""
 
-    def __init__(
-        self,
-        file_infos: Sequence[etree._Element],
-        body: etree._Element | None,
-        root: etree._Element | None = None,
-    ) -> None:
-        self.file_infos = file_infos
-        self.body = body
-        self.root = root
-
-    @property
-    def first(self) -> etree._Element | None:
-        """The element at the beginning of the template."""
-        if self.root is not None:
-            return self.root
-        return self.file_infos[0] if self.file_infos else self.body
+    file_infos: Sequence[etree._Element]
+    body: etree._Element | None
+    root: etree._Element | None = None
 
 
 def read_templates(text: str) -> tuple[InputTemplate, OutputTemplate]:
@@ -58,7 +48,10 @@ def read_templates(text: str) -> tuple[InputTemplate, OutputTemplate]:
         TemplateError: one is missing, there are two of a kind, or one is wrong.
     """
     parts = split(text, "job templates")
-    return _input(only(parts, INPUT)), _output(only(parts, OUTPUT))
+    return (
+        _good(INPUT, input_of(only(parts, INPUT))),
+        _good(OUTPUT, output_of(only(parts, OUTPUT))),
+    )
 
 
 def read_input_template(text: str) -> InputTemplate:
@@ -67,7 +60,7 @@ def read_input_template(text: str) -> InputTemplate:
     Raises:
         TemplateError: lists everything that is wrong with it.
     """
-    return _input(input_parts(text))
+    return _good(INPUT, input_of(input_parts(text)))
 
 
 def input_parts(text: str) -> Parts:
@@ -85,20 +78,13 @@ def read_output_template(text: str) -> OutputTemplate:
     Raises:
         TemplateError: lists everything that is wrong with it.
     """
-    return _output(only(split(text, OUTPUT), OUTPUT))
+    return _good(OUTPUT, output_of(only(split(text, OUTPUT), OUTPUT)))
 
 
-def _input(parts: Parts) -> InputTemplate:
-    template, problems = input_of(parts)
+def _good(kind: str, found: tuple[T, list[Problem]]) -> T:
+    template, problems = found
     if problems:
-        raise TemplateError(INPUT, problems)
-    return template
-
-
-def _output(parts: Parts) -> OutputTemplate:
-    template, problems = output_of(parts)
-    if problems:
-        raise TemplateError(OUTPUT, problems)
+        raise TemplateError(kind, problems)
     return template
 
 
@@ -113,11 +99,13 @@ def only(parts: dict[str, list[Parts]], kind: str) -> Parts:
     body = "<workunit>" if kind == INPUT else "<result>"
     if not found:
         text = f"there is none: expected {root} with a {body}"
-        raise TemplateError(kind, [Problem(0, text, "no-template")])
+        raise wrong(kind, text, "no-template")
     if len(found) > 1:
-        line = line_of(found[1].first) if found[1].first is not None else 0
+        second = found[1]
+        first = next(e for e in (second.root, *second.file_infos, second.body) if e is not None)
+        line = line_of(first)
         text = f"a second one begins here: expected one {root}"
-        raise TemplateError(kind, [Problem(line, text, "second-template")])
+        raise wrong(kind, text, "second-template", line)
     return found[0]
 
 
@@ -161,7 +149,7 @@ def _refs(parts: Parts, kind: str, problems: list[Problem]) -> tuple[Fields, lis
     if parts.body is None:
         tag = "workunit" if kind == INPUT else "result"
         text = f"expected a <{tag}> after the <file_info>s"
-        raise TemplateError(kind, [Problem(0, text, "no-body")])
+        raise wrong(kind, text, "no-body")
     body = Fields(problems, parts.body)
     refs = file_refs(parts.body)
     if len(refs) != len(parts.file_infos):
@@ -202,63 +190,20 @@ def input_of(parts: Parts) -> tuple[InputTemplate, list[Problem]]:
     body, refs = _refs(parts, INPUT, problems)
     seen: dict[str, int] = {}
     files = []
-    for place, (info, ref) in enumerate(zip(parts.file_infos, refs, strict=True)):
+    for info, ref in zip(parts.file_infos, refs, strict=True):
         fields = Fields(problems, info, ref)
-        _check_numbers(fields, place, ref)
         files.append(_input_file(fields, _open_name(fields, ref, seen)))
-    template = InputTemplate(
-        files=tuple(files),
-        command_line=body.text("command_line"),
-        rsc_fpops_est=body.real("rsc_fpops_est"),
-        rsc_fpops_bound=body.real("rsc_fpops_bound"),
-        rsc_memory_bound=body.real("rsc_memory_bound"),
-        rsc_disk_bound=body.real("rsc_disk_bound"),
-        rsc_bandwidth_bound=body.real("rsc_bandwidth_bound"),
-        delay_bound=body.real("delay_bound"),
-        min_quorum=body.integer("min_quorum", least=1),
-        target_nresults=body.integer("target_nresults", least=1),
-        max_error_results=body.integer("max_error_results"),
-        max_total_results=body.integer("max_total_results"),
-        max_success_results=body.integer("max_success_results"),
-        size_class=body.integer("size_class", least=None),
-        priority=body.integer("priority", least=None),
-        batch=body.integer("batch"),
-        avg_ncpus=body.real("avg_ncpus"),
-        flops=body.real("flops"),
-        buda_app_name=body.text("buda_app_name"),
-        line=body.line,
-    )
+    values = body.values(InputTemplate)
+    template = InputTemplate(tuple(files), line=body.line, **values)
     return template, sorted(problems, key=lambda problem: problem.line)
 
 
-def _check_numbers(fields: Fields, place: int, ref: etree._Element) -> None:
-    """Old templates number their files; today's BOINC only uses their order, so both must agree."""
-    for name in ("number", "file_number"):
-        number = fields.integer(name)
-        if number is not None and number != place:
-            fields.problem(
-                "file-order",
-                f"<{name}> {number} at place {place}: expected files and their file_refs in order, "
-                "numbered from 0 (or no numbers: they are no longer used)",
-                ref,
-            )
-
-
 def _input_file(fields: Fields, open_name: str) -> InputFileInfo:
+    generated = fields.flag("generate_locally", "generated_locally")
+    values = fields.values(InputFileInfo, "generate_locally")
+    urls = fields.texts("url")
     file = InputFileInfo(
-        open_name=open_name,
-        copy_file=fields.flag("copy_file"),
-        gzip=fields.flag("gzip"),
-        gzipped_nbytes=fields.integer("gzipped_nbytes"),
-        sticky=fields.flag("sticky"),
-        no_delete=fields.flag("no_delete"),
-        report_on_rpc=fields.flag("report_on_rpc"),
-        physical_name=fields.text("physical_name"),
-        urls=fields.texts("url"),
-        md5_cksum=fields.text("md5_cksum"),
-        nbytes=fields.integer("nbytes"),
-        generate_locally=fields.flag("generate_locally", "generated_locally"),
-        line=fields.line,
+        open_name, urls=urls, generate_locally=generated, line=fields.line, **values
     )
     if file.urls and (file.md5_cksum is None or file.nbytes is None):
         fields.problem(
@@ -292,13 +237,11 @@ def output_of(parts: Parts) -> tuple[OutputTemplate, list[Problem]]:
         name = Fields(problems, ref).text("file_name")
         matching = by_name.pop(name, None) if name else None
         if name is None or matching is None:
-            problems.append(
-                Problem(
-                    line_of(ref),
-                    f"<file_name> {name or 'missing'}: expected the <name> of a <file_info> that "
-                    "no other <file_ref> has",
-                    "unknown-file-name",
-                )
+            body.problem(
+                "unknown-file-name",
+                f"<file_name> {name or 'missing'}: expected the <name> of a <file_info> that "
+                "no other <file_ref> has",
+                ref,
             )
             continue
         fields = Fields(problems, matching, ref)
@@ -311,20 +254,11 @@ def output_of(parts: Parts) -> tuple[OutputTemplate, list[Problem]]:
 
 
 def _output_file(fields: Fields, info: etree._Element, open_name: str, name: str) -> OutputFileInfo:
+    values = fields.values(OutputFileInfo, "no_delete")
+    no_delete = Fields([], info).flag("no_delete")
+    urls = fields.texts("url")
     return OutputFileInfo(
-        open_name=open_name,
-        file_name=name,
-        generated_locally=fields.flag("generated_locally"),
-        upload_when_present=fields.flag("upload_when_present"),
-        max_nbytes=fields.real("max_nbytes"),
-        urls=fields.texts("url"),
-        gzip_when_done=fields.flag("gzip_when_done"),
-        copy_file=fields.flag("copy_file"),
-        optional=fields.flag("optional"),
-        no_validate=fields.flag("no_validate"),
-        no_delete=Fields([], info).flag("no_delete"),
-        sticky=fields.flag("sticky"),
-        line=line_of(info),
+        open_name, name, urls=urls, no_delete=no_delete, line=line_of(info), **values
     )
 
 

@@ -1,7 +1,7 @@
 """The table of rules: what breaks a submit or loses an output although a template can be read.
 
 Where ``templates.rst`` and ``back-end.rst`` leave facts open, those of BOINC's own ``create_work``
-and ``file_deleter`` apply.
+and ``file_deleter`` apply. :func:`check_template` also tells whether a text can be read at all.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.templates.filling import JobFile, build_input, build_output, nbytes_of
+from boinc_gahp.templates._markup import document_error, xml_error
+from boinc_gahp.templates.filling import JobFile, fill_input, fill_output, nbytes_of
+from boinc_gahp.templates.reading import INPUT, OUTPUT, input_of, only, output_of, split
 from boinc_gahp.templates.types import (
     DEFAULTS,
     DOCUMENT_LIMIT,
@@ -19,6 +21,7 @@ from boinc_gahp.templates.types import (
     OutputTemplate,
     Problem,
     Severity,
+    TemplateError,
     safe_open_name,
 )
 from boinc_gahp.text import listed
@@ -59,6 +62,7 @@ _COUNTS = (
 )
 #: Escaped neither for SQL nor for the XML that clients read (``containers.rst``, "On the server").
 _NOT_IN_OPEN_NAMES = re.compile(r"[<&'\\]")
+_CROWDED = re.compile(r"<result>[ \t]*[^\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +133,15 @@ def _size(template: Template, chars: int) -> int:
     """Return the size of a filled-in document with names of so many characters."""
     if isinstance(template, OutputTemplate):
         url = f"{_URL}_cgi/file_upload_handler"
-        filled = build_output(template, "n" * chars, url, "r2147483647")
+        filled = fill_output(template, "n" * chars, url, "r2147483647", any_size=True)
         return nbytes_of(filled) + len(template.files) * _CERTIFICATE
 
     def staged(name: str) -> JobFile:
         return JobFile(name, 10**12, "0" * 32, (f"{_URL}download/3ff/{name}",), 10**12)
 
     count = sum(file.physical_name is None and not file.generate_locally for file in template.files)
-    return nbytes_of(build_input(template, [staged("n" * chars)] * count, staged=staged))
+    own = [staged("n" * chars)] * count
+    return nbytes_of(fill_input(template, own, staged=staged, any_size=True))
 
 
 def _large(template: Template, *, longest: bool) -> Iterator[tuple[int, str]]:
@@ -250,3 +255,50 @@ def faults(template: Template) -> list[Problem]:
             text = rule.text.format(listed([name for _, name in found], _NAMED))
             problems.append(Problem(min(line for line, _ in found), text, rule.code, rule.severity))
     return problems
+
+
+def check_template(text: str) -> list[Problem]:
+    """Return what is wrong with an input template, an output template, or a text with both.
+
+    A text without errors can be read, and a text that cannot be read has an error.
+
+    Returns:
+        The problems, ordered by line; lines are 1 or more.
+    """
+    problem = xml_error(text)
+    if problem is not None:
+        return _sorted([problem])  # anything after it would be guesses
+    try:
+        templates = split(text, "template")
+    except TemplateError as error:
+        return _sorted(error.problems)
+    found: list[Problem] = []
+    for what in (kind for kind in (INPUT, OUTPUT) if templates[kind]):
+        template: InputTemplate | OutputTemplate
+        try:
+            parts = only(templates, what)
+            template, problems = input_of(parts) if what == INPUT else output_of(parts)
+        except TemplateError as error:
+            found += error.problems
+        else:
+            found += [*problems, *faults(template)]
+    if not any(templates.values()):
+        text = "there is no template: expected <input_template> or <output_template>"
+        return _sorted([Problem(0, text, "no-template")])
+    if not templates[OUTPUT] and (problem := document_error(text)) is not None:
+        found.append(problem)
+    if crowded := _CROWDED.search(text):
+        found.append(
+            Problem(
+                text.count("\n", 0, crowded.start()) + 1,
+                "more in the line of <result>: write it on a line of its own; jobs are recorded as "
+                "sent and never delivered",
+                "result-line",
+            )
+        )
+    return _sorted(found)
+
+
+def _sorted(problems: list[Problem] | tuple[Problem, ...]) -> list[Problem]:
+    placed = (Problem(max(p.line, 1), p.text, p.code, p.severity) for p in problems)
+    return sorted(placed, key=lambda problem: problem.line)

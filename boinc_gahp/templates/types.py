@@ -86,6 +86,11 @@ class TemplateError(GahpError):
         super().__init__(f"{what}: " + "; ".join(map(str, self.problems)))
 
 
+def wrong(what: str, text: str, code: str, line: int = 0) -> TemplateError:
+    """Return the error for a template or document with one problem."""
+    return TemplateError(what, [Problem(line, text, code)])
+
+
 @dataclass(frozen=True, slots=True)
 class InputFileInfo:
     """An input file: its ``<file_info>`` and the ``<file_ref>`` at the same place."""

@@ -19,8 +19,7 @@ from boinc_gahp.templates.types import (
     UPLOAD_URL,
     InputTemplate,
     OutputTemplate,
-    Problem,
-    TemplateError,
+    wrong,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +27,11 @@ if TYPE_CHECKING:
 
     from boinc_gahp.templates.types import InputFileInfo
 
-_FLAGS = ("sticky", "no_delete", "report_on_rpc")
+#: The elements of an input's file_info, in their order; its URLs come after its name.
+_INFO = (
+    *("gzip", "gzipped_nbytes", "sticky", "no_delete", "report_on_rpc", "physical_name"),
+    *("md5_cksum", "nbytes", "generate_locally"),
+)
 #: A line of text without white space at its ends: readers strip it, so it would be lost.
 _LINE = re.compile(r"[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f])?")
 
@@ -63,9 +66,7 @@ def write_input_template(template: InputTemplate, *, terse: bool = False) -> str
     lines += ["    </workunit>", "</input_template>", ""]
     text = "\n".join(map(str.lstrip, lines) if terse else lines)
     if read_input_template(text) != template:
-        raise TemplateError(
-            "input template", [Problem(0, "a number cannot be written exactly", "bad-number")]
-        )
+        raise wrong("input template", "a number cannot be written exactly", "bad-number")
     return text
 
 
@@ -99,29 +100,21 @@ def write_output_template(template: OutputTemplate, *, terse: bool = False) -> s
     if terse:
         text = "".join(map(str.lstrip, text.splitlines(keepends=True)))
     if read_output_template(text) != template:
-        raise TemplateError(
-            "output template",
-            [Problem(0, "expected files in the order of their numbers", "file-order")],
-        )
+        text = "expected files in the order of their numbers"
+        raise wrong("output template", text, "file-order")
     return text
 
 
 def _input_info(file: InputFileInfo) -> list[str]:
     lines = []
-    if file.gzip:
-        lines.append("        <gzip/>")
-    if file.gzipped_nbytes is not None:
-        lines.append(f"        <gzipped_nbytes>{file.gzipped_nbytes}</gzipped_nbytes>")
-    lines += [f"        <{flag}/>" for flag in _FLAGS if getattr(file, flag)]
-    if file.physical_name is not None:
-        lines.append(_element("physical_name", file.physical_name, 8))
-    lines += [_element("url", url, 8) for url in file.urls]
-    if file.md5_cksum is not None:
-        lines.append(_element("md5_cksum", file.md5_cksum, 8))
-    if file.nbytes is not None:
-        lines.append(f"        <nbytes>{file.nbytes}</nbytes>")
-    if file.generate_locally:
-        lines.append("        <generate_locally/>")
+    for name in _INFO:
+        value = getattr(file, name)
+        if value is True:
+            lines.append(f"        <{name}/>")
+        elif value is not None and value is not False:
+            lines.append(_element(name, str(value), 8))
+        if name == "physical_name":
+            lines += [_element("url", url, 8) for url in file.urls]
     return lines
 
 
@@ -131,16 +124,8 @@ def _element(name: str, text: str, indent: int) -> str:
 
 def _checked(name: str, text: str) -> str:
     if not _LINE.fullmatch(text) or not text.isprintable():
-        raise TemplateError(
-            "template",
-            [
-                Problem(
-                    0,
-                    f"<{name}> {text!r}: expected one line, without spaces at its ends",
-                    "bad-text",
-                )
-            ],
-        )
+        problem = f"<{name}> {text!r}: expected one line, without spaces at its ends"
+        raise wrong("template", problem, "bad-text")
     return escape(text)
 
 
@@ -180,10 +165,10 @@ def set_parameters(text: str, values: Mapping[str, float | str]) -> str:
             f"with {', '.join(values)} filled in it would have {nbytes:,} bytes and must have "
             f"fewer than {DOCUMENT_LIMIT:,}: make the template smaller, or use its own values"
         )
-        raise TemplateError("input template", [Problem(0, problem, "document-size")])
+        raise wrong("input template", problem, "document-size")
     if read_input_template(written) != replace(before, **dict[str, Any](values)):
         problem = (
             f"{', '.join(values)} cannot be filled in: the template can be read in several ways"
         )
-        raise TemplateError("input template", [Problem(0, problem, "ambiguous")])
+        raise wrong("input template", problem, "ambiguous")
     return written

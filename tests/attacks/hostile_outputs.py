@@ -20,7 +20,7 @@ from boinc_gahp.fetch.locate import Located
 from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.submit.types import JobIds
+from boinc_gahp.rpc.types import JobInfo
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
 from tests.submit.scripted import batch, job
 
@@ -136,7 +136,7 @@ class HostileOutputs:
         """Fetch the job's outputs into a person's folder for it."""
         folder = Folder(path, FinishedJob(JOB, 1, 119), stderr=False, again=True)
         folder.have = dict.fromkeys(have, 0)
-        located = Located(7, "uppercase", JobIds(1, 119))
+        located = Located(7, "uppercase", JobInfo(1, "j", 119))
         with self.context() as context:
             return fetch(context, located, folder, NEVER_CANCELLED)
 

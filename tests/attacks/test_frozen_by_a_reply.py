@@ -25,8 +25,8 @@ from boinc_gahp.rpc._replies import stderr_text, unescaped_words
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.secret import Authenticator, hide_logins
-from boinc_gahp.templates.checking import check_template
 from boinc_gahp.templates.reading import read_templates
+from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import TemplateError
 from boinc_gahp.text import shorten
 from tests.daemon.process import Daemon

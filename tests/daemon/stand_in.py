@@ -8,9 +8,9 @@ from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import GahpError
 from boinc_gahp.fetch import job_directory
 from boinc_gahp.fetch.types import FetchResult
+from boinc_gahp.rpc.types import JobStatuses
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit import boinc_submit, control, query
-from boinc_gahp.submit.types import BatchStatuses
 
 SETTINGS = Settings(
     project=ProjectSettings(ProjectUrl("http://127.0.0.1:9/test/"), Authenticator("5ecre7-key"))
@@ -86,7 +86,7 @@ class StandIn:
 
     def query_batches(self, names, min_mod_time, client):
         self.act("query", tuple(names), min_mod_time, client, name=names[0] if names else "")
-        return BatchStatuses("1795261323.469543", tuple(((f"{n}#1.0", "DONE"),) for n in names))
+        return JobStatuses("1795261323.469543", tuple(((f"{n}#1.0", "DONE"),) for n in names))
 
     def fetch_output(self, request):
         self.act("fetch", request, name=request.job_name)

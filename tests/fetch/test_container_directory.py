@@ -16,7 +16,7 @@ from boinc_gahp.fetch.cancel import Stopped
 from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
 from boinc_gahp.fetch.job_directory import write_failure
 from boinc_gahp.fetch.locate import NoResult
-from boinc_gahp.fetch.types import ContainerFiles, ContainerRequest, FetchResult
+from boinc_gahp.fetch.types import ContainerRequest, FetchResult
 from tests.fetch.test_fetch_ad import Closing, found, note_syncs
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, failed, instance, templates
 from tests.submit.scripted import Script, batch, job
@@ -54,9 +54,8 @@ class Job:
         optional = tuple(names[1:])
         text = templates(*names, optional=optional)
         own = text.partition("</input_template>")[2].removesuffix("</templates>")
-        self.wanted = ContainerFiles(
-            None if outputs is None else tuple(outputs), remaps, out, err, 7, own
-        )
+        outputs = None if outputs is None else tuple(outputs)
+        self.wanted = ContainerRequest(JOB, "/", outputs, remaps, out, err, 7, own)
         present = [name for name in names if name in files]
         assert len(present) == len(files), "a file is no output"
         self.script = Script(
@@ -72,7 +71,7 @@ class Job:
         )
 
     def request(self, home):
-        return ContainerRequest(JOB, str(home), self.wanted)
+        return replace(self.wanted, directory=str(home))
 
     def fetch(self, home, *, scope=None, settings=None, cache=None):
         context = self.script.context(

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import OutputError, ProjectDown, ProjectError
-from boinc_gahp.fetch._select import Output
-from boinc_gahp.fetch._uploaded import NotUploaded, Uploaded
+from boinc_gahp.fetch._uploaded import NotUploaded, Output, Uploaded
 from tests.helpers import refusal
 
 

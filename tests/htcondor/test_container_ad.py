@@ -345,7 +345,7 @@ def test_the_program_of_a_job_is_replaced_only_if_the_job_names_it(
 ):
     found = job(tmp_path, TransferOutput=outputs, TransferOutputRemaps=remaps)
     request = container_request_for("j", found, None)
-    assert (("fit.py", "/dev/null") in request.files.remaps) is kept
+    assert (("fit.py", "/dev/null") in request.remaps) is kept
 
 
 @pytest.mark.parametrize("how", ["TransferInput", "In"])

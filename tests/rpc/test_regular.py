@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 from lxml import etree
 
-from boinc_gahp.rpc import _regular_form, _replies, _results
+from boinc_gahp.rpc import _replies, _results
 
 WIRE = Path(__file__).parent.parent / "contract" / "wire"
 RECORDED = [
@@ -14,8 +14,8 @@ RECORDED = [
 ]
 #: The elements that are repeated, what is made of each, and their regular form.
 FORMS = {
-    "query_batch": (("job",), _results.batch_job, _regular_form.JOB),
-    "query_batch2": (("batch_size", "job"), _results.size_or_status, _regular_form.STATUS),
+    "query_batch": (("job",), _results.batch_job, _results.JOB_FORM),
+    "query_batch2": (("batch_size", "job"), _results.size_or_status, _results.STATUS_FORM),
 }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from boinc_gahp.errors import PermissionDenied, ProjectDown, TransportError
-from boinc_gahp.submit.association import Association
+from boinc_gahp.submit.association import Association, absent_names
 from tests.submit.scripted import Script, error
 
 FATAL = "<br />\n<b>Fatal error</b>:  Uncaught mysqli_sql_exception in <b>/f</b> on line <b>1</b>"
@@ -87,7 +87,7 @@ def test_many_names_go_in_several_requests():
     server = Server(set(names[1:]))
     association = Association(server.script.project(), 7, 4)
     assert association.associate(names) == names[:1]
-    assert association.absent(names) == names[:1]
+    assert absent_names(server.script.project(), names) == names[:1]
     assert server.associated == server.present
     assert server.requests == 6
     assert all(len(asked["phys_name"]) <= 5_000 for _, asked in server.script.asked)

@@ -177,7 +177,8 @@ def test_a_physical_name_takes_over_only_an_extension_that_projects_take(path, w
 @given(st.text(st.characters(), max_size=30))
 def test_inline_text_is_refused_or_arrives_as_it_is(text):
     try:
-        checks.check_input("j", "in", InlineFile(text))
+        with checks.naming("j"):
+            checks.check_input("j", "in", InlineFile(text))
     except JobRefused as refused:
         assert refused.job_name == "j"  # noqa: PT017
         return
@@ -189,7 +190,8 @@ def test_inline_text_is_refused_or_arrives_as_it_is(text):
 @given(st.text(st.sampled_from("aZ09_.- /\\'\"\n;$é\0"), max_size=6) | st.text(max_size=4))
 def test_a_physical_name_that_is_not_refused_is_one_word_that_a_project_takes(name):
     try:
-        checks.check_input("j", "in", StagedFile(name))
+        with checks.naming("j"):
+            checks.check_input("j", "in", StagedFile(name))
     except JobRefused as refused:
         assert refused.job_name == "j"  # noqa: PT017
     else:

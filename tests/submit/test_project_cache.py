@@ -3,9 +3,9 @@
 import pytest
 
 from boinc_gahp.errors import NotFound
+from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.submit import project_cache as module
 from boinc_gahp.submit.project_cache import ProjectCache, Recent
-from boinc_gahp.submit.types import JobIds
 from tests.fetch.test_fetch_scripted import templates
 from tests.submit.scripted import Script, batch, error, job
 
@@ -39,7 +39,7 @@ def test_a_view_that_is_good_is_not_asked_for_again():
     cache = cache_of(script)
     for _ in range(3):
         view = cache.view("b", lambda view: "b#1.0" in view.jobs)
-    assert view.jobs == {"b#1.0": JobIds(1, 5)}
+    assert view.jobs == {"b#1.0": JobInfo(1, "b#1.0", 5)}
     assert view.final
     assert script.count("query_batch") == 1
     assert cache.batch_of("b#1.0") == "b"
@@ -106,12 +106,12 @@ def test_an_instance_is_asked_for_once():
     script = Script({"query_job": instances})
     cache = cache_of(script)
     for _ in range(2):
-        found = cache.instance(JobIds(1, 2))
+        found = cache.instance(JobInfo(1, "j", 2))
         assert found is not None
         assert found.name == "j_2"
     assert script.count("query_job") == 1
-    assert cache.instance(JobIds(1, 9)) is None
-    assert cache.instance(JobIds(1, 0)) is None
+    assert cache.instance(JobInfo(1, "j", 9)) is None
+    assert cache.instance(JobInfo(1, "j", 0)) is None
 
 
 def test_a_failed_jobs_details_are_asked_for_once_a_job_that_runs_each_time():

@@ -16,8 +16,8 @@ from boinc_gahp.config.settings import StagingSettings as Settings
 from boinc_gahp.errors import ProjectError, StagingError
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.types import UploadFile
 from boinc_gahp.submit.context import Uploads
-from boinc_gahp.submit.digests import Digest
 from boinc_gahp.submit.staging import Staging
 from tests.submit.scripted import SECRET, URL, Reply, error
 from tests.submit.test_association import FATAL, Server
@@ -25,7 +25,7 @@ from tests.submit.test_association import FATAL, Server
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.rpc._transport import Body
+    from boinc_gahp.rpc._bodies import FormBody
     from tests.submit.scripted import Arguments
 
 
@@ -49,7 +49,7 @@ class FileServer(Server):
     """
 
     limit: int = 8 << 20
-    hook: Callable[[list[str], Body], str | None] = lambda _names, _rest: None
+    hook: Callable[[list[str], FormBody], str | None] = lambda _names, _rest: None
     posts: list[Post] = field(default_factory=list)
     asked: Callable[[Arguments], None] = lambda _: None
     form: Callable[[bytes], None] = lambda _: None
@@ -124,7 +124,8 @@ def make(directory, *sizes):
         path = directory / f"in{number}.dat"
         path.write_bytes(data)
         md5 = hashlib.md5(data).hexdigest()
-        files[md5 + ".dat"] = Digest(str(path), size, md5)
+        name = f"{md5}.dat"
+        files[name] = UploadFile(name, str(path), size, md5)
     return files
 
 

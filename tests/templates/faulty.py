@@ -81,8 +81,6 @@ CASES = {
     "name of no file": Case("unknown-file-name", E, 11, OUTPUT, "<file_name><OUTFILE_0/>",
         "<file_name><OUTFILE_1/>"),
     "numbers with a gap": Case("file-order", E, 10, OUTPUT, OUTPUT, OUTPUT.replace("_0/", "_9/")),
-    "old numbers out of order": Case("file-order", E, 6, INPUT, OPEN_NAME,
-        f"<file_number>1</file_number>\n{OPEN_NAME}"),
     "remote file without MD5": Case("remote-incomplete", E, 2, INPUT, NO_DELETE,
         "<url>http://mirror/</url>\n", mended=REMOTE),
     "zero": Case("zero", E, 5, INPUT, "<delay_bound>86400", "<delay_bound>0",

@@ -7,9 +7,9 @@ import pytest
 
 from boinc_gahp.localproject.supplied import SUPPLIED
 from boinc_gahp.templates import rules
-from boinc_gahp.templates.checking import check_template
 from boinc_gahp.templates.filling import fill_output
 from boinc_gahp.templates.reading import read_output_template
+from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate, Severity
 from boinc_gahp.templates.writing import write_input_template, write_output_template
 from tests.templates.faulty import CASES, NO_DELETE

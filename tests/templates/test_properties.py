@@ -4,10 +4,10 @@ import re
 
 from hypothesis import example, given, strategies as st
 
-from boinc_gahp.templates.checking import check_template
 from boinc_gahp.templates.documents import read_result, read_workunit
 from boinc_gahp.templates.filling import JobFile, fill_input, fill_output
 from boinc_gahp.templates.reading import read_input_template, read_output_template
+from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import Severity, TemplateError
 from tests.templates.good import INPUT, OUTPUT
 from tests.templates.test_filling import input_templates, lines, output_templates

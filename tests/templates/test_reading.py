@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.templates.checking import check_template
 from boinc_gahp.templates.reading import read_input_template, read_output_template, read_templates
+from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import Severity, TemplateError
 from tests.templates import good
 from tests.templates.faulty import CASES

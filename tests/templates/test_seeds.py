@@ -1,8 +1,8 @@
 """The templates of BOINC's JobTemplates and JobIn, with values in place of its letters."""
 
-from boinc_gahp.templates.checking import check_template
 from boinc_gahp.templates.filling import JobFile, fill_input
 from boinc_gahp.templates.reading import read_input_template, read_output_template
+from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import (
     InputFileInfo,
     InputTemplate,
