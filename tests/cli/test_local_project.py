@@ -2,6 +2,7 @@ import signal
 import subprocess
 
 import pytest
+import requests
 
 from boinc_gahp.cli.main import main
 from tests.cli.conftest import COMMAND
@@ -30,6 +31,8 @@ def test_run_answers_until_ctrl_c_and_its_settings_lead_to_it(run, home):
     ) as process:
         assert process.stdout is not None
         assert "The project answers at http://127.0.0.1:" in process.stdout.readline()
+        page = process.stdout.readline().split()[-1]
+        assert requests.get(page, timeout=60).status_code == 200
         checked = run("--config", str(home / "p/boinc_gahp.toml"), "check", "--app", "uppercase")
         again = run("local-project", "run", "p")
         process.send_signal(signal.SIGINT)

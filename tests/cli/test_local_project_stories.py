@@ -58,7 +58,7 @@ def test_an_app_is_added_fed_and_watched_while_its_project_runs(do, run, directo
         assert done.stdout.split() == ["s0", "s1", "s2", "s3"]
         wait_for(lambda: counts(directory)["done"] == 4, "all jobs are done")
         _, text, _ = do("status", "--json")
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
     assert process.returncode == 0
     found = json.loads(text)
     assert found["running"] is True

@@ -5,13 +5,10 @@ import pytest
 from boinc_gahp.localproject.backend.expiry import (
     delete_job_files,
     delete_retired_outputs,
-    expire_batches,
 )
 from boinc_gahp.localproject.backend.size_regulator import regulate_pass
 from boinc_gahp.localproject.states import (
-    ErrorMask,
     FileDeleteState,
-    Outcome,
     ValidateState,
 )
 from tests.localproject.bench import IN_PROGRESS, INACTIVE, NOW, UNSENT
@@ -23,25 +20,6 @@ def _finish(bench):
     bench.settle()
 
 
-def test_files_with_no_delete_stay(bench):
-    bench.workunit()
-    _finish(bench)
-    assert bench.wu["file_delete_state"] == FileDeleteState.DONE
-    assert bench.results("file_delete_state") == [FileDeleteState.DONE]
-    assert bench.core.download.exists("in.txt")
-    assert bench.core.upload.exists(f"w_0_r{bench.results('random')[0]}_0")
-
-
-def test_files_without_no_delete_go_after_assimilation(bench):
-    for kind in ("in", "out"):
-        path = bench.core.templates / f"uppercase_{kind}"
-        path.write_text(path.read_text().replace("<no_delete/>", ""))
-    bench.workunit()
-    _finish(bench)
-    assert not bench.core.download.exists("in.txt")
-    assert not bench.core.upload.exists(f"w_0_r{bench.results('random')[0]}_0")
-
-
 def _batch(bench, state, **columns):
     with bench.core.db.write() as connection:
         connection.execute(
@@ -51,16 +29,6 @@ def _batch(bench, state, **columns):
         )
     if columns:
         bench.set("batch", "1", **columns)
-
-
-def test_expiry_takes_a_batch_once(bench):
-    _batch(bench, 1, expire_time=NOW - 1)
-    bench.made()
-    assert expire_batches(bench.core, NOW) == 1
-    assert expire_batches(bench.core, NOW) == 0
-    bench.settle()
-    assert bench.wu["error_mask"] == ErrorMask.CANCELLED
-    assert bench.results("outcome") == [Outcome.DIDNT_NEED]
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,6 @@
 
 import hashlib
 import os
-import socket
-from contextlib import suppress
-from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -14,6 +11,7 @@ from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS, m
 from tests.localproject.client import job
 
 PAGES = ["submit_rpc_handler.php", "job_file.php"]
+
 # XML
 
 
@@ -35,19 +33,10 @@ _LAUGHS = '<!ENTITY a0 "ha">' + "".join(
         pytest.param(
             _doctype('<!ENTITY % a SYSTEM "http://127.0.0.1:9/">%a;', " "), id="parameter"
         ),
-        pytest.param(
-            '<!DOCTYPE ping SYSTEM "file:///etc/passwd"><ping> </ping>', id="external DTD"
-        ),
         pytest.param("\n<!-- c -->" + _doctype("", " "), id="after a comment"),
         pytest.param("<a>" * 200_000, id="deep"),
-        pytest.param("<submit_batch><batch>" + "<job>" * 50_000, id="deep jobs"),
-        pytest.param("<" + "a" * 1_000_000, id="endless name"),
-        pytest.param("<ping x='1' x='2'> </ping>", id="attribute twice"),
-        pytest.param("<ping>\ufffe</ping>", id="not a character"),
-        pytest.param("<ping> </ping><ping> </ping>", id="two roots"),
         pytest.param("", id="nothing"),
         pytest.param("<ping>\x00</ping>", id="NUL"),
-        pytest.param("ping", id="no XML"),
     ],
 )
 @pytest.mark.parametrize("page", PAGES)
@@ -90,37 +79,6 @@ def test_contents_that_are_not_what_their_name_says_cannot_be_replaced(client):
     assert core.download.path(name).read_bytes() == b"false"
     client.submit(client.create_batch("b"), [job("j", name)])
     assert hashlib.md5(b"false").hexdigest() in client.rows("SELECT xml_doc FROM workunit")[0][0]
-
-
-# HTTP
-
-
-def _connect(client):
-    port = urlsplit(client.project.url).port
-    assert port
-    return socket.create_connection(("127.0.0.1", port), timeout=60)
-
-
-def _talk(client, request, until=b""):
-    """Send bytes and return what comes, to its end or to ``until``.
-
-    Of a refusal that comes while there is more to read, the end may be lost.
-    """
-    received = bytearray()
-    with suppress(ConnectionResetError), _connect(client) as connection:
-        connection.sendall(request)
-        while not until or until not in received:
-            data = connection.recv(65536)
-            if not data:
-                break
-            received += data
-    return bytes(received)
-
-
-@pytest.mark.parametrize("path", ["../../secret", "../../../../etc/passwd", "..%2f..%2fsecret"])
-def test_a_path_with_dots_leads_nowhere(client, path):
-    reply = _talk(client, f"GET /test/download/{path} HTTP/1.0\r\n\r\n".encode())
-    assert reply.startswith((b"HTTP/1.0 404", b"HTTP/1.0 400"))
 
 
 # Anything at all
@@ -171,6 +129,7 @@ def test_any_bytes_are_answered_and_change_nothing(pages, body, page):
             reply = client.post(f"/test/{page}", data=data, content_type=content_type)
             assert reply.status_code == 200
     assert _dump(project) == before
+    assert not list((project.directory / "spool").iterdir())
 
 
 @settings(max_examples=int(os.environ.get("EXAMPLES", "60")))

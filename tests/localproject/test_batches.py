@@ -5,19 +5,9 @@ import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from tests.helpers import wait_for
 from tests.inside import workunit_names
 from tests.localproject.client import Client, error, job, value
-
-
-def test_users_and_apps_that_cannot_be_are_refused(client):
-    client.project.add_user("limited")
-    with pytest.raises(ValueError, match="there is a user 'limited' already"):
-        client.project.add_user("limited")
-    with pytest.raises(ValueError, match="app not found: nosuch"):
-        client.project.add_user("wrong", apps=["nosuch"])
 
 
 def test_of_racing_submits_at_most_one_succeeds(client):

@@ -39,9 +39,6 @@ def test_a_batch_name_with_a_quote_is_taken_and_then_not_found(client, quote):
     assert value(client.rpc("query_batch", batch_id=batch_id), "name") == f"a{quote}b"
 
 
-# submit_batch
-
-
 # Queries
 
 

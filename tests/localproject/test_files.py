@@ -52,8 +52,3 @@ def test_an_inline_file_without_contents(client):
     assert error(reply).startswith("can't write to file")
     reply = client.submit(batch_id, [with_file("j1", "inline", "")])
     assert value(reply, "batch_id") == str(batch_id)
-
-
-def test_files_larger_than_phps_own_limits_are_taken(client):
-    """With the stock limits they are refused as the recordings of ``upload_files`` show."""
-    assert len(client.upload(b"x" * (9 << 20), b"x" * ((2 << 20) + 1))) == 2

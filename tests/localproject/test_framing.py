@@ -1,7 +1,6 @@
-"""Replies and requests on the wire: compression, connections, bad forms, escapes, numbers."""
+"""Replies and requests on the wire: compression, forms, addresses."""
 
 import gzip
-import http.client
 import io
 from urllib.parse import quote_plus
 
@@ -51,24 +50,6 @@ def test_an_urlencoded_form_is_decoded_wherever_its_pieces_are_cut():
         }
 
 
-@pytest.mark.parametrize(
-    ("content_type", "body"),
-    [
-        ("multipart/form-data; boundary=b", b"--b\r\nContent-Disposition: form-data; name=x"),
-        ("multipart/form-data; boundary=b", b"--b\r\n\r\nno header\r\n--b--\r\n"),
-        ("multipart/form-data", b"--b--"),
-        ("text/plain", b"request=x"),
-    ],
-    ids=["cut off", "no disposition", "no boundary", "no form"],
-)
-def test_a_body_that_is_no_form_is_no_request(client, content_type, body):
-    reply = client.session.post(
-        client.project.url + "job_file.php", data=body, headers={"Content-Type": content_type}
-    )
-    assert "can't parse request message: <" in reply.text
-    assert not list((client.project.directory / "spool").iterdir())
-
-
 def _has_ipv6():
     try:
         port_is_free(0, "::1")
@@ -77,48 +58,18 @@ def _has_ipv6():
     return True
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "127.0.0.2",
-        pytest.param("::1", marks=pytest.mark.skipif(not _has_ipv6(), reason="no IPv6 here")),
-    ],
-)
-def test_a_server_listens_on_the_address_it_is_given_and_ends(host):
-    server = WebServer(_hello, 0, host)
+@pytest.mark.skipif(not _has_ipv6(), reason="no IPv6 here")
+def test_a_server_listens_on_an_address_of_ipv6_and_ends():
+    server = WebServer(_hello, 0, "::1")
     server.start()
     try:
-        assert _heard(host, server.port) == b"hello"
-        assert not port_is_free(server.port, host)
-        # Something else may have this port by now.
-        assert _heard("127.0.0.1", server.port) != b"hello"
+        assert requests.get(f"http://[::1]:{server.port}/", timeout=60).text == "hello"
     finally:
         server.stop()
     assert not server.running()
-    assert port_is_free(server.port, host)
-
-
-def _heard(host, port):
-    connection = http.client.HTTPConnection(host, port, timeout=60)
-    try:
-        connection.request("GET", "/")
-        return connection.getresponse().read()
-    except (OSError, http.client.HTTPException):
-        return b""
-    finally:
-        connection.close()
+    assert port_is_free(server.port, "::1")
 
 
 def _hello(_environ, start_response):
     start_response("200 OK", [("Content-Length", "5")])
     return [b"hello"]
-
-
-def test_a_small_part_of_what_is_no_request_comes_back(client):
-    answer = requests.post(
-        client.project.url + "submit_rpc_handler.php",
-        files={"request": (None, b'"' * 8_000_000)},
-        timeout=60,
-    )
-    assert "can't parse request message: &quot;" in answer.text
-    assert len(answer.text) < 500_000

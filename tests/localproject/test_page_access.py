@@ -84,17 +84,6 @@ def test_no_authenticator_is_in_a_page_and_no_token_in_a_log(bench, visitor, bat
 # What every answer says to browsers.
 
 
-def test_browsers_are_told_what_may_be_done_with_a_page(visitor):
-    for path in ("", "batches/99", "static/page.js"):
-        headers = visitor.get(path).headers
-        policy = headers["Content-Security-Policy"]
-        assert policy.startswith("default-src 'self'; object-src 'none'"), path
-        assert "frame-ancestors 'none'" in policy
-        assert headers["X-Frame-Options"] == "DENY"
-        assert headers["X-Content-Type-Options"] == "nosniff"
-        assert headers["Referrer-Policy"] == "same-origin"
-
-
 def test_pages_hold_nothing_that_the_policy_forbids_or_that_comes_from_elsewhere(visitor, batch):
     for path in PAGES:
         page = visitor.page(path)

@@ -125,14 +125,6 @@ def test_a_directory_is_used_by_one_process_at_a_time(tmp_path):
         init_project(tmp_path / "p")
 
 
-@pytest.mark.parametrize("version", [5, 99])
-def test_a_database_of_another_version_is_refused(tmp_path, version):
-    with LocalProject(tmp_path / "p", hosts=0) as project:
-        project.core.db.connection().execute(f"PRAGMA user_version = {version}")
-    with pytest.raises(LocalProjectTrouble, match=f"its schema is {version}.*make a new project"):
-        LocalProject(tmp_path / "p", hosts=0)
-
-
 def test_a_file_that_is_no_database_is_refused(tmp_path):
     (tmp_path / "project.sqlite").write_text("no database" * 100)
     with pytest.raises(LocalProjectTrouble, match="cannot be opened"):
@@ -151,28 +143,6 @@ def test_a_thread_that_dies_is_told(tmp_path):
     with pytest.raises(LocalProjectTrouble, match="out of order"):
         project.__exit__(None, None, None)
     assert _ours() == before
-
-
-@pytest.mark.processes
-def test_run_says_where_it_is_and_ends_with_a_signal(tmp_path):
-    process = subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", _RUN, str(tmp_path / "p")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        url = process.stdout.readline().partition("answers at ")[2].partition(" ")[0]
-        page = process.stdout.readline().split()[-1]
-        assert page.startswith(f"{url}?token=")
-        assert requests.get(page, timeout=60).status_code == 200
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
-        assert (process.returncode, errors) == (0, "")
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.mark.processes

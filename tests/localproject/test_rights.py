@@ -6,16 +6,12 @@ from tests.inside import batches, workunit_names
 from tests.localproject.client import Client, error, job, value
 from tests.localproject.stage import Stage
 
-#: What names the other user's batch and job in each RPC, and what is answered.
+#: What names the other user's batch and job in each RPC that changes one, and what is answered.
 NOT_MINE = {
     "submit_batch": (
         "<batch><batch_id>1</batch_id><app_name>uppercase</app_name></batch>",
         "not owner of batch",
     ),
-    "query_batch": ("<batch_id>1</batch_id>", "not owner of batch"),
-    "query_batch2": ("<batch_name>theirs</batch_name>", "not owner of theirs"),
-    "query_job": ("<job_id>1</job_id>", "not owner"),
-    "query_completed_job": ("<job_name>j</job_name>", "not owner"),
     "abort_jobs": ("<job_name>j</job_name>", "not owner of batch"),
     "abort_batch": ("<batch_name>theirs</batch_name>", "not owner"),
     "retire_batch": ("<batch_id>1</batch_id>", "not owner of batch"),

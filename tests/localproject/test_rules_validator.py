@@ -1,15 +1,8 @@
-"""The rules of ``back-end.rst``, "Validator", and of BOINC's oldest pseudo-code, one by one.
-
-M and C are those of the documents: min_quorum and max_success_results.
-"""
+"""Rules of ``back-end.rst``, "Validator", that no history shows (``test_histories.py``)."""
 
 import pytest
 
-from boinc_gahp.localproject.states import (
-    Outcome,
-    ServerState,
-    ValidateState,
-)
+from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
 from boinc_gahp.templates.types import OutputFileInfo
 from tests.localproject.bench import INCONCLUSIVE, INIT, INVALID, OVER, VALID
 
@@ -26,25 +19,6 @@ def answered(bench, *outputs, validator="bitwise", **columns):
 
 def total_credit(bench, table):
     return float(sum(bench.column(table, "total_credit")))
-
-
-# Without a canonical result: check_set.
-
-
-@pytest.mark.parametrize(
-    ("outputs", "quorum", "agreed"),
-    [
-        pytest.param([b"a"], 1, True, id="one of one"),
-        pytest.param([b"a", b"a", b"b"], 2, True, id="two of three"),
-        pytest.param([b"a", b"b"], 1, False, id="half is no majority"),
-        pytest.param([b"a", b"a", b"b"], 3, False, id="a majority of fewer than M"),
-        pytest.param([b"a", b"a", b"b", b"b"], 2, False, id="two against two"),
-    ],
-)
-def test_consensus_is_a_strict_majority_of_at_least_m(bench, outputs, quorum, agreed):
-    answered(bench, *outputs, min_quorum=quorum)
-    bench.validate()
-    assert (bench.wu["canonical_resultid"] > 0) == agreed
 
 
 # With a canonical result: check_pair.

@@ -40,16 +40,6 @@ def test_a_chain_in_which_no_one_has_a_majority_is_undecided(bench):
     assert bench.results("validate_state") == [INCONCLUSIVE] * 4
 
 
-def test_a_later_result_is_compared_by_the_apps_own_comparison(bench):
-    answered(bench, NEAR, "mine:compare", b"1", target_nresults=3)
-    tasks = {host: bench.send(host) for host in (2, 3)}
-    bench.settle()
-    for host, output in ((2, b"2"), (3, b"3")):
-        bench.answer(tasks[host], host, files={"out": output})
-    bench.settle()
-    assert bench.results("validate_state") == [VALID, VALID, INVALID]
-
-
 #: The smallest number is canonical, whatever the others are.
 SMALLEST = (
     NEAR
