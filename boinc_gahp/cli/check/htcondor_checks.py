@@ -35,8 +35,8 @@ _BATCH_ONLY = 10
 CALL_TIMEOUT = 300
 #: Seconds by which ``[timeouts] submit`` should stay below that.
 CALL_MARGIN = 30
-#: The most seconds between two counts of the schedd (``gridmanager-batch.rst``, "When a gridmanager is told of a new
-#: job").
+#: The most seconds between two counts of the schedd (``gridmanager-batch.rst``, "When a
+#: gridmanager is told of a new job").
 _COUNT_INTERVAL = 60
 #: Variables that move this user's files away from where HTCondor's daemon looks for them.
 _MOVERS = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state"}
@@ -196,8 +196,8 @@ def _check_count_interval() -> Iterator[Check]:
     text = condor_tools.value("SCHEDD_INTERVAL") or "0"
     if not text.isdigit() or int(text) > _COUNT_INTERVAL:
         yield warning(
-            f"HTCondor: SCHEDD_INTERVAL is {text}: new jobs may stay idle for so many seconds before "
-            f"boinc_gahp is told of them; set it to 20 ({_EXAMPLE})"
+            f"HTCondor: SCHEDD_INTERVAL is {text}: new jobs may stay idle for so many seconds "
+            f"before boinc_gahp is told of them; set it to 20 ({_EXAMPLE})"
         )
 
 
