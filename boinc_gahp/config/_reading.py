@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.config.accounts import DEFAULT_PROJECT
 from boinc_gahp.config.places import expand
-from boinc_gahp.config.settings import FAILED_JOBS, ProjectSettings, Settings
+from boinc_gahp.config.settings import FAILED_JOBS, IGNORED, ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, ConfigError
 from boinc_gahp.secret import Authenticator, hide_logins
@@ -297,6 +297,13 @@ def _one_of(*choices: str) -> Callable[[str, object, Path], str]:
     return read
 
 
+def _ignored(key: str, value: object, base: Path) -> str:
+    text = _str(key, value, base)
+    if not set(text.split()).issubset(IGNORED):
+        raise _Expected(f"words with spaces between them are expected: {', '.join(IGNORED)}")
+    return text
+
+
 #: By key, for keys whose type is not enough.
 _SPECIAL: dict[str, Callable[[str, object, Path], Any]] = {
     "url": _url,
@@ -307,6 +314,7 @@ _SPECIAL: dict[str, Callable[[str, object, Path], Any]] = {
     "container_image": _image,
     "level": _one_of(*LEVELS),
     "failed_jobs": _one_of(*FAILED_JOBS),
+    "ignore": _ignored,
     "file": _path_text,
 }
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: What can be done with a job whose program failed.
 FAILED_JOBS = ("complete", "hold")
+#: What ``[htcondor] ignore`` and a job's ``BoincIgnore`` can name.
+IGNORED = ("environment", "executable", "cpus", "gpus", "batch_project")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +150,11 @@ class HTCondor:
     #: What to do with a job whose program failed at volunteers: ``complete``, with the program's
     #: exit status as its ExitCode, or ``hold``. A job's ``BoincFailedJobs`` overrides it.
     failed_jobs: str = "complete"
-    #: Accept jobs with an environment, although volunteers do not get it; otherwise they are put on
-    #: hold.
-    ignore_environment: bool = False
-    #: Accept jobs with their own executable and no app, although volunteers run the project's app;
-    #: otherwise they are put on hold.
-    ignore_executable: bool = False
+    #: What is ignored in jobs' submit files, because volunteers cannot be given it; otherwise the
+    #: jobs are put on hold. Words with spaces between them: ``environment``, ``executable`` (that
+    #: of a job without an app), ``cpus``, ``gpus``, ``batch_project``. A job's ``BoincIgnore``
+    #: names more.
+    ignore: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from boinc_gahp.htcondor.attributes import AdRefused, as_word, show
+from boinc_gahp.htcondor.attributes import AdRefused, as_text, as_word, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +39,7 @@ NAMES = (
     "Quorum",
     "MaxErrors",
     "AllowEnvironment",
+    "Ignore",
 )
 
 #: The columns are signed 32-bit numbers.
@@ -91,6 +92,16 @@ class BoincAttributes:
                 f"{given[0]} is {show(given[1])}; one of {', '.join(choices)} is expected"
             )
         return word
+
+    def words(self, name: str, choices: Sequence[str]) -> set[str]:
+        """Return words from ``choices``, which commas or spaces separate; raises AdRefused."""
+        given = self.get(name)
+        words = set() if given is None else set(as_text(*given).replace(",", " ").lower().split())
+        if given is not None and not words.issubset(choices):
+            raise AdRefused(
+                f"{given[0]} is {show(given[1])}; words among {', '.join(choices)} are expected"
+            )
+        return words
 
     def flag(self, name: str) -> bool:
         """Return a truth value, which may be written as a text; False if there is none."""

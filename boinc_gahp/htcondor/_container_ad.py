@@ -6,7 +6,6 @@ schedd copies them (``conf/``): without it, they count as not given.
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +47,6 @@ _CREDENTIALS = {
     "SendCredential": "send_credential",
 }
 
-_KIB = 1024
 #: The largest quorum: each of these results is computed by another volunteer.
 _MOST_RESULTS = 20
 
@@ -123,14 +121,8 @@ def read_container(
     return inside, (*files.items(), *others)
 
 
-def disk_bound(attributes: Attributes, inside: InContainer, files: tuple[NamedFile, ...]) -> float:
-    """Return the bytes that a job may use: what it requests (in KiB), or 1 GB beside its inputs."""
-    requested = attributes.get("RequestDisk")
-    if requested is not None:
-        nbytes = positive("RequestDisk", requested) * _KIB
-        if math.isinf(nbytes):
-            raise AdRefused(f"RequestDisk is {show(requested)}, more than any computer has")
-        return nbytes
+def disk_bound(inside: InContainer, files: tuple[NamedFile, ...]) -> float:
+    """Return the bytes that a job may use if it requests none: 1 GB beside its inputs."""
     image = 0 if inside.image_state is None else inside.image_state[0]
     inputs = sum(tree_bytes(tree.path) for tree in inside.trees) + sum(
         file.expected[0] if isinstance(file, LocalFile) and file.expected else 0
@@ -169,12 +161,6 @@ def read_container_outputs(text: str, remaps: tuple[tuple[str, str], ...]) -> tu
 
 
 def _refuse_what_volunteers_lack(attributes: Attributes, boinc: BoincAttributes) -> None:
-    for name in ("GPUNumber", "RequestGPUs"):
-        if attributes.get(name):
-            raise AdRefused(
-                "the job requests a GPU, which container jobs on volunteers' computers cannot use: "
-                "leave request_gpus out, or run the job elsewhere"
-            )
     for name, command in _CREDENTIALS.items():
         if attributes.get(name):
             raise AdRefused(

@@ -6,12 +6,13 @@ words of submit files.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config.settings import FAILED_JOBS
+from boinc_gahp.config.settings import FAILED_JOBS, IGNORED
 from boinc_gahp.containers.rules import FPOPS_BOUND
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.htcondor._boinc_attributes import BoincAttributes, positive
@@ -40,11 +41,14 @@ from boinc_gahp.submit.types import Job, Parameters, SubmitRequest, by_open_name
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from boinc_gahp.config.settings import HTCondor, ProjectSettings
 
+_KIB = 2**10
 _MIB = 2**20
+#: Floating-point operations a second of a fast computer's processor.
+_FASTEST = 1e11
 
 
 def read_ad(
@@ -57,7 +61,7 @@ def read_ad(
     Args:
         text: the ad in the ClassAd language's new syntax, GAHP escapes undone, bytes that are not
             UTF-8 as surrogates. Attributes may be expressions; unknown ones are ignored.
-        settings: whether an environment and an executable are ignored.
+        settings: what of a job is ignored.
         project_of: returns the settings of the project that a job names; None: of the default one.
 
     Raises:
@@ -65,15 +69,17 @@ def read_ad(
     """
     attributes = Attributes(text)
     boinc = BoincAttributes(attributes)
+    ignored = boinc.words("Ignore", IGNORED).union(settings.ignore.split())
     iwd = _directory(attributes)
-    project, app, image = _project_and_app(attributes, boinc, settings, iwd, project_of)
+    project, app, image = _project_and_app(attributes, boinc, ignored, iwd, project_of)
+    _check_requests(attributes, ignored, is_in_container=image is not None)
     stdout = read_stream("output", attributes.text("Out"), iwd)
     stderr = read_stream("error", attributes.text("Err"), iwd)
     outputs = attributes.get("TransferOutput")
-    disk = boinc.amount("RscDiskBound")
-    fpops = boinc.amount("RscFpopsBound")
+    disk = boinc.amount("RscDiskBound") or _disk(attributes)
+    fpops = boinc.amount("RscFpopsBound") or _runtime_bound(attributes)
     if image is None:
-        if not settings.ignore_environment:
+        if "environment" not in ignored:
             _check_environment(attributes)
         if go_to_one_file(stdout, stderr, iwd):
             raise AdRefused(
@@ -83,7 +89,7 @@ def read_ad(
         container, inputs = None, _inputs(attributes, boinc, iwd)
     else:
         container, inputs = read_container(attributes, boinc, iwd, image)
-        disk = disk or disk_bound(attributes, container, inputs)
+        disk = disk or disk_bound(container, inputs)
         fpops = fpops or FPOPS_BOUND
     remaps = _remaps(attributes, iwd)
     description = JobDescription(
@@ -180,7 +186,7 @@ def _directory(attributes: Attributes) -> str:
 def _project_and_app(
     attributes: Attributes,
     boinc: BoincAttributes,
-    settings: HTCondor,
+    ignored: Collection[str],
     iwd: str,
     project_of: Callable[[str | None], ProjectSettings | None],
 ) -> tuple[str | None, str, str | None]:
@@ -201,7 +207,7 @@ def _project_and_app(
     if app and app != container_app:
         return project, app, None
     if not app and image is None:
-        app = _named_by_executable(attributes, settings, iwd)
+        app = _named_by_executable(attributes, ignored, iwd)
         if app:
             return project, app, None
     if container_app is None:
@@ -217,7 +223,7 @@ def _project_and_app(
     return project, container_app, image
 
 
-def _named_by_executable(attributes: Attributes, settings: HTCondor, iwd: str) -> str:
+def _named_by_executable(attributes: Attributes, ignored: Collection[str], iwd: str) -> str:
     """Return the app that an executable names; empty if the job brings its executable.
 
     An executable that the job brings is not taken for an app's name, because nobody would notice
@@ -230,7 +236,7 @@ def _named_by_executable(attributes: Attributes, settings: HTCondor, iwd: str) -
         )
     transferred = is_transferred(attributes)
     is_name = transferred is False or (transferred is None and _is_nowhere(command, iwd))
-    if not is_name and not settings.ignore_executable:
+    if not is_name and "executable" not in ignored:
         return ""
     as_word("the job's app", command.name)
     return command.name
@@ -274,6 +280,30 @@ def _is_nowhere(command: Path, iwd: str) -> bool:
     except (OSError, ValueError):
         pass
     return False
+
+
+def _check_requests(
+    attributes: Attributes, ignored: Collection[str], *, is_in_container: bool
+) -> None:
+    """Refuse what BOINC has nothing for, unless it is to be ignored."""
+    cpus = attributes.get("RequestCpus")
+    asked = {
+        # A container job has them (rules.py).
+        "cpus": not is_in_container and cpus not in (None, 1)
+        and f"request_cpus = {show(cpus)}: how many processors an installed app uses is decided by "
+        "the project",
+        "gpus": (attributes.get("GPUNumber") or attributes.get("RequestGPUs"))
+        and "request_gpus: container jobs cannot use a GPU, and whether an installed app does is "
+        "decided by the project",
+        "batch_project": attributes.get("BatchProject")
+        and "batch_project: an account of a batch system, which volunteers do not have",
+    }  # fmt: skip
+    for word, why in asked.items():
+        if why and word not in ignored:
+            raise AdRefused(
+                f"the job has {why}. Leave it out, or have it ignored: "
+                f'+remote_BoincIgnore = "{word}" (without remote_ in the vanilla universe)'
+            )
 
 
 def _check_environment(attributes: Attributes) -> None:
@@ -350,6 +380,27 @@ def _memory(attributes: Attributes, boinc: BoincAttributes) -> float | None:
     if requested is None or requested == 0:
         return bound
     return positive("RequestMemory", requested) * _MIB
+
+
+def _disk(attributes: Attributes) -> float | None:
+    """Return bytes; ``request_disk`` is in KiB."""
+    requested = attributes.get("RequestDisk")
+    if requested is None:
+        return None
+    nbytes = positive("RequestDisk", requested) * _KIB
+    if math.isinf(nbytes):
+        raise AdRefused(f"RequestDisk is {show(requested)}, more than any computer has")
+    return nbytes
+
+
+def _runtime_bound(attributes: Attributes) -> float | None:
+    """Return the floating-point operations that ``batch_runtime`` (s) allows.
+
+    BOINC's bound is in operations: a client ends a job after bound / speed. So that no fast
+    computer ends it too early, slower ones give it more time.
+    """
+    seconds = attributes.get("BatchRuntime")
+    return None if seconds is None else positive("batch_runtime", seconds) * _FASTEST
 
 
 def _template(boinc: BoincAttributes, name: str, iwd: str) -> str | None:

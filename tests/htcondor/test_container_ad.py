@@ -107,7 +107,7 @@ def test_a_mere_name_is_still_an_app(tmp_path):
 
 
 def test_ignore_executable_still_sends_such_jobs_to_an_app(tmp_path):
-    found = job(tmp_path, PROJECT, HTCondor(ignore_executable=True), ContainerImage=None)
+    found = job(tmp_path, PROJECT, HTCondor(ignore="executable"), ContainerImage=None)
     assert (found.app_name, found.container) == ("fit.py", None)
 
 

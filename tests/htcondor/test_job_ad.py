@@ -87,7 +87,9 @@ def test_an_ad_as_htcondor_sent_it_is_read(tmp_path):
         r'BatchExtraSubmitArgs = "--app foo --delay-bound 86400"; '
         r'TransferOutputRemaps = "out1.dat=results/out1_1.dat;out2.dat=/tmp/x2.dat" ]'
     )
-    assert read_ad(text, SETTINGS) == JobDescription(
+    with pytest.raises(AdRefused, match='the job has request_gpus: .*BoincIgnore = "gpus"'):
+        read_ad(text, SETTINGS)
+    assert read_ad(text, HTCondor(ignore="gpus batch_project")) == JobDescription(
         job_directory="home_bl_127.0.0.1_19618_vm_1.0_1795261016",
         project=None,
         app_name="foo",
@@ -100,7 +102,9 @@ def test_an_ad_as_htcondor_sent_it_is_read(tmp_path):
         remaps=(("out1.dat", "results/out1_1.dat"), ("out2.dat", "/tmp/x2.dat")),
         stdout="job.1.0.out",
         stderr="job.1.0.err",
-        parameters=Parameters(memory_bound=512 * 2**20, delay_bound=86400.0),
+        parameters=Parameters(
+            memory_bound=512 * 2**20, delay_bound=86400.0, fpops_bound=7200 * 1e11
+        ),
     )
 
 
@@ -229,9 +233,46 @@ def test_an_executable_that_is_not_in_the_jobs_directory_is_the_apps_name(tmp_pa
 
 def test_an_executable_is_let_pass_by_a_setting(tmp_path):
     text = ad(tmp_path, BoincApp=None, Cmd="/home/alice/uppercase")
-    assert read_ad(text, HTCondor(ignore_executable=True)).app_name == "uppercase"
+    assert read_ad(text, HTCondor(ignore="executable")).app_name == "uppercase"
     with pytest.raises(AdRefused):
-        read_ad(text, HTCondor(ignore_environment=True))
+        read_ad(text, HTCondor(ignore="environment"))
+
+
+@pytest.mark.parametrize(
+    ("word", "values", "said"),
+    [
+        ("cpus", {"RequestCpus": 8}, "request_cpus = 8: how many processors"),
+        ("gpus", {"GPUNumber": 1}, "request_gpus: "),
+        ("gpus", {"RequestGPUs": 2}, "request_gpus: "),
+        ("batch_project", {"BatchProject": "ab12"}, "batch_project: an account of a batch system"),
+    ],
+)
+def test_a_request_that_volunteers_cannot_be_given_holds_the_job_unless_it_is_ignored(
+    tmp_path, word, values, said
+):
+    text = refused(tmp_path, **values)
+    assert f"the job has {said}" in text
+    assert f'+remote_BoincIgnore = "{word}"' in text
+    assert job(tmp_path, **values, BoincIgnore=f"environment, {word}") == job(tmp_path)
+    assert read_ad(ad(tmp_path, **values), HTCondor(ignore=word)) == job(tmp_path)
+
+
+def test_what_htcondor_requests_by_itself_holds_no_job(tmp_path):
+    assert job(tmp_path, RequestCpus=1, RequestGPUs=0, GPUNumber=b"undefined") == job(tmp_path)
+
+
+def test_a_word_that_cannot_be_ignored_is_named(tmp_path):
+    text = refused(tmp_path, BoincIgnore="cpu")
+    assert 'BoincIgnore is "cpu"; words among environment, executable, cpus' in text
+
+
+def test_requested_disk_and_run_time_are_bounds_that_give_way_to_boincs_own(tmp_path):
+    found = job(tmp_path, RequestDisk=4 * 2**20, BatchRuntime=3600).parameters
+    assert (found.disk_bound, found.fpops_bound) == (4 * 2**30, 3600 * 1e11)
+    own = {"BoincRscDiskBound": 7, "BoincRscFpopsBound": 8}
+    found = job(tmp_path, RequestDisk=4, BatchRuntime=3600, **own).parameters
+    assert (found.disk_bound, found.fpops_bound) == (7, 8)
+    assert "batch_runtime is 0" in refused(tmp_path, BatchRuntime=0)
 
 
 def test_a_job_without_any_app_is_refused(tmp_path):
@@ -252,7 +293,7 @@ def test_an_environment_is_refused_with_its_names_and_without_its_values(tmp_pat
     assert "environment (DQ, FOO, SP)" in text
     assert "geheim" not in text
     assert "environment" in refused(tmp_path, Environment="'")
-    assert read_ad(ad(tmp_path, Environment="A=b"), HTCondor(ignore_environment=True))
+    assert read_ad(ad(tmp_path, Environment="A=b"), HTCondor(ignore="environment"))
 
 
 def test_an_environment_in_the_old_syntax_is_refused_too(tmp_path):
