@@ -87,7 +87,7 @@ def test_an_ad_as_htcondor_sent_it_is_read(tmp_path):
         r'BatchExtraSubmitArgs = "--app foo --delay-bound 86400"; '
         r'TransferOutputRemaps = "out1.dat=results/out1_1.dat;out2.dat=/tmp/x2.dat" ]'
     )
-    with pytest.raises(AdRefused, match='the job has request_gpus: .*BoincIgnore = "gpus"'):
+    with pytest.raises(AdRefused, match=r'the job has request_gpus: .*BoincIgnore = "gpus"'):
         read_ad(text, SETTINGS)
     assert read_ad(text, HTCondor(ignore="gpus batch_project")) == JobDescription(
         job_directory="home_bl_127.0.0.1_19618_vm_1.0_1795261016",
