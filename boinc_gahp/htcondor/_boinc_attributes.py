@@ -39,6 +39,7 @@ NAMES = (
     "Quorum",
     "MaxErrors",
     "AllowEnvironment",
+    "FollowLinks",
 )
 
 #: The columns are signed 32-bit numbers.
