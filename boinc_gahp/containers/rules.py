@@ -82,17 +82,14 @@ def may_be_secret(path: str) -> bool:
 
 
 def link_to_secret(path: str) -> str | None:
-    """Return where symbolic links lead if that may be secret, and the path does not say so.
+    """Return where symbolic links lead, at the end of a path or on the way, if that may be secret.
 
-    Nobody who names such a path, or a directory with it, can be taken to mean its target.
+    Nobody who names such a path, or a directory with it, can be taken to mean its target: a
+    stranger may have named the link ``id_rsa``, too.
     """
     real = os.path.realpath(path)
-    if not may_be_secret(real):
-        return None
-    # Only its own name can say so of a link: directories on the way may be a stranger's, too.
-    is_link = os.path.islink(path)  # noqa: PTH114
-    says = os.path.basename(path) if is_link else os.path.abspath(path)  # noqa: PTH100, PTH119
-    return None if may_be_secret(says) else real
+    is_linked = real != os.path.abspath(path)  # noqa: PTH100  (bytes that are not UTF-8)
+    return real if is_linked and may_be_secret(real) else None
 
 
 def secrets_among(paths: Iterable[tuple[str, str]]) -> list[str]:

@@ -130,8 +130,8 @@ def check_link(path: str) -> None:
     if target is not None:
         raise StagingError(
             f"input {path!r} leads by a symbolic link to {target!r}, which looks as if it held "
-            "secrets, and volunteers can read all files of a job: remove the link, or put a copy "
-            "in its place",
+            "secrets, and volunteers can read all files of a job: remove the link; or, if that is "
+            "meant, name it itself, or put a copy in its place",
             path=path,
             errno=errno.EACCES,
         )

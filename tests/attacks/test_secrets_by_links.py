@@ -14,9 +14,6 @@ from boinc_gahp.errors import BadRequest, StagingError, TransportError
 from boinc_gahp.htcondor._job_ad import AdRefused
 from boinc_gahp.submit.digests import stat_input
 from boinc_gahp.submit.trees import look, walk
-from boinc_gahp.workflows.executor import Executor
-from boinc_gahp.workflows.options import ExecutorSettings
-from boinc_gahp.workflows.rule_jobs import RuleJob
 from tests.htcondor.test_container_ad import inside
 
 SECRETS = [".ssh/id_rsa", ".config/gcloud/credentials.db", ".condor/tokens.d/pool"]
@@ -69,28 +66,32 @@ def by_htcondor(checkout, *inputs, follow_links=False):
     return look(found[0].path).files
 
 
-class _Workflow(Executor):
-    """Snakemake's executor without Snakemake."""
-
-    def __init__(self, project, follow_links):
-        self._project = project
-        self._settings = ExecutorSettings(app="docker", follow_links=follow_links)
-        self._made = {"b": []}
-
-    def envvars(self):
-        return {}
-
-    def _report(self, _sent, why):
-        raise StagingError(why)
-
-
 def by_snakemake(_checkout, *inputs, follow_links=False):
+    pytest.importorskip("snakemake_interface_executor_plugins")
+    from boinc_gahp.workflows.executor import Executor
+    from boinc_gahp.workflows.options import ExecutorSettings
+    from boinc_gahp.workflows.rule_jobs import RuleJob
+
+    class Workflow(Executor):
+        """The executor without Snakemake."""
+
+        def __init__(self, project):
+            self._project = project
+            self._settings = ExecutorSettings(app="docker", follow_links=follow_links)
+            self._made = {"b": []}
+
+        def envvars(self):
+            return {}
+
+        def _report(self, _sent, why):
+            raise StagingError(why)
+
     job = RuleJob(
         *("count", "wc data", "x", ("data", *inputs), ("out",), (), frozenset(), 1),
         *(None, None, None),
     )
     with nowhere() as project:
-        _Workflow(project, follow_links)._send("b", [SimpleNamespace(job=job, place=None)])
+        Workflow(project)._send("b", [SimpleNamespace(job=job, place=None)])
 
 
 ROADS = pytest.mark.parametrize("sent", [by_command, by_function, by_htcondor, by_snakemake])
@@ -123,11 +124,22 @@ def test_a_link_to_a_secret_is_no_input_of_any_job(checkout, secret):
     assert stat_input(str(secret)).st_size
 
 
+@pytest.mark.parametrize("name", ["id_rsa", ".netrc", ".ssh/config"])
+def test_a_link_with_the_name_of_a_secret_is_none_either(checkout, secret, name):
+    # Such as a pattern finds: --each 'data/*'
+    link = checkout / "data" / name
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(secret)
+    with pytest.raises(StagingError, match="leads by a symbolic link to"):
+        stat_input(str(link))
+
+
 def test_a_file_behind_a_link_to_a_directory_of_secrets_is_no_input(checkout, secret):
     (checkout / "set").symlink_to(secret.parent)
-    (secret.parent / "other").write_text("secret")
-    with pytest.raises(StagingError, match="leads by a symbolic link to"):
-        stat_input(str(checkout / "set/other"))
+    (secret.parent / "id_rsa").write_text("secret")
+    for name in (secret.name, "id_rsa"):
+        with pytest.raises(StagingError, match="leads by a symbolic link to"):
+            stat_input(str(checkout / "set" / name))
     with pytest.raises(StagingError, match="leads by a symbolic link to"):
         walk(str(checkout / "set"))
 
@@ -208,6 +220,16 @@ def test_a_word_that_names_a_secret_is_refused_unless_it_is_an_input_too(checkou
     with pytest.raises(BadRequest, match=r'a word of the command names "data/\.netrc|looks as if'):
         FileFinder().in_words(["data/.netrc"])
     assert FileFinder().in_words(["data/.netrc"], named={path})[1]
+
+
+def test_a_shell_command_of_snakemake_sends_no_secrets_that_the_rule_does_not_name(checkout):
+    common = pytest.importorskip("snakemake_interface_common.exceptions")
+    from boinc_gahp.workflows.rule_jobs import _files_in
+
+    (checkout / ".netrc").write_text("secret")
+    with pytest.raises(common.WorkflowError, match="looks as if it held secrets"):
+        list(_files_in("wc data/a.csv .netrc", ()))
+    assert list(_files_in("wc data/a.csv .netrc", [".netrc"])) == ["data/a.csv", ".netrc"]
 
 
 def test_a_link_that_is_turned_after_the_submit_changes_the_directory(checkout):
