@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from boinc_gahp.api._program_files import FileFinder, together
+from boinc_gahp.api._program_files import FileFinder, check_public, together
 from boinc_gahp.api.files import split_args
 from boinc_gahp.api.request import list_of
 from boinc_gahp.api.table import jobs_from
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from boinc_gahp.containers.image import Image
     from boinc_gahp.submit.types import File
 
-__all__ = ["ProgramBatch", "Programs", "made_programs", "program_batch"]
+__all__ = ["ProgramBatch", "Programs", "check_public", "made_programs", "program_batch"]
 
 #: Seconds for which files that were made for programs are kept: a retry of them needs these, or the
 #: project's copies.
