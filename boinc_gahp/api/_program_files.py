@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api.files import KINDS, path_of, read_file
 from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
-from boinc_gahp.containers.rules import may_be_secret
+from boinc_gahp.containers.rules import IF_HARMLESS, may_be_secret
 from boinc_gahp.errors import BadRequest, StagingError
 from boinc_gahp.submit.container_jobs import Tree
 from boinc_gahp.submit.digests import check_link
-from boinc_gahp.submit.trees import tree_bytes, tree_stamp
+from boinc_gahp.submit.trees import look
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
+    from boinc_gahp.submit.trees import Tree as Look
     from boinc_gahp.submit.types import File, Input
 
 #: What is in these directories is the system's: in the job, it is the image's.
@@ -49,12 +50,19 @@ class Source(NamedTuple):
         file: a file; or a directory of this machine.
         nbytes: its size; 0 if it is not known here.
         shown: its name, and where it is if that is elsewhere than its name says.
+        look: what is in it, if it is a directory.
     """
 
     name: str
     file: Input | Tree
     nbytes: int = 0
     shown: str = ""
+    look: Look | None = None
+
+    @property
+    def files(self) -> int:
+        """How many files it is."""
+        return 1 if self.look is None else self.look.files
 
 
 class Found(NamedTuple):
@@ -65,18 +73,29 @@ class Found(NamedTuple):
 
 
 class FileFinder:
-    """Finds files and directories, each once; relative paths start at the working directory."""
+    """Finds files and directories, each once; relative paths start at the working directory.
 
-    def __init__(self) -> None:
+    Args:
+        follow_links: whether links in directories may lead out of them.
+    """
+
+    def __init__(self, *, follow_links: bool = False) -> None:
+        self._follow_links = follow_links
         self._words: dict[str, Found | None] = {}
         self._sources: dict[tuple[str, str], Source] = {}
         #: Paths of files that are no secrets.
         self._public: set[str] = set()
 
-    def in_words(self, words: Iterable[str]) -> tuple[list[str], list[Source]]:
+    def in_words(
+        self, words: Iterable[str], named: Collection[str] = ()
+    ) -> tuple[list[str], list[Source]]:
         """Return the words as the job has them, and the files that they name.
 
         A word names a file of this machine, or the part behind its first ``=`` does.
+
+        Args:
+            words: the words.
+            named: absolute paths of the job's inputs: these may look like secrets.
 
         Raises:
             BadRequest: one of them mostly holds secrets.
@@ -92,8 +111,8 @@ class FileFinder:
                 filled.append(word)
             else:
                 path = getattr(found.source.file, "path", "")
-                if path not in self._public:
-                    _check_public(path)
+                if path not in self._public and path not in named:
+                    check_public(path)
                     self._public.add(path)
                 filled.append(before + found.word)
                 sources.append(found.source)
@@ -136,8 +155,9 @@ class FileFinder:
         shown = name if is_there else f"{name}={posixpath.normpath(path)}"
         if key not in self._sources:
             if os.path.isdir(absolute):  # noqa: PTH112
-                tree = Tree(name, absolute, tree_stamp(absolute))
-                self._sources[key] = Source(name, tree, tree_bytes(absolute), f"{shown}/")
+                found = look(absolute, follow_links=self._follow_links)
+                tree = Tree(name, absolute, found.stamp)
+                self._sources[key] = Source(name, tree, found.nbytes, f"{shown}/", found)
             else:
                 try:
                     nbytes = os.stat(absolute).st_size  # noqa: PTH116
@@ -225,15 +245,16 @@ def together(sources: Iterable[Source]) -> Mapping[str, Source]:
     }
 
 
-def _check_public(path: str) -> None:
+def check_public(path: str) -> None:
+    """Raise for a file or directory that a word of a command should not send.
+
+    Raises:
+        BadRequest: it may be secret.
+        StagingError: it is a link to such a file or directory.
+    """
     check_link(path)
     if may_be_secret(path):
-        raise BadRequest(
-            f"a word of the command names {quoted(path)}, which looks as if it held secrets, and "
-            "volunteers can read all files of a job: leave it out, or, if it holds none, name it "
-            "as an input (--input, in Python inputs=[...]), and let no files be found in the "
-            "command (--no-find, in Python find_files=False)"
-        )
+        raise BadRequest(f"a word of the command names {quoted(path)}, which {IF_HARMLESS}")
 
 
 def _above(source: Source, found: Mapping[str, Source]) -> Source | None:

@@ -104,6 +104,7 @@ class ProjectRuns:
         app: str | None = None,
         find_files: bool = True,
         allow_environment: Iterable[str] = (),
+        follow_links: bool = False,
         directory: str | os.PathLike[str] | None = None,
         poll: Poll = Poll(),  # noqa: B008  (frozen)
         **options: Unpack[Options],
@@ -145,6 +146,8 @@ class ProjectRuns:
             app: the project's app for such jobs; None: the setting ``container_app``.
             find_files: whether files are looked for in the command. The program itself always is.
             allow_environment: names of variables that are no secrets, though they look so.
+            follow_links: whether symbolic links in input directories may lead out of them; what
+                they lead to is sent then, but no secrets.
             directory: as for :meth:`map`.
             poll: how often to ask the project.
             options: those of :meth:`Project.submit`.
@@ -170,6 +173,7 @@ class ProjectRuns:
             app=app,
             find_files=find_files,
             allow_environment=allow_environment,
+            follow_links=follow_links,
             directory=directory,
             poll=poll,
             **options,
@@ -188,6 +192,7 @@ class ProjectRuns:
         max_errors: int = MAX_ERRORS,
         app: str | None = None,
         allow_environment: Iterable[str] = (),
+        follow_links: bool = False,
         python: str = "python3",
         poll: Poll = Poll(),  # noqa: B008  (frozen)
         **options: Unpack[Options],
@@ -224,6 +229,7 @@ class ProjectRuns:
             max_errors: as for :meth:`run`.
             app: the project's app for containers; None: the setting ``container_app``.
             allow_environment: as for :meth:`run`.
+            follow_links: as for :meth:`run`.
             python: the image's Python.
             poll: how often to ask the project.
             options: those of :meth:`Project.submit`, for each batch, without ``name``.
@@ -242,6 +248,7 @@ class ProjectRuns:
             "max_errors": max_errors,
             "app": app,
             "allow_environment": allow_environment,
+            "follow_links": follow_links,
             **options,
         }
         return Function(

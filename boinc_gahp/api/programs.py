@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from boinc_gahp.api._program_files import FileFinder, together
+from boinc_gahp.api._program_files import FileFinder, check_public, together
 from boinc_gahp.api.files import split_args
 from boinc_gahp.api.request import list_of
 from boinc_gahp.api.table import jobs_from
@@ -33,7 +33,7 @@ from boinc_gahp.containers.script import Program
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import DISK
 from boinc_gahp.submit.container_jobs import ContainerJob, Tree, make_container_jobs
-from boinc_gahp.text import quoted
+from boinc_gahp.text import count, listed, printable, quoted, size
 
 if TYPE_CHECKING:
     from typing import Any
@@ -46,13 +46,15 @@ if TYPE_CHECKING:
     from boinc_gahp.containers.image import Image
     from boinc_gahp.submit.types import File
 
-__all__ = ["ProgramBatch", "Programs", "made_programs", "program_batch"]
+__all__ = ["ProgramBatch", "Programs", "check_public", "made_programs", "program_batch"]
 
 #: Seconds for which files that were made for programs are kept: a retry of them needs these, or the
 #: project's copies.
 _UNUSED = 30 * 86400.0
 #: A job with more processors than this is no job for one computer of a volunteer.
 _MOST_CPUS = 1024
+#: The most names of files in a text for people.
+_NAMED = 5
 _PLACEHOLDER = re.compile(r"\{\w+(:\d+)?\}")
 
 
@@ -69,6 +71,7 @@ class Programs:
     app: str | None = None
     find_files: bool = True
     allow_environment: tuple[str, ...] = ()
+    follow_links: bool = False
 
 
 class ProgramBatch(NamedTuple):
@@ -78,11 +81,24 @@ class ProgramBatch(NamedTuple):
         app: the project's app that runs them.
         jobs: the jobs, with templates of their own.
         options: what is given for the whole batch.
+        sources: the files and directories of this machine that the commands and inputs name.
     """
 
     app: str
     jobs: list[Job]
     options: Options
+    sources: Sequence[Source] = ()
+
+    @property
+    def sent_along(self) -> str:
+        """How many files and bytes its sources are, and their names, in a few words."""
+        files = count(sum(each.files for each in self.sources), "file")
+        nbytes = size(sum(each.nbytes for each in self.sources))
+        names = [
+            each.name if each.look is None else f"{each.name}/ ({count(each.files, 'file')})"
+            for each in self.sources
+        ]
+        return f"{files}, {nbytes} sent along: {printable(listed(names, _NAMED))}"
 
 
 def program_batch(
@@ -100,6 +116,7 @@ def program_batch(
     app: str | None = None,
     find_files: bool = True,
     allow_environment: Iterable[str] = (),
+    follow_links: bool = False,
     **options: Unpack[Options],
 ) -> ProgramBatch:
     """Return the jobs that run a program in containers; asks the project nothing.
@@ -128,6 +145,7 @@ def program_batch(
         app: the project's app for such jobs; None: the setting ``container_app``.
         find_files: whether files are looked for in the command. The program itself always is.
         allow_environment: names of variables that are no secrets, though they look so.
+        follow_links: whether symbolic links in input directories may lead out of them.
         options: those of :meth:`boinc_gahp.Project.submit`.
 
     Raises:
@@ -148,6 +166,7 @@ def program_batch(
         app=app,
         find_files=find_files,
         allow_environment=tuple(allow_environment),
+        follow_links=follow_links,
     )
     return made_programs(session, listed, (len(words), len(texts)), common, options)
 
@@ -188,12 +207,12 @@ def made_programs(
         command="",
         program=Program(environment=_environment(common.environment, common.allow_environment)),
         outputs=None if common.outputs is None else _outputs(common.outputs),
-        network=_network(network=common.network),
+        network=_truth("network", common.network),
         cpus=_whole("cpus", common.cpus, 1, _MOST_CPUS),
         max_errors=_whole("max_errors", common.max_errors, 0, MOST_ERRORS),
         is_persons=True,
     )
-    finder = FileFinder()
+    finder = FileFinder(follow_links=_truth("follow_links", common.follow_links))
     image_source = None
     if shared.image.source != "registry":
         image_source = finder.local("image", shared.image.name)
@@ -201,10 +220,12 @@ def made_programs(
         shared = replace(shared, image=replace(shared.image, name=path), image_file=LocalFile(path))
     described = []
     largest = 0
+    sources: dict[str, Source] = {}
     for job in jobs:
-        ready, nbytes = _described(job, shared, finder, *lengths, find=common.find_files)
+        ready, needed = _described(job, shared, finder, lengths, common)
         described.append(ready)
-        largest = max(largest, nbytes)
+        largest = max(largest, sum(each.nbytes for each in needed))
+        sources.update((each.shown, each) for each in needed if hasattr(each.file, "path"))
     parameters = options.get("parameters") or Parameters()
     if not isinstance(parameters, Parameters):
         raise BadRequest(
@@ -241,6 +262,7 @@ def made_programs(
             for job, (line, shown, _), (_, sent) in zip(jobs, described, made, strict=True)
         ],
         options,
+        list(sources.values()),
     )
 
 
@@ -307,10 +329,10 @@ def _whole(name: str, number: int, least: int, most: int) -> int:
     return number
 
 
-def _network(*, network: bool) -> bool:
-    if not isinstance(network, bool):  # "no" would be true
-        raise BadRequest(f"network is {network!r}: expected True or False")
-    return network
+def _truth(name: str, value: object) -> bool:
+    if not isinstance(value, bool):  # "no" would be true
+        raise BadRequest(f"{name} is {value!r}: expected True or False")
+    return value
 
 
 def _outputs(names: Sequence[str]) -> tuple[str, ...]:
@@ -359,19 +381,25 @@ def _environment(given: Mapping[str, str], allowed: Iterable[str]) -> tuple[tupl
 
 
 def _described(
-    job: Job, shared: ContainerJob, finder: FileFinder, words: int, texts: int, *, find: bool
-) -> tuple[tuple[tuple[str, ...], tuple[str, ...], ContainerJob], int]:
-    """Return a job's command line, inputs and what it runs; and how many bytes its inputs have."""
+    job: Job,
+    shared: ContainerJob,
+    finder: FileFinder,
+    lengths: tuple[int, int],
+    common: Programs,
+) -> tuple[tuple[tuple[str, ...], tuple[str, ...], ContainerJob], Collection[Source]]:
+    """Return a job's command line, inputs and what it runs; and its files and directories."""
     for each in ("input_template", "output_template"):
         if getattr(job, each) is not None:
             raise BadRequest(f"a row has an {each}: a program has templates of its own")
+    words, texts = lengths
     args = [_text(word) for word in job.args]
     command = (*args[:words], *args[words + texts :])
     program, rest = command[0], list(command[1:])
     sources: list[Source] = [finder.given(text) for text in args[words : words + texts]]
     sources += [finder.named(name, file) for name, file in job.inputs.items()]
-    if find:
-        rest, found = finder.in_words(rest)
+    named = {getattr(each.file, "path", "") for each in sources}
+    if common.find_files:
+        rest, found = finder.in_words(rest, named)
         sources += found
     is_input = False
     if "/" in program:
@@ -383,13 +411,16 @@ def _described(
             _check_program(program, sources)
     elif not program:
         raise BadRequest("the first word of the command is empty: expected a program")
-    elif find and os.path.isfile(program):  # noqa: PTH113  (a job has thousands of words)
+    elif common.find_files and os.path.isfile(program):  # noqa: PTH113  (a job has thousands of words)
         raise BadRequest(
             f"the program {quoted(program)} would be one of the image, since its name has no "
             "slash, but there is a file of this name here: write "
             f"{quoted('./' + program)} to send it, or the path that the program has in the image"
         )
     needed = together(sources)
+    for source in needed.values():
+        if source.look is not None:
+            source.look.check(named)
     return (
         (
             command,
@@ -407,7 +438,7 @@ def _described(
                 trees=tuple(each.file for each in needed.values() if isinstance(each.file, Tree)),
             ),
         ),
-        sum(each.nbytes for each in needed.values()),
+        needed.values(),
     )
 
 

@@ -37,6 +37,7 @@ _SECRET = re.compile(
 _SECRET_DIRECTORIES = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud"),
     *(".condor/tokens.d", "condor/tokens.d", ".password-store", ".local/share/keyrings"),
+    *(".config/boinc_gahp", ".config/gh", ".config/rclone", "condor/passwords.d"),
     *(".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium"),
 )
 _SECRET_FILES = frozenset(
@@ -46,6 +47,13 @@ _SECRET_FILES = frozenset(
         *(".bash_history", ".zsh_history", ".python_history", ".mysql_history", ".psql_history"),
         *(".vault-token", "boinc_gahp.toml"),
     }
+)
+_IN_SECRET_DIRECTORY = re.compile(f"/(?:{'|'.join(map(re.escape, _SECRET_DIRECTORIES))})/")
+#: What to do about a file that only looks like a secret, on every way into a job.
+IF_HARMLESS = (
+    "looks as if it held secrets, and volunteers can read all files of a job: leave it out, or, if "
+    "it holds none, name it as an input of its own, too (--input; in Python inputs; "
+    "transfer_input_files; Snakemake's input:)"
 )
 
 
@@ -67,30 +75,42 @@ def secret_names(names: Iterable[str]) -> list[str]:
 
 
 def may_be_secret(path: str) -> bool:
-    """Tell whether a file or directory of this machine, or what a link leads to, holds secrets.
-
-    It is told by its name. So is a directory with such a directory or file at its top, as a home
-    directory is.
-    """
-    for way in {os.path.abspath(path), os.path.realpath(path)}:  # noqa: PTH100  (not UTF-8)
-        if os.path.basename(way) in _SECRET_FILES:  # noqa: PTH119
-            return True
-        if any(f"/{each}/" in f"{way}/" for each in _SECRET_DIRECTORIES):
-            return True
-    inside = (os.path.join(path, each) for each in (*_SECRET_FILES, *_SECRET_DIRECTORIES))  # noqa: PTH118
-    return os.path.isdir(path) and any(map(os.path.lexists, inside))  # noqa: PTH112
+    """Tell by its path whether a file or directory holds secrets."""
+    if os.path.basename(path) in _SECRET_FILES:  # noqa: PTH119  (not UTF-8)
+        return True
+    return _IN_SECRET_DIRECTORY.search(f"/{path}/") is not None
 
 
 def link_to_secret(path: str) -> str | None:
-    """Return where a symbolic link leads if that may be secret, and its own name does not say so.
+    """Return where symbolic links lead, at the end of a path or on the way, if that may be secret.
 
-    Nobody who names such a link, or a directory with it, can be taken to mean its target.
+    Nobody who names such a path, or a directory with it, can be taken to mean its target: a
+    stranger may have named the link ``id_rsa``, too.
     """
-    if not os.path.islink(path):  # noqa: PTH114  (bytes that are not UTF-8)
-        return None
     real = os.path.realpath(path)
-    is_meant = os.path.basename(path) in (*_SECRET_FILES, *_SECRET_DIRECTORIES)  # noqa: PTH119
-    return real if not is_meant and may_be_secret(real) else None
+    is_linked = real != os.path.abspath(path)  # noqa: PTH100  (bytes that are not UTF-8)
+    return real if is_linked and may_be_secret(real) else None
+
+
+def secrets_among(paths: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the files and directories below the first one that may be secret, by their names.
+
+    Of a directory with secrets, only itself is returned; nothing is if the first one is in such a
+    directory, or is one: then it was named for what it is.
+
+    Args:
+        paths: absolute paths, each directory before what is in it; with the same paths without
+            symbolic links.
+    """
+    found: list[str] = []
+    within: set[str] = set()
+    for number, (path, real) in enumerate(paths):
+        is_inside = os.path.dirname(path) in within  # noqa: PTH120
+        if is_inside or may_be_secret(path) or may_be_secret(real):
+            within.add(path)
+            if number and not is_inside:
+                found.append(path)
+    return found
 
 
 def is_variable(name: str) -> bool:

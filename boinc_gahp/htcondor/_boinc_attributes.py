@@ -40,6 +40,7 @@ NAMES = (
     "MaxErrors",
     "AllowEnvironment",
     "Ignore",
+    "FollowLinks",
 )
 
 #: The columns are signed 32-bit numbers.

@@ -26,11 +26,11 @@ from boinc_gahp.htcondor._files import look_at_file, names_in, read_remote, refu
 from boinc_gahp.htcondor._in_container import InContainer
 from boinc_gahp.htcondor.attributes import AdRefused, as_text, show, split_v2
 from boinc_gahp.submit.container_jobs import Tree
-from boinc_gahp.submit.trees import tree_bytes, tree_stamp
+from boinc_gahp.submit.trees import look
 from boinc_gahp.submit.types import LocalFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from boinc_gahp.htcondor._boinc_attributes import BoincAttributes
     from boinc_gahp.htcondor._description import NamedFile
@@ -86,7 +86,7 @@ def read_container(
     _refuse_what_volunteers_lack(attributes, boinc)
     image, state = _image(image, iwd)
     command, executable = _program(attributes, iwd)
-    stdin, files, trees = _inputs(attributes, iwd)
+    stdin, files, trees = _inputs(attributes, iwd, follow_links=boinc.flag("FollowLinks"))
     if executable is not None:
         own = command.removeprefix("./")
         if own in files and files[own].path != executable.path:
@@ -124,7 +124,7 @@ def read_container(
 def disk_bound(inside: InContainer, files: tuple[NamedFile, ...]) -> float:
     """Return the bytes that a job may use if it requests none: 1 GB beside its inputs."""
     image = 0 if inside.image_state is None else inside.image_state[0]
-    inputs = sum(tree_bytes(tree.path) for tree in inside.trees) + sum(
+    inputs = sum(look(tree.path).nbytes for tree in inside.trees) + sum(
         file.expected[0] if isinstance(file, LocalFile) and file.expected else 0
         for _, file in files
     )
@@ -224,19 +224,21 @@ def _program(attributes: Attributes, iwd: str) -> tuple[str, LocalFile | None]:
 
 
 def _inputs(
-    attributes: Attributes, iwd: str
+    attributes: Attributes, iwd: str, *, follow_links: bool
 ) -> tuple[str | None, dict[str, LocalFile], list[Tree]]:
     """Return the name of the standard input, the input files by name, and the directories."""
     files: dict[str, LocalFile] = {}
     trees: list[Tree] = []
     image = _image_among_inputs(attributes)
-    for name in names_in(attributes.text("TransferInput") or ""):
+    names = names_in(attributes.text("TransferInput") or "")
+    named = {os.path.normpath(os.path.join(iwd, name)) for name in names}  # noqa: PTH118
+    for name in names:
         if name == image:
             continue
         refuse_url("transfer_input_files", name)
         path = Path(iwd, name)
         if name.endswith("/") or path.is_dir():
-            trees.append(_tree(name, path))
+            trees.append(_tree(name, path, named, follow_links=follow_links))
         else:
             files[path.name] = look_at_file("transfer_input_files", name, iwd)
     stdin = attributes.text("In")
@@ -251,15 +253,16 @@ def _inputs(
     return name, files, trees
 
 
-def _tree(name: str, path: Path) -> Tree:
+def _tree(name: str, path: Path, named: Collection[str], *, follow_links: bool) -> Tree:
     """Return a directory; with a / at its end, only what is in it goes to the job's directory."""
     try:
-        stamp = tree_stamp(str(path))
+        found = look(str(path), follow_links=follow_links)
+        found.check(named)
     except StagingError as error:
         raise AdRefused(f"transfer_input_files names {show(name)}: {error}") from None
     # The name of ".." is that of the directory which it is.
     own = os.path.basename(os.path.normpath(path))  # noqa: PTH119
-    return Tree("" if name.endswith("/") else own, str(path), stamp)
+    return Tree("" if name.endswith("/") else own, str(path), found.stamp)
 
 
 def _environment(attributes: Attributes, boinc: BoincAttributes) -> Iterator[tuple[str, str]]:

@@ -53,7 +53,7 @@ class Tree(NamedTuple):
     Attributes:
         name: its name in the job's directory; empty: what is in it is put there.
         path: where it is on this machine.
-        stamp: as :func:`~boinc_gahp.submit.trees.tree_stamp` gave it; None: it may have changed.
+        stamp: as :func:`~boinc_gahp.submit.trees.look` gave it; None: it may have changed.
     """
 
     name: str

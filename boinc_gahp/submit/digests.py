@@ -88,6 +88,11 @@ def stat_input(path: str) -> os.stat_result:
         StagingError: it is absent, unreadable, not a regular file, or a link to what may be secret.
     """
     check_link(path)
+    return stat_file(path)
+
+
+def stat_file(path: str) -> os.stat_result:
+    """Return what :func:`stat_input` does, of a path whose links were checked already."""
     try:
         status = os.stat(path)  # noqa: PTH116  (a path may hold bytes that are not UTF-8)
     except (OSError, ValueError) as error:
@@ -112,15 +117,21 @@ def stat_input(path: str) -> os.stat_result:
 
 
 def check_link(path: str) -> None:
-    """Raise StagingError for a symbolic link to a file or directory that looks like a secret."""
+    """Raise StagingError for a symbolic link to a file or directory that looks like a secret.
+
+    The link may be the path itself, or a directory on the way. Raises it for a zero byte, too.
+    """
     from boinc_gahp.containers.rules import link_to_secret  # noqa: PLC0415  (not for a ping)
 
-    target = link_to_secret(path)
+    try:
+        target = link_to_secret(path)
+    except ValueError as error:  # a zero byte
+        raise unreadable(path, error) from error
     if target is not None:
         raise StagingError(
-            f"input {path!r} is a symbolic link to {target!r}, which looks as if it held secrets, "
-            "and volunteers can read all files of a job: remove the link, or put a copy in its "
-            "place",
+            f"input {path!r} leads by a symbolic link to {target!r}, which looks as if it held "
+            "secrets, and volunteers can read all files of a job: remove the link; or, if that is "
+            "meant, name it itself, or put a copy in its place",
             path=path,
             errno=errno.EACCES,
         )

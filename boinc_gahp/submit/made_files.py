@@ -45,8 +45,8 @@ class Member:
         path: its absolute path; bytes that are not UTF-8 as surrogates (PEP 383).
         name: its name in the archive, relative and without ``..``. Empty: what is in the directory
             ``path`` is put at the top.
-        expected: the :func:`~boinc_gahp.submit.trees.tree_stamp` that it has to have; otherwise it
-            is not packed. None: it is packed as it is.
+        expected: the stamp of :func:`~boinc_gahp.submit.trees.look` that it has to have; otherwise
+            it is not packed. None: it is packed as it is.
     """
 
     path: str

@@ -245,6 +245,7 @@ class Executor(RemoteExecutor):
                 cpus=like.threads,
                 app=self._settings.app,
                 find_files=False,
+                follow_links=self._settings.follow_links,
                 name=name,
             )
             batch = self._project.submit(made.app, made.jobs, **made.options)
@@ -257,7 +258,7 @@ class Executor(RemoteExecutor):
             return
         del self._made[name]
         self._wait_for(batch, several)
-        self.logger.info(f"Batch {name} has {len(several)} jobs.")
+        self.logger.info(f"Batch {name} has {len(several)} jobs. {made.sent_along}")
 
     def _wait_for(self, batch: batch.Batch, several: Sequence[_Sent]) -> None:
         names = [sent.place.job for sent in several if sent.place is not None]

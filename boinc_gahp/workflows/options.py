@@ -53,3 +53,7 @@ class ExecutorSettings(ExecutorSettingsBase):
     network: bool = field(
         default=False, metadata={"help": "Let the jobs use the volunteers' network."}
     )
+    follow_links: bool = field(
+        default=False,
+        metadata={"help": "Follow symbolic links that lead out of input directories."},
+    )

@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.settings import DeploymentMethod
 
+from boinc_gahp.api.programs import check_public
+from boinc_gahp.errors import GahpError
 from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 __all__ = ["COMMAND", "RuleJob", "check_rules", "members", "read_job"]
 
@@ -196,7 +198,7 @@ def read_job(job: Any, deployed: Iterable[DeploymentMethod] = ()) -> RuleJob:
     outputs = [path for each in several for path in _paths(each, each.output, "output")]
     logs = [path for each in several for path in _paths(each, each.log, "log file")]
     inputs = [path for each in several for path in _paths(each, each.input, "input")]
-    inputs += [path for text in commands for path in _files_in(text)]
+    inputs += [path for text in commands for path in _files_in(text, inputs)]
     made = {*outputs, *logs}
     resources = dict(job.resources.items())
     return RuleJob(
@@ -278,12 +280,21 @@ def _paths(job: Any, files: Iterable[object], what: str) -> Iterator[str]:
         yield path
 
 
-def _files_in(command: str) -> Iterator[str]:
-    """Yield the files of the working directory that a command names, such as a script."""
+def _files_in(command: str, inputs: Collection[str]) -> Iterator[str]:
+    """Yield the files of the working directory that a command names, such as a script.
+
+    Raises:
+        WorkflowError: one is none of the ``inputs``, and may be secret.
+    """
     for word in _words(command):
         for text in (word, word.partition("=")[2]):
             path = posixpath.normpath(text) if text else "/"
             if not path.startswith(("/", "..")) and Path(path).is_file():
+                try:
+                    if path not in inputs:
+                        check_public(str(Path(path).absolute()))
+                except GahpError as error:
+                    raise WorkflowError(str(error)) from error
                 yield path
 
 

@@ -81,7 +81,7 @@ def _rows(path, *rows):
 def said(tmp_path_factory):
     """What each action prints, with no list empty."""
     directory = tmp_path_factory.mktemp("json")
-    with LocalProject(directory / "project", hosts=2):
+    with LocalProject(directory / "project", hosts=2) as project:
         desk = Desk(directory, directory / "project" / "boinc_gahp.toml")
         (directory / "one.txt").write_text("one\n")
         good = {"inputs": {"in": "one.txt"}}
@@ -93,6 +93,10 @@ def said(tmp_path_factory):
             "batch submit --dry-run": desk.json(*submit, "bad.jsonl", "--dry-run", status=1),
             "batch submit": desk.json(*submit, "rows.jsonl", "--name", "two"),
         }
+        project.add_container_app("docker")
+        run = ("run", "--image", "x", "--app", "docker", "--dry-run", "--json")
+        program = json.loads(desk.prints(*run, "--", "wc", "one.txt"))
+        said["batch submit --dry-run"]["sent_along"] = program["sent_along"]
         desk.prints("wait", "two", status=3)
         said["batch logs"] = desk.json("logs", "two", "--failed")
         said["batch retry --dry-run"] = desk.json("retry", "two", "--dry-run")

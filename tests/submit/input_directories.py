@@ -42,9 +42,9 @@ def count_calls(monkeypatch, module, name):
     calls = []
     real = getattr(module, name)
 
-    def noted(first, *more):
+    def noted(first, *more, **named):
         calls.append(first)
-        return real(first, *more)
+        return real(first, *more, **named)
 
     monkeypatch.setattr(module, name, noted)
     return calls

@@ -20,7 +20,7 @@ from boinc_gahp.submit.container_jobs import (
     output_template,
 )
 from boinc_gahp.submit.made_files import MadeFiles
-from boinc_gahp.submit.trees import tree_stamp
+from boinc_gahp.submit.trees import look
 from boinc_gahp.submit.types import LocalFile, RemoteFile
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.rules import faults
@@ -229,12 +229,12 @@ def test_a_job_has_as_many_attempts_as_it_may_have_errors_and_one_more(home, err
 
 
 def test_a_directory_that_changed_since_the_submit_is_not_sent(home):
-    stamp = tree_stamp(str(home / "model"))
+    stamp = look(str(home / "model")).stamp
     tree = Tree("model", str(home / "model"), stamp)
     make(home, job(home, trees=(tree,)))
     (home / "model" / "new").write_text("")
     # A look at a directory is remembered for a moment.
-    wait_for(lambda: tree_stamp(str(home / "model")) != stamp, "another look")
+    wait_for(lambda: look(str(home / "model")).stamp != stamp, "another look")
     with pytest.raises(StagingError, match="changed since the job was submitted"):
         make(home, job(home, trees=(tree,)))
 

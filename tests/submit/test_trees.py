@@ -9,7 +9,7 @@ import pytest
 from boinc_gahp.errors import StagingError
 from boinc_gahp.submit import trees
 from boinc_gahp.submit.made_files import Member
-from boinc_gahp.submit.trees import tree_stamp
+from boinc_gahp.submit.trees import look
 from tests.submit.input_directories import LONG_AGO, count_calls, tree
 
 
@@ -35,11 +35,11 @@ CHANGES = {
 def test_a_stamp_changes_with_the_tree(made, tmp_path, change):
     path = tree(tmp_path / "in", {"a": b"1", "sub/b": b"2"})
     (path / "l").symlink_to("a")
-    stamp = tree_stamp(str(path))
-    assert tree_stamp(str(path)) == stamp
+    stamp = look(str(path)).stamp
+    assert look(str(path)).stamp == stamp
     made.pack([Member(str(path), "model", stamp)])
     CHANGES[change](path)
-    assert tree_stamp(str(path)) != stamp
+    assert look(str(path)).stamp != stamp
     with pytest.raises(StagingError, match=r"'.*/in' changed since the job was submitted"):
         made.pack([Member(str(path), "model", stamp)])
 
@@ -47,19 +47,17 @@ def test_a_stamp_changes_with_the_tree(made, tmp_path, change):
 def test_a_restored_tree_has_the_same_stamp(tmp_path):
     files = {"a": b"1", "sub/b": b"2"}
     one, two = tree(tmp_path / "one", files), tree(tmp_path / "two", files)
-    assert tree_stamp(str(one)) == tree_stamp(str(two))
+    assert look(str(one)).stamp == look(str(two)).stamp
 
 
 @pytest.mark.processes
 def test_a_stamp_is_the_same_in_another_process(tmp_path):
     path = tree(tmp_path / "in", {"a": b"1", "ü\udcff\n": b"2"})
-    program = (
-        "import sys; from boinc_gahp.submit.trees import tree_stamp; print(tree_stamp(sys.argv[1]))"
-    )
+    program = "import sys; from boinc_gahp.submit.trees import look; print(look(sys.argv[1]).stamp)"
     other = subprocess.run(
         [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True
     )
-    assert other.stdout.strip() == tree_stamp(str(path))
+    assert other.stdout.strip() == look(str(path)).stamp
 
 
 def test_a_tree_that_many_jobs_share_is_not_looked_through_for_each(tmp_path, monkeypatch):
@@ -67,5 +65,5 @@ def test_a_tree_that_many_jobs_share_is_not_looked_through_for_each(tmp_path, mo
     monkeypatch.setattr(trees, "_LONGEST_REST", 1e9)
     looked = count_calls(monkeypatch, trees, "walk")
     path = str(tree(tmp_path / "in", {"a": b"1"}))
-    assert len({tree_stamp(path) for _ in range(1000)}) == 1
+    assert len({look(path).stamp for _ in range(1000)}) == 1
     assert looked == [path]

@@ -11,6 +11,8 @@ from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.containers.job_files import is_archive
 from boinc_gahp.containers.names import OWN_FILES
 from boinc_gahp.errors import JobRefused
+from boinc_gahp.submit.container_jobs import Tree
+from boinc_gahp.submit.trees import walk
 from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile
 from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.live import Work
@@ -100,7 +102,7 @@ def _show(
 ) -> int:
     """Print a plan; return 0 if nothing is wrong with it, else 1."""
     if options.json:
-        _print_json(project, plan, problems)
+        _print_json(project, options, plan, problems)
     else:
         _print(project, options, plan)
     sys.stdout.flush()
@@ -149,6 +151,7 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
         [(name, shlex.join(_words(job)), _inputs(job)) for name, job in request.jobs[:_SHOWN]],
         len(request.jobs),
     )
+    _print_along(options)
     _print_files(plan)
     print(
         f"The request has {words.size(plan.request_bytes)}; at most "
@@ -214,6 +217,27 @@ def _operations(number: float) -> str:
 def _range(least: float, most: float, shown: Callable[[float], str]) -> str:
     texts = dict.fromkeys((shown(least), shown(most)))
     return " to ".join(texts)
+
+
+def _along(options: Namespace) -> Iterator[tuple[str, int]]:
+    """Yield the files that a program's words and inputs name, also in directories; and sizes."""
+    made = getattr(options, "made", None)
+    for source in () if made is None else made.sources:
+        if not isinstance(source.file, Tree):
+            yield source.name, source.nbytes
+            continue
+        for entry in walk(source.file.path):
+            if entry.seen is not None:
+                yield f"{source.name}/{entry.name}", entry.seen.size
+
+
+def _print_along(options: Namespace) -> None:
+    rows: list[tuple[str, ...]] = [
+        (name, words.size(nbytes), "") for name, nbytes in _along(options)
+    ]
+    if rows:
+        print(f"{options.made.sent_along}:")
+        _print_some(_FILES, rows[:_SHOWN], len(rows))
 
 
 def _print_files(plan: Plan) -> None:
@@ -284,7 +308,9 @@ def _file(item: Input) -> str:
     return f"staged:{item.physical_name}"
 
 
-def _print_json(project: Project, plan: Plan, problems: list[tuple[str, str, str]]) -> None:
+def _print_json(
+    project: Project, options: Namespace, plan: Plan, problems: list[tuple[str, str, str]]
+) -> None:
     request = plan.request
     document: dict[str, Any] = {
         "name": request.batch_name,
@@ -325,6 +351,7 @@ def _print_json(project: Project, plan: Plan, problems: list[tuple[str, str, str
             }
             for file in plan.files
         ),
+        sent_along=({"path": name, "size": nbytes} for name, nbytes in _along(options)),
         sizes=(
             {"name": name, "least": least, "most": most}
             for name, (least, most) in plan.sizes.items()

@@ -150,6 +150,12 @@ def run_program_parser(config: str | None = None) -> Parser:
         help="let the program use the network (default: it cannot)",
     )
     runs.add_argument(
+        "--follow-links",
+        action="store_true",
+        help="send what symbolic links in a directory lead to outside of it (default: they are "
+        "refused); no secrets",
+    )
+    runs.add_argument(
         "--no-find",
         action="store_true",
         help="send no files because words of the command name them; only the program and --input",
@@ -255,10 +261,11 @@ def _look_up(project: Project, options: Namespace, work: Work, more: Options) ->
         app=options.program,
         find_files=not options.no_find,
         allow_environment=tuple(options.allow_env),
+        follow_links=options.follow_links,
     )
     lengths = len(options.command), len(options.input)
     made = made_programs(project.session, found.jobs, lengths, common, more)
-    options.app = made.app
+    options.app, options.made = made.app, made
     more.update(made.options)
     found.jobs = made.jobs
     return found

@@ -278,6 +278,10 @@ def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
         print(
             f"It is kept until {end} ({left}); waiting for it and fetching from it keep it longer."
         )
+    made = getattr(options, "made", None)  # of batch run
+    if made is not None and not batch.existed:
+        print(f"{made.sent_along}.")
+        options.made = None  # told once, also of several batches
     if options.app_version is not None:
         print(states.version_words(options.app, options.app_version))
     if is_followed(options):

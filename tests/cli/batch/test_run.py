@@ -174,3 +174,28 @@ def test_without_an_app_the_setting_is_named(site, batch):
     status, _, err = batch("run", "--image", "debian", "--", "id")
     assert status == 1
     assert 'container_app = "docker"' in err
+
+
+def test_a_submit_tells_what_it_sends_along(site, batch, here):
+    (here / "data/far").symlink_to("/etc/hostname")
+    words = ("--name", "along", "--", "./fit.sh", "data")
+    status, _, err = batch(*RUN, *words)
+    assert status == 1
+    assert "data/far' is a symbolic link that leads out of the directory" in err
+    (here / "data/far").unlink()
+    (here / "data/far").symlink_to("../rows.csv")
+    sizes = [(here / name).stat().st_size for name in ("fit.sh", "data/a.csv", "data/b 2.csv")]
+    told = "4 files, {} bytes sent along: data/ (3 files), fit.sh"
+    told = told.format(sum(sizes) + (here / "rows.csv").stat().st_size)
+    status, out, _ = batch(*RUN, "--follow-links", "--dry-run", *words)
+    assert status == 0
+    listed = out.partition(told)[2].partition("\n\n")[0]
+    for name in ("data/a.csv", "data/b 2.csv", "data/far", "fit.sh"):
+        assert name in listed
+    status, out, _ = batch(*RUN, "--follow-links", "--dry-run", "--json", *words)
+    assert [each["path"] for each in json.loads(out)["sent_along"]] == [
+        *("data/a.csv", "data/b 2.csv", "data/far", "fit.sh")
+    ]
+    status, out, _ = batch(*RUN, "--follow-links", *words)
+    assert (status, out.count(told)) == (0, 1)
+    assert "sent along" not in batch(*RUN, "--follow-links", *words)[1]
