@@ -13,8 +13,10 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from boinc_gahp.localproject.php import STOCK, Php
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.application import body_allowance, make_app
+from boinc_gahp.localproject.server.connections import CONNECTIONS
 from boinc_gahp.localproject.server.server import WebServer
 from tests.helpers import wait_for
 from tests.localproject.visitor import Visitor
@@ -25,6 +27,7 @@ MANY = 1050
 FILES = Path("/proc/self/fd")
 RPC = b"POST /test/submit_rpc_handler.php HTTP/1.1\r\nHost: localhost\r\n"
 PAGE = b"POST /test/batches/1 HTTP/1.1\r\nHost: localhost\r\n"
+GET = b"GET /test/nosuch HTTP/1.1\r\nHost: localhost\r\n\r\n"
 FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
 
 
@@ -112,6 +115,24 @@ def test_half_requests_cost_nobody_a_connection_that_is_in_use(project, stack):
         stack.enter_context(_connect(project.url, b"GET /test/ HT"))
     sending.sendall(whole[-5:])
     assert b"<success>1</success>" in _until_closed(sending, b"</ping>")
+
+
+def test_of_a_thousand_connections_that_have_asked_four_hundred_stay(project, stack):
+    asked = [stack.enter_context(_connect(project.url, GET)) for _ in range(MANY)]
+    for connection in asked:
+        _until_closed(connection, b"</p>")
+        connection.setblocking(False)
+    wait_for(lambda: sum(map(_is_open, asked)) <= CONNECTIONS, "an end of the others")
+    assert _is_open(asked[-1])
+
+
+def _is_open(connection):
+    try:
+        return connection.recv(65536) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
 
 
 def _until_closed(connection, end=b"\0"):
@@ -247,6 +268,22 @@ def test_what_is_sent_to_the_page_is_not_kept(bounded, path):
         connection.sendall(bytes(8))
         answer = _until_closed(connection, b"</p>")
     assert re.match(rb"HTTP/1\.1 (404|405) ", answer), answer[:300]
+
+
+@pytest.mark.skipif(not FILES.is_dir(), reason="no /proc here")
+def test_of_what_is_sent_to_an_rpc_no_more_is_kept_than_php_would(bounded, monkeypatch):
+    assert (Php().post_max_size, STOCK.post_max_size) == (1 << 30, 8 << 20)
+    project, _ = bounded
+    monkeypatch.setattr(project.core, "php", Php(post_max_size=2_000_000))
+    before = _spooled()
+    head = RPC + FORM + b"Content-Length: 8000000\r\n\r\n"
+    with _connect(project.url, head) as connection:
+        for _ in range(8):
+            connection.sendall(bytes(1_000_000)[:-1])
+            assert _spooled() - before <= 2_000_000
+        connection.sendall(bytes(8))
+        assert b"can't parse request message" in _until_closed(connection, b"</error>")
+    assert _spooled() == before
 
 
 @pytest.mark.parametrize("length", [10**8, 2**40, 2**60], ids=["100 MB", "1 TB", "1 EB"])
