@@ -106,10 +106,11 @@ def test_have_a_directory_of_the_victims_emptied_by_giving_it_the_name_of_a_temp
 
 
 @needs_root
-def test_lead_outputs_away_by_a_link_where_everyone_can_write(tmp_path, elsewhere):
+@pytest.mark.parametrize("mode", [0o1777, 0o777])
+def test_lead_outputs_away_by_a_link_where_everyone_can_write(mode, tmp_path, elsewhere):
     shared = tmp_path / "shared"
     shared.mkdir()
-    shared.chmod(0o1777)
+    shared.chmod(mode)
     (shared / "job").symlink_to(elsewhere)
     os.lchown(shared / "job", NEIGHBOUR, -1)
     told = rf"shared/job is a symbolic link that user {NEIGHBOUR} made in a directory that everyone"
