@@ -86,6 +86,23 @@ def open_directory(path: Path, *, make: Make | None = None, private: bool = Fals
     return at
 
 
+def check_links(path: Path) -> None:
+    """Refuse a file's path if it has a link that :func:`open_directory` would not follow.
+
+    Raises:
+        NotOurs: it has one; it may be the file itself.
+        OSError: the path cannot be followed.
+    """
+    for _ in range(_MOST_LINKS):
+        at = open_directory(path.parent)
+        try:
+            path = path.parent / _target(path.name, at, path, private=False)
+        except NotADirectoryError:
+            return
+        finally:
+            os.close(at)
+
+
 def open_below(at: int, name: str, make: Make | None = None) -> int:
     """Return a descriptor of the directory ``name``, a single part, in another one; not of a link.
 

@@ -18,17 +18,17 @@ import threading
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.errors import StagingError
-from boinc_gahp.files import check_private_file, make_private_directory
+from boinc_gahp.files import check_links, check_private_file, make_private_directory
 from boinc_gahp.ledger.filesystem import network_filesystem
 from boinc_gahp.submit._meter import Meter
 from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
 log = logging.getLogger("boinc_gahp.submit")
 
@@ -85,9 +85,14 @@ def stat_input(path: str) -> os.stat_result:
     """Return the status of an input file.
 
     Raises:
-        StagingError: it is absent, unreadable, not a regular file, or a link to what may be secret.
+        StagingError: it is absent, unreadable, not a regular file, or a link that is not followed.
     """
     check_link(path)
+    return stat_file(path)
+
+
+def stat_file(path: str) -> os.stat_result:
+    """Return what :func:`stat_input` does, of a path whose links were checked already."""
     try:
         status = os.stat(path)  # noqa: PTH116  (a path may hold bytes that are not UTF-8)
     except (OSError, ValueError) as error:
@@ -112,9 +117,16 @@ def stat_input(path: str) -> os.stat_result:
 
 
 def check_link(path: str) -> None:
-    """Raise StagingError for a symbolic link to a file or directory that looks like a secret."""
+    """Raise StagingError for a symbolic link that is not followed, or to what looks like a secret.
+
+    One that is not followed is another user's, in a directory that everyone can write.
+    """
     from boinc_gahp.containers.rules import link_to_secret  # noqa: PLC0415  (not for a ping)
 
+    try:
+        check_links(Path(path))
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from error
     target = link_to_secret(path)
     if target is not None:
         raise StagingError(

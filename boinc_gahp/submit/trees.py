@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal
 
 from boinc_gahp.errors import StagingError
-from boinc_gahp.submit.digests import SETTLED, Seen, check_link, stat_input, unreadable
+from boinc_gahp.submit.digests import SETTLED, Seen, check_link, stat_file, unreadable
 from boinc_gahp.submit.singleflight import SingleFlight
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def walk(path: str) -> list[Entry]:
                 continue
         except (OSError, ValueError) as error:
             raise unreadable(where, error) from error
-        status = stat_input(where)
+        status = stat_file(where)
         executable = bool(status.st_mode & stat.S_IXUSR)
         found.append(Entry(name, where, "file", Seen.of(status), executable))
     return found
