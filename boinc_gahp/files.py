@@ -44,9 +44,9 @@ class NotOurs(OSError):
 def open_directory(path: Path, *, make: Make | None = None, private: bool = False) -> int:
     """Return a descriptor of a directory for use as ``dir_fd``, which always means this directory.
 
-    Links in the path are followed as the kernel's ``protected_symlinks`` does (proc(5)), here also
-    before the last part of the path: in a sticky directory that everyone can write, such as /tmp,
-    only links of this user and of the directory's owner.
+    Links in the path are followed as the kernel's ``protected_symlinks`` does (proc(5)): in a
+    directory that everyone can write, such as /tmp, only links of this user and of the directory's
+    owner. Here this holds also before the last part of the path, and without the sticky bit.
 
     Args:
         path: the directory.
@@ -86,6 +86,23 @@ def open_directory(path: Path, *, make: Make | None = None, private: bool = Fals
     return at
 
 
+def check_links(path: Path) -> None:
+    """Refuse a file's path if it has a link that :func:`open_directory` would not follow.
+
+    Raises:
+        NotOurs: it has one; it may be the file itself.
+        OSError: the path cannot be followed.
+    """
+    for _ in range(_MOST_LINKS):
+        at = open_directory(path.parent)
+        try:
+            path = path.parent / _target(path.name, at, path, private=False)
+        except NotADirectoryError:
+            return
+        finally:
+            os.close(at)
+
+
 def open_below(at: int, name: str, make: Make | None = None) -> int:
     """Return a descriptor of the directory ``name``, a single part, in another one; not of a link.
 
@@ -120,14 +137,14 @@ def _target(part: str, at: int, where: Path, *, private: bool) -> str:
         status, around = os.fstat(link), os.fstat(at)
         if not stat.S_ISLNK(status.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(where))
-        everyones = around.st_mode & stat.S_ISVTX and around.st_mode & stat.S_IWOTH
         if private and status.st_uid not in trusted_users():
             raise NotOurs(
                 f"{where} is a symbolic link that user {user_name(status.st_uid)} made: it is not "
                 "followed; name the directory that is meant, or have root run: "
                 f"rm {quote(str(where))}"
             )
-        if everyones and status.st_uid not in (os.geteuid(), around.st_uid):
+        is_everyones = bool(around.st_mode & stat.S_IWOTH)
+        if is_everyones and status.st_uid not in (os.geteuid(), around.st_uid):
             raise NotOurs(
                 f"{where} is a symbolic link that user {user_name(status.st_uid)} made in a "
                 "directory that everyone can write: it is not followed; name another directory"

@@ -36,13 +36,14 @@ class FileText:
         """Return a warning if the file's group can read it, else None.
 
         Raises:
-            ConfigError: everyone can read it.
+            ConfigError: everyone can read it, or write another account's into it.
         """
-        if self.status.st_mode & stat.S_IROTH:
-            raise ConfigError(
-                f"{self.path} holds an authenticator, and everyone can read it; run: "
-                f"chmod 600 {quote(str(self.path))}"
-            )
+        for right, verb in ((stat.S_IROTH, "read"), (stat.S_IWOTH, "write")):
+            if self.status.st_mode & right:
+                raise ConfigError(
+                    f"{self.path} holds an authenticator, and everyone can {verb} it; run: "
+                    f"chmod 600 {quote(str(self.path))}"
+                )
         if self.status.st_mode & stat.S_IRGRP:
             return (
                 f"{self.path} holds an authenticator, and its group can read it; if that is not "

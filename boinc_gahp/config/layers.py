@@ -270,7 +270,7 @@ def _read_authenticator(path: Path, place: str, problems: list[str]) -> Authenti
     an authenticator with BOINC_SELECT_PROJECT, so the error is kept until one is needed.
 
     Raises:
-        ConfigError: it has no readable authenticator, or everyone can read it.
+        ConfigError: it has no readable authenticator, or everyone can read or write it.
     """
     remedy = (
         "write your account's authenticator into it (the project's web site shows it on your "

@@ -6,6 +6,7 @@ import fcntl
 import time
 from typing import TYPE_CHECKING
 
+from boinc_gahp.files import NotOurs, make_private_directory
 from boinc_gahp.localproject import accounts, new_app
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.database import Database
@@ -50,7 +51,8 @@ def lock(directory: Path) -> TextIO:
     The directory is made if it is new.
 
     Raises:
-        LocalProjectTrouble: another process uses it, or it holds something else, or is a file.
+        LocalProjectTrouble: another process uses it, others can write it, or it holds something
+            else, or is a file.
     """
     _make_or_check(directory)
     file = (directory / "lock").open("a")
@@ -77,10 +79,16 @@ def is_project(directory: Path) -> bool:
 
 
 def _make_or_check(directory: Path) -> None:
-    """Make a directory; if it holds something else, it is not touched."""
+    """Make a directory; if it holds something else, it is not touched.
+
+    What is in it is run as this user, so nobody else may be able to write it.
+    """
     if directory.exists() and not directory.is_dir():
         raise LocalProjectTrouble(f"{directory} is a file: name a new or an empty directory")
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        make_private_directory(directory)
+    except NotOurs as error:
+        raise LocalProjectTrouble(str(error)) from error
     if not is_project(directory) and any(
         entry.name not in (*_DIRECTORIES, "lock", SUBMITTER_FILE) for entry in directory.iterdir()
     ):
@@ -99,7 +107,7 @@ def make(directory: Path) -> None:
     """
     _make_or_check(directory)
     for name in _DIRECTORIES:
-        (directory / name).mkdir(exist_ok=True, mode=0o700 if name == USERS else 0o777)
+        (directory / name).mkdir(exist_ok=True, mode=0o700)
     database = Database(directory / "project.sqlite")
     try:
         connection = database.connection()

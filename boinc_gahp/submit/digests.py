@@ -18,17 +18,17 @@ import threading
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.errors import StagingError
-from boinc_gahp.files import check_private_file, make_private_directory
+from boinc_gahp.files import check_links, check_private_file, make_private_directory
 from boinc_gahp.ledger.filesystem import network_filesystem
 from boinc_gahp.submit._meter import Meter
 from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
 log = logging.getLogger("boinc_gahp.submit")
 
@@ -85,7 +85,7 @@ def stat_input(path: str) -> os.stat_result:
     """Return the status of an input file.
 
     Raises:
-        StagingError: it is absent, unreadable, not a regular file, or a link to what may be secret.
+        StagingError: it is absent, unreadable, not a regular file, or a link that is not followed.
     """
     check_link(path)
     return stat_file(path)
@@ -117,15 +117,17 @@ def stat_file(path: str) -> os.stat_result:
 
 
 def check_link(path: str) -> None:
-    """Raise StagingError for a symbolic link to a file or directory that looks like a secret.
+    """Raise StagingError for a symbolic link that is not followed, or to what looks like a secret.
 
-    The link may be the path itself, or a directory on the way. Raises it for a zero byte, too.
+    One that is not followed is another user's, in a directory that everyone can write. The link
+    may be the path itself, or a directory on the way.
     """
     from boinc_gahp.containers.rules import link_to_secret  # noqa: PLC0415  (not for a ping)
 
     try:
+        check_links(Path(path))
         target = link_to_secret(path)
-    except ValueError as error:  # a zero byte
+    except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
     if target is not None:
         raise StagingError(

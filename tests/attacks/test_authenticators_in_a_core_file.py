@@ -1,5 +1,6 @@
 """Somebody who gets hold of a core file of the daemon wants the authenticators in it."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -40,4 +41,21 @@ def test_a_command_writes_no_core_file():
         raise SystemExit(resource.getrlimit(resource.RLIMIT_CORE)[0])
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@HAS_NONE
+def test_a_program_that_uses_the_library_keeps_its_own_limit(tmp_path):
+    program = """if True:
+        import resource
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+        from boinc_gahp import Project
+        Project("http://127.0.0.1:9/", "an-authenticator").close()
+        assert resource.getrlimit(resource.RLIMIT_CORE) == (hard, hard)
+    """
+    environ = {**os.environ, "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environ, capture_output=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, b"")

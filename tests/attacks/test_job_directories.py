@@ -14,11 +14,12 @@ import pytest
 from boinc_gahp.api import folders
 from boinc_gahp.api._fetching_batch import FinishedJob
 from boinc_gahp.config.settings import JobSettings
-from boinc_gahp.errors import OutputError
+from boinc_gahp.errors import OutputError, StagingError
 from boinc_gahp.fetch._zip_archive import ZipArchive
 from boinc_gahp.fetch.destinations import Directories
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles
+from boinc_gahp.submit.digests import stat_input
 from tests.attacks.hostile_outputs import HostileOutputs
 
 #: Another user, who need not exist.
@@ -106,10 +107,11 @@ def test_have_a_directory_of_the_victims_emptied_by_giving_it_the_name_of_a_temp
 
 
 @needs_root
-def test_lead_outputs_away_by_a_link_where_everyone_can_write(tmp_path, elsewhere):
+@pytest.mark.parametrize("mode", [0o1777, 0o777])
+def test_lead_outputs_away_by_a_link_where_everyone_can_write(mode, tmp_path, elsewhere):
     shared = tmp_path / "shared"
     shared.mkdir()
-    shared.chmod(0o1777)
+    shared.chmod(mode)
     (shared / "job").symlink_to(elsewhere)
     os.lchown(shared / "job", NEIGHBOUR, -1)
     told = rf"shared/job is a symbolic link that user {NEIGHBOUR} made in a directory that everyone"
@@ -118,6 +120,28 @@ def test_lead_outputs_away_by_a_link_where_everyone_can_write(tmp_path, elsewher
     with HostileOutputs({"out": b"theirs"}) as project, pytest.raises(OutputError, match=told):
         project.fetch(tmp_path, ("out", "shared/job/out"))
     assert files(elsewhere) == {}
+
+
+@needs_root
+@pytest.mark.parametrize("mode", [0o1777, 0o777])
+@pytest.mark.parametrize("to", ["the file", "its directory"])
+def test_have_a_file_of_the_victims_sent_by_a_link_where_everyone_can_write(
+    mode, to, tmp_path, elsewhere
+):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(mode)
+    (elsewhere / "data").write_text("private")
+    link = shared / "data"
+    link.symlink_to(elsewhere / "data" if to == "the file" else elsewhere)
+    os.lchown(link, NEIGHBOUR, -1)
+    named = link if to == "the file" else link / "data"
+    (tmp_path / "mine").symlink_to(named)
+    for path in (named, tmp_path / "mine"):
+        with pytest.raises(StagingError, match=f"a symbolic link that user {NEIGHBOUR} made in"):
+            stat_input(str(path))
+    os.lchown(link, os.geteuid(), -1)
+    assert stat_input(str(named)).st_size == len("private")
 
 
 def test_keep_the_victims_own_links_and_colleagues_links_from_being_followed(tmp_path, elsewhere):

@@ -145,6 +145,24 @@ def test_a_reply_that_is_too_long_does_not_fill_the_memory(server, case):
     assert found["peak"] < MOST
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("answer", "ask", "most"),
+    [
+        (
+            around("query_batches", "", f"<batch>{BATCH}</batch>", 12, ""),
+            "project.query_batches()",
+            "100,000",
+        ),
+        (around("query_batch", BATCH, "<job><id>1</id></job>", 12, ""), JOBS, "500,000"),
+    ],
+    ids=["batches", "jobs"],
+)
+def test_a_list_of_more_than_a_project_can_have_is_no_answer(server, answer, ask, most):
+    server.answers.append(gzipped(answer))
+    assert f"more than {most}" in read(server, ask)["said"]
+
+
 @pytest.mark.parametrize("code", [200, 500])
 def test_an_error_page_without_end_is_read_at_its_beginning_only(server, code):
     def endless(answer):

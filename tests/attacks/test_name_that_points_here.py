@@ -3,6 +3,7 @@
 For the browser their page and the project are then one site (DNS rebinding).
 """
 
+import errno
 import socket
 from urllib.parse import urlsplit
 
@@ -57,6 +58,13 @@ def _answers(project, host):
             )
             found[path] = (answer.status_code, answer.text)
     return found
+
+
+def test_a_project_listens_at_one_address_of_this_machine_alone(project):
+    port = urlsplit(project.url).port
+    for address, expected in (("127.0.0.1", 0), ("127.0.0.2", errno.ECONNREFUSED)):
+        with socket.socket() as probe:
+            assert probe.connect_ex((address, port)) == expected
 
 
 def test_nothing_is_answered_under_another_name(project):

@@ -22,6 +22,8 @@ from boinc_gahp.fetch._delivered import Delivered
 from boinc_gahp.files import make_private_directory, user_name, who_else_can_write
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.ledger import Ledger
+from boinc_gahp.localproject.errors import LocalProjectTrouble
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.submit.digests import Digests
 from tests.daemon.process import Daemon
 from tests.documents.examples import examples
@@ -168,6 +170,26 @@ def test_keep_users_from_directories_that_an_admin_made_by_the_recipe(node):
     assert all(path.stat().st_mode & 0o077 == 0 for path in files)
 
 
+@pytest.mark.processes
+@needs_root
+def test_have_programs_run_by_a_project_made_for_its_owner(node):
+    theirs = node / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, BOB, BOB)
+    as_user(BOB, '"$1" local-project init "$2"; chmod -R a+rwX "$2"', str(COMMAND), str(theirs))
+    for action in ("init", "run"):
+        done = subprocess.run(
+            [*become(ALICE), str(COMMAND), "local-project", action, str(theirs)],
+            env=environment(node, "alice"),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert f"the directory {theirs} belongs to user {BOB}, not to {ALICE}" in done.stderr
+
+
 # -- as seen by whoever runs the tests
 
 
@@ -304,6 +326,18 @@ def test_replace_a_state_directory_whose_parent_everyone_can_write(by_link, tmp_
     for mode in (0o1777, 0o755):
         above.chmod(mode)
         Ledger(state / "ledger.sqlite").close()
+
+
+def test_read_the_files_of_a_project_in_a_directory_that_is_open(tmp_path):
+    tmp_path.chmod(0o755)
+    LocalProject(tmp_path, hosts=0).close()
+    # Where the project is, and whether it runs, is no secret.
+    known = {"url", "lock"}
+    made = [path for path in tmp_path.iterdir() if path.name not in known]
+    assert [path.name for path in made if path.stat().st_mode & 0o077] == []
+    tmp_path.chmod(0o777)
+    with pytest.raises(LocalProjectTrouble, match="can be written by everyone"):
+        LocalProject(tmp_path)
 
 
 def test_keep_a_users_own_links_from_being_followed(tmp_path):

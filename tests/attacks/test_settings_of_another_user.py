@@ -278,3 +278,12 @@ def test_write_a_settings_file_that_is_its_groups_is_told(home):
         f"group {BOB} can write {path}, which tells where jobs are sent; if that is not intended, "
         f"run: chmod g-w {path}",
     )
+
+
+def test_write_another_account_into_an_authenticator_file_that_everyone_can_write(home):
+    written(home / ".config/boinc_gahp/boinc_gahp.toml", f'{PROJECT}authenticator_file = "key"\n')
+    key = written(home / ".config/boinc_gahp/key", "5" * 32)
+    assert layers.load(environ={}).no_authenticator == {}
+    key.chmod(0o602)
+    [told] = layers.load(environ={}).no_authenticator.values()
+    assert told.endswith(f"everyone can write it; run: chmod 600 {key}")
