@@ -175,12 +175,6 @@ class Engine:
         """Wait until everything delivered is recorded, at most ``timeout`` seconds."""
         self._telling.close(timeout, drop=False)
 
-    def close(self, timeout: float = 0.0) -> None:
-        """Start no more requests; wait for those under way, at most ``timeout`` seconds."""
-        for pool in self._pools.values():
-            pool.close(timeout)
-        self.finish_telling(timeout)
-
     def _refusal(self, reason: str) -> LineAnswer:
         return LineAnswer(
             self.announce() + self.conversation.syntax_error(), reason=reason, accepted=False

@@ -56,7 +56,6 @@ class Projects:
         on_settings: called once with the settings, before they are used.
         make_service: makes the service for HTCondor's jobs; None:
             :class:`boinc_gahp.htcondor.service.Service`.
-        end: ends the daemon; HTCondor then starts a new one.
     """
 
     def __init__(
@@ -65,10 +64,8 @@ class Projects:
         open_context: OpenContext | None = None,
         on_settings: Callable[[Settings], object] | None = None,
         make_service: MakeService | None = None,
-        end: Callable[[], object] = lambda: os.kill(os.getpid(), signal.SIGTERM),
     ) -> None:
         self._load_settings = load_settings
-        self._end = end
         self._open_context = open_context
         self._make_service = make_service
         self._shared_opener: Opener | None = None
@@ -215,7 +212,9 @@ class Projects:
     def _housekeeping(self, opener: Opener) -> None:
         from boinc_gahp.daemon._housekeeping import ledger_housekeeping  # noqa: PLC0415  (after the banner)
 
-        ledger_housekeeping(opener, lambda: self.settings().htcondor, self._closing, self._end)
+        # It ends the daemon if need be, and HTCondor starts a new one.
+        end = partial(os.kill, os.getpid(), signal.SIGTERM)
+        ledger_housekeeping(opener, lambda: self.settings().htcondor, self._closing, end)
 
     def _reconcile(self, context: FetchContext) -> None:
         from boinc_gahp.submit.control import reconcile  # noqa: PLC0415  (after the banner)

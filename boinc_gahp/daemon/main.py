@@ -31,13 +31,11 @@ CLOSING = 3.0
 def serve(
     load_settings: Callable[[], Settings],
     *,
-    stdin_fd: int = 0,
-    stdout_fd: int = 1,
     open_context: OpenContext | None = None,
     on_settings: Callable[[Settings], object] | None = None,
     make_service: MakeService | None = None,
 ) -> NoReturn:
-    """Talk GAHP on two file descriptors until the client is gone, then end the process.
+    """Talk GAHP on stdin and stdout until the client is gone, then end the process.
 
     The exit status is 0 after QUIT, end of input, SIGTERM, SIGINT, SIGHUP, and when nobody reads
     stdout. Errors in settings show in the results of requests: if the daemon exited because of
@@ -45,8 +43,6 @@ def serve(
 
     Args:
         load_settings: called in a thread of its own, after the banner.
-        stdin_fd: Request Lines.
-        stdout_fd: all output.
         open_context: for tests; None: the project's web RPCs.
         on_settings: called with the settings before a project is used; here the log is started.
         make_service: for tests; None: the service that keeps HTCondor's jobs.
@@ -61,9 +57,9 @@ def serve(
     wakeup = Wakeup()
     wakeup.catch_signals()
     try:
-        _write_banner(stdout_fd)
+        _write_banner(1)
         prepare_process()
-        _converse(wakeup, open_projects, stdin_fd, stdout_fd)
+        _converse(wakeup, open_projects)
     except BrokenPipeError:
         pass  # the client is gone: an ordinary end
     except BaseException as error:  # noqa: BLE001  (the process ends here, on purpose)
@@ -120,9 +116,7 @@ def _write_banner(fd: int) -> None:
         left = left[os.write(fd, left) :]
 
 
-def _converse(
-    wakeup: Wakeup, open_projects: Callable[[], Projects], stdin_fd: int, stdout_fd: int
-) -> None:
+def _converse(wakeup: Wakeup, open_projects: Callable[[], Projects]) -> None:
     from boinc_gahp.daemon._engine import Engine  # noqa: PLC0415  (after the banner, see above)
     from boinc_gahp.daemon._loop import Loop  # noqa: PLC0415
 
@@ -131,7 +125,7 @@ def _converse(
     projects.prepare()
     engine = Engine(projects, on_result=wakeup.notify)
     try:
-        Loop(engine, wakeup, stdin_fd, stdout_fd).run()
+        Loop(engine, wakeup, 0, 1).run()
     finally:
         # Record what HTCondor was told and release its jobs, in a few seconds at most: what is lost
         # if time runs out, the next daemon does again.

@@ -37,7 +37,6 @@ class SelectProject(Request):
 class Ping(AsyncRequest):
     """BOINC_PING."""
 
-    __slots__ = ()
     command = "BOINC_PING"
 
 

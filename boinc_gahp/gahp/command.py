@@ -54,7 +54,7 @@ class Command:
         arguments: the pieces of its syntax, in order.
         summary: what it does, in a line.
         help: what a user needs to know besides syntax and arguments, in plain text.
-        pool: None for a command that is answered at once.
+        pool: None for a command that is answered at once: the Return Line is the whole answer.
         returns: what follows the request id in the Result Line, or S in the Return Line.
         form: what its Result Lines look like.
     """
@@ -72,11 +72,6 @@ class Command:
     def name(self) -> str:
         """Its name in capitals; lines may have it in small letters (``gahp.rst``, "Lines")."""
         return self.request.command
-
-    @property
-    def synchronous(self) -> bool:
-        """Whether the Return Line is the whole answer."""
-        return self.pool is None
 
     @property
     def syntax(self) -> str:
@@ -110,7 +105,7 @@ def help_text(command: Command) -> str:
         lines += ["", *(line for piece in command.arguments for line in describe(piece, "  "))]
     paragraphs = re.split(r"\n(?=Example|[A-Z_]+ \d)", command.help)
     lines += ["", *(f"  {' '.join(each.split())}" for each in paragraphs)]
-    if command.synchronous:
+    if command.pool is None:
         lines += ["", f"  Answer: S {command.returns}".rstrip()]
     else:
         lines += ["", f"  Answer: S; then the result: id {command.returns}"]

@@ -14,42 +14,36 @@ from boinc_gahp.gahp.grammar import Text
 class Commands(Request):
     """COMMANDS."""
 
-    __slots__ = ()
     command = "COMMANDS"
 
 
 class Version(Request):
     """VERSION."""
 
-    __slots__ = ()
     command = "VERSION"
 
 
 class Quit(Request):
     """QUIT."""
 
-    __slots__ = ()
     command = "QUIT"
 
 
 class Results(Request):
     """RESULTS."""
 
-    __slots__ = ()
     command = "RESULTS"
 
 
 class AsyncModeOn(Request):
     """ASYNC_MODE_ON."""
 
-    __slots__ = ()
     command = "ASYNC_MODE_ON"
 
 
 class AsyncModeOff(Request):
     """ASYNC_MODE_OFF."""
 
-    __slots__ = ()
     command = "ASYNC_MODE_OFF"
 
 

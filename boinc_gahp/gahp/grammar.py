@@ -82,7 +82,6 @@ class Text:
 class Name(Text):
     """A name: any text but an empty one."""
 
-    __slots__ = ()
     allowed = "a name, not empty"
 
     def fits(self, word: str) -> bool:
@@ -93,8 +92,6 @@ class Name(Text):
 class Key(Text):
     """An authenticator."""
 
-    __slots__ = ()
-
     def check(self, word: str, position: int) -> Authenticator:  # noqa: ARG002
         """Return it so that it cannot be printed."""
         return Authenticator(word)
@@ -103,7 +100,6 @@ class Key(Text):
 class RequestId(Text):
     """A positive whole number, kept as it was written, for the Result Line repeats it."""
 
-    __slots__ = ()
     allowed = f"a whole number above 0 of at most {MAX_DIGITS} digits"
 
     def fits(self, word: str) -> bool:
@@ -114,7 +110,6 @@ class RequestId(Text):
 class Number(Text):
     """A number, kept as it was written."""
 
-    __slots__ = ()
     allowed = "a number"
 
     def fits(self, word: str) -> bool:
@@ -125,7 +120,6 @@ class Number(Text):
 class AllOrSome(Text):
     """ALL or SOME, in capitals or small letters."""
 
-    __slots__ = ()
     allowed = "ALL or SOME"
 
     @property
@@ -246,8 +240,6 @@ class Rest(Text):
 
     Unescaped spaces count as spaces: a person at a keyboard need not escape them.
     """
-
-    __slots__ = ()
 
     def read(self, words: list[str], at: int) -> Read:
         """Read the rest; raises BadRequest if it is empty."""

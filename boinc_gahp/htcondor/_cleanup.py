@@ -151,7 +151,7 @@ class BatchCleanup:
     def _put_off(self, job: PendingAbort, error: RpcError, now: float) -> None:
         """Try to abort a job again later."""
         key = _abort_of(job)
-        level = logging.DEBUG if self._pauses.has(key) else logging.WARNING
+        level = logging.DEBUG if self._pauses.lasted(key) else logging.WARNING
         log.log(level, "Job %s is still to be aborted: %s", job.job_name, error)
         self._pauses.later(key, now)
         self._jobs.job_trouble([job.job_id], str(error))

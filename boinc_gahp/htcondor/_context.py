@@ -250,10 +250,6 @@ class Pauses:
         backoff = self._backoffs.get(key)
         return 0.0 if backoff is None else backoff.lasted
 
-    def has(self, key: Hashable) -> bool:
-        """Tell whether the last request about a thing failed."""
-        return key in self._backoffs
-
     def succeeded(self, key: Hashable = None) -> bool:
         """Note that a request about a thing succeeded; return whether it, or all, failed before.
 

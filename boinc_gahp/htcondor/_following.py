@@ -225,7 +225,11 @@ class Follower:
             batch.alone = batch.probe = False
             self._clear_trouble(batch)
             self._record(batch, pairs, everything=everything)
-            if everything and not self._check_for_lost(batch, frozenset(name for name, _ in pairs)):
+            named = {name for name, _ in pairs}
+            on_project = self._on_project(batch, described=False) if everything else []
+            if any(job.job_name not in named for job in on_project) and not self._query_alone(
+                batch
+            ):
                 return False
             batch.since = answer.server_time if _is_time(answer.server_time) else _EVERYTHING
         return True
@@ -342,12 +346,6 @@ class Follower:
 
     def _on_project(self, batch: _Followed, *, described: bool = True) -> list[JobRow]:
         return self._jobs.jobs_of(batch.row.id, "queued", "running", described=described)
-
-    def _check_for_lost(self, batch: _Followed, named: frozenset[str]) -> bool:
-        """Look at the batch by its id if its list lacks a job; return whether to go on."""
-        if all(job.job_name in named for job in self._on_project(batch, described=False)):
-            return True
-        return self._query_alone(batch)
 
     def _lose(self, batch: _Followed, jobs: list[JobRow]) -> None:
         if jobs:

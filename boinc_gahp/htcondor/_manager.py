@@ -85,7 +85,6 @@ class AccountManager:
     ) -> None:
         self._jobs = jobs
         self._owner = owner
-        self._scopes = scopes
         self._lock = AccountLock(state_dir, *owner)
         self._news = threading.Event()
         self._stopping = threading.Event()
@@ -332,10 +331,10 @@ class AccountManager:
 
     def _close_scopes(self) -> None:
         """Stop fetches of jobs that another process has cancelled; that process waits for it."""
-        for job_id in self._scopes.jobs():
+        for job_id in self._context.scopes.jobs():
             job = self._jobs.job(job_id, described=False)
             if job is None or job.state == "cancelled":
-                self._scopes.close(job_id, clearing=0.0)
+                self._context.scopes.close(job_id, clearing=0.0)
                 # The fetch itself may not notice before the project answers it.
                 self._jobs.writing(job_id, False)
 

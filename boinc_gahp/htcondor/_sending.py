@@ -188,8 +188,10 @@ class Sender:
                 return False
             return self._after(batch, jobs, attempt, request, error)
         self._is_submitted(batch, len(jobs))
-        if not journal.sending.unclear:
-            self._abort_if_unwanted(batch)
+        now = None if journal.sending.unclear else self._jobs.batch(batch.id)
+        if now is not None and now.state == "giving_up":
+            # Its last job was cancelled while it was being sent.
+            self._jobs.begin_abort(batch.id, time.time())
         return False
 
     def _keep_going(self) -> None:
@@ -203,12 +205,6 @@ class Sender:
             return before.sending
         sent = batch.state == "sent"
         return Sending(batch.project_batch_id, sent=sent, unclear=sent)
-
-    def _abort_if_unwanted(self, batch: BatchRow) -> None:
-        """Have the batch aborted at once if its last job was cancelled while it was being sent."""
-        now = self._jobs.batch(batch.id)
-        if now is not None and now.state == "giving_up":
-            self._jobs.begin_abort(batch.id, time.time())
 
     def _is_submitted(self, batch: BatchRow, jobs: int) -> None:
         log.info("Batch %s is submitted: %d jobs", batch.name, jobs)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Characters of a HoldReason or ExitReason, which HTCondor keeps in the job and its history.
 _MAX_REASON = 2000
 
-_PLAIN = re.compile(rb"[ !#-\[\]-~]")
+_ODD = re.compile(rb"[^ -~]")
 
 
 def status_ad(row: JobRow) -> tuple[int, str]:
@@ -98,11 +98,6 @@ def classad_text(text: str) -> str:
     A NUL, which a ClassAd cannot hold, becomes a space, and what is not UTF-8 is named.
     """
     raw = text.replace("\0", " ").encode("utf-8", "backslashreplace")
-    return '"{}"'.format("".join(_classad_byte(byte) for byte in raw))
-
-
-def _classad_byte(byte: int) -> str:
-    character = chr(byte)
-    if character in '"\\':
-        return "\\" + character
-    return character if _PLAIN.match(bytes([byte])) else f"\\{byte:03o}"
+    plain = re.sub(rb'["\\]', rb"\\\g<0>", raw)
+    escaped = _ODD.sub(lambda odd: b"\\%03o" % ord(odd[0]), plain)
+    return f'"{escaped.decode()}"'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from boinc_gahp.htcondor._context import CancelScopes
 from boinc_gahp.htcondor._manager import AccountManager
 from boinc_gahp.htcondor.owners import explain_unknown, known_owners, owner_key
 from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.upkeep import drop_unneeded
 
 if TYPE_CHECKING:
     from boinc_gahp.config.settings import Settings
@@ -40,7 +42,7 @@ class Reconciliation:
 def reconcile(settings: Settings, opener: Opener, deadline: float) -> tuple[Reconciliation, ...]:
     """Send what is pending for all projects; see :meth:`AccountManager.reconcile_once`.
 
-    Owners that a daemon works for are left to it.
+    Owners that a daemon works for are left to it. What ended long ago is dropped from the ledger.
 
     Args:
         settings: all settings.
@@ -84,4 +86,5 @@ def reconcile(settings: Settings, opener: Opener, deadline: float) -> tuple[Reco
         except GahpError as error:
             problem = str(error)
         reconciliations.append(Reconciliation(url, account, name, pending, problem))
+    drop_unneeded(jobs, time.time(), settings.htcondor, threading.Event(), untold=False)
     return tuple(reconciliations)

@@ -43,7 +43,7 @@ class Batches(Requests):
             rows = connection.execute(
                 f"SELECT url, account, name FROM project WHERE {HAS_WORK} ORDER BY id"  # noqa: S608
             )
-            return tuple((url, account, name) for url, account, name in rows)
+            return tuple(rows)
 
     def waiting(self, url: str, account: str) -> list[Waiting]:
         """Return the jobs that are not in a batch, oldest first."""

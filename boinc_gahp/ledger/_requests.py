@@ -231,29 +231,26 @@ def owner_row(connection: sqlite3.Connection, url: str, account: str, name: str)
 
 def _insert(
     connection: sqlite3.Connection, job: NewJob, directory: str, attempt: int, now: float
-) -> int:
+) -> int | None:
     name = text(job.project_name)
     owner = owner_row(connection, job.project_url, job.account, name)
-    job_id = int(
-        connection.execute(
-            "INSERT INTO job (job_directory, attempt, project_id, project_name, app_name, "
-            "group_key, size, state, accepted, changed, last_polled) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?, ?)",
-            (
-                directory,
-                attempt,
-                owner,
-                name,
-                text(job.app_name),
-                text(job.group_key),
-                job.size,
-                now,
-                now,
-                now,
-            ),
-        ).lastrowid
-        or 0
-    )
+    job_id = connection.execute(
+        "INSERT INTO job (job_directory, attempt, project_id, project_name, app_name, "
+        "group_key, size, state, accepted, changed, last_polled) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?, ?)",
+        (
+            directory,
+            attempt,
+            owner,
+            name,
+            text(job.app_name),
+            text(job.group_key),
+            job.size,
+            now,
+            now,
+            now,
+        ),
+    ).lastrowid
     connection.execute(
         "INSERT INTO description (job_id, json) VALUES (?, ?)", (job_id, text(job.description))
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -118,7 +117,6 @@ def _check(path: Path) -> None:
 def _write_ahead(connection: sqlite3.Connection) -> None:
     """Switch to WAL; SQLite does not wait if another process is doing the same."""
     deadline = time.monotonic() + BUSY_TIMEOUT
-    pause = threading.Event()
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -126,6 +124,6 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             # "database is locked", "locking protocol"; waiting does not help on a full disk.
             if "lock" not in str(error) or time.monotonic() > deadline:
                 raise
-            pause.wait(0.02)
+            time.sleep(0.02)
         else:
             return

@@ -44,6 +44,13 @@ def limited(**limits):
     return Settings(project=SETTINGS.project, limits=LimitSettings(**limits))
 
 
+def end(engine):
+    """Let an engine start no more requests, and wait for those under way."""
+    for pool in engine._pools.values():
+        pool.close(20)
+    engine.finish_telling(20)
+
+
 class StandIn:
     """``hang...`` waits until :attr:`go` is set; ``fail TEXT`` raises; ``bug`` is a bug."""
 

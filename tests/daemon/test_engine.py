@@ -12,7 +12,7 @@ from boinc_gahp.gahp.lines import TooLong
 from boinc_gahp.gahp.results import LONGEST
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit.types import LocalFile, Parameters
-from tests.daemon.stand_in import SETTINGS, StandIn, StandInService, limited
+from tests.daemon.stand_in import SETTINGS, StandIn, StandInService, end, limited
 from tests.helpers import wait_for
 
 URL = "http://127.0.0.1:9/test/"
@@ -50,7 +50,7 @@ class Conversation:
         self.context.go.set()
         self.service.go.set()
         self.projects.close()
-        self.engine.close(20)
+        end(self.engine)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from boinc_gahp.daemon._projects import Projects
 from boinc_gahp.daemon._wakeup import Wakeup
 from boinc_gahp.gahp import words
 from boinc_gahp.gahp.banner import BANNER
-from tests.daemon.stand_in import SETTINGS, StandIn, StandInService
+from tests.daemon.stand_in import SETTINGS, StandIn, StandInService, end
 from tests.helpers import wait_for
 
 
@@ -52,7 +52,7 @@ class Running:
         if self.thread.ident is not None:
             self.join()
         self.service.go.set()
-        self.engine.close(20)
+        end(self.engine)
         self.projects.close()
         for fd in (self.loop_in, self.to_loop, self.from_loop, self.loop_out, self.wakeup.fd):
             with suppress(OSError):

@@ -194,9 +194,9 @@ def test_every_gahp_command_is_there_with_its_syntax_and_its_answer(built):
     for command in COMMANDS.values():
         part = words(section(page, f"gahp-{command.name.lower().replace('_', '-')}"))
         assert command.syntax in part
-        answer = f"S {command.returns}" if command.synchronous else f"id {command.returns}"
+        answer = f"S {command.returns}" if command.pool is None else f"id {command.returns}"
         assert answer.strip() in part, command.name
-        assert ("Synchronous" if command.synchronous else "Asynchronous") in part
+        assert ("Synchronous" if command.pool is None else "Asynchronous") in part
 
 
 def test_every_gahp_command_belongs_to_one_dialect():

@@ -15,6 +15,7 @@ from boinc_gahp.secret import Authenticator
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import await_state, failed, row_of
+from tests.ledger.jobs import new_job
 
 
 def reconciled(site, seconds=20.0):
@@ -84,6 +85,17 @@ def test_reconciling_ends_batches_of_which_nothing_is_wanted(site, jobs):
     site.proxy.heal()
     wait_for(lambda: not any(left for _, left in a_minute_later(site, jobs)), "nothing is pending")
     assert site.workunits() == []
+
+
+def test_reconciling_drops_what_ended_long_ago(site, jobs):
+    ids = [jobs.accept(new_job(name)).id for name in "ab"]
+    for job_id in ids:
+        jobs.cancel(job_id)
+    jobs.store.execute("UPDATE job SET changed = 1 WHERE id = ?", (ids[0],))
+    opener = Opener()
+    assert reconcile(site.settings, opener, time.monotonic() + 20) == ()
+    opener.close()
+    assert [jobs.job(job_id) is None for job_id in ids] == [True, False]
 
 
 def a_minute_later(site, jobs):

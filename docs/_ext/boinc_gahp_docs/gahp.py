@@ -54,14 +54,14 @@ def _render(command: Command, level: int) -> str:
     parts += [f"{rst.prose(paragraph)}\n" for paragraph in text]
     if command.arguments:
         parts.append("".join(f"{line}\n" for piece in command.arguments for line in _piece(piece)))
-    if command.synchronous:
+    if command.pool is None:
         answer = rst.literal(f"S {command.returns}".strip())
         parts.append(f"Synchronous: the Return Line {answer} is all of the answer.\n")
     else:
         error = command.form.error("id", "message").decode()
         parts.append(
             f"Asynchronous: ``S``, then the result {rst.literal(f'id {command.returns}')}, or "
-            f"{rst.literal(error)} if it failed. Worked on by {_POOLS[command.pool or '']}.\n"
+            f"{rst.literal(error)} if it failed. Worked on by {_POOLS[command.pool]}.\n"
         )
     if example:
         parts += ["Example:\n", rst.block(example)]
