@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-    from boinc_gahp.rpc._bodies import FormBody
+    from boinc_gahp.rpc._build import FormBody
     from boinc_gahp.rpc._redact import Redactor
     from boinc_gahp.rpc._repair import PhpMessage
     from boinc_gahp.rpc._replies import RepeatedElements

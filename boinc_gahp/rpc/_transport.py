@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from urllib3.connectionpool import HTTPConnectionPool
     from urllib3.response import BaseHTTPResponse
 
-    from boinc_gahp.rpc._bodies import FormBody
+    from boinc_gahp.rpc._build import FormBody
     from boinc_gahp.rpc._limits import TimeLimits
     from boinc_gahp.rpc.options import ClientOptions
 

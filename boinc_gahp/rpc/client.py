@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, RpcError
 from boinc_gahp.rpc import _build, _results, _table
-from boinc_gahp.rpc._bodies import FormBody, size_of
+from boinc_gahp.rpc._build import FormBody
 from boinc_gahp.rpc._caller import Caller, RpcCall, beginning
 from boinc_gahp.rpc._pages import page_beginning
 from boinc_gahp.rpc._redact import Redactor
@@ -168,7 +168,7 @@ class WebRpcs:
 
     def request_size(self, submission: BatchSubmission) -> int:
         """Return the bytes that submit_batch would send for ``submission``."""
-        return size_of(self._submission("submit_batch", submission))
+        return _build.size_of(self._submission("submit_batch", submission))
 
     def estimate_batch(self, submission: BatchSubmission) -> float:
         """Return how many seconds the project thinks the batch takes."""

@@ -47,7 +47,7 @@ def boinc_submit(context: Context, request: SubmitRequest, answer_by: float | No
         LedgerError: for a gridmanager, the submission could not be written into the ledger first.
     """
     request = buda_request(request)
-    context.cache.mention([request.batch_name])
+    context.cache.mentioned.set(request.batch_name, True)
     if answer_by is None:
         return submit(context, request, ConsoleJournal(context, request))
     lease = context.settings.jobs.lease

@@ -171,7 +171,7 @@ def set_lease(context: Context, name: str, unix_time: float) -> None:
 
 def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
     """Change the account's batch of this name; ``change`` is an RPC's method."""
-    batch_id = context.cache.batch_id(name)
+    batch_id = context.cache.ids.get(name)
     if batch_id is not None:
         change(batch_id=batch_id)
         return
@@ -268,7 +268,7 @@ def _is_abandoned(context: Context, batch: BatchRow, now: float, *, alone: bool)
     return (
         now > batch.not_before + _GRACE
         and context.cache.age > _GRACE
-        and not context.cache.was_mentioned(batch.name)
+        and not context.cache.mentioned.get(batch.name)
     )
 
 

@@ -96,7 +96,7 @@ def submit(context: Context, request: SubmitRequest, journal: Journal | None = N
         if isinstance(error, Interrupted):
             raise error.error from None
         raise
-    context.cache.remember_submitted(request.batch_name)
+    context.cache.submitted.set(request.batch_name, True)
     journal.done(batch_id, submission.sending)
     return batch_id
 
@@ -189,7 +189,7 @@ class _Submission:
             details = self._create()
             self._missing(details)  # raises if somebody else has filled it in the meantime
         batch_id = details.batch.id
-        self._context.cache.remember_batch(self._request.batch_name, batch_id)
+        self._context.cache.ids.set(self._request.batch_name, batch_id)
         self._stage(batch_id)
         self._send_until_all_are_there(details)
         return batch_id

@@ -19,7 +19,7 @@ from boinc_gahp.submit.singleflight import SingleFlight
 from boinc_gahp.templates.reading import read_templates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.types import BatchInfo, JobInfo, ResultInfo
@@ -97,16 +97,22 @@ class ProjectCache:
     Args:
         project: the project to ask.
         templates_cached: seconds after which an app's templates are asked for again.
+
+    Attributes:
+        ids: the ids that the project gives for batches' names.
+        shadowed: the ids of batches whose names the project takes for another account's.
+        submitted: batches that were seen in a later state than INIT; no batch goes back to INIT.
+        mentioned: batches that somebody has asked for since this process began.
     """
 
     def __init__(self, project: WebRpcs, templates_cached: float = 300.0) -> None:
         self._project = project
         self._templates_cached = templates_cached
         self._born = time.monotonic()
-        self._ids: Recent[str, int] = Recent(MAX_NAMES)
-        self._shadowed: Recent[str, int] = Recent(MAX_NAMES)
-        self._submitted: Recent[str, bool] = Recent(MAX_NAMES)
-        self._mentioned: Recent[str, bool] = Recent(MAX_NAMES)
+        self.ids: Recent[str, int] = Recent(MAX_NAMES)
+        self.shadowed: Recent[str, int] = Recent(MAX_NAMES)
+        self.submitted: Recent[str, bool] = Recent(MAX_NAMES)
+        self.mentioned: Recent[str, bool] = Recent(MAX_NAMES)
         self._warned: Recent[Hashable, bool] = Recent(MAX_NAMES)
         self._instances: Recent[int, ResultInfo] = Recent(MAX_NAMES)
         self._templates: SingleFlight[str, AppTemplates] = SingleFlight(MAX_APPS)
@@ -122,48 +128,19 @@ class ProjectCache:
 
     def remember_shadowed(self, name: str, batch_id: int) -> None:
         """Note the id of a batch whose name the project takes for another account's."""
-        self._shadowed.set(name, batch_id)
-        self.remember_batch(name, batch_id)
-
-    def shadowed(self, name: str) -> int | None:
-        """Return the id of a batch whose name the project takes for another account's."""
-        return self._shadowed.get(name)
-
-    def remember_batch(self, name: str, batch_id: int) -> None:
-        """Note the id that the project gives for a batch's name."""
-        self._ids.set(name, batch_id)
-
-    def batch_id(self, name: str) -> int | None:
-        """Return the id of a batch if this process has learned it."""
-        return self._ids.get(name)
-
-    def remember_submitted(self, name: str) -> None:
-        """Note that a batch was seen in a later state than INIT; no batch goes back to INIT."""
-        self._submitted.set(name, True)
-
-    def is_submitted(self, name: str) -> bool:
-        """Return whether this process has seen the batch in a later state than INIT."""
-        return self._submitted.get(name) is not None
+        self.shadowed.set(name, batch_id)
+        self.ids.set(name, batch_id)
 
     def forget_batch(self, name: str) -> None:
         """Forget a batch that was retired."""
-        batch_id = self._ids.get(name)
+        batch_id = self.ids.get(name)
         self._views.forget(name)
         if batch_id is not None:
             self._views.forget(batch_id)
             self._failed.forget(batch_id)
-        self._ids.drop(name)
-        self._shadowed.drop(name)
-        self._submitted.drop(name)
-
-    def mention(self, names: Iterable[str]) -> None:
-        """Note that somebody asked for these batches."""
-        for name in names:
-            self._mentioned.set(name, True)
-
-    def was_mentioned(self, name: str) -> bool:
-        """Return whether somebody has asked for this batch since this process began."""
-        return self._mentioned.get(name) is not None
+        self.ids.drop(name)
+        self.shadowed.drop(name)
+        self.submitted.drop(name)
 
     def warn_once(self, about: Hashable, message: str, *args: object) -> None:
         """Log a warning unless one about the same was logged before."""
@@ -186,14 +163,14 @@ class ProjectCache:
         """
 
         def ask() -> BatchView:
-            batch_id = batch if isinstance(batch, int) else self._ids.get(batch)
+            batch_id = batch if isinstance(batch, int) else self.ids.get(batch)
             details = (
                 self._project.query_batch(batch_id=batch_id)
                 if batch_id is not None
                 else _find_batch.find(self._project, str(batch))
             )
             if isinstance(batch, str):
-                self.remember_batch(batch, details.batch.id)
+                self.ids.set(batch, details.batch.id)
             return BatchView(details.batch, {job.name: job for job in details.jobs})
 
         return self._views.get(batch, ask, good)

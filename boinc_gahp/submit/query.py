@@ -65,7 +65,8 @@ def query_batches(
         NotFound: a batch is unknown; its message ends in ``no batch named `` and the name.
         RpcError: see :meth:`WebRpcs.query_batch2`.
     """
-    context.cache.mention(names)
+    for name in names:
+        context.cache.mentioned.set(name, True)
     since = _mod_time(min_mod_time)
     pending_aborts = _pending_aborts(context)
     submitting = frozenset(batch.name for batch in pending_aborts if batch.state == "sent")
@@ -93,7 +94,7 @@ def query_batches(
 def _statuses(context: Context, names: Sequence[str], since: int, client: Client) -> JobStatuses:
     """Return what the project says about the batches; some can only be asked for by their ids."""
     cache = context.cache
-    by_id = {name: number for name in names if (number := cache.shadowed(name)) is not None}
+    by_id = {name: number for name in names if (number := cache.shadowed.get(name)) is not None}
     while True:
         by_name_only = [name for name in names if name not in by_id]
         try:
@@ -202,7 +203,7 @@ def _states(
     unknown = [
         name
         for name in dict.fromkeys(names)
-        if name in submitting or (everything and not context.cache.is_submitted(name))
+        if name in submitting or (everything and not context.cache.submitted.get(name))
     ]
     if len(unknown) <= _SINGLE_QUERIES:
         states = {name: _state_of(context, name) for name in unknown}
@@ -210,7 +211,7 @@ def _states(
         states = _states_of_all(context, unknown)
     for name, state in states.items():
         if state not in (None, BatchState.INIT, BatchState.UNKNOWN):
-            context.cache.remember_submitted(name)
+            context.cache.submitted.set(name, True)
     return states
 
 

@@ -16,13 +16,6 @@ K = TypeVar("K", bound="Hashable")
 V = TypeVar("V")
 
 
-@dataclass(slots=True)
-class _Answer(Generic[V]):
-    value: V
-    sent_at: int
-    weight: int
-
-
 @dataclass(slots=True, eq=False)
 class _Flight:
     """A request that is under way, or that would follow if the one it waits for failed.
@@ -49,14 +42,15 @@ class SingleFlight(Generic[K, V]):
 
     Args:
         capacity: the largest sum of the answers' weights (the newest answer is always kept).
-        weight: returns an answer's weight.
+        weight: returns an answer's weight, which never changes.
     """
 
     def __init__(self, capacity: int, weight: Callable[[V], int] = lambda _: 1) -> None:
         self._capacity = capacity
         self._weight = weight
         self._changed = threading.Condition()
-        self._answers: OrderedDict[K, _Answer[V]] = OrderedDict()
+        #: Answers, and when each was sent, on the cache's own clock.
+        self._answers: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._flights: dict[K, _Flight] = {}
         self._clock = 0
         self._total = 0
@@ -81,9 +75,9 @@ class SingleFlight(Generic[K, V]):
             arrived = self._tick()
             while True:
                 answer = self._answers.get(key)
-                if answer is not None and (answer.sent_at > arrived or good(answer.value)):
+                if answer is not None and (answer[1] > arrived or good(answer[0])):
                     self._answers.move_to_end(key)
-                    return answer.value
+                    return answer[0]
                 flight = self._flights.setdefault(key, mine)
                 while flight is not mine and self._wait(flight, mine):
                     if flight.error is None:
@@ -111,7 +105,7 @@ class SingleFlight(Generic[K, V]):
         """Return the key of a kept answer that is ``wanted``, the most recently used first."""
         with self._changed:
             for key in reversed(self._answers):
-                if wanted(self._answers[key].value):
+                if wanted(self._answers[key][0]):
                     return key
         return None
 
@@ -145,13 +139,12 @@ class SingleFlight(Generic[K, V]):
 
     def _keep(self, key: K, value: V, sent_at: int) -> None:
         self._drop(key)
-        weight = self._weight(value)
-        self._answers[key] = _Answer(value, sent_at, weight)
-        self._total += weight
+        self._answers[key] = value, sent_at
+        self._total += self._weight(value)
         while self._total > self._capacity and len(self._answers) > 1:
             self._drop(next(iter(self._answers)))
 
     def _drop(self, key: K) -> None:
         answer = self._answers.pop(key, None)
         if answer is not None:
-            self._total -= answer.weight
+            self._total -= self._weight(answer[0])

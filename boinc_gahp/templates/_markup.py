@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 #: The most characters of a text to read; a filled-in document has at most 64 KB.
 MAX_TEXT = 1 << 20
 
-_PROLOG = re.compile(r"<\?|<!DOCTYPE")
+#: A declaration or an instruction; or a document type, which may have a part in brackets. One that
+#: has no end lasts to the end of the text, where a group matches: so each character is read once.
+_PROLOG = re.compile(
+    r"<(?=\?).*?(?:\?>|(\Z))"
+    r"|<!DOCTYPE[^\[>]*(?:\[[^\]]*(?:\][^>]*)?)?(?:>|(\Z))",
+    re.DOTALL,
+)
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DIGITS = re.compile(r"[+-]?[0-9]+")
 _EXACT_DIGITS = 400
@@ -90,29 +96,7 @@ def _wrapped(text: str) -> bytes:
 
 def _without_prologs(text: str) -> str:
     """Remove XML declarations, instructions and document types; lines keep their numbers."""
-    parts = []
-    place = 0
-    while match := _PROLOG.search(text, place):
-        begin = match.start()
-        end = prolog_end(text, begin)
-        if end < 0:
-            break
-        parts += [text[place:begin], "\n" * text.count("\n", begin, end)]
-        place = end
-    return "".join(parts) + text[place:]
-
-
-def prolog_end(text: str, begin: int) -> int:
-    """Return where the declaration that begins at ``begin`` ends, -1 if it does not."""
-    if text.startswith("<?", begin):
-        end = text.find("?>", begin)
-        return end + 2 if end >= 0 else -1
-    end = text.find(">", begin)
-    subset = text.find("[", begin, end) if end >= 0 else -1
-    if subset >= 0:
-        inner = text.find("]", subset)
-        end = text.find(">", inner) if inner >= 0 else -1
-    return end + 1 if end >= 0 else -1
+    return _PROLOG.sub(lambda m: m[0] if m.lastindex else "\n" * m[0].count("\n"), text)
 
 
 def _parser(*, recover: bool) -> etree.XMLParser:

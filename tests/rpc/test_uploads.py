@@ -10,7 +10,7 @@ import tracemalloc
 import pytest
 
 from boinc_gahp.errors import StagingError, TransportError
-from boinc_gahp.rpc._bodies import FormBody
+from boinc_gahp.rpc._build import FormBody
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import UploadFile

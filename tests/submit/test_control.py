@@ -160,14 +160,14 @@ def test_a_batch_is_named(known):
     script = Script({"retire_batch": "<success/>", "set_expire_time": "<success/>"})
     context = script.context()
     if known:
-        context.cache.remember_batch("b", 7)
+        context.cache.ids.set("b", 7)
     control.set_lease(context, "b", 1795282923)
     control.retire_batch(context, "b")
     for rpc in ("set_expire_time", "retire_batch"):
         [asked] = script.arguments(rpc)
         assert (asked["batch_id"], asked["batch_name"]) == ((["7"], []) if known else ([], ["b"]))
     assert float(script.arguments("set_expire_time")[0]["expire_time"][0]) == 1795282923
-    assert context.cache.batch_id("b") is None
+    assert context.cache.ids.get("b") is None
 
 
 def owing(ledger, found, due=-1.0):
@@ -230,7 +230,7 @@ def test_a_submission_that_somebody_may_wait_for_goes_on(ago, age, mentioned, le
     found = Batch(1)
     context = submitting(ledger, found, ago=ago, age=age)
     if mentioned:
-        context.cache.mention(["b"])
+        context.cache.mentioned.set("b", True)
     control.reconcile(context)
     assert found.script.asked == []
     assert [pending.state for pending in ledger.pending_aborts(*context.owner, time.time())] == [
@@ -250,8 +250,8 @@ def test_a_query_notes_which_batches_are_asked_about(ledger, tmp_path):
     script = Script({"query_batch2": "<server_time>1</server_time><batch_size>0</batch_size>"})
     context = FetchContext.of(script.project(), Settings(), ledger, tmp_path / "cache")
     query_batches(context, ["b"], "5")
-    assert context.cache.was_mentioned("b")
-    assert not context.cache.was_mentioned("c")
+    assert context.cache.mentioned.get("b")
+    assert not context.cache.mentioned.get("c")
     context.close()
 
 

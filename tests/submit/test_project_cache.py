@@ -29,7 +29,7 @@ def test_a_batchs_id_is_learned_from_a_view_and_used_for_the_next():
     cache = cache_of(script)
     for _ in range(2):
         cache.view("b", lambda _: False)
-    assert cache.batch_id("b") == 7
+    assert cache.ids.get("b") == 7
     first, second = script.arguments("query_batch")
     assert (first["batch_name"], second["batch_id"]) == (["b"], ["7"])
 
@@ -50,12 +50,12 @@ def test_a_retired_batch_is_forgotten():
     script = Script({"query_batch": batch(7, "b", 1, job(1, "b#1.0", 5))})
     cache = cache_of(script)
     cache.view("b", lambda _: True)
-    cache.remember_submitted("b")
+    cache.submitted.set("b", True)
     cache.forget_batch("b")
     cache.forget_batch("never heard of")
     assert cache.batch_of("b#1.0") is None
-    assert cache.batch_id("b") is None
-    assert not cache.is_submitted("b")
+    assert cache.ids.get("b") is None
+    assert not cache.submitted.get("b")
 
 
 def test_memory_is_bounded_in_jobs(monkeypatch):

@@ -94,7 +94,7 @@ def test_a_batch_that_was_seen_submitted_is_not_looked_at_again():
 def test_a_batch_that_this_process_submitted_is_not_looked_at():
     script = of_state(1, *JOBS)
     context = script.context()
-    context.cache.remember_submitted("b")
+    context.cache.submitted.set("b", True)
     query_batches(context, ["b"], "0", GRIDMANAGER)
     assert script.count("query_batch") == 0
 

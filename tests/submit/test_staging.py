@@ -25,7 +25,7 @@ from tests.submit.test_association import FATAL, Server
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.rpc._bodies import FormBody
+    from boinc_gahp.rpc._build import FormBody
     from tests.submit.scripted import Arguments
 
 
