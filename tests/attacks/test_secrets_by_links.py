@@ -11,7 +11,7 @@ from boinc_gahp.api.programs import program_batch
 from boinc_gahp.config.settings import Settings, Timeouts
 from boinc_gahp.containers.rules import may_be_secret, secret_names
 from boinc_gahp.errors import BadRequest, StagingError, TransportError
-from boinc_gahp.htcondor._job_ad import AdRefused
+from boinc_gahp.htcondor.attributes import AdRefused
 from boinc_gahp.submit.digests import stat_input
 from boinc_gahp.submit.trees import look, walk
 from tests.htcondor.test_container_ad import inside

@@ -16,6 +16,7 @@ from docutils.core import publish_doctree
 from boinc_gahp.api import family
 from boinc_gahp.config.settings import Settings
 from boinc_gahp.fetch import _tar_archive
+from boinc_gahp.htcondor import attributes
 from boinc_gahp.rpc import _caller, _pages, _repair, _table
 from boinc_gahp.rpc.options import ClientOptions
 
@@ -114,6 +115,7 @@ def test_the_limits_of_the_table_are_the_programs():
         "waiting": (limits.pending_requests,),
         "redirects": (_caller._REDIRECTS,),
         "retries": (family._MOST,),
+        "an expression's": (attributes._MAX_VALUE, attributes._MAX_DEPTH),
     }
     said = sentences(PAGE.read_text("utf-8"))
     for row, found in numbers.items():
