@@ -94,6 +94,8 @@ def check_links(path: Path) -> None:
         OSError: the path cannot be followed.
     """
     for _ in range(_MOST_LINKS):
+        if not path.name:  # the root
+            return
         at = open_directory(path.parent)
         try:
             path = path.parent / _target(path.name, at, path, private=False)
