@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from boinc_gahp import secret
 from tests.containers_engine import engine  # noqa: F401  (a fixture)
+from tests.rpc.scripted import Scripted
 
 # How long an example takes says more of what else the machine does than of the code. The examples
 # that all tests together can have in a few minutes; EXAMPLES=1000 looks longer.
@@ -116,6 +117,13 @@ def _own_directories(tmp_path_factory):
     yield
     os.environ.clear()
     os.environ.update(before)
+
+
+@pytest.fixture
+def server():
+    """A web server that answers as a test tells it."""
+    with Scripted() as found:
+        yield found
 
 
 def pytest_collection_modifyitems(items):

@@ -7,6 +7,7 @@ import time
 
 import trustme
 
+from boinc_gahp.cli.main import main
 from boinc_gahp.rpc._refusals import meaning
 
 
@@ -40,6 +41,17 @@ def hang_up(child):
             wait_for(lambda: not child.isalive(), "the end of what was killed in the terminal")
             raise
     child.close()
+
+
+def command(capsys, *words):
+    """Do a command of boinc_gahp in this process; return its exit status, output and errors."""
+    capsys.readouterr()
+    try:
+        status = main([*map(str, words)])
+    except SystemExit as leave:
+        status = int(leave.code or 0)
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
 
 
 def certified(directory, *names):

@@ -15,7 +15,7 @@ from boinc_gahp.errors import JobFailed
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests.containers_engine import IMAGE
-from tests.localproject.in_containers import APP, add_container_app
+from tests.localproject.in_containers import APP
 
 # A machine with other work starts a container in seconds.
 pytestmark = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(1200)]
@@ -40,11 +40,8 @@ def _user(directory):
 def volunteers(engine, tmp_path_factory):
     """A project as a real server, with volunteers that have an engine and an image."""
     assert engine.images()
-    directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=0):
-        pass
-    add_container_app(directory)
-    with LocalProject(directory, hosts=4, php=STOCK) as project:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=4, php=STOCK) as project:
+        project.add_container_app(APP)
         yield project
 
 

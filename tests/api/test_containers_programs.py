@@ -19,7 +19,7 @@ from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests.containers_engine import IMAGE
 from tests.helpers import wait_for
-from tests.localproject.in_containers import APP, add_container_app
+from tests.localproject.in_containers import APP
 
 # A machine with other work starts a container in seconds.
 pytestmark = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(1200)]
@@ -30,11 +30,8 @@ HARD = ["two words", "it's", "$HOME", "`id`", "\\", 'a"b', "*", "<&>", "ü", "",
 @pytest.fixture(scope="module")
 def local(engine, tmp_path_factory):
     """A project as a real server, with volunteers that have an engine."""
-    directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=0):
-        pass
-    add_container_app(directory)
-    with LocalProject(directory, hosts=4, php=STOCK) as project:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=4, php=STOCK) as project:
+        project.add_container_app(APP)
         yield project
 
 

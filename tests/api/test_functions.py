@@ -16,17 +16,14 @@ from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.faultproxy import FaultProxy
-from tests.localproject.in_containers import APP, add_container_app
+from tests.localproject.in_containers import APP
 
 
 @pytest.fixture(scope="module")
 def nobody(tmp_path_factory):
     """A project with an app for containers, and without volunteers."""
-    directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=0):
-        pass
-    add_container_app(directory)
-    with LocalProject(directory, hosts=0) as project:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
+        project.add_container_app(APP)
         yield project
 
 

@@ -4,7 +4,6 @@ import re
 import threading
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
@@ -23,12 +22,6 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import JobInfo
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
 from tests.submit.scripted import batch, job
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    #: What comes of an output: pieces, for as long as somebody takes them.
-    Pieces = Callable[[], Iterator[bytes]]
 
 SECRET = "a11ce000000000000000000000000002"
 

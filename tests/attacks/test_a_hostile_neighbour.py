@@ -4,7 +4,6 @@ Both are one local project: straight, and through a proxy that misbehaves. To a 
 addresses are two projects.
 """
 
-import sys
 from pathlib import Path
 
 import psutil
@@ -14,6 +13,7 @@ from boinc_gahp.config.settings import LimitSettings
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.states import HTCondorState
 from tests import faultproxy
+from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import Gridmanager, submission
 from tests.daemon.process import Daemon
 from tests.daemon.test_pipes_blah import Node
@@ -23,7 +23,6 @@ from tests.inside import unfinished_jobs, workunit_names
 
 pytestmark = pytest.mark.long
 
-COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 BATCH = "neighbours#1"
 JOBS = [f"{BATCH}#1.{number}" for number in range(6)]
 #: More than one project may have at work, by any of the settings.

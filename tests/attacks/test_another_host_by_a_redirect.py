@@ -18,12 +18,6 @@ HERE = "http://boinc.example.edu/test/submit_rpc_handler.php"
 ONCE = ClientOptions(connect_timeout=5, read_timeout=5, retry_total=0)
 
 
-@pytest.fixture
-def server():
-    with Scripted() as found:
-        yield found
-
-
 #: ``{evil}`` and ``{host}`` are host and port of another server and of the project.
 TRICKS = [
     "http://{evil}\\@{host}/",

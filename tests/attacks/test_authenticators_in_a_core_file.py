@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import COMMAND
 from tests.daemon.process import Daemon
 
 pytestmark = pytest.mark.processes
-
-COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 
 
 HAS_NONE = pytest.mark.skipif(

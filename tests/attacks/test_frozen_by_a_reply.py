@@ -8,10 +8,8 @@ network sends is fed with each of its own delimiters, and its time has to grow a
 import contextlib
 import gc
 import logging
-import sys
 import time
 from functools import partial
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -29,6 +27,7 @@ from boinc_gahp.templates.reading import read_templates
 from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import TemplateError
 from boinc_gahp.text import shorten
+from tests.cli.conftest import COMMAND
 from tests.daemon.process import Daemon
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, raw
@@ -236,7 +235,6 @@ def test_no_delimiter_makes_a_parser_slower_than_its_input_is_long(parser, size)
 
 
 COMMENTS = b"<!---->" * 40 + b"x"
-COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 
 
 @pytest.mark.processes

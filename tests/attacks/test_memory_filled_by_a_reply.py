@@ -17,7 +17,7 @@ from boinc_gahp.rpc._repair import MAX_TEXT_PART, Repair
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc.canned import inside, project
-from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, ok, raw, status
+from tests.rpc.scripted import AUTHENTICATOR, http, ok, raw, status
 
 MB = 2**20
 #: What Python, requests and lxml take by themselves is about 45 MB.
@@ -54,12 +54,6 @@ def read(server, ask):
         timeout=110,
     )
     return json.loads(done.stdout)
-
-
-@pytest.fixture
-def server():
-    with Scripted() as found:
-        yield found
 
 
 def gzipped(pieces):

@@ -93,17 +93,6 @@ def test_no_header_at_all_is_taken_for_a_name_of_this_machine(project, host):
     assert status[:3] in ("400", "421") or "localhost" in host.lower() or "127." in host
 
 
-@given(name=st.from_regex(r"[a-z0-9.\-\[\]:]{1,40}", fullmatch=True))
-def test_a_name_below_another_domain_is_never_ours(name):
-    assert f"{name}.evil.example" not in names_of("127.0.0.1", ["grid.example"])
-
-
-def test_a_name_that_the_admin_gives_is_answered(tmp_path):
-    with LocalProject(tmp_path, hosts=0, names=["Grid.Example"]) as project:
-        assert _answers(project, "grid.example")["submit_rpc_handler.php"][0] == 200
-        assert _answers(project, "evil.example")["submit_rpc_handler.php"][0] == 421
-
-
 def test_a_project_for_others_is_asked_by_its_addresses_and_its_own_name():
     names = names_of("0.0.0.0", ["grid.example"])
     for name in ("192.0.2.7", "2001:db8::1", "127.0.0.1", socket.gethostname(), "grid.example."):

@@ -6,8 +6,6 @@ SQLite and a project's database hold 63 bits and a sign; a point in time has a y
 import math
 import os
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
@@ -17,10 +15,10 @@ from boinc_gahp.rpc import _results
 from boinc_gahp.rpc._replies import IncompleteReply
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
+from tests.cli.conftest import COMMAND
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
 
-COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 BATCH = {
     "id": "1",
     "name": "b",

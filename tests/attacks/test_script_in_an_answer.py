@@ -13,7 +13,6 @@ from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.application import make_app
 
-SCRIPT = "<script>alert(1)</script>"
 #: The same for a browser that shows XML.
 IN_XML = '<x:script xmlns:x="http://www.w3.org/1999/xhtml">alert(1)</x:script>'
 #: Whatever answers, and however: pages, RPCs, files, redirects, errors of ours and of the server.
@@ -55,25 +54,6 @@ def _guarded(headers, what):
     assert "unsafe" not in policy, what
     assert headers.get("X-Content-Type-Options") == "nosniff", what
     assert headers.get("Referrer-Policy") in ("same-origin", "no-referrer"), what
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"cmd": "result_file", "file_num": "0", "result_name": SCRIPT},
-        {"cmd": "workunit_file", "file_num": "0", "wu_name": SCRIPT},
-    ],
-    ids=["result", "workunit"],
-)
-def test_what_an_address_holds_comes_back_as_text(project, asked):
-    answer = requests.get(
-        project.url + "get_output.php", params={**asked, "auth_str": "x"}, timeout=20
-    )
-    assert answer.text.startswith("ERROR: no ")
-    # As text to be read, or, from the server as it is, as HTML in which it is text.
-    plain = answer.headers["Content-Type"].startswith("text/plain")
-    assert plain or ("&lt;script" in answer.text and "<" not in answer.text)
-    _guarded(answer.headers, answer.url)
 
 
 @settings(max_examples=int(os.environ.get("EXAMPLES", "50")))

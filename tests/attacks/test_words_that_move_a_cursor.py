@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,13 @@ from boinc_gahp.gahp import words
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.text import visible
 from tests import faultproxy
+from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import Gridmanager
 from tests.daemon.process import Daemon
 from tests.faultproxy import FaultProxy
 
 pytestmark = pytest.mark.processes
 
-COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 #: Colours, the title of a window and the clipboard; the same in C1; right to left; unseen.
 ODD = "\x1b[31m \x1b]52;c;eA==\x07 \x9b2J \u202eexe.txt \u2066 \u200b \u2028 \r \x7f"
 #: What XML may hold of it.

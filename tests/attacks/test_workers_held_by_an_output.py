@@ -7,15 +7,9 @@ from boinc_gahp.rpc import _limits
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc import scripted
-from tests.rpc.scripted import AUTHENTICATOR, Scripted, http
+from tests.rpc.scripted import AUTHENTICATOR, http
 
 DISPOSITION = "attachment; filename=job_0_r1_0"
-
-
-@pytest.fixture
-def server():
-    with Scripted() as found:
-        yield found
 
 
 def file(size):

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,15 +19,9 @@ from boinc_gahp.localproject.directory import open_core
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.terminal import live
 from tests.cli.condor_tools import Condor
+from tests.cli.watching import Desk
+from tests.helpers import command
 from tests.localproject.visitor import made_batch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[..., subprocess.CompletedProcess[str]]
-    Check = Callable[..., "Report"]
-    #: Exit status, output and errors of an action.
-    Do = Callable[..., tuple[int, str, str]]
 
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 
@@ -138,6 +131,14 @@ def check(home, capsys, monkeypatch):
     return check
 
 
+@pytest.fixture
+def desk(home, capsys):
+    """A user's settings, ledger and jobs."""
+    desk = Desk(home, capsys)
+    yield desk
+    desk.close()
+
+
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
     """A project that does not run, with a file ``data.txt`` staged."""
@@ -155,13 +156,7 @@ def do(directory, capsys, monkeypatch):
 
     def do(action, *words, stdin=""):
         monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        capsys.readouterr()
-        try:
-            status = main(["local-project", action, str(directory), *words])
-        except SystemExit as leave:
-            status = int(leave.code or 0)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
+        return command(capsys, "local-project", action, directory, *words)
 
     return do
 

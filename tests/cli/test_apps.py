@@ -1,32 +1,22 @@
 """``boinc_gahp apps``: the project's apps, in this process."""
 
 import json
-from typing import TYPE_CHECKING
+from functools import partial
 
 import pytest
 
-from boinc_gahp.cli.main import main
 from tests.cli.conftest import write_settings
+from tests.helpers import command
 from tests.rpc import scripted
 from tests.rpc.canned import inside
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Apps = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
 def apps(settings, capsys, monkeypatch):
     monkeypatch.delenv("BOINC_GAHP_CONFIG", raising=False)
 
-    def apps(*words):
-        status = main(["apps", *words])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return apps
+    return partial(command, capsys, "apps")
 
 
 def test_all_are_listed_with_versions(apps):
@@ -130,12 +120,3 @@ def test_words_of_a_project_do_not_move_the_cursor(apps, settings):
         shown = apps()[1] + apps("a\x1b[2J")[1]
     assert "\x1b" not in shown
     assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in shown
-
-
-def test_a_project_that_is_down_is_an_error(apps, settings):
-    with Scripted() as server:
-        url = server.url
-    write_settings(settings, url, AUTHENTICATOR, "[timeouts]\nretry = 0\n")
-    status, out, err = apps()
-    assert (status, out) == (1, "")
-    assert "[BG-TRANSPORT]" in err

@@ -1,22 +1,17 @@
 """Commands that name a BUDA app: what they send, and what they say."""
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 import pytest
 
-from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import new_app
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from tests import faultproxy
 from tests.cli.conftest import write_settings
 from tests.faultproxy import FaultProxy
+from tests.helpers import command
 from tests.inside import workunit_names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Do = Callable[..., tuple[int, str, str]]
 
 pytestmark = pytest.mark.usefixtures("log_stopped")
 
@@ -42,15 +37,7 @@ def settings(home, project):
 
 @pytest.fixture
 def do(settings, capsys):
-    def do(*words):
-        try:
-            status = main(list(words))
-        except SystemExit as left:
-            status = int(left.code or 0)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return do
+    return partial(command, capsys)
 
 
 def made(project, batch):

@@ -6,131 +6,68 @@ import re
 import sqlite3
 import time
 from contextlib import closing
+from typing import NamedTuple
 
 import pexpect
 import pytest
 
-from boinc_gahp.cli.main import main
 from boinc_gahp.ledger._migrations import VERSION
-from boinc_gahp.ledger.jobs import JobLedger
-from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.ledger.rows import Hold, NewJob
-from boinc_gahp.secret import Authenticator
+from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.terminal.words import at
 from boinc_gahp.text import span
 from tests.cli.conftest import COMMAND
-from tests.helpers import hang_up
+from tests.cli.watching import (
+    ACCOUNT,
+    NAME,
+    OTHER,
+    SECRET,
+    URL,
+    accept,
+    directory,
+    on_project,
+    silent,
+)
+from tests.helpers import command, hang_up
 from tests.ledger.jobs import alive, counts
 
-URL = "https://boinc.example.edu/test/"
-OTHER = "https://elsewhere.example/"
-SECRET = "0123456789abcdef0123456789abcdef"
-ACCOUNT = Authenticator(SECRET).account
-DAY = 86400.0
-NAME = "bg-" + "0a" * 16
 
-
-class Printed:
+class Printed(NamedTuple):
     """What an action printed."""
 
-    def __init__(self, status, out, err):
-        self.status = status
-        self.out = out
-        self.err = err
+    status: int
+    out: str
+    err: str
 
 
 @pytest.fixture
-def path(home):
-    return home / ".local/state/boinc_gahp/ledger.sqlite"
-
-
-@pytest.fixture
-def settings(home):
-    """The user's settings, which have both projects."""
-    path = home / ".config/boinc_gahp/boinc_gahp.toml"
-    path.parent.mkdir(parents=True)
-    path.touch(0o600)
-    path.write_text(
-        f"[project]\nurl = '{URL}'\nauthenticator = '{SECRET}'\n"
-        f"[projects.alpha]\nurl = '{OTHER}'\nauthenticator = '{SECRET}'\n"
-    )
-    return path
-
-
-@pytest.fixture
-def ledger(path, settings):
-    ledger = Ledger(path)
-    yield ledger
-    ledger.close()
-
-
-@pytest.fixture
-def jobs(ledger):
-    return JobLedger(ledger.store)
+def jobs(desk):
+    """The jobs of somebody whose settings have both projects."""
+    with desk.settings.open("a") as file:
+        file.write(f"[projects.alpha]\nurl = '{OTHER}'\nauthenticator = '{SECRET}'\n")
+    return desk.jobs
 
 
 @pytest.fixture
 def do(home, capsys):
     def do(*arguments):
-        status = main(["ledger", *arguments])
-        out, err = capsys.readouterr()
-        assert "\x1b" not in out + err
-        return Printed(status, out, err)
+        printed = Printed(*command(capsys, "ledger", *arguments))
+        assert "\x1b" not in printed.out + printed.err
+        return printed
 
     return do
-
-
-def directory(cluster):
-    return f"home_bl_cm.example.edu_9618_submit1_{cluster}.0_1795261016"
-
-
-def accept(jobs, cluster, *, url=URL, name="", account=ACCOUNT):
-    description = json.dumps({"iwd": "/home/alice/my run", "args": ["a b", "c"], "stdout": "o"})
-    job = NewJob(directory(cluster), url, account, name, "uppercase", "t", 600, description)
-    return jobs.accept(job).id
-
-
-def on_project(jobs, *clusters, name=NAME):
-    ids = [accept(jobs, cluster) for cluster in clusters]
-    batch = jobs.plan(URL, ACCOUNT, name, "uppercase", "t", ids, time.time() + DAY)
-    assert batch is not None
-    jobs.about_to_send(batch.id, 7, ids)
-    jobs.submitted(batch.id, 7)
-    return batch.id, ids
-
-
-def silent(jobs, job_id, days):
-    """Let HTCondor not have asked about a job for so long."""
-    jobs.store.write(
-        lambda connection: (
-            connection.execute(
-                "UPDATE job SET last_polled = last_polled - ? WHERE id = ?", (days * DAY, job_id)
-            ).rowcount
-        )
-    )
-
-
-def changed(jobs, job_id, days):
-    jobs.store.write(
-        lambda connection: (
-            connection.execute(
-                "UPDATE job SET changed = changed - ? WHERE id = ?", (days * DAY, job_id)
-            ).rowcount
-        )
-    )
 
 
 # -- status --jobs
 
 
-def test_jobs_batches_problems_and_pending_aborts_are_listed(do, ledger, jobs):
+def test_jobs_batches_problems_and_pending_aborts_are_listed(do, desk, jobs):
     batch_id, ids = on_project(jobs, 11, 12, 13)
     waiting = accept(jobs, 14)
     jobs.statuses(batch_id, {f"{NAME}-1": "running"})
     jobs.cancel(ids[1])
     silent(jobs, ids[0], 15.5)
     jobs.project_trouble(URL, ACCOUNT, "no answer from boinc.example.edu")
-    ledger.record_abort(OTHER, ACCOUNT, "b_123", 12, 0.0)
+    desk.ledger.record_abort(OTHER, ACCOUNT, "b_123", 12, 0.0)
     said = do("status", "--jobs")
     lines = said.out.splitlines()
     assert f"{URL}: trouble since" in said.out
@@ -183,12 +120,12 @@ def test_what_others_wrote_can_do_nothing_to_a_terminal(do, jobs):
     assert r"red \x1b[31m and a new line" in do("show", "1").out
 
 
-def test_without_a_ledger_there_is_nothing_and_none_is_made(do, path):
+def test_without_a_ledger_there_is_nothing_and_none_is_made(do, desk):
     for action in (["show", "1"], ["forget", "1"]):
         said = do(*action)
         assert said.status == 1
         assert "There is no ledger" in said.err
-    assert not path.parent.exists()
+    assert not desk.path.parent.exists()
 
 
 def test_an_empty_ledger_says_so(do, jobs):
@@ -200,9 +137,9 @@ def test_an_empty_ledger_says_so(do, jobs):
     [(5, "or move the file away"), (VERSION + 1, "install a later boinc_gahp")],
     ids=["before the first release", "later"],
 )
-def test_a_ledger_of_another_version_is_refused(do, path, version, remedy):
-    path.parent.mkdir(parents=True)
-    with closing(sqlite3.connect(path)) as connection:
+def test_a_ledger_of_another_version_is_refused(do, desk, version, remedy):
+    desk.path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(desk.path)) as connection:
         connection.execute(f"PRAGMA user_version = {version:d}")
     for action in ("show x", "reconcile", "forget x"):
         said = do(*action.split())
@@ -211,12 +148,12 @@ def test_a_ledger_of_another_version_is_refused(do, path, version, remedy):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
-def test_a_directory_of_somebody_else_is_reported(do, jobs, path):
-    path.parent.chmod(0o000)
+def test_a_directory_of_somebody_else_is_reported(do, jobs, desk):
+    desk.path.parent.chmod(0o000)
     try:
         said = do("show", "1")
     finally:
-        path.parent.chmod(0o700)
+        desk.path.parent.chmod(0o700)
     assert said.status == 1
     assert "Permission denied" in said.err
 

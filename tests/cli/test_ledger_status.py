@@ -13,16 +13,7 @@ from boinc_gahp.ledger._migrations import VERSION
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.rows import Hold
 from tests.cli.conftest import COMMAND
-from tests.cli.test_ledger import ACCOUNT, OTHER, URL, accept, on_project, silent
-from tests.cli.watching import MINE, Desk
-
-
-@pytest.fixture
-def desk(home, capsys):
-    desk = Desk(home, capsys)
-    yield desk
-    desk.close()
-
+from tests.cli.watching import ACCOUNT, MINE, OTHER, URL, accept, on_project, silent
 
 # -- what there is
 

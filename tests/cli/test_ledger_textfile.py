@@ -11,17 +11,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from boinc_gahp.cli.ledger.monitoring import REASONS
 from boinc_gahp.config.places import user_name
 from tests.cli.conftest import COMMAND
-from tests.cli.test_ledger import accept, on_project
-from tests.cli.watching import MINE, Desk
+from tests.cli.watching import MINE, accept, on_project
 
 ROOT = Path(__file__).parent.parent.parent
-
-
-@pytest.fixture
-def desk(home, capsys):
-    desk = Desk(home, capsys)
-    yield desk
-    desk.close()
 
 
 def test_the_file_is_there_whole_for_everybody_to_read(desk):

@@ -4,24 +4,17 @@ import io
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING
 
 import pexpect
 import pytest
 
-from boinc_gahp.cli.main import main
 from boinc_gahp.config.layers import load
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.secret import Authenticator
 from tests.cli.conftest import COMMAND
+from tests.helpers import command
 from tests.rpc import scripted
 from tests.rpc.scripted import Scripted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    #: Exit status, output and errors.
-    Login = Callable[..., tuple[int, str, str]]
 
 pytestmark = pytest.mark.usefixtures("log_stopped")
 
@@ -44,9 +37,7 @@ def login(home, capsys, monkeypatch):
 
     def login(*words, stdin=""):
         monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        status = main(["login", *words])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
+        return command(capsys, "login", *words)
 
     return login
 

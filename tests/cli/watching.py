@@ -1,15 +1,23 @@
-"""What ``boinc_gahp ledger status`` says of a ledger, in all of its ways."""
+"""A ledger, and what ``boinc_gahp ledger status`` says of it, in all of its ways."""
 
 import json
+import time
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from boinc_gahp.cli.ledger.monitoring import REASONS
-from boinc_gahp.cli.main import main
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
-from tests.cli.test_ledger import ACCOUNT, SECRET, URL
+from boinc_gahp.ledger.rows import NewJob
+from boinc_gahp.secret import Authenticator
+from tests.helpers import command
 
+URL = "https://boinc.example.edu/test/"
+OTHER = "https://elsewhere.example/"
+SECRET = "0123456789abcdef0123456789abcdef"
+ACCOUNT = Authenticator(SECRET).account
+DAY = 86400.0
+NAME = "bg-" + "0a" * 16
 MINE = (URL, ACCOUNT)
 
 
@@ -47,8 +55,7 @@ class Desk:
             self._ledger.close()
 
     def status(self, *options):
-        status = main(["ledger", "status", *options])
-        out, err = self._capsys.readouterr()
+        status, out, err = command(self._capsys, "ledger", "status", *options)
         assert SECRET not in out + err
         return status, out, err
 
@@ -82,3 +89,33 @@ class Desk:
             for sample in family.samples
             if sample.name == name
         ]
+
+
+def directory(cluster):
+    return f"home_bl_cm.example.edu_9618_submit1_{cluster}.0_1795261016"
+
+
+def accept(jobs, cluster, *, url=URL, name="", account=ACCOUNT):
+    description = json.dumps({"iwd": "/home/alice/my run", "args": ["a b", "c"], "stdout": "o"})
+    job = NewJob(directory(cluster), url, account, name, "uppercase", "t", 600, description)
+    return jobs.accept(job).id
+
+
+def on_project(jobs, *clusters, name=NAME):
+    ids = [accept(jobs, cluster) for cluster in clusters]
+    batch = jobs.plan(URL, ACCOUNT, name, "uppercase", "t", ids, time.time() + DAY)
+    assert batch is not None
+    jobs.about_to_send(batch.id, 7, ids)
+    jobs.submitted(batch.id, 7)
+    return batch.id, ids
+
+
+def silent(jobs, job_id, days):
+    """Let HTCondor not have asked about a job for so long."""
+    jobs.store.write(
+        lambda connection: (
+            connection.execute(
+                "UPDATE job SET last_polled = last_polled - ? WHERE id = ?", (days * DAY, job_id)
+            ).rowcount
+        )
+    )

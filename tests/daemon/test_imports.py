@@ -39,17 +39,9 @@ NEVER = {
 }  # fmt: skip
 #: Slow parts of the standard library that nothing before the banner needs.
 LATE = {
-    "asyncio",
-    "concurrent",
-    "difflib",
-    "email",
-    "http",
-    "json",
-    "logging",
-    "sqlite3",
-    "ssl",
-    "subprocess",
-}
+    "asyncio", "concurrent", "dataclasses", "difflib", "email", "http", "inspect", "json",
+    "logging", "socket", "sqlite3", "ssl", "subprocess", "tempfile", "threading",
+}  # fmt: skip
 
 #: Runs the command, and writes down what is imported before the banner and when it ends.
 PROGRAM = """\

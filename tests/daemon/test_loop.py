@@ -60,21 +60,6 @@ class Running:
         os.close(self.wakeup._write_fd)
 
 
-def test_many_results_wake_the_loop_once_until_it_looks():
-    wakeup = Wakeup()
-    for _ in range(3):
-        wakeup.notify()
-    assert os.read(wakeup.fd, 100) == b"\0"
-    wakeup.notify()
-    with pytest.raises(BlockingIOError):
-        os.read(wakeup.fd, 100)
-    wakeup.clear()
-    wakeup.notify()
-    assert os.read(wakeup.fd, 100) == b"\0"
-    os.close(wakeup.fd)
-    os.close(wakeup._write_fd)
-
-
 @pytest.fixture
 def running():
     running = Running()

@@ -18,8 +18,6 @@ from tests.inside import workunit_names
 
 pytestmark = pytest.mark.long
 
-Jobs = dict[str, tuple[list[str], list[str]]]
-
 
 @pytest.fixture(autouse=True)
 def _project_as_ever(project):
@@ -168,41 +166,17 @@ def test_a_project_selected_in_between_gets_the_requests_after_it(home, project,
         assert workunit_names(project, "two2") == ["two#2"]
 
 
-@pytest.fixture(scope="module")
-def lasting(tmp_path_factory):
-    """One without a project, for tests that select it."""
-    home = Home(tmp_path_factory.mktemp("home"))
+# Other trouble: tests/rpc/test_faults.py; without a project: test_engine.py.
+@pytest.mark.parametrize("trouble", ["maintenance", "authenticator"])
+def test_trouble_with_a_project_is_one_result_that_a_person_understands(home, project, trouble):
     home.set_up(None)
+    project.core.web_stopped = trouble == "maintenance"
+    key = "0123456789abcdef" if trouble == "authenticator" else project.authenticator
     with home.gridmanager() as gridmanager:
-        yield gridmanager
-
-
-@pytest.mark.parametrize("trouble", ["none", "web", "database", "key", "page", "port", "form"])
-def test_trouble_with_a_project_is_one_result_that_a_person_understands(lasting, project, trouble):
-    url, key = project.url, project.authenticator
-    project.core.web_stopped = trouble == "web"
-    project.core.database_down = trouble == "database"
-    key = "0123456789abcdef" if trouble == "key" else key
-    url = {
-        "page": project.url + "nowhere/",
-        "port": "http://127.0.0.1:1/",
-        "form": "boinc.example.edu",
-    }.get(trouble, url)
-    expected = {
-        "web": "maintenance",
-        "database": "database",
-        "key": "authenticator",
-        "page": "404",
-        "port": "refused",
-        "form": "must be like https://",
-        "none": "BOINC_SELECT_PROJECT",
-    }
-    if trouble != "none":
-        assert lasting.say(["BOINC_SELECT_PROJECT", url, key]) == ["S"]
-    query = lasting.begin("BOINC_QUERY_BATCHES", "0", "1", "b")
-    (error,) = lasting.result(query)
-    (again,) = lasting.do("BOINC_ABORT_JOBS", "b#1.0")
-    assert expected[trouble] in error
+        assert gridmanager.say(["BOINC_SELECT_PROJECT", project.url, key]) == ["S"]
+        (error,) = gridmanager.do("BOINC_QUERY_BATCHES", "0", "1", "b")
+        (again,) = gridmanager.do("BOINC_ABORT_JOBS", "b#1.0")
+    assert trouble in error
     assert again
     assert key not in error + again
 

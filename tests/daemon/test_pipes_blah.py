@@ -117,23 +117,3 @@ def test_why_a_job_is_refused_is_reported(node):
         (again,) = gridmanager.submit_all([node.ad("3.1")])
         assert again != job
         assert gridmanager.follow([again])[again].word == 4
-
-
-def test_a_wrong_ledger_holds_new_jobs_and_suspends_others_until_it_is_mended(node, tmp_path):
-    ledger = tmp_path / ".local" / "state" / "boinc_gahp" / "ledger.sqlite"
-    ledger.mkdir(parents=True)
-    with node.daemon() as daemon:
-        gridmanager = BatchGridmanager(daemon)
-        gridmanager.ping()
-        refused = gridmanager.submit(node.ad("4.0"))
-        held = gridmanager.status(refused)
-        assert (held.word, held["HoldReasonCode"]) == (5, 2303)
-        assert f"the ledger {ledger}" in str(held["HoldReason"])
-        accepted = gridmanager.status("boinc/00000000.1")
-        assert accepted.word == 7
-        assert f"the ledger {ledger}" in str(accepted["ExitReason"])
-        cancel = gridmanager.begin("BLAH_JOB_CANCEL", "boinc/00000000.1")
-        gridmanager.cancel(refused)
-        ledger.rmdir()
-        assert gridmanager.result(cancel) == ["0", "NULL"]
-        assert gridmanager.status(gridmanager.submit(node.ad("4.0"))).word == 1

@@ -1,18 +1,10 @@
 """What has to be in the project for each recorded request."""
 
 import re
-from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.states import BatchState
 from tests.localproject.recordings import CC, EA, RUN
 from tests.localproject.stage import CONTENTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.localproject.stage import Stage
-
-    Scene = Callable[[Stage], None]
 
 
 def _b1(state="unsent", **others):

@@ -46,12 +46,6 @@ LOUD_FATAL = ok(
 DOWN = ok(inside("ping", "<error><error_num>-183</error_num><error_msg>down</error_msg></error>"))
 
 
-@pytest.fixture
-def server():
-    with Scripted() as found:
-        yield found
-
-
 def ping(server, options=ONCE):
     with WebRpcs(server.url, AUTHENTICATOR, options=options) as project:
         project.ping()

@@ -15,17 +15,11 @@ from boinc_gahp.errors import (
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc import scripted
-from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, raw
+from tests.rpc.scripted import AUTHENTICATOR, http, raw
 
 ONCE = ClientOptions(read_timeout=30, retry_total=0)
 DISPOSITION = "attachment; filename=job_0_r123_2"
 CONTENTS = bytes(range(256)) * 1000
-
-
-@pytest.fixture
-def server():
-    with Scripted() as found:
-        yield found
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 """Behind a proxy: what is lost on the way may have been carried out, and is not sent twice."""
 
-import ssl
 from urllib.parse import urlsplit
 
 import pytest
-import trustme
 
 from boinc_gahp.errors import NotFound, TransportError
 from boinc_gahp.localproject.project import LocalProject
@@ -12,6 +10,7 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission, UploadFile
 from tests.faultproxy import FaultProxy, lose_reply, lose_request
+from tests.helpers import certified
 from tests.rpc import scripted
 from tests.rpc.canned import trouble
 from tests.rpc.scripted import Scripted, ok, tunnel
@@ -78,10 +77,7 @@ def test_a_question_whose_answer_a_proxy_loses_is_asked_again(project, proxy):
 
 
 def test_in_a_tunnel_what_is_lost_may_have_happened(tmp_path):
-    authority, bundle = trustme.CA(), tmp_path / "ca.pem"
-    authority.cert_pem.write_to_path(str(bundle))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("boinc.example.edu").configure_cert(context)
+    context, bundle = certified(tmp_path, "boinc.example.edu")
     with Scripted(context=context) as safe, Scripted() as between:
         safe.answers.append(scripted.goodbye())
         between.answers.append(tunnel(safe.port))

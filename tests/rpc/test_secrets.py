@@ -22,12 +22,6 @@ HASTY = ClientOptions(read_timeout=0.15, retry_total=0)
 ODD = "se&cret <'\">/ é+%41"
 
 
-@pytest.fixture
-def server():
-    with Scripted() as found:
-        yield found
-
-
 def everything_of(error):
     """Return all that can be printed of an error, and of whatever hangs on it."""
     texts = []

@@ -171,12 +171,6 @@ def test_a_reply_that_is_cut_or_mixed_up_is_apps_or_an_error(data):
     assert all(each.name for each in found) or between or begin < end
 
 
-@pytest.fixture
-def server():
-    with Scripted() as found:
-        yield found
-
-
 def lookup(project):
     return key_of(project, EMAIL, PASSWORD)
 

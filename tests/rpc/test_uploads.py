@@ -15,20 +15,14 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import UploadFile
 from tests.rpc.canned import inside
-from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
+from tests.rpc.scripted import AUTHENTICATOR, ok
 
 SUCCESS = ok(inside("upload_files", "<success>1</success>"))
 
 
 @pytest.fixture
-def server():
-    with Scripted() as found:
-        found.answers.append(SUCCESS)
-        yield found
-
-
-@pytest.fixture
 def project(server):
+    server.answers.append(SUCCESS)
     with WebRpcs(server.url, AUTHENTICATOR, options=ClientOptions(retry_total=20)) as found:
         yield found
 
@@ -136,6 +130,7 @@ def test_an_upload_may_take_longer_than_connecting(server, tmp_path):
     def sent(_):
         never.wait(next(waits, 0.0))
 
+    server.answers.append(SUCCESS)
     with WebRpcs(server.url, AUTHENTICATOR, options=options) as project:
         project.upload_files([file], sent=sent)
     assert [request.rpc for request in server.requests] == ["upload_files"]

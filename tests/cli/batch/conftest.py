@@ -12,13 +12,15 @@ import threading
 import pexpect
 import pytest
 
+from boinc_gahp.cli.batch import waiting as waiting_module
 from boinc_gahp.cli.main import main
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.rpc.client import WebRpcs as Rpc
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.states import BatchState
 from tests.cli.conftest import COMMAND, write_settings
-from tests.helpers import hang_up, wait_for
+from tests.faultproxy import FaultProxy
+from tests.helpers import command, hang_up, wait_for
 from tests.inside import unfinished_jobs
 
 
@@ -92,6 +94,41 @@ def site(_site, monkeypatch):
     return _site
 
 
+@pytest.fixture(scope="session")
+def done(_site):
+    """A batch of two jobs that are done: its id and name. Tests only read it."""
+    return _site.finished("", "")
+
+
+@pytest.fixture(scope="session")
+def mixed(_site):
+    """A batch of a job that is done, and one that failed. Tests only read it."""
+    return _site.finished("", "--fail 7")
+
+
+@pytest.fixture
+def often(monkeypatch):
+    """Has the project asked more often than anybody should."""
+    monkeypatch.setattr(waiting_module, "SHORTEST", 0.05)
+    monkeypatch.setattr(waiting_module, "LONGEST", 0.2)
+
+
+@pytest.fixture
+def proxy(site, tmp_path, monkeypatch):
+    """A proxy that the settings name; the working directory has an input file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.txt").write_text(str(tmp_path))
+    with FaultProxy(site.project.url) as proxy:
+        config = write_settings(
+            tmp_path / "boinc_gahp.toml",
+            proxy.url,
+            site.project.authenticator,
+            "[timeouts]\nretry = 0.1\n",
+        )
+        monkeypatch.setenv("BOINC_GAHP_CONFIG", str(config))
+        yield proxy
+
+
 class Command:
     """``boinc_gahp batch``, each time as cheaply as the test permits.
 
@@ -109,13 +146,7 @@ class Command:
 
     def __call__(self, *words):
         """Run it in this process; return exit status, stdout and stderr."""
-        self._capsys.readouterr()
-        try:
-            status = main(["batch", *map(str, words)])
-        except SystemExit as leave:
-            status = int(leave.code or 0)
-        captured = self._capsys.readouterr()
-        return status, captured.out, captured.err
+        return command(self._capsys, "batch", *words)
 
     def piped(self, *words, stdin="", **environment):
         """Run the installed command on pipes."""

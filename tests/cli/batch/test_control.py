@@ -148,8 +148,6 @@ def test_extend_for_a_span_does_not_shorten_a_lease(site, batch, end):
     [
         (["--for", "0"], "'0' is not a time span"),
         (["--for", "30"], "a lease of 30 s: did you mean 30h or 30d?"),
-        (["--for", "999999999999w"], "longer than a hundred years"),
-        (["--for", "3 fortnights"], "'3 fortnights' is not a time span"),
         ([], "required: --for"),
     ],
 )

@@ -27,29 +27,6 @@ def here(tmp_path, monkeypatch):
     return here
 
 
-@pytest.fixture
-def done(site):
-    """A batch of two jobs that are done: its id and name."""
-    return _made(site, "done", "", "")
-
-
-@pytest.fixture
-def mixed(site):
-    """A batch of a job that is done, and one that failed."""
-    return _made(site, "mixed", "", "--fail 7")
-
-
-_batches = {}
-
-
-def _made(site, kind, *lines):
-    """Return a batch that is made once for all tests: they only read it."""
-    key = (id(site), kind)
-    if key not in _batches:
-        _batches[key] = site.finished(*lines)
-    return _batches[key]
-
-
 def test_into_a_directory_of_the_batchs_name(batch, here, done):
     _, name = done
     status, out, _ = batch("fetch", name)

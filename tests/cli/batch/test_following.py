@@ -6,17 +6,11 @@ import time
 import pexpect
 import pytest
 
-from boinc_gahp.cli.batch import waiting as waiting_module
 from boinc_gahp.states import BatchState
 from tests.cli.conftest import write_settings
 from tests.faultproxy import FaultProxy, status as answer_status
 
-
-@pytest.fixture(autouse=True)
-def often(monkeypatch):
-    """Has the project asked more often than anybody should."""
-    monkeypatch.setattr(waiting_module, "SHORTEST", 0.05)
-    monkeypatch.setattr(waiting_module, "LONGEST", 0.2)
+pytestmark = pytest.mark.usefixtures("often")
 
 
 @pytest.fixture

@@ -2,22 +2,10 @@
 
 import json
 
-import pytest
-
 from boinc_gahp.cli.batch import logs as logs_module
 from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.rpc.types import JobInfo
 from tests.inside import fail_attempts, tell_of_failed_jobs
-
-_made = {}
-
-
-@pytest.fixture
-def mixed(site):
-    """A batch of a job that is done, and one that failed: its id and name."""
-    if id(site) not in _made:
-        _made[id(site)] = site.finished("", "--fail 7")
-    return _made[id(site)]
 
 
 def test_one_job_has_its_stderr_alone(batch, mixed):

@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from tests.cli.batch.test_submit_interrupted import proxy  # noqa: F401  (fixture)
 from tests.faultproxy import status as answering
 from tests.helpers import wait_for
 
@@ -119,11 +118,7 @@ def test_a_lost_lease_is_a_reason_to_send_jobs_again(batch, site, failed):
     assert batch("retry", number)[0] == 0
 
 
-def test_a_retry_that_fails_says_how_to_go_on_and_that_sends_each_job_once(
-    batch,
-    proxy,  # noqa: F811  (the fixture)
-    failed,
-):
+def test_a_retry_that_fails_says_how_to_go_on_and_that_sends_each_job_once(batch, proxy, failed):
     number, name = failed
     proxy.fail("submit_batch", answering(500), times=None)
     status, out, err = batch("retry", number)

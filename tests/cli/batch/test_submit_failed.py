@@ -5,8 +5,6 @@ import shlex
 import pytest
 
 from boinc_gahp.localproject.php import STOCK
-from tests.cli.conftest import write_settings
-from tests.faultproxy import FaultProxy
 
 
 @pytest.fixture
@@ -15,18 +13,6 @@ def tag(site, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.txt").write_text(str(tmp_path))
     return f"t{abs(hash(tmp_path))}"
-
-
-@pytest.fixture
-def proxy(site, tag, tmp_path):
-    with FaultProxy(site.project.url) as proxy:
-        write_settings(
-            tmp_path / "proxy.toml",
-            proxy.url,
-            site.project.authenticator,
-            "[timeouts]\nretry = 0.1\n",
-        )
-        yield proxy
 
 
 def told(line):

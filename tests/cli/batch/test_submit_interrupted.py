@@ -7,25 +7,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.cli.conftest import write_settings
-from tests.faultproxy import FaultProxy, hang, status
+from tests.faultproxy import hang, status
 from tests.helpers import wait_for
-
-
-@pytest.fixture
-def proxy(site, tmp_path, monkeypatch):
-    """A proxy that the settings name; the working directory has an input file."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "in.txt").write_text(str(tmp_path))
-    with FaultProxy(site.project.url) as proxy:
-        config = write_settings(
-            tmp_path / "boinc_gahp.toml",
-            proxy.url,
-            site.project.authenticator,
-            "[timeouts]\nretry = 0.1\n",
-        )
-        monkeypatch.setenv("BOINC_GAHP_CONFIG", str(config))
-        yield proxy
 
 
 @pytest.mark.processes

@@ -11,17 +11,9 @@ import pexpect
 import pytest
 
 from boinc_gahp.backoff import Backoff
-from boinc_gahp.cli.batch import waiting as waiting_module
 from boinc_gahp.cli.main import main
 from tests.cli.conftest import write_settings
 from tests.helpers import wait_for
-
-
-@pytest.fixture
-def often(monkeypatch):
-    """Has the project asked more often than anybody should."""
-    monkeypatch.setattr(waiting_module, "SHORTEST", 0.05)
-    monkeypatch.setattr(waiting_module, "LONGEST", 0.2)
 
 
 @contextmanager
