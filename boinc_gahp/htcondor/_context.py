@@ -54,7 +54,6 @@ class CancelScopes:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._scopes: dict[int, CancelScope] = {}
-        self._troubles: dict[int, str] = {}
 
     @contextmanager
     def open(self, job_id: int) -> Iterator[CancelScope]:
@@ -69,19 +68,6 @@ class CancelScopes:
                 del self._scopes[job_id]
                 self._changed.notify_all()
 
-    def blocked(self, job_id: int, trouble: str | None) -> None:
-        """Note why this submit node cannot store the job's outputs now; None: it can."""
-        with self._changed:
-            if trouble is None:
-                self._troubles.pop(job_id, None)
-            else:
-                self._troubles[job_id] = trouble
-
-    def trouble(self, job_id: int) -> str | None:
-        """Return why this submit node cannot store the job's outputs now; None if it can."""
-        with self._changed:
-            return self._troubles.get(job_id)
-
     def jobs(self) -> tuple[int, ...]:
         """Return the jobs that have a scope now."""
         with self._changed:
@@ -94,7 +80,6 @@ class CancelScopes:
         to end.
         """
         with self._changed:
-            self._troubles.pop(job_id, None)
             scope = self._scopes.get(job_id)
         if scope is None:
             return

@@ -134,7 +134,6 @@ class Fetcher:
                 return error
             found_out = isinstance(error, NoResult) and context.jobs.program_failure(job.id)
             return self._fetch(job, scope) if found_out else None
-        context.scopes.blocked(job.id, None)
         if description.container and exit_code and not _failures.completes(context, job):
             how = f"signal {-exit_code}" if exit_code < 0 else f"exit status {exit_code}"
             self._hold(job, HoldCode.FAILED, f"the program ended with {how}", exit_code)
@@ -166,8 +165,6 @@ class Fetcher:
             program failed; False if it waits.
         """
         over = False
-        if not isinstance(error, OutputError):
-            self._context.scopes.blocked(job.id, None)
         if isinstance(error, NoResult):
             # It was done at the last poll: it was aborted since, or the project was set back.
             over = _failures.fail(self._context, job)
@@ -175,7 +172,7 @@ class Fetcher:
             over = True
         elif isinstance(error, OutputError) and not isinstance(error, TryLater):
             return self._storage_failed(job, description, error)
-        return over or self._wait(job, error)
+        return over or self._wait(job, str(error))
 
     def _storage_failed(self, job: JobRow, description: JobDescription, error: OutputError) -> bool:
         number = errno_of(error)
@@ -185,10 +182,9 @@ class Fetcher:
         )
         # When the process ends, temporary files are removed while they are being written.
         if self._context.stopping.is_set():
-            return self._wait(job, error)
+            return self._wait(job, str(error))
         if passing and time.time() < job.changed + STORAGE_WAIT:
-            self._context.scopes.blocked(job.id, str(error))
-            return self._wait(job, error)
+            return self._wait(job, error.told())
         return self._hold(job, HoldCode.OUTPUT, error.told(), number)
 
     def _hold(self, job: JobRow, code: HoldCode, reason: str, subcode: int) -> bool:
@@ -199,8 +195,7 @@ class Fetcher:
         self._context.wake()
         return True
 
-    def _wait(self, job: JobRow, error: GahpError) -> bool:
-        text = str(error)
+    def _wait(self, job: JobRow, text: str) -> bool:
         # It is retried again and again: only a new trouble is a warning.
         level = logging.DEBUG if job.trouble == text else logging.WARNING
         log.log(level, "Job %d (%s) is not fetched yet: %s", job.id, job.job_name, text)

@@ -221,7 +221,7 @@ class Service:
         if row.is_alive:
             with self._notes_lock:
                 self._polled[row.id] = time.time()
-        here = jobs.store.failing or self._scopes.trouble(row.id)
+        here = jobs.store.failing or row.storage_trouble
         manager = self._managers.get(owner_key(row.project_url, row.account))
         attempts = "" if manager is None else manager.attempts(row.batch_id)
         answer = self._problems.answer_for(row, status_ad(row), here, attempts)

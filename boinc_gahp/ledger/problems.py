@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from boinc_gahp.errors import OutputError
 from boinc_gahp.ledger._progress import fail_job
 from boinc_gahp.ledger._requests import Requests
 from boinc_gahp.ledger.rows import ALIVE_SQL, ENDED_SQL, HAS_WORK, Hold, column, project_id
@@ -59,6 +60,8 @@ class Problems(Requests):
         self, now: float, after: float, orphaned: float, hold_code: int
     ) -> list[Problem]:
         """Return problems that are only told to those who ask.
+
+        Outputs that this submit node cannot store are told at once: only people here can help.
 
         Args:
             now: seconds since the epoch.
@@ -196,11 +199,14 @@ _OF_SUBMITS = (
 )
 # The trouble comes from the row with the minimum (SQLite's documentation, "Bare columns in an
 # aggregate query").
+#: That of a trouble with this submit node's storage (:attr:`.JobRow.storage_trouble`).
+_ENDING = f"'%[{OutputError.code}]'"
 _OUTPUTS = (
     "SELECT 'outputs', url, account, min(job.changed), "  # noqa: S608
     f"'the outputs of ' || {_JOBS} || ' cannot be fetched: ' || job.trouble "
     "FROM project CROSS JOIN job ON job.project_id = project.id AND job.state = 'finished' "
-    "WHERE job.trouble IS NOT NULL AND job.changed <= :before GROUP BY project.id"
+    f"WHERE job.trouble IS NOT NULL AND (job.changed <= :before OR job.trouble LIKE {_ENDING}) "
+    "GROUP BY project.id"
 )
 _HELD = (
     f"SELECT 'account', url, account, 0, {_JOBS} || ' went on hold lately with code ' || :code "  # noqa: S608

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 from boinc_gahp.config.urls import url_identity
+from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -166,6 +167,12 @@ class JobRow(NamedTuple):
         """The signal that ended its program; None: none, as far as is known."""
         code = self.exit_code or 0
         return -code if -_LAST_SIGNAL <= code < 0 else None
+
+    @property
+    def storage_trouble(self) -> str | None:
+        """Why this submit node cannot store its outputs now; None: it can, as far as is known."""
+        is_storage = (self.trouble or "").endswith(f"[{OutputError.code}]")
+        return self.trouble if self.state == "finished" and is_storage else None
 
 
 class BatchRow(NamedTuple):

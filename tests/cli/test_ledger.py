@@ -97,6 +97,11 @@ def test_what_is_over_and_known_to_be_is_not_listed(do, jobs):
     accept(jobs, 4)
     assert [job["id"] for job in details(do)["jobs"]] == [on_hold, 4]
     assert "exit status 11 (code 2304, subcode 11)" in do("status", "--jobs").out
+    # HTCondor cancels it next.
+    jobs.cancel(on_hold)
+    shown = do("show", str(on_hold)).out
+    assert "on hold" in shown
+    assert "cancelled" not in shown
 
 
 def test_json_has_everything_that_is_listed(do, jobs):

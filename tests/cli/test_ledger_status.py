@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 
 from boinc_gahp.config.places import user_name
+from boinc_gahp.errors import OutputError
 from boinc_gahp.ledger._migrations import VERSION
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.rows import Hold
@@ -145,6 +146,12 @@ def outputs(desk):
     desk.do("UPDATE job SET changed = changed - 3700 WHERE state = 'finished'")
 
 
+def no_room(desk):
+    batch_id, ids = on_project(desk.jobs, 5)
+    desk.jobs.statuses(batch_id, {"bg-" + "0a" * 16 + "-1": "finished"})
+    desk.jobs.job_trouble(ids, OutputError("out cannot be written: the disk is full").told())
+
+
 def account(desk):
     job_id = accept(desk.jobs, 5)
     desk.jobs.hold([job_id], Hold("bad authenticator", 2303, 0))
@@ -161,6 +168,7 @@ CASES = {
     "orphans": (orphans, "orphans", "has not asked about 1 job for the length of a lease"),
     "daemon": (daemon, "daemon", "no daemon works on 1 job"),
     "outputs": (outputs, "outputs", "No space left on device"),
+    "no room, just now": (no_room, "outputs", "out cannot be written: the disk is full"),
     "account": (account, "account", "1 job went on hold lately with code 2303"),
 }
 

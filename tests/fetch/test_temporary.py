@@ -124,8 +124,8 @@ def test_a_file_system_that_takes_no_files_is_reported(registry):
 @pytest.mark.parametrize(
     ("number", "words"),
     [
-        (errno.ENOSPC, "the disk is full: free some space and fetch again"),
-        (errno.EDQUOT, "the disk quota is used up: free some space and fetch again"),
+        (errno.ENOSPC, "the disk is full: free some space"),
+        (errno.EDQUOT, "the disk quota is used up: free some space"),
         (errno.EIO, os.strerror(errno.EIO)),
     ],
     ids=["disk full", "quota", "anything else"],

@@ -38,6 +38,9 @@ def test_a_job_whose_outputs_find_no_room_is_suspended_with_the_reason_until_the
         said = str(reason(service.status(job_id)[1]))
         assert f"'{job.iwd}/" in said
         assert "cannot be written: the disk is full: free some space" in said
+        # A daemon that does not fetch, as most of a user's, says the same.
+        with site.service() as other:
+            assert reason(other.status(job_id)[1]) == said
         monkeypatch.setattr("boinc_gahp.fetch.temporary.os.write", write)
         await_status(service, [job_id], HTCondorState.COMPLETED)
         ad = service.status(job_id)[1]

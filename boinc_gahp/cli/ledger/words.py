@@ -86,6 +86,8 @@ def cluster_proc(job: JobRow) -> str | None:
 
 def state_words(job: JobRow) -> str:
     """Return the state of a job for people."""
+    if job.state == "cancelled" and job.hold_reason is not None:
+        return LEDGER_WORDS["failed"].words  # HTCondor cancels a job that it has put on hold
     state = LEDGER_WORDS[job.state]
     if job.exit_reason is not None and state.failed:
         return state.failed.format(job.exit_code)
