@@ -115,8 +115,8 @@ def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str
 
 def _state(job: JobRow) -> str:
     shown = words.state_words(job)
-    is_same = shown == job.state or shown == LEDGER_WORDS["failed"].words
-    return shown if is_same else f"{shown} ({job.state})"
+    # One that HTCondor holds is cancelled, too.
+    return shown if job.state in {shown, "cancelled"} else f"{shown} ({job.state})"
 
 
 def _batch_lines(jobs: JobLedger, batch: BatchRow) -> Iterator[str]:
