@@ -41,17 +41,24 @@ _STATES = {
     "Abandoned": "the computer left the project",
     "Couldn't send": "no volunteer could take it",
 }
+#: What may help if an instance ended in such a state, by its first words.
+_HINTS = {
+    "Upload failed": "if it happens again, ask the project's admin about uploads",
+    "Error while uploading": "if it happens again, ask the project's admin about uploads",
+    "Validate error": "ask the project's admin what its validator expects",
+    "Timed out": "a longer deadline may help (--delay; in HTCondor BoincDelayBound)",
+}
 #: What to do about a status of the client, where the same would happen again.
 _ADVICE = {
     client_exits.ERR_FILE_TOO_BIG: "make its outputs smaller, or ask the project's admin for a "
     "larger max_nbytes in the output template",
     client_exits.ERR_NOT_FOUND: "see that the program makes every output of the app's template",
     client_exits.EXIT_DISK_LIMIT_EXCEEDED: "ask for more disk (--disk; in HTCondor "
-    "BoincRscDiskBound, or request_disk for a container)",
+    "request_disk, or BoincRscDiskBound)",
     client_exits.EXIT_TIME_LIMIT_EXCEEDED: "ask for more time (--fpops-bound; in HTCondor "
     "BoincRscFpopsBound)",
     client_exits.EXIT_MEM_LIMIT_EXCEEDED: "ask for more memory (--memory; in HTCondor "
-    "BoincRscMemoryBound, or request_memory for a container)",
+    "request_memory, or BoincRscMemoryBound)",
 }
 #: What to look at if a container could not be made, by how its image is named.
 _IMAGES = {
@@ -211,6 +218,13 @@ class JobEnd:
                 "that take jobs in containers"
             )
         return "mend the program, and submit it again" if self._is_broken else ""
+
+    @property
+    def hint(self) -> str:
+        """What may help if no exit status says why the job failed; or ""."""
+        states = self._states if self.exit_status is None else []
+        hints = (_HINTS[word] for state in states for word in _HINTS if state.startswith(word))
+        return "; ".join(dict.fromkeys(hints))
 
     def report(self, project: str) -> str:
         """Return lines about a failure for people: all that is known, and stderr.

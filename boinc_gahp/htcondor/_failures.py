@@ -177,7 +177,9 @@ def reason_of(context: AccountContext, job: JobRow, batch: BatchRow, end: JobEnd
         listed = ", ".join(map(str, statuses[-_LISTED:]))
         dots = "..., " if len(statuses) > _LISTED else ""
         parts.append(f"exit statuses on the volunteers' computers: {dots}{listed}")
+    completed = end.exit_code is not None and completes(context, job)
+    parts += filter(None, [end.advice or end.hint, "" if completed else _AGAIN])
     stderr = shorten((end.stderr or "")[-_QUOTED:], _QUOTED)
     if stderr:
         parts.append(f"its stderr ends: {stderr}")
-    return "; ".join([*parts, *filter(None, [end.advice])])
+    return "; ".join(parts)
