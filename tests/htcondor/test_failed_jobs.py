@@ -206,8 +206,8 @@ def test_a_job_whose_outputs_could_not_be_uploaded_is_held_for_that(site, contex
     follow(context, sent, "failed")
     reason = str(sent.job.hold_reason)
     assert reason.endswith(
-        ": Upload failed: its outputs could not be uploaded; if it happens again, ask the project's "
-        "admin about uploads; condor_release sends it again, as a new job"
+        ": Upload failed: its outputs could not be uploaded; if it happens again, ask the "
+        "project's admin about uploads; condor_release sends it again, as a new job"
     )
     assert "exit statuses" not in reason
 
