@@ -20,6 +20,7 @@ from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from tests.faultproxy import FaultProxy
+from tests.localproject.in_containers import APP
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,3 +114,30 @@ def working(site):
     site.local.resume_volunteers()
     yield site
     site.local.pause_volunteers()
+
+
+# Containers.
+
+
+@pytest.fixture(scope="module")
+def volunteers(engine, tmp_path_factory):
+    """A project as a real server, with an app for containers and volunteers that have an engine."""
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=4, php=STOCK) as project:
+        project.add_container_app(APP)
+        yield project
+
+
+@pytest.fixture
+def authenticator(volunteers, tmp_path):
+    """That of an account of the test's own."""
+    return volunteers.add_user(tmp_path.name.replace("_", "").lower()[-40:])
+
+
+def for_containers(url, authenticator, directory, **timeouts):
+    """Return a project that takes jobs in containers; it keeps its state in ``directory``."""
+    settings = Settings(
+        project=ProjectSettings(ProjectUrl(url), container_app=APP),
+        timeouts=Timeouts(**timeouts),
+        state=State(dir=directory / "state", cache_dir=directory / "cache"),
+    )
+    return Project(url, authenticator, settings=settings)

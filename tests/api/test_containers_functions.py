@@ -12,13 +12,9 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp import Project
-from boinc_gahp.config.settings import ProjectSettings, Settings, State, Timeouts
-from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BatchConflict, JobFailed, RemoteError
 from boinc_gahp.functions.payload import pack_call, pack_function
-from boinc_gahp.localproject.php import STOCK
-from boinc_gahp.localproject.project import LocalProject
-from tests.localproject.in_containers import APP
+from tests.api.conftest import for_containers
 from tests.python_image import PYTHON_IMAGE, python_image
 
 # A machine with other work starts a container in seconds.
@@ -27,29 +23,16 @@ pytestmark = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(1200
 _TIMEOUT = 500
 
 
-@pytest.fixture(scope="module")
-def volunteers(engine, tmp_path_factory):
-    """A project as a real server, with volunteers that have an engine and an image of Python."""
+@pytest.fixture(scope="module", autouse=True)
+def image(engine):
+    """The image of Python that all functions use."""
     python_image(engine)
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=4, php=STOCK) as project:
-        project.add_container_app(APP)
-        yield project
-
-
-@pytest.fixture
-def authenticator(volunteers, tmp_path):
-    return volunteers.add_user(tmp_path.name.replace("_", "").lower()[-40:])
 
 
 @pytest.fixture
 def project(volunteers, authenticator, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    settings = Settings(
-        project=ProjectSettings(ProjectUrl(volunteers.url), container_app=APP),
-        timeouts=Timeouts(connect=5, read=20, retry=20),
-        state=State(dir=tmp_path / "state", cache_dir=tmp_path / "cache"),
-    )
-    with Project(volunteers.url, authenticator, settings=settings) as opened:
+    with for_containers(volunteers.url, authenticator, tmp_path, retry=20) as opened:
         yield opened
 
 

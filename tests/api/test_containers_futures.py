@@ -8,14 +8,9 @@ import sys
 
 import pytest
 
-from boinc_gahp import Project
-from boinc_gahp.config.settings import ProjectSettings, Settings, State, Timeouts
-from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import JobFailed
-from boinc_gahp.localproject.php import STOCK
-from boinc_gahp.localproject.project import LocalProject
+from tests.api.conftest import for_containers
 from tests.containers_engine import IMAGE
-from tests.localproject.in_containers import APP
 
 # A machine with other work starts a container in seconds.
 pytestmark = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(1200)]
@@ -31,34 +26,14 @@ if [ $(($1 % 8)) = 7 ]; then echo "cannot do $1" >&2; exit 3; fi
 """
 
 
-def _user(directory):
-    """Return the name of a test's own account."""
-    return directory.name[:40].replace("_", "").lower()
-
-
-@pytest.fixture(scope="module")
-def volunteers(engine, tmp_path_factory):
-    """A project as a real server, with volunteers that have an engine and an image."""
-    assert engine.images()
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=4, php=STOCK) as project:
-        project.add_container_app(APP)
-        yield project
-
-
 @pytest.fixture
-def project(volunteers, tmp_path, monkeypatch):
+def project(volunteers, authenticator, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "program.sh").write_text(PROGRAM)
     (tmp_path / "program.sh").chmod(0o755)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "in.txt").write_text(f"{tmp_path.name}\n")
-    authenticator = volunteers.add_user(_user(tmp_path))
-    settings = Settings(
-        project=ProjectSettings(ProjectUrl(volunteers.url), container_app=APP),
-        timeouts=Timeouts(connect=5, read=20, retry=20),
-        state=State(dir=tmp_path / "state", cache_dir=tmp_path / "cache"),
-    )
-    with Project(volunteers.url, authenticator, settings=settings) as opened:
+    with for_containers(volunteers.url, authenticator, tmp_path, retry=20) as opened:
         yield opened
 
 
@@ -120,8 +95,7 @@ for future in futures.as_completed(500):
 """
 
 
-def test_a_killed_interpreter_finds_its_programs_again(project, volunteers, tmp_path):
-    authenticator = volunteers.authenticator_of(_user(tmp_path))
+def test_a_killed_interpreter_finds_its_programs_again(project, volunteers, authenticator):
     given = {"url": volunteers.url, "authenticator": authenticator, "image": IMAGE}
     command = [sys.executable, "-c", RUN, json.dumps(given)]
     first = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -11,15 +11,10 @@ import pytest
 
 from boinc_gahp.api.folders import read_note
 from boinc_gahp.api.programs import program_batch
-from boinc_gahp.api.project import Project
-from boinc_gahp.config.settings import ProjectSettings, Settings, State
-from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BatchConflict
-from boinc_gahp.localproject.php import STOCK
-from boinc_gahp.localproject.project import LocalProject
+from tests.api.conftest import for_containers
 from tests.containers_engine import IMAGE
 from tests.helpers import wait_for
-from tests.localproject.in_containers import APP
 
 # A machine with other work starts a container in seconds.
 pytestmark = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(1200)]
@@ -27,30 +22,18 @@ pytestmark = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(1200
 HARD = ["two words", "it's", "$HOME", "`id`", "\\", 'a"b', "*", "<&>", "ü", "", "{}"]
 
 
-@pytest.fixture(scope="module")
-def local(engine, tmp_path_factory):
-    """A project as a real server, with volunteers that have an engine."""
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=4, php=STOCK) as project:
-        project.add_container_app(APP)
-        yield project
-
-
 @pytest.fixture
-def project(local, tmp_path, monkeypatch):
+def project(volunteers, tmp_path, monkeypatch):
     """Somebody's project; the working directory is empty."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    with opened(local, tmp_path / "state") as project:
+    with opened(volunteers, tmp_path) as project:
         yield project
 
 
-def opened(local, state):
-    """Return the project as a machine with this state directory sees it."""
-    settings = Settings(
-        project=ProjectSettings(ProjectUrl(local.url), container_app=APP),
-        state=State(dir=state, cache_dir=state / "cache"),
-    )
-    return Project(local.url, local.authenticator, settings=settings)
+def opened(volunteers, directory):
+    """Return the project as a machine that keeps its state in a directory sees it."""
+    return for_containers(volunteers.url, volunteers.authenticator, directory)
 
 
 def script(path, text):
@@ -70,8 +53,8 @@ def submitted(project, command, name, **more):
     return project.submit(made.app, made.jobs, **made.options)
 
 
-def workunits(local, batch):
-    rows = local.core.db.connection().execute(
+def workunits(volunteers, batch):
+    rows = volunteers.core.db.connection().execute(
         "SELECT w.name FROM workunit w JOIN batch b ON b.id = w.batch WHERE b.name = ?", (batch,)
     )
     return [name for (name,) in rows]
@@ -139,7 +122,7 @@ def test_all_new_and_changed_files_come_back_if_none_is_named(project):
 
 
 def test_programs_that_end_badly_have_failed_for_people_and_can_be_sent_again(
-    local, project, tmp_path
+    volunteers, project, tmp_path
 ):
     script(
         "fit.sh",
@@ -177,7 +160,7 @@ def test_programs_that_end_badly_have_failed_for_people_and_can_be_sent_again(
     assert note is not None
     assert note.job_id == next(iter(again)).id
     assert note.failure == "exit status 3"
-    assert len(workunits(local, "bad")) == 4
+    assert len(workunits(volunteers, "bad")) == 4
 
 
 def test_a_program_that_is_not_there_is_told(project):
@@ -189,7 +172,7 @@ def test_a_program_that_is_not_there_is_told(project):
     assert batch.fetch("out").ended_badly == {"none_0": log.why}
 
 
-def test_another_machine_fetches_the_same(local, project, tmp_path):
+def test_another_machine_fetches_the_same(volunteers, project, tmp_path):
     command = ["sh", "-c", "echo $1 >a; mkdir d; echo d >d/e; echo o; exit $1", "sh", "{n}"]
     rows = [{"n": 0}, {"n": 1}]
     outputs = ["a", "d", "sub/absent"]
@@ -198,7 +181,7 @@ def test_another_machine_fetches_the_same(local, project, tmp_path):
         run(project, command, "unnamed", rows=rows),
         run(project, command, "packed", rows=rows, outputs=["a", "it's"]),
     ]
-    with opened(local, tmp_path / "other") as elsewhere:
+    with opened(volunteers, tmp_path / "other") as elsewhere:
         for batch in batches:
             batch.fetch(f"here-{batch.name}")
             there = elsewhere.batch(batch.name)
@@ -228,14 +211,16 @@ def test_another_command_under_the_same_name_is_told(project):
     assert submitted(project, [*command, "5"], "words-differ").existed
 
 
-def test_200_runs_survive_a_kill_in_the_middle_and_the_same_command_again(local, project, tmp_path):
+def test_200_runs_survive_a_kill_in_the_middle_and_the_same_command_again(
+    volunteers, project, tmp_path
+):
     script("square.sh", "read n <n.txt; echo $(($1 * $1 + n)) >result")
     (tmp_path / "here/n.txt").write_text("7\n")
     words = ["batch", "run", "--image", IMAGE, "--count", "200", "--name", "many"]
     words += ["--output", "result", "--fetch", "out", "--", "./square.sh", "{index}", "n.txt"]
     environment = {
         **os.environ,
-        "BOINC_GAHP_CONFIG": str(local.directory / "boinc_gahp.toml"),
+        "BOINC_GAHP_CONFIG": str(volunteers.directory / "boinc_gahp.toml"),
         "HOME": str(tmp_path),
         "XDG_STATE_HOME": str(tmp_path / "xdg-state"),
         "XDG_CACHE_HOME": str(tmp_path / "xdg-cache"),
@@ -246,7 +231,7 @@ def test_200_runs_survive_a_kill_in_the_middle_and_the_same_command_again(local,
         line, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        wait_for(lambda: over(local, "many") >= 20, "some jobs to be over", 500)
+        wait_for(lambda: over(volunteers, "many") >= 20, "some jobs to be over", 500)
     finally:
         for_kill.send_signal(signal.SIGKILL)
         for_kill.wait()
@@ -255,16 +240,16 @@ def test_200_runs_survive_a_kill_in_the_middle_and_the_same_command_again(local,
     )
     assert again.returncode == 0, again.stdout + again.stderr
     assert "It was there already, with these jobs: nothing was sent." in again.stdout
-    assert len(workunits(local, "many")) == 200
+    assert len(workunits(volunteers, "many")) == 200
     for number in range(200):
         result = tmp_path / f"here/out/many_{number:03d}/result"
         assert result.read_text() == f"{number * number + 7}\n"
 
 
-def over(local, batch):
+def over(volunteers, batch):
     """Return how many of a batch's jobs are done."""
-    local.check()
-    [(number,)] = local.core.db.connection().execute(
+    volunteers.check()
+    [(number,)] = volunteers.core.db.connection().execute(
         "SELECT count(*) FROM workunit w JOIN batch b ON b.id = w.batch "
         "WHERE b.name = ? AND w.canonical_resultid",
         (batch,),

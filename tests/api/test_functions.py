@@ -7,14 +7,13 @@ from hashlib import md5
 
 import pytest
 
-from boinc_gahp import Parameters, Project
-from boinc_gahp.config.settings import ProjectSettings, Settings, State, Timeouts
-from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp import Parameters
 from boinc_gahp.errors import BadRequest, BatchConflict, GahpError
 from boinc_gahp.functions.payload import PYTHON
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.states import BatchState
 from tests import faultproxy
+from tests.api.conftest import for_containers
 from tests.faultproxy import FaultProxy
 from tests.localproject.in_containers import APP
 
@@ -34,12 +33,7 @@ def opened(nobody, tmp_path, monkeypatch):
     authenticator = nobody.add_user(tmp_path.name.replace("_", "").lower()[-40:])
 
     def opened(url=nobody.url, retry=120.0):
-        settings = Settings(
-            project=ProjectSettings(ProjectUrl(url), container_app=APP),
-            state=State(dir=tmp_path / "state", cache_dir=tmp_path / "cache"),
-            timeouts=Timeouts(retry=retry),
-        )
-        return Project(url, authenticator, settings=settings)
+        return for_containers(url, authenticator, tmp_path, retry=retry)
 
     return opened
 

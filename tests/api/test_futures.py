@@ -3,7 +3,6 @@
 import asyncio
 import concurrent.futures
 import sys
-import threading
 
 import pytest
 
@@ -90,14 +89,6 @@ def test_what_concurrent_futures_and_asyncio_have_works(working):
         return await asyncio.gather(*map(asyncio.wrap_future, futures))
 
     assert asyncio.run(gathered()) == futures.results()
-
-
-def test_a_future_calls_back_when_its_job_is_here(working):
-    futures = mapped(working, 1)
-    called = threading.Event()
-    futures[0].add_done_callback(lambda _: called.set())
-    assert called.wait(LIMIT)
-    assert futures[0].done()
 
 
 def test_the_same_call_finds_the_same_batch_and_fetches_nothing_again(working):

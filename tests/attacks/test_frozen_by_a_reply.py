@@ -27,8 +27,6 @@ from boinc_gahp.templates.reading import read_templates
 from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import TemplateError
 from boinc_gahp.text import shorten
-from tests.cli.conftest import COMMAND
-from tests.daemon.process import Daemon
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, raw
 
@@ -235,27 +233,6 @@ def test_no_delimiter_makes_a_parser_slower_than_its_input_is_long(parser, size)
 
 
 COMMENTS = b"<!---->" * 40 + b"x"
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("content_type", ["text/xml", "text/html"])
-def test_comments_before_a_page_that_is_none_do_not_freeze_the_daemon(content_type, tmp_path):
-    settings = tmp_path / "boinc_gahp.toml"
-    environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    with Scripted() as server:
-        server.answers.append(raw(http(200, COMMENTS, Content_Type=content_type)))
-        settings.write_text(
-            f'[project]\nurl = "{server.url}"\nauthenticator = "{AUTHENTICATOR}"\n'
-            "[timeouts]\nretry = 0\n"
-        )
-        settings.chmod(0o600)
-        with Daemon([COMMAND, "--config", str(settings)], environ=environ, cwd=tmp_path) as daemon:
-            banner = daemon.line()
-            assert daemon.ask(b"BOINC_PING 2") == b"S"
-            (result,) = daemon.await_results(1)
-            assert result.startswith(b"2 ")
-            assert b"no\\ BOINC" in result or b"cut\\ off" in result
-            assert daemon.ask(b"VERSION") == b"S " + banner
 
 
 @pytest.mark.parametrize("status", [200, 500, 404])

@@ -4,8 +4,6 @@ SQLite and a project's database hold 63 bits and a sign; a point in time has a y
 """
 
 import math
-import os
-import subprocess
 
 import pytest
 from hypothesis import given, strategies as st
@@ -15,7 +13,6 @@ from boinc_gahp.rpc import _results
 from boinc_gahp.rpc._replies import IncompleteReply
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from tests.cli.conftest import COMMAND
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
 
@@ -190,32 +187,6 @@ def test_a_number_beyond_bounds_is_not_asked_for_again():
         ):
             client.query_batch(batch_id=1, get_job_details=True)
         assert len(server.requests) == 1
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("value", ["inf", "-5", "1e300"])
-def test_a_list_of_batches_says_what_the_project_sent(tmp_path, value):
-    with Scripted() as server:
-        server.answers.append(ok(reply("batch", expire_time=value)))
-        settings = tmp_path / "boinc_gahp.toml"
-        settings.write_text(
-            f'[project]\nurl = "{server.url}"\nauthenticator = "{AUTHENTICATOR}"\n'
-            "[timeouts]\nretry = 0\n"
-        )
-        settings.chmod(0o600)
-        environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-        environ |= {key: text for key, text in os.environ.items() if key.startswith("COV")}
-        done = subprocess.run(
-            [COMMAND, "--config", str(settings), "batch", "list"],
-            capture_output=True,
-            text=True,
-            env=environ,
-            timeout=60,
-            check=False,
-        )
-    assert done.returncode == 1
-    assert f"<expire_time> is '{value}': expected a time in seconds since 1970" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @given(st.one_of(st.text("0123456789+-.eE_ infa", max_size=45), st.integers().map(str), st.text()))

@@ -143,6 +143,8 @@ class TestLedger:
 
 
 class TestAddress:
+    """What else is wrong there is told in the words of tests/rpc."""
+
     def test_nobody_there(self, check, settings):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -156,14 +158,6 @@ class TestAddress:
         assert report.of("account, files and apps")[0][0] == "note"
         assert report.of("app uppercase") == []
 
-    def test_not_a_boinc_project(self, check, settings):
-        with Scripted() as server:
-            server.answers.append(scripted.ok(b"<html><title>It works!</title></html>"))
-            settings.write_text(f"[project]\nurl = '{server.url}'\nauthenticator_file = 'key'\n")
-            [(level, text)] = check().of("address")
-        assert level == "FAILED"
-        assert "It works!" in text
-
     def test_certificates_that_are_not_there(self, check, settings, project):
         settings.write_text(
             f"[project]\nurl = '{project.url}'\nauthenticator_file = 'key'\nca_bundle = 'no.pem'\n"
@@ -174,16 +168,6 @@ class TestAddress:
         assert level == "FAILED"
         assert "no.pem" in text
         assert report.of("account, files and apps")[0][0] == "note"
-
-    @pytest.mark.usefixtures("settings")
-    def test_web_stopped(self, check, project):
-        project.core.web_stopped = True
-        try:
-            [(level, text)] = check().of("address")
-        finally:
-            project.core.web_stopped = False
-        assert level == "FAILED"
-        assert "maintenance" in text
 
     def test_http_that_is_sent_on_to_https_fails_with_what_to_set(self, check, settings, tmp_path):
         context, bundle = certified(tmp_path, "boinc.example.edu")

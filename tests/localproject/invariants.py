@@ -285,9 +285,6 @@ class Watch:
     def _kept(self, job):
         return APPS[self.plan(job).app].keep
 
-    def _same_batch(self, one, other):
-        return self.facts.jobs[one] == self.facts.jobs[other]
-
     def _batch_ended(self, job, *, retired=False):
         batch = self.facts.jobs[job]
         ended = self.facts.retired if retired else self.facts.ended
