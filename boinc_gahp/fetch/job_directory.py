@@ -125,8 +125,7 @@ class JobDirectory(Sink):
         if stdout is not None:
             name = find_output(base_name(ad.stdout or ""), outputs)
             if name is None:
-                free = (name for name in _STDOUTS if name in outputs and name not in claimed)
-                name = next(free, None)
+                name = next((name for name in _STDOUTS if name in outputs), None)
             if name is not None:
                 standard.append(Delivery(name, stdout.destination))
         if self.takes_all:

@@ -19,7 +19,7 @@ class AdFiles:
     Attributes:
         stdout: where stdout goes, absolute or relative to the request's ``directory``; None to
             drop it. It is the output of the same base name; else one called ``stdout`` or
-            ``stdout.txt`` that nothing else asks for; else an empty file.
+            ``stdout.txt``, also if it goes elsewhere, too; else an empty file.
         batch_id: the project's id of the job's batch, if it is known.
         output_template: the job's own (XML text); None: the app's.
     """

@@ -57,9 +57,11 @@ def test_stdout_is_the_output_that_is_called_so(outputs, found):
     assert chosen(outputs, out="logs/job.out") == inside
 
 
-def test_what_a_remap_or_the_list_asks_for_is_not_taken_for_stdout():
-    assert chosen(["stdout"], remaps=(("stdout", "x"),)) == {"x": "stdout"}
-    assert chosen(["stdout", "a"], (("stdout", "stdout"),)) == {"stdout": "stdout"}
+def test_what_a_remap_or_the_list_asks_for_is_stdout_all_the_same():
+    both = {"x": "stdout", "job.out": "stdout"}
+    assert chosen(["stdout"], remaps=(("stdout", "x"),)) == both
+    both = {"stdout.txt": "stdout.txt", "job.out": "stdout.txt"}
+    assert chosen(["stdout.txt", "a"], (("stdout.txt", "stdout.txt"),)) == both
     assert chosen(["stdout", "a"], (("a", "a"),)) == {"a": "a", "job.out": "stdout"}
     named = chosen(["job.out"], (("job.out", "x"),))
     assert named == {"x": "job.out", "job.out": "job.out"}
