@@ -125,6 +125,8 @@ def check_link(path: str) -> None:
     from boinc_gahp.containers.rules import link_to_secret  # noqa: PLC0415  (not for a ping)
 
     try:
+        if os.path.realpath(path) == os.path.abspath(path):  # noqa: PTH100  (it may hold bytes)
+            return
         check_links(Path(path))
         target = link_to_secret(path)
     except (OSError, ValueError) as error:
