@@ -252,7 +252,7 @@ def check_directory(path: str) -> None:
     If its file system is not mounted, all files would go below the mount point.
 
     Raises:
-        OutputError: it is no directory, or it cannot be looked at.
+        OutputError: it is not a directory, or it cannot be looked at.
     """
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116

@@ -287,19 +287,29 @@ def _check_requests(
 ) -> None:
     """Refuse what BOINC has nothing for, unless it is to be ignored."""
     cpus = attributes.get("RequestCpus")
-    asked = {
-        # A container job has them (rules.py).
-        "cpus": not is_in_container and cpus not in (None, 1)
-        and f"request_cpus = {show(cpus)}: how many processors an installed app uses is decided by "
-        "the project",
-        "gpus": (attributes.get("GPUNumber") or attributes.get("RequestGPUs"))
-        and "request_gpus: container jobs cannot use a GPU, and whether an installed app does is "
-        "decided by the project",
-        "batch_project": attributes.get("BatchProject")
-        and "batch_project: an account of a batch system, which volunteers do not have",
-    }  # fmt: skip
-    for word, why in asked.items():
-        if why and word not in ignored:
+    # A container job is given its processors.
+    wants_cpus = not is_in_container and cpus not in (None, 1)
+    asked = (
+        (
+            "cpus",
+            wants_cpus,
+            f"request_cpus = {show(cpus)}: how many processors an installed app uses is decided by "
+            "the project",
+        ),
+        (
+            "gpus",
+            attributes.get("GPUNumber") or attributes.get("RequestGPUs"),
+            "request_gpus: container jobs cannot use a GPU, and whether an installed app does is "
+            "decided by the project",
+        ),
+        (
+            "batch_project",
+            attributes.get("BatchProject"),
+            "batch_project: an account of a batch system, which volunteers do not have",
+        ),
+    )
+    for word, is_asked, why in asked:
+        if is_asked and word not in ignored:
             raise AdRefused(
                 f"the job has {why}. Leave it out, or have it ignored: "
                 f'+remote_BoincIgnore = "{word}" (without remote_ in the vanilla universe)'
