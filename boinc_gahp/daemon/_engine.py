@@ -128,18 +128,19 @@ class Engine:
     def handle(self, line: bytes | TooLong) -> LineAnswer:
         """Answer a Request Line (without its end). Never raises: every line has an answer."""
         read_at = self._clock()
+        announcement, ended = self.announce(), list[str]()
         try:
             request = parse_request(line)
-            announcement, ended = self.announce(), list[str]()
             reply = self._answer(request, read_at)
             if isinstance(request, common_commands.Results):
                 # Results that this line itself asks for need no R.
                 announcement, ended, self._given = b"", self._given, []
         except BadRequest as error:
-            return self._refusal(str(error))
+            return self._refusal(announcement, str(error))
         except Exception:  # a bug, but if the daemon fell silent, all jobs of the user would fail
             log.exception("a Request Line could not be answered")
-            return self._refusal(f"internal error in boinc_gahp; the traceback is in {log_file()}")
+            reason = f"internal error in boinc_gahp; the traceback is in {log_file()}"
+            return self._refusal(announcement, reason)
         output = announcement + reply.output
         return LineAnswer(output, request, reply.reason, reply.accepted, tuple(ended))
 
@@ -175,10 +176,9 @@ class Engine:
         """Wait until everything delivered is recorded, at most ``timeout`` seconds."""
         self._telling.close(timeout, drop=False)
 
-    def _refusal(self, reason: str) -> LineAnswer:
-        return LineAnswer(
-            self.announce() + self.conversation.syntax_error(), reason=reason, accepted=False
-        )
+    def _refusal(self, announcement: bytes, reason: str) -> LineAnswer:
+        output = announcement + self.conversation.syntax_error()
+        return LineAnswer(output, reason=reason, accepted=False)
 
     def _answer(self, request: Request, read_at: float) -> LineAnswer:
         if isinstance(request, AsyncRequest):

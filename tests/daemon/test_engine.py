@@ -298,6 +298,14 @@ def test_results_come_in_the_order_in_which_they_were_ready(conversation):
     assert conversation.say("RESULTS") == "S 2\n3 NULL\n2 NULL\n"
 
 
+def test_r_comes_before_the_answer_to_a_line_that_is_refused_late(conversation):
+    conversation.say("ASYNC_MODE_ON")
+    conversation.say("BOINC_PING 2")
+    conversation.wait()
+    # Its words are in order; the conversation refuses the prefix.
+    assert conversation.say("RESPONSE_PREFIX a\\\nb") == "R\nE\n"
+
+
 def test_r_comes_before_a_return_line_and_not_before_results(conversation):
     conversation.say("ASYNC_MODE_ON")
     conversation.say("BOINC_PING 2")
