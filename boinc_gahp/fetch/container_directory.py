@@ -352,4 +352,5 @@ def fetch_container(
         context, located, sink, scope, completed=completed, own_template=request.output_template
     )
     sink.complain(fetched.outputs)
-    return FetchResult(sink.ending.exit_status, completed.elapsed_time, completed.cpu_time)
+    times = completed.elapsed_time, completed.cpu_time
+    return FetchResult(sink.ending.exit_status, *times, fetched.nbytes)

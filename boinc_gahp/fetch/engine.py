@@ -64,11 +64,13 @@ class FetchedFiles:
         outputs: the outputs.
         stderr: None if it was not wanted, or the sink had it.
         completed: the answer of query_completed_job; None if it was not needed.
+        nbytes: of all that is in place.
     """
 
     outputs: tuple[Path, ...]
     stderr: Path | None
     completed: CompletedJob | None = None
+    nbytes: int = 0
 
 
 def fetch(
@@ -140,11 +142,17 @@ def fetch(
         finally:
             job.remember()
         job.empty_streams()
-    return FetchedFiles(
-        tuple(dict.fromkeys(job.places)),
-        None if stderr is None else stderr.destination,
-        completed,
-    )
+    places = tuple(dict.fromkeys(job.places))
+    text = None if stderr is None else stderr.destination
+    nbytes = sum(map(_size, places if text is None or text in places else (*places, text)))
+    return FetchedFiles(places, text, completed, nbytes)
+
+
+def _size(place: Path) -> int:
+    try:
+        return place.stat().st_size
+    except OSError:  # somebody has moved it away
+        return 0
 
 
 def write_streams(sink: Sink, stderr: str, scope: CancelScope) -> None:

@@ -218,7 +218,7 @@ def fetch_output(
         write_failure(request, text, scope)
         return result
     completed = locate.ended(context, request.job_name, completed, scope)
-    fetch(
+    fetched = fetch(
         context,
         located,
         JobDirectory(request),
@@ -226,7 +226,8 @@ def fetch_output(
         completed=completed,
         own_template=None if ad is None else ad.output_template,
     )
-    return FetchResult(completed.exit_status, completed.elapsed_time, completed.cpu_time)
+    times = completed.elapsed_time, completed.cpu_time
+    return FetchResult(completed.exit_status, *times, fetched.nbytes)
 
 
 def write_failure(

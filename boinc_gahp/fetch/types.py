@@ -86,8 +86,12 @@ class FetchResult:
 
     The exit status of a container job is negative if a signal ended its program: minus the signal's
     number.
+
+    Attributes:
+        nbytes: of the outputs and streams that are in place; None: not known.
     """
 
     exit_status: int
     elapsed_time: float
     cpu_time: float
+    nbytes: int | None = None

@@ -112,6 +112,16 @@ class JobDescription:
             raise ValueError(f"this is not a description of a job: {error}") from error
 
     @property
+    def bytes_received(self) -> int | None:
+        """Bytes of the job's inputs; None: not known, since there are directories among them."""
+        stamps = [
+            (file.nbytes, 0) if isinstance(file, RemoteFile) else file.expected
+            for _, file in self.inputs
+        ]
+        has_trees = self.container is not None and self.container.trees
+        return None if has_trees or None in stamps else sum(stamp[0] for stamp in stamps if stamp)
+
+    @property
     def group_key(self) -> str:
         """32 hexadecimal digits: equal for jobs of one project that can be in one batch.
 

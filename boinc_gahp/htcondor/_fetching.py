@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 import os.path
 import time
 from collections import deque
@@ -27,7 +28,7 @@ from boinc_gahp.fetch.job_directory import fetch_output, write_failure
 from boinc_gahp.fetch.leftovers import sweep
 from boinc_gahp.fetch.locate import NoResult
 from boinc_gahp.fetch.temporary import TryLater
-from boinc_gahp.fetch.types import AdFiles, ContainerRequest, FetchRequest
+from boinc_gahp.fetch.types import AdFiles, ContainerRequest, FetchRequest, FetchResult
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._context import JobCancelled
 from boinc_gahp.htcondor._description import JobDescription, description_of
@@ -121,11 +122,10 @@ class Fetcher:
         try:
             if description.container is None:
                 request = request_for(job.job_name or "", description, batch_id)
-                exit_code, cpu_time = self._deliver(job, request, scope)
+                result = self._deliver(job, request, scope)
             else:
                 inside = container_request_for(job.job_name or "", description, batch_id)
                 result = fetch_container(context.project, inside, scope)
-                exit_code, cpu_time = result.exit_status, result.cpu_time
         except ProgramNotRun as error:
             self._hold(job, HoldCode.FAILED, error.told(), 0)
             return None
@@ -134,26 +134,33 @@ class Fetcher:
                 return error
             found_out = isinstance(error, NoResult) and context.jobs.program_failure(job.id)
             return self._fetch(job, scope) if found_out else None
+        exit_code = result.exit_status
         if description.container and exit_code and not _failures.completes(context, job):
             how = f"signal {-exit_code}" if exit_code < 0 else f"exit status {exit_code}"
             self._hold(job, HoldCode.FAILED, f"the program ended with {how}", exit_code)
             return None
-        if context.jobs.fetched(job.id, exit_code, cpu_time) == "gone":
+        now = context.jobs.fetched(
+            job.id,
+            exit_code,
+            result.cpu_time,
+            elapsed_time=result.elapsed_time,
+            bytes_sent=result.nbytes,
+            bytes_received=description.bytes_received,
+        )
+        if now == "gone":
             raise JobCancelled  # right after the last file was put in place
         log.info("Job %d (%s) is fetched: exit code %d", job.id, job.job_name, exit_code)
         context.wake()
         return "fetched"
 
-    def _deliver(
-        self, job: JobRow, request: FetchRequest, scope: CancelScope
-    ) -> tuple[int, float | None]:
-        """Put a job's files in place; return its exit code and its CPU time in seconds."""
+    def _deliver(self, job: JobRow, request: FetchRequest, scope: CancelScope) -> FetchResult:
+        """Put a job's files in place; times that are not known are NaN."""
         failure = self._context.jobs.program_failure(job.id)
-        if failure is not None:
-            write_failure(request, failure.stderr, scope)
-            return failure.exit_code, failure.cpu_time
-        result = fetch_output(self._context.project, request, scope)
-        return result.exit_status, result.cpu_time
+        if failure is None:
+            return fetch_output(self._context.project, request, scope)
+        write_failure(request, failure.stderr, scope)
+        cpu_time = math.nan if failure.cpu_time is None else failure.cpu_time
+        return FetchResult(failure.exit_code, math.nan, cpu_time)
 
     def _failed(
         self, job: JobRow, batch: BatchRow | None, description: JobDescription, error: GahpError

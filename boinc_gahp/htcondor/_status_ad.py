@@ -1,7 +1,7 @@
 """A job's state in the form for HTCondor's ``batch`` type: a status word and an ad.
 
-HTCondor ignores a status without an ad for ever, takes a missing ExitCode for 0, and adds a
-RemoteWallClockTime to the one that it counts itself (``gridmanager-batch.rst``, "Life of a job").
+HTCondor ignores a status without an ad for ever, and takes a missing ExitCode for 0
+(``gridmanager-batch.rst``, "Life of a job").
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 #: Characters of a HoldReason or ExitReason, which HTCondor keeps in the job and its history.
 _MAX_REASON = 2000
+
+#: HTCondor adds to a RemoteWallClockTime the time since ShadowBday, when it first saw the job
+#: running (``basejob.cpp``, ``UpdateRuntimeStats``). It evaluates this just before.
+_ADDED = "ifThenElse(isUndefined(ShadowBday), 0, time() - ShadowBday)"
 
 _ODD = re.compile(rb"[^ -~]")
 
@@ -41,12 +45,20 @@ def status_ad(row: JobRow) -> tuple[int, str]:
             values |= {"ExitSignal": str(row.signal), "ExitBySignal": "true"}
         if row.exit_reason is not None:
             values["ExitReason"] = _reason(row.exit_reason)
-        if row.cpu_time is not None and math.isfinite(row.cpu_time) and row.cpu_time >= 0:
+        if _is_time(row.cpu_time):
             values["RemoteUserCpu"] = f"{row.cpu_time:.3f}"
+        if _is_time(row.elapsed_time):
+            values["RemoteWallClockTime"] = f"{row.elapsed_time:.3f} - {_ADDED}"
+        counted = {"BytesSent": row.bytes_sent, "BytesRecvd": row.bytes_received}
+        values |= {name: f"{nbytes}.0" for name, nbytes in counted.items() if nbytes is not None}
     elif word == HTCondorState.HELD:
         reason = row.hold_reason or "the job failed, and the reason is not known"
         return held_ad(reason, row.hold_code or 0, row.hold_subcode or 0)
     return word, _ad(values)
+
+
+def _is_time(seconds: float | None) -> bool:
+    return seconds is not None and math.isfinite(seconds) and seconds >= 0
 
 
 def held_ad(reason: str, code: int, subcode: int) -> tuple[int, str]:

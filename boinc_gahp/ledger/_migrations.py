@@ -170,6 +170,12 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) WITHOUT ROWID
         """,
     ),
+    (
+        # What a job took, in seconds and bytes; its outputs are what it sent.
+        "ALTER TABLE job ADD COLUMN elapsed_time REAL",
+        "ALTER TABLE job ADD COLUMN bytes_sent INTEGER",
+        "ALTER TABLE job ADD COLUMN bytes_received INTEGER",
+    ),
 )
 
 #: Ledgers from before the first release have versions up to 5.

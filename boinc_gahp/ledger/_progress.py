@@ -157,9 +157,18 @@ class Progress(Requests):
         )
 
     def fetched(
-        self, job_id: int, exit_code: int | None, cpu_time: float | None
+        self,
+        job_id: int,
+        exit_code: int | None,
+        cpu_time: float | None,
+        *,
+        elapsed_time: float | None = None,
+        bytes_sent: int | None = None,
+        bytes_received: int | None = None,
     ) -> Literal["done", "fetched", "gone"]:
-        """Note that a finished job's outputs are in place and on the disk.
+        """Note that a finished job's outputs are in place and on the disk, and what it took.
+
+        The arguments are attributes of :class:`~boinc_gahp.ledger.rows.JobRow`.
 
         Returns:
             ``done`` if its batch has other live jobs. ``fetched`` if not: then the batch has ended,
@@ -176,8 +185,9 @@ class Progress(Requests):
             now = time.time()
             connection.execute(
                 "UPDATE job SET state = 'done', changed = ?, exit_code = ?, cpu_time = ?, "
+                "elapsed_time = ?, bytes_sent = ?, bytes_received = ?, "
                 "writing = 0, trouble = NULL WHERE id = ?",
-                (now, exit_code, cpu_time, job_id),
+                (now, exit_code, cpu_time, elapsed_time, bytes_sent, bytes_received, job_id),
             )
             connection.execute("DELETE FROM failure WHERE job_id = ?", (job_id,))
             end_if_last(connection, row[0])

@@ -128,6 +128,9 @@ class JobRow(NamedTuple):
         cpu_time: seconds.
         trouble: its latest trouble, for people.
         exit_reason: how its program failed, for people; None: it did not, as far as is known.
+        elapsed_time: of the instance whose outputs were fetched, seconds.
+        bytes_sent: of its outputs and standard streams.
+        bytes_received: of its inputs.
     """
 
     id: int
@@ -156,6 +159,9 @@ class JobRow(NamedTuple):
     hold_subcode: int | None
     trouble: str | None
     exit_reason: str | None = None
+    elapsed_time: float | None = None
+    bytes_sent: int | None = None
+    bytes_received: int | None = None
 
     @property
     def is_alive(self) -> bool:
@@ -236,7 +242,8 @@ SELECT_JOBS: Final = """
         job.project_name, job.app_name, job.group_key, job.size, description.json, job.state,
         job.batch_id, batch.name || '-' || job.number, job.accepted, job.changed, job.last_polled,
         job.end_reported, job.abort_pending, job.writing, job.exit_code, job.cpu_time,
-        job.hold_reason, job.hold_code, job.hold_subcode, job.trouble, job.exit_reason
+        job.hold_reason, job.hold_code, job.hold_subcode, job.trouble, job.exit_reason,
+        job.elapsed_time, job.bytes_sent, job.bytes_received
     FROM job
     CROSS JOIN project ON project.id = job.project_id
     CROSS JOIN description ON description.job_id = job.id

@@ -89,7 +89,7 @@ STREAMS = {"job.err": b"complained\n", "job.out": b"said\n"}
 
 def test_what_the_program_wrote_is_where_the_job_wants_it(tmp_path):
     one = Job({**ALL, "work/result.json": b"{}"}, ["result.json"])
-    assert one.fetch(tmp_path) == FetchResult(0, 2.5, 1.5)
+    assert one.fetch(tmp_path) == FetchResult(0, 2.5, 1.5, len("complained\nsaid\n{}"))
     assert found(tmp_path) == {**STREAMS, "result.json": b"{}"}
 
 

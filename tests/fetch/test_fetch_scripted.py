@@ -112,8 +112,10 @@ def test_what_was_not_asked_for_may_be_missing(tmp_path):
     assert (tmp_path / "x").read_text() == "file 1"
 
 
-def test_the_stderr_and_times_of_a_good_job(tmp_path):
-    assert fetch(done("out0"), tmp_path) == FetchResult(0, 2.5, 1.5)
+def test_the_stderr_times_and_size_of_a_good_job(tmp_path):
+    nbytes = len("file 0") + len("said\n")
+    assert fetch(done("out0"), tmp_path) == FetchResult(0, 2.5, 1.5, nbytes)
+    assert fetch(done("out0"), tmp_path) == FetchResult(0, 2.5, 1.5, nbytes), "also again"
     assert (tmp_path / "job.err").read_text() == "said\n"
 
 

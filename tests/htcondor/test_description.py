@@ -97,3 +97,16 @@ def test_the_size_grows_with_what_travels_in_the_request():
     assert 1000 < replace(JOB, parameters=Parameters(delay_bound=60.0)).size - JOB.size < 5000
     # As XML escapes them: &lt; &amp; &quot; &#39;.
     assert large.size - JOB.size > 40 * 4 + 1000 + 300 + 100 * 4
+
+
+@pytest.mark.parametrize(
+    ("files", "nbytes"),
+    [
+        ((), 0),
+        ((LocalFile("/a", (3, 0)), RemoteFile("http://x/b", 4, "0" * 32)), 7),
+        ((LocalFile("/a", (3, 0)), LocalFile("/b")), None),
+    ],
+)
+def test_a_job_receives_its_inputs_if_the_size_of_each_is_known(files, nbytes):
+    job = replace(JOB, inputs=tuple((str(number), file) for number, file in enumerate(files)))
+    assert job.bytes_received == nbytes

@@ -58,6 +58,8 @@ def test_outputs_and_streams_are_in_place_before_the_job_is_over(site, context):
         assert job.exit_code == 0
         assert job.cpu_time is not None
         assert job.cpu_time > 0
+        assert job.elapsed_time is not None
+        assert job.bytes_sent == sum(map(len, contents(iwd).values()))
         assert not job.writing
     assert sent.batch.state == "ended"
 

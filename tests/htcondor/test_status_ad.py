@@ -1,6 +1,7 @@
 """What HTCondor is told of a job."""
 
 import math
+import time
 from typing import get_args
 
 import classad2
@@ -67,10 +68,24 @@ def test_a_job_whose_program_failed_is_reported_with_the_reason_and_no_signal():
     assert parsed(ad) == expected
 
 
-@pytest.mark.parametrize("time", [None, math.nan, math.inf, -1.0])
-def test_a_cpu_time_that_is_none_is_left_out(time):
-    _, ad = status_ad(row("done", exit_code=0, cpu_time=time))
-    assert "RemoteUserCpu" not in parsed(ad)
+@pytest.mark.parametrize("seconds", [None, math.nan, math.inf, -1.0])
+def test_a_time_that_is_none_is_left_out(seconds):
+    _, ad = status_ad(row("done", exit_code=0, cpu_time=seconds, elapsed_time=seconds))
+    assert parsed(ad).keys() == {"ExitCode", "ExitBySignal"}
+
+
+@pytest.mark.parametrize("running", [None, 7])
+def test_with_what_htcondor_adds_the_wall_clock_time_is_the_instances(running):
+    _, ad = status_ad(row("done", exit_code=0, elapsed_time=1.5))
+    job = classad2.ClassAd(ad)
+    if running is not None:
+        job["ShadowBday"] = int(time.time()) - running
+    assert job.eval("RemoteWallClockTime") + (running or 0) == pytest.approx(1.5, abs=1)
+
+
+def test_what_a_job_sent_and_received_is_in_bytes():
+    _, ad = status_ad(row("done", exit_code=0, bytes_sent=2**40, bytes_received=0))
+    assert (parsed(ad)["BytesSent"], parsed(ad)["BytesRecvd"]) == (2.0**40, 0.0)
 
 
 def test_a_failed_job_is_reported_with_reason_and_codes():

@@ -24,7 +24,8 @@ SPOOLING = 16
 # Attributes that tests look at; all of an ad, for hundreds of jobs, takes long to print and read.
 _ATTRIBUTES = (
     "ClusterId,ProcId,JobStatus,JobUniverse,ExitCode,ExitBySignal,ExitSignal,HoldReason,HoldReasonCode,"
-    "HoldReasonSubCode,RemoteUserCpu,RemoteWallClockTime,RoutedToJobId,NumHolds,StageInFinish"
+    "HoldReasonSubCode,RemoteUserCpu,RemoteWallClockTime,BytesSent,BytesRecvd,RoutedToJobId,"
+    "NumHolds,StageInFinish"
 )
 
 

@@ -82,6 +82,17 @@ def test_a_job_goes_to_a_volunteer_and_its_files_come_back(sent, node):
     assert 0 < job["RemoteUserCpu"] < 60
 
 
+def test_a_job_that_came_back_has_the_volunteers_time_and_its_files_sizes(sent, node):
+    [job] = sent["one"].wait()
+    room = sent["one"].room
+    came = sum(len(room.read(name)) for name in ("out", "job.out", "job.err"))
+    assert (job["BytesSent"], job["BytesRecvd"]) == (came, len("hello\n"))
+    # HTCondor counts whole seconds.
+    rows = node.project.core.db.connection().execute("SELECT elapsed_time FROM result")
+    fraction = pytest.approx(job["RemoteWallClockTime"] % 1, abs=0.002)
+    assert any(row[0] % 1 == fraction for row in rows if row[0])
+
+
 def test_arguments_arrive_as_separate_words(sent):
     sent["arguments"].wait()
     assert json.loads(sent["arguments"].room.read("words.json")) == list(ARGUMENTS)
