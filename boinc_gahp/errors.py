@@ -48,7 +48,7 @@
             └── FileDiffers       the project has a file of this name with other contents
 
 ``str()`` of an error is one line for the person who must act: the request, the answer, the remedy.
-It never contains an authenticator. :meth:`GahpError.told` adds the class's code; commands,
+It never contains an authenticator. :meth:`GahpError.with_code` adds the class's code; commands,
 HoldReason and Result Lines show that.
 """
 
@@ -67,11 +67,15 @@ class GahpError(Exception):
     Attributes:
         code: a name for the class that never changes, even if texts and classes do. Each class has
             its own, with an entry in ``docs/troubleshooting.rst``.
+        passes: whether the same may succeed later, though nobody changes anything.
+        may_be_running: whether the project may still be doing what was asked for.
     """
 
     code: ClassVar[str] = "BG-GAHP"
+    passes: bool = False
+    may_be_running: bool = False
 
-    def told(self, text: str | None = None) -> str:
+    def with_code(self, text: str | None = None) -> str:
         """Return the text for people: ``text`` or the error's own, and the code."""
         return f"{self if text is None else text} [{self.code}]"
 
@@ -307,7 +311,6 @@ class TransportError(RpcError):
 
     Attributes:
         status: the HTTP status, if there was one.
-        permanent: whether asking again is useless until something is changed.
     """
 
     code = "BG-TRANSPORT"
@@ -320,11 +323,12 @@ class TransportError(RpcError):
         host: str,
         may_have_happened: bool = True,
         status: int | None = None,
-        permanent: bool = False,
+        passes: bool = True,
     ) -> None:
         super().__init__(message, rpc=rpc, host=host, may_have_happened=may_have_happened)
         self.status = status
-        self.permanent = permanent
+        self.passes = passes
+        self.may_be_running = may_have_happened
 
 
 class ProtocolError(RpcError):
@@ -337,6 +341,7 @@ class ProtocolError(RpcError):
     """
 
     code = "BG-PROTOCOL"
+    may_be_running = True
 
     def __init__(
         self,
@@ -344,12 +349,12 @@ class ProtocolError(RpcError):
         *,
         rpc: str,
         host: str,
-        may_have_happened: bool = True,
         php_fatal: bool = False,
         cut: bool = False,
     ) -> None:
-        super().__init__(message, rpc=rpc, host=host, may_have_happened=may_have_happened)
+        super().__init__(message, rpc=rpc, host=host)
         self.php_fatal = php_fatal
+        self.passes = not php_fatal
         self.cut = cut
 
 
@@ -387,18 +392,21 @@ class ProjectDown(ProjectError):
     """The project is stopped for maintenance (-183) or its database is down (-138)."""
 
     code = "BG-PROJECT-DOWN"
+    passes = may_be_running = True
 
 
 class DatabaseTrouble(ProjectError):
     """The project's database failed just now: a deadlock, a full disk, a lost server."""
 
     code = "BG-DATABASE-TROUBLE"
+    passes = True
 
 
 class QuotaExceeded(ProjectError):
     """The account has as many unfinished jobs as it may have."""
 
     code = "BG-QUOTA-EXCEEDED"
+    passes = True
 
 
 class PermissionDenied(ProjectError):

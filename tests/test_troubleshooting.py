@@ -87,6 +87,12 @@ def test_each_code_is_in_the_table_and_leads_to_a_situation():
     assert set(entries().values()) <= situations().keys()
 
 
+def test_the_page_says_which_troubles_pass_by_themselves():
+    [told] = re.findall(r"pass by themselves: (.*?) always, ", PAGE.read_text("utf-8"), re.S)
+    passing = {each.code for each in error_classes() if each.passes}
+    assert set(CODE.findall(told)) == passing
+
+
 def test_no_document_has_a_code_that_no_class_has():
     known = {each.code for each in error_classes()}
     for path in [*ROOT.glob("docs/**/*.rst"), *ROOT.glob("*.rst"), *ROOT.glob("conf/**/*")]:
@@ -99,8 +105,8 @@ def test_a_code_stands_in_brackets_behind_the_text():
         error = each.__new__(each)
         Exception.__init__(error, "the text")
         assert str(error) == "the text"
-        assert error.told() == f"the text [{each.code}]"
-        assert error.told("another") == f"another [{each.code}]"
+        assert error.with_code() == f"the text [{each.code}]"
+        assert error.with_code("another") == f"another [{each.code}]"
 
 
 @pytest.mark.parametrize("text", quoted())

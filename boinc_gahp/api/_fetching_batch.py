@@ -54,7 +54,7 @@ _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE,
 _TIMEOUT = 20.0
 #: The fetch is given up after network errors for so many jobs in a row.
 _MAX_UNREACHABLE = 5
-#: Errors after which it may help to ask again; see :func:`is_final`.
+#: Errors that do not tell anything about a job: after most of them it may help to ask again.
 PASSING = (TransportError, ProtocolError, ProjectDown, DatabaseTrouble, TryLater)
 #: Seconds between two progress reports, and for threads to end after an interruption.
 _PAUSE = 0.1
@@ -152,15 +152,6 @@ def _finished(job: JobInfo, family: Family) -> FinishedJob:
         repeats=job.name,
         attempts=family.ids(job.name),
     )
-
-
-def is_final(error: GahpError) -> bool:
-    """Tell whether it is useless to fetch a job's outputs again."""
-    if isinstance(error, TransportError):
-        return error.permanent
-    if isinstance(error, ProtocolError):
-        return error.php_fatal
-    return not isinstance(error, PASSING)
 
 
 def check_answers(session: Session, error: RpcError) -> None:
@@ -365,8 +356,8 @@ class BatchFetch:
                 check_answers(self._session, error)
             except RpcError as trouble:
                 return trouble
-        # One that is final is about this job's files, since the project answers.
-        if isinstance(error, (TransportError, ProtocolError)) and not is_final(error):
+        # One that does not pass is about this job's files, since the project answers.
+        if isinstance(error, (TransportError, ProtocolError)) and error.passes:
             self._unreachable += 1
             if self._unreachable >= _MAX_UNREACHABLE:
                 return error

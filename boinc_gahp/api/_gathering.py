@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from boinc_gahp.api import fetching, watching
-from boinc_gahp.api._fetching_batch import PASSING, is_final, sorted_out
+from boinc_gahp.api._fetching_batch import PASSING, sorted_out
 from boinc_gahp.api.family import as_they_count
 from boinc_gahp.api.logs import ends_of
 from boinc_gahp.api.types import JobState
@@ -217,7 +217,7 @@ class Gathering(Generic[T]):
                 try:
                     self._look(watched)
                 except PASSING as error:
-                    self._failures += is_final(error)
+                    self._failures += not error.passes
                     if self._failures >= _ATTEMPTS and self.batch.is_over:
                         raise
                     # The watch goes on, and asks again.
@@ -263,7 +263,7 @@ class Gathering(Generic[T]):
                     stop=self._session.closing,
                 )
             except PASSING as passing:
-                self._failures += not is_final(passing)  # the caller counts those that are
+                self._failures += passing.passes  # the caller counts the others
                 raise
             self._failures = 0
             if self._session.closing.is_set():
@@ -303,7 +303,7 @@ class Gathering(Generic[T]):
 
     def _not_fetched(self, name: str, error: GahpError) -> None:
         self._attempts[name] += 1
-        if is_final(error) or self._attempts[name] >= _ATTEMPTS:
+        if not error.passes or self._attempts[name] >= _ATTEMPTS:
             self._fail(self._open.get(name), error)
         else:
             self.trouble = error

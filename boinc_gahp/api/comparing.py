@@ -16,18 +16,13 @@ from boinc_gahp.containers.job_files import is_archive, is_image
 from boinc_gahp.containers.names import OWN_FILES, WORK
 from boinc_gahp.errors import (
     BatchConflict,
-    DatabaseTrouble,
     GahpError,
     JobRefused,
     JobsNotListed,
     NotFound,
     NotOwner,
-    ProjectDown,
-    ProtocolError,
-    QuotaExceeded,
     RpcError,
     StagingError,
-    TransportError,
 )
 from boinc_gahp.submit.abort import drop
 from boinc_gahp.submit.journal import Journal
@@ -232,8 +227,7 @@ def is_final(error: BaseException) -> bool:
     if isinstance(error, StagingError):
         # Other StagingErrors are about files that change, or about time.
         return error.errno in (errno.EFBIG, errno.EEXIST)
-    passing = (TransportError, ProtocolError, ProjectDown, DatabaseTrouble, QuotaExceeded)
-    return isinstance(error, GahpError) and not isinstance(error, passing)
+    return isinstance(error, GahpError) and not (error.passes or error.may_be_running)
 
 
 # -- how two differ

@@ -23,7 +23,7 @@ def listed_apps(project: WebRpcs) -> tuple[dict[str, AppInfo], str]:
     except ProtocolError:
         return {}, "its page apps.php?xml=1 is not for programs"
     except GahpError as error:
-        silent = isinstance(error, TransportError) and error.status is None and not error.permanent
+        silent = isinstance(error, TransportError) and error.status is None and error.passes
         if silent or isinstance(error, ProjectDown):
             raise
         return {}, f"its page apps.php?xml=1: {error}"

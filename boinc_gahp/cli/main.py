@@ -103,7 +103,7 @@ def _report_errors(arguments: list[str]) -> int:
         _complain(f"{_ended(str(error))} boinc_gahp --help lists commands and options")
         return USAGE
     except GahpError as error:
-        _complain(error.told())
+        _complain(error.with_code())
         return FAILED
 
 

@@ -228,7 +228,7 @@ class Engine:
             # For a gridmanager the name ends the line: it would take a code after it as a part of
             # it.
             read = isinstance(request, boinc_commands.QueryBatches) and NO_BATCH_NAMED in str(error)
-            message = fitting(mask(str(error) if read else error.told()))
+            message = fitting(mask(str(error) if read else error.with_code()))
             log.warning("%s %s: %s", request.command, request.request_id, message)
             self._finish(request, message)
         except BaseException as error:  # without a result, the job would hang

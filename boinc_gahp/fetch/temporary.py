@@ -44,6 +44,7 @@ class TryLater(OutputError):
     """A file cannot be written at this moment; a later attempt may succeed."""
 
     code = "BG-NOT-NOW"
+    passes = True
 
 
 class Temporaries:

@@ -12,7 +12,7 @@ import math
 from collections import deque
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import DatabaseTrouble, NotFound, PermissionDenied, RpcError
+from boinc_gahp.errors import NotFound, PermissionDenied, RpcError
 from boinc_gahp.htcondor._periodic_tasks import PeriodicTask
 from boinc_gahp.htcondor._retry_times import going, is_ahead
 from boinc_gahp.htcondor._sending_action import REFUSAL_FINAL
@@ -164,9 +164,7 @@ class BatchCleanup:
         found, the error is "not owner", too. After a day the refusal counts as final.
         """
         lasted = self._pauses.lasted(_abort_of(job))
-        if isinstance(error, DatabaseTrouble) or (
-            isinstance(error, PermissionDenied) and lasted < REFUSAL_FINAL
-        ):
+        if error.passes or (isinstance(error, PermissionDenied) and lasted < REFUSAL_FINAL):
             return True
         log.info("Job %s was not aborted, and counts as ended: %s", job.job_name, error)
         return False

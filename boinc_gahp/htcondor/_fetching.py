@@ -127,7 +127,7 @@ class Fetcher:
                 inside = container_request_for(job.job_name or "", description, batch_id)
                 result = fetch_container(context.project, inside, scope)
         except ProgramNotRun as error:
-            self._hold(job, HoldCode.FAILED, error.told(), 0)
+            self._hold(job, HoldCode.FAILED, error.with_code(), 0)
             return None
         except GahpError as error:
             if not self._failed(job, batch, description, error):
@@ -191,8 +191,8 @@ class Fetcher:
         if self._context.stopping.is_set():
             return self._wait(job, str(error))
         if passing and time.time() < job.changed + STORAGE_WAIT:
-            return self._wait(job, error.told())
-        return self._hold(job, HoldCode.OUTPUT, error.told(), number)
+            return self._wait(job, error.with_code())
+        return self._hold(job, HoldCode.OUTPUT, error.with_code(), number)
 
     def _hold(self, job: JobRow, code: HoldCode, reason: str, subcode: int) -> bool:
         host = _failures.host_of(self._context)

@@ -36,6 +36,7 @@ from boinc_gahp.errors import (
     QuotaExceeded,
     RpcError,
     StagingError,
+    TransportError,
 )
 from boinc_gahp.htcondor._batching import BatchSizes, due_batches, request_of
 from boinc_gahp.htcondor._failures import IS_LOST
@@ -243,7 +244,7 @@ class Sender:
 
     def _lasted(self, batch: BatchRow, error: GahpError) -> float:
         """Return for how many seconds waiting has not helped, although the project answers."""
-        if is_about_project(error) and not getattr(error, "permanent", False):
+        if is_about_project(error) and (error.passes or not isinstance(error, TransportError)):
             self._refused.pop(batch.id, None)
             return 0.0
         now = time.monotonic()

@@ -154,7 +154,7 @@ def hold_for(error: GahpError, batch: BatchRow, *, alone: bool = False) -> Hold:
     if alone and hold.code == HoldCode.REFUSED:
         advice = "change the job, or ask the project's admin what this means"
         reason = f"{reason} (this job was sent alone: {advice})"
-    return replace(hold, reason=error.told(reason))
+    return replace(hold, reason=error.with_code(reason))
 
 
 def _hold_for(error: GahpError, batch: BatchRow) -> Hold:

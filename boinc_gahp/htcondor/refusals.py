@@ -172,4 +172,4 @@ class Refusals:
 
 
 def _hold_reason(error: GahpError) -> str:
-    return error.told(held_until_mended(str(error)).reason)
+    return error.with_code(held_until_mended(str(error)).reason)

@@ -255,7 +255,7 @@ class Caller:
             rpc=rpc.name,
             host=self.host,
             may_have_happened=False,
-            permanent=True,
+            passes=False,
         )
 
     # -- what PHP says

@@ -50,7 +50,7 @@ class _Rule:
         what: what happened, and what to do; ``{why}`` is the innermost reason.
         sent: whether the request may have reached the project.
         unmade: whether the rule only applies if no connection was made.
-        permanent: whether retrying is useless until something is changed.
+        passes: whether trying again may help, though nobody changes anything.
         damaged: whether an answer had begun.
     """
 
@@ -58,7 +58,7 @@ class _Rule:
     what: str
     sent: bool = True
     unmade: bool = False
-    permanent: bool = False
+    passes: bool = True
     damaged: bool = False
 
 
@@ -69,21 +69,21 @@ _RULES = (
         "its certificate is not trusted ({why}): check the project's URL, or set ca_bundle to a "
         "file with the certificate of the authority that signed it",
         sent=False,
-        permanent=True,
+        passes=False,
     ),
     _Rule(
         (requests.exceptions.InvalidProxyURL,),
         "the proxy's URL is wrong: check the setting proxy and the variables HTTP_PROXY and "
         "HTTPS_PROXY",
         sent=False,
-        permanent=True,
+        passes=False,
     ),
     _Rule(
         (requests.exceptions.InvalidURL, urllib3.exceptions.LocationParseError),
         "a URL is wrong ({why}): check the project's URL, the setting proxy, and the variables "
         "HTTP_PROXY and HTTPS_PROXY",
         sent=False,
-        permanent=True,
+        passes=False,
     ),
     _Rule(
         (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError),
@@ -106,7 +106,7 @@ _RULES = (
     _Rule(
         (ssl.SSLError, requests.exceptions.SSLError, urllib3.exceptions.SSLError),
         "no secure connection was made ({why}): check whether the URL should begin with http://",
-        permanent=True,
+        passes=False,
     ),
     _Rule(
         (
@@ -158,7 +158,7 @@ def translated(
             rpc=rpc,
             host=host,
             may_have_happened=rule.sent,
-            permanent=rule.permanent,
+            passes=rule.passes,
         )
     )
     error.__cause__ = _harmless(links, redact)

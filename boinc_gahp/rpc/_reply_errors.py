@@ -121,7 +121,7 @@ class ReplyErrors:
             host=self.host,
             may_have_happened=status >= 500,
             status=status,
-            permanent=status < 500 and status not in {408, 429},
+            passes=status >= 500 or status in {408, 429},
         )
 
     def root_of(self, reply: Reply) -> etree._Element:

@@ -33,7 +33,7 @@ def allowed_retries(error: RpcError, rpc: Rpc) -> int:
     if not (rpc.repeatable or (isinstance(error, TransportError) and not error.may_have_happened)):
         return 0
     if isinstance(error, TransportError):
-        passing, mostly_not = not error.permanent, error.status == 500
+        passing, mostly_not = error.passes, error.status == 500
     elif isinstance(error, ProtocolError):
         passing = error.cut and not (error.php_fatal and rpc.dies)
         mostly_not = error.php_fatal

@@ -101,13 +101,6 @@ def submit(context: Context, request: SubmitRequest, journal: Journal | None = N
     return batch_id
 
 
-def _is_answered(error: RpcError) -> bool:
-    """Tell whether the project has answered a submit_batch, so that it is no longer running."""
-    if isinstance(error, TransportError):
-        return not error.may_have_happened
-    return isinstance(error, ProjectError) and not isinstance(error, ProjectDown)
-
-
 def _is_over(end: float | None) -> bool:
     return end is not None and time.monotonic() > end
 
@@ -341,7 +334,7 @@ class _Submission:
         try:
             self._project.submit_batch(submission)
         except RpcError as error:
-            if _is_answered(error):
+            if not error.may_be_running:
                 self.sending = replace(self.sending, unclear=before.unclear)
             return self._trouble(error, batch_id, submission)
         self.sending = replace(self.sending, unclear=before.unclear)

@@ -26,12 +26,8 @@ from boinc_gahp.api.programs import program_batch
 from boinc_gahp.api.project import Project
 from boinc_gahp.api.types import Job
 from boinc_gahp.errors import (
-    DatabaseTrouble,
     GahpError,
     NoSuchBatch,
-    ProjectDown,
-    ProtocolError,
-    TransportError,
 )
 from boinc_gahp.text import printable
 from boinc_gahp.workflows.options import ExecutorSettings
@@ -47,7 +43,6 @@ __all__ = ["Executor"]
 #: Where the outputs of jobs wait to be moved, below the working directory.
 _DIRECTORY = Path(".snakemake", "boinc")
 #: The project may answer again.
-_PASSING = (TransportError, ProtocolError, ProjectDown, DatabaseTrouble)
 #: The most characters of a rule's name in a batch's name.
 _LONGEST = 40
 #: How many lines of a failed job's stderr are shown.
@@ -175,7 +170,9 @@ class Executor(RemoteExecutor):
                 self._name(alike)
             for name, named in list(self._made.items()):
                 self._send(name, named)
-        except _PASSING as error:
+        except GahpError as error:
+            if not error.passes:
+                raise
             self.logger.warning(f"the jobs will be submitted later: {error}")
 
     def _earlier(self, new: Iterable[_Sent]) -> dict[str, list[tuple[_Sent, _Place]]]:
@@ -249,9 +246,9 @@ class Executor(RemoteExecutor):
                 name=name,
             )
             batch = self._project.submit(made.app, made.jobs, **made.options)
-        except _PASSING:
-            raise
         except GahpError as error:
+            if error.passes:
+                raise
             del self._made[name]
             for sent in several:
                 self._report(sent, str(error))

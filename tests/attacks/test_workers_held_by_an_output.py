@@ -46,7 +46,7 @@ def test_an_output_that_drips_is_given_up(server, where):
     with pytest.raises(TransportError, match="fewer than 10,000 bytes a second") as caught:
         fetched(server, rate(10_000))
     assert "(output_rate)" in str(caught.value)
-    assert not caught.value.permanent
+    assert caught.value.passes
 
 
 def test_a_reply_that_drips_is_given_up(server):

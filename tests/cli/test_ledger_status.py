@@ -149,7 +149,7 @@ def outputs(desk):
 def no_room(desk):
     batch_id, ids = on_project(desk.jobs, 5)
     desk.jobs.statuses(batch_id, {"bg-" + "0a" * 16 + "-1": "finished"})
-    desk.jobs.job_trouble(ids, OutputError("out cannot be written: the disk is full").told())
+    desk.jobs.job_trouble(ids, OutputError("out cannot be written: the disk is full").with_code())
 
 
 def account(desk):

@@ -34,9 +34,9 @@ BATCH = BatchRow(1, "bg-1", "https://p/", "a", "app", "t", "planned", None, 0, 0
 
 
 def transport(status, rpc="submit_batch"):
-    permanent = status is not None and status < 500
+    passes = status is None or status >= 500
     return TransportError(
-        "x", rpc=rpc, host="p", status=status, permanent=permanent, may_have_happened=not permanent
+        "x", rpc=rpc, host="p", status=status, passes=passes, may_have_happened=passes
     )
 
 

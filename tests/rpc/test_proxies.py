@@ -52,7 +52,7 @@ def test_create_batch_whose_answer_a_proxy_loses_is_sent_once(project, proxy, fa
         project.create_batch(f"once{fault}", "uppercase")
     assert proxy.count("create_batch") == 1
     assert caught.value.may_have_happened
-    assert not caught.value.permanent
+    assert caught.value.passes
 
 
 def test_submit_batch_whose_answer_a_proxy_loses_may_have_happened(project, proxy, tmp_path):

@@ -177,23 +177,23 @@ def test_numbers_as_php_writes_them_are_read():
 
 
 @pytest.mark.parametrize(
-    ("status", "kind", "permanent"),
+    ("status", "kind", "passes"),
     [
-        (404, TransportError, True),
-        (403, TransportError, True),
-        (413, TransportError, True),
-        (429, TransportError, False),
-        (500, TransportError, False),
-        (503, TransportError, False),
-        (204, TransportError, True),
+        (404, TransportError, False),
+        (403, TransportError, False),
+        (413, TransportError, False),
+        (429, TransportError, True),
+        (500, TransportError, True),
+        (503, TransportError, True),
+        (204, TransportError, False),
     ],
 )
-def test_http_status_is_an_error(status, kind, permanent):
+def test_http_status_is_an_error(status, kind, passes):
     with pytest.raises(kind) as caught:
         project(b"<html><title>So sorry</title></html>", status=status).ping()
     assert isinstance(caught.value, TransportError)
     assert caught.value.status == status
-    assert caught.value.permanent == permanent
+    assert caught.value.passes == passes
     assert f" {status} " in f" {caught.value} "
     assert caught.value.may_have_happened == (status >= 500)
 

@@ -268,7 +268,7 @@ def _each(options: Namespace, found: Sequence[_Result], act: Callable[[Batch], s
                 if not options.json:
                     print(f"Batch {each.batch.id} {printable(each.batch.name)} {text}.", flush=True)
         if error is not None:
-            complain(error.told())
+            complain(error.with_code())
         results.append(_Result(each.named, each.batch, error))
     if options.json:
         print_json(

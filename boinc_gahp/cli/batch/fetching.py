@@ -165,7 +165,7 @@ def _print_errors(errors: dict[str, GahpError]) -> None:
     for name, error in list(errors.items())[:_TOLD]:
         message = printable(str(error))
         text = message if repr(name) in message else f"job {printable(repr(name))}: {message}"
-        complain(error.told(text))
+        complain(error.with_code(text))
     if len(errors) > _TOLD:
         complain(f"… and {len(errors) - _TOLD:,} more jobs that could not be fetched")
 

@@ -140,7 +140,7 @@ def _print(options: Namespace, batch: Batch) -> int:
         for line in _body(options, batch, log, is_single=is_single):
             print(line)
         if log.trouble is not None and log.state is JobState.DONE:
-            complain(log.trouble.told(f"job {printable(log.name)!r}: {log.trouble}"))
+            complain(log.trouble.with_code(f"job {printable(log.name)!r}: {log.trouble}"))
             status = 1
         untold = untold or (bool(log.failed_attempts) and not log.stderr)
     if untold:
@@ -218,7 +218,7 @@ def _print_json(options: Namespace, batch: Batch) -> int:
         nonlocal status
         for log in _found(options, batch, _Choice(options, None)):
             if log.trouble is not None and log.state is JobState.DONE:
-                complain(log.trouble.told(f"job {printable(log.name)!r}: {log.trouble}"))
+                complain(log.trouble.with_code(f"job {printable(log.name)!r}: {log.trouble}"))
                 status = 1
             yield {
                 "job": log.name,

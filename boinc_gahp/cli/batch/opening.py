@@ -60,7 +60,7 @@ def opened_to_look(options: Namespace) -> Iterator[Project]:
         if patience is None:
             raise
         complain(
-            error.told(
+            error.with_code(
                 f"{error}; gave up after {words.span(time.monotonic() - began)}; "
                 "--timeout 5min waits longer for an answer"
             )

@@ -107,9 +107,9 @@ def _show(
         _print(project, options, plan)
     sys.stdout.flush()
     if plan.refusal is not None:
-        complain(plan.refusal.told())
+        complain(plan.refusal.with_code())
     for place, name, text in problems[:_SHOWN]:
-        complain(plan.problems[name].told(f"{place + ': ' if place else ''}{text}"))
+        complain(plan.problems[name].with_code(f"{place + ': ' if place else ''}{text}"))
     if len(problems) > _SHOWN:
         rest = words.count(len(problems) - _SHOWN, "more job")
         complain(f"... and {rest} would be refused")

@@ -86,7 +86,7 @@ def retry(arguments: list[str], config: str | None) -> int:
                 complain(f"interrupted; to continue: {go_on}")
                 return INTERRUPTED
             except GahpError as error:
-                complain(error.told())
+                complain(error.with_code())
                 if not is_final(error):
                     complain(f"to continue: {go_on}")
                 return 1

@@ -239,7 +239,7 @@ def _sent(
         if isinstance(error, _FINAL) and not isinstance(error, JobsNotListed):
             raise
         shown = _placed(error, jobs, more) if isinstance(error, JobRefused) else error
-        raise _Failed(shown.told(), error) from error
+        raise _Failed(shown.with_code(), error) from error
 
 
 def _newer_version(project: Project, batch: Batch) -> Iterator[str]:

@@ -96,7 +96,7 @@ def wait(arguments: list[str], config: str | None) -> int:
             # The rest of --timeout may be too short for another attempt.
             if until is None or time.monotonic() < until - BACKOFF.longest:
                 raise
-            complain(error.told(f"{error}; --timeout has passed"))
+            complain(error.with_code(f"{error}; --timeout has passed"))
             return TIMED_OUT
         if not batches:
             return say_nothing_lives(options, project)

@@ -99,7 +99,7 @@ def _all_checks(config: str | None, name: str | None, apps: Sequence[str]) -> It
     try:
         settings = load(config)
     except ConfigError as error:
-        yield checks.failed(f"settings: {error.told()}")
+        yield checks.failed(f"settings: {error.with_code()}")
         return
     yield from checks.check_settings(settings)
     local = list(checks.check_directories(settings))

@@ -94,7 +94,7 @@ def chosen_project(settings: Settings, name: str | None) -> tuple[ProjectSetting
     try:
         found, project = find_project(settings, name)
     except ConfigError as error:
-        return None, failed(f"project: {error.told()}")
+        return None, failed(f"project: {error.with_code()}")
     files = ", ".join(map(str, settings.project_files[found]))
     named = f"[projects.{found}] is " if found else ""
     return project, ok(f"project: {named}{project.url}, as set in {files}")
@@ -135,7 +135,7 @@ def _check_ledger(settings: Settings) -> Iterator[Check]:
         finally:
             ledger.close()
     except GahpError as error:
-        yield failed(f"ledger: {error.told()}")
+        yield failed(f"ledger: {error.with_code()}")
         return
     yield ok(f"ledger: {ledger_file(settings)}")
     for each in found[:NAMED]:

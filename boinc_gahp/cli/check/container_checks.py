@@ -77,7 +77,7 @@ def check_container_app(project: WebRpcs, app: str, *, has_templates: bool) -> I
     try:
         is_refused = has_templates or _has_input_template(project, app)
     except GahpError as error:
-        yield failed(f"app {app}: {error.told()}")
+        yield failed(f"app {app}: {error.with_code()}")
         return
     if is_refused:
         yield failed(

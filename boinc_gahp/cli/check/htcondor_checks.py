@@ -233,7 +233,8 @@ def _check_settings(config: str | None) -> Iterator[Check]:
 
 def _holding(error: ConfigError, why: str = "") -> Check:
     return failed(
-        f"HTCondor: a boinc_gahp that it starts for you would hold your jobs: {why}{error.told()}"
+        "HTCondor: a boinc_gahp that it starts for you would hold your jobs: "
+        f"{why}{error.with_code()}"
     )
 
 

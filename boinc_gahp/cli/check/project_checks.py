@@ -67,7 +67,7 @@ def check_project(
     try:
         client = WebRpcs(chosen.url, chosen.authenticator or "", options=options)
     except ConfigError as error:
-        yield failed(f"address: {error.told()}")
+        yield failed(f"address: {error.with_code()}")
         yield note("account, files and apps: not looked at, since the project cannot be asked")
         return
     with client as project:
@@ -104,7 +104,7 @@ def _check_account(
     settings: Settings, chosen: ProjectSettings, project: WebRpcs, apps: Sequence[str]
 ) -> Iterator[Check]:
     if chosen.authenticator is None:
-        yield failed(f"account: {no_authenticator(settings, chosen).told()}")
+        yield failed(f"account: {no_authenticator(settings, chosen).with_code()}")
         yield note("files and apps: not looked at without an authenticator")
         return
     without = None
@@ -112,9 +112,9 @@ def _check_account(
     try:
         trouble = _trouble(lambda: batches.extend(project.query_batches()), but=PermissionDenied)
     except PermissionDenied as error:
-        trouble, without = error.told(), "an account that the project knows"
+        trouble, without = error.with_code(), "an account that the project knows"
         if isinstance(error, NoSubmitAccess | NoFileAccess):
-            trouble = error.told(
+            trouble = error.with_code(
                 f"the project knows it, but it has no right to submit ({error.words}): ask the "
                 "project's admin for it (a row in user_submit)"
             )
@@ -182,7 +182,7 @@ def _check_app(
     try:
         buda, app = buda_name(app), project_app(app)
     except JobRefused as error:
-        yield failed(error.told())
+        yield failed(error.with_code())
         return
     takes_containers = buda is not None or app == chosen.container_app
     text = None
@@ -202,7 +202,7 @@ def _check_app(
     try:
         inputs, outputs = read_templates(text)
     except TemplateError as error:
-        yield failed(f"app {app}: its templates cannot be used: {error.told()}")
+        yield failed(f"app {app}: its templates cannot be used: {error.with_code()}")
         return
     # Here a project reads the template file itself; nothing is created.
     trouble = _trouble(
@@ -248,7 +248,7 @@ def _refusal(app: str, error: GahpError) -> str:
             f'container_app = "{app}" in the project\'s section of the settings, otherwise ask its '
             f"admin for the files templates/{app}_in and templates/{app}_out"
         )
-    return error.told(f"app {app}: {words}")
+    return error.with_code(f"app {app}: {words}")
 
 
 def _show_defaults(app: str, template: InputTemplate) -> Check:
@@ -286,13 +286,13 @@ def _trouble(ask: Callable[[], object], but: type[GahpError] | tuple[()] = ()) -
     except but:
         raise
     except ProtocolError as error:
-        return error.told(
+        return error.with_code(
             f"{error}; if the project's URL is right, its admin has to look into this"
         )
     except (ProjectDown, TransportError, PermissionDenied) as error:
-        return error.told()
+        return error.with_code()
     except GahpError as error:
-        return error.told(f"{error}; tell the project's admin")
+        return error.with_code(f"{error}; tell the project's admin")
     return None
 
 
