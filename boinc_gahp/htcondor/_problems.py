@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.places import state_dir
-from boinc_gahp.htcondor._status_ad import suspended, with_reason, without_reason
+from boinc_gahp.htcondor._status_ad import suspended, with_reason
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.owners import explain_unknown, owner_key
 from boinc_gahp.ledger.account_lock import AccountLock
@@ -81,19 +81,16 @@ class PersistentProblems:
         with self._lock:
             text = here or self._batches.get(row.batch_id)
             text = text or self._owners.get(owner_key(row.project_url, row.account))
-            if row.is_alive and text:
+            if row.is_alive and (text or attempts):
                 self._shown.add(row.id)
-                return suspended(text)
-            if row.is_alive and attempts:
-                self._shown.add(row.id)
-                return with_reason(answer, attempts)
+                return suspended(text) if text else with_reason(answer, attempts)
             # An earlier daemon may have told a reason: at the end it is always taken back.
             is_over = answer[0] in {HTCondorState.COMPLETED, HTCondorState.HELD}
             if not is_over and row.id not in self._shown:
                 return answer
             if not row.is_alive:
                 self._shown.discard(row.id)
-        return without_reason(answer)
+        return with_reason(answer, None)
 
     def hold_unknown(
         self, jobs: JobLedger, settings: Settings, owner: tuple[str, str, str], now: float

@@ -84,20 +84,21 @@ class BatchRollback:
             log.error("Batch %s has to wait: %s", batch.name, error)
         except GahpError as error:
             log.warning("Batch %s is still to be aborted: %s", batch.name, error)
-            self._put_off(batch, error)
+            self.put_off(("roll back", batch.id), batch, error)
         except Exception:  # the manager has other batches
             if self._context.stopping.is_set():
                 return  # its connections were closed
             log.exception("batch %s could not be given up", batch.name)
 
-    def _put_off(self, batch: BatchRow, error: GahpError) -> None:
+    def put_off(self, key: tuple[str, int], batch: BatchRow, error: GahpError) -> None:
+        """Note that what the key of pauses names failed with a batch: it is tried again later."""
         if self._context.stopping.is_set():
             return  # that may be why it failed
         try:
-            until = self._context.pauses.failed(("roll back", batch.id), error)
+            until = self._context.pauses.failed(key, error)
             self._jobs.postpone(batch.id, until, str(error))
         except LedgerError as trouble:
-            log.error("Batch %s is tried again later: %s", batch.name, trouble)
+            log.error("Batch %s is tried again later: %s (%s)", batch.name, error, trouble)
 
     def _go_on(self, batch: BatchRow) -> None:
         if batch.project_batch_id is not None and not self._is_time(batch, batch.project_batch_id):

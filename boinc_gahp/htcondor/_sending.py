@@ -389,15 +389,11 @@ class Sender:
         """Try the batch again later."""
         if self._context.stopping.is_set():
             return  # that may be why it failed
-        until = self._pauses.failed(_sending_of(batch), trouble)
+        self.rollback.put_off(_sending_of(batch), batch, trouble)
         self._failed.add(batch.id)
         if len(self._failed) > 1:
             # Several batches fail, so the cause is not in one of them: new ones would fail, too.
             self._pauses.later(_PLANS)
-        try:
-            self._jobs.postpone(batch.id, until, str(trouble))
-        except LedgerError as failed:
-            log.error("Batch %s is tried again later: %s (%s)", batch.name, trouble, failed)
 
 
 def _sending_of(batch: BatchRow) -> tuple[str, int]:

@@ -83,21 +83,16 @@ def suspended(reason: str) -> tuple[int, str]:
     takes from the ad of a job that is not held (``infnbatchjob.cpp``, ``ProcessRemoteAd``); the Job
     Router copies it to the original job.
     """
-    return HTCondorState.SUSPENDED, f"[ ExitReason = {_reason(reason)}; ]"
+    return with_reason((HTCondorState.SUSPENDED, "[ ]"), reason)
 
 
-def with_reason(answer: tuple[int, str], reason: str) -> tuple[int, str]:
-    """Return an answer about a job that goes on, with words for people as its ExitReason."""
-    word, ad = answer
-    return word, f"[ ExitReason = {_reason(reason)};{ad.removeprefix('[')}"
-
-
-def without_reason(answer: tuple[int, str]) -> tuple[int, str]:
-    """Return an answer that takes back the reason that :func:`suspended` gave for the job."""
+def with_reason(answer: tuple[int, str], reason: str | None) -> tuple[int, str]:
+    """Return an answer with words for people as ExitReason; None: what was told is taken back."""
     word, ad = answer
     if "ExitReason = " in ad:  # of a failed program
         return answer
-    return word, f"[ ExitReason = undefined;{ad.removeprefix('[')}"
+    told = "undefined" if reason is None else _reason(reason)
+    return word, f"[ ExitReason = {told};{ad.removeprefix('[')}"
 
 
 def _reason(text: str) -> str:
