@@ -235,7 +235,7 @@ def write_failure(
 ) -> None:
     """Write what is known about a failed job where its stderr is wanted; its stdout is empty.
 
-    The project is not asked: it has no outputs of such a job.
+    The project is not asked: outputs that the program made before it failed are not fetched.
 
     Raises:
         OutputError: it cannot be written.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -192,6 +193,14 @@ class JobEnd:
         )
         words = [ERROR_MEANINGS.get(word, word.replace("_", " ")) for word in errors]
         return ", ".join(states or words) or "the project gives no reason"
+
+    @property
+    def other_states(self) -> str:
+        """The states of its instances that :attr:`why` does not tell, with their numbers; or ""."""
+        counted = Counter(instance.state for instance in self.instances)
+        why = self.why
+        told = (f"{state} ({number})" for state, number in counted.items() if state not in why)
+        return ", ".join(told)
 
     @property
     def failed_attempts(self) -> list[str]:

@@ -179,6 +179,8 @@ def reason_of(context: AccountContext, job: JobRow, batch: BatchRow, end: JobEnd
         parts.append(f"exit statuses on the volunteers' computers: {dots}{listed}")
     completed = end.exit_code is not None and completes(context, job)
     parts += filter(None, [end.advice or end.hint, "" if completed else _AGAIN])
+    if end.other_states:
+        parts.append(f"states of its instances: {shorten(end.other_states)}")
     stderr = shorten((end.stderr or "")[-_QUOTED:], _QUOTED)
     if stderr:
         parts.append(f"its stderr ends: {stderr}")

@@ -9,6 +9,7 @@ from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.rpc.types import JobInfo, ResultInfo
 
 IMAGE = "python:3.99"
+ERROR = "Error while computing"
 
 
 def failed(*statuses, errors=("too_many_error_results",), states=(), **known):
@@ -69,6 +70,22 @@ def failed(*statuses, errors=("too_many_error_results",), states=(), **known):
 )
 def test_a_failure_is_told_by_what_says_most(end, text):
     assert end.why == text
+
+
+@pytest.mark.parametrize(
+    ("end", "states"),
+    [
+        (failed(3), ""),
+        (
+            failed(3, 3, states=(ERROR, "Timed out - no response", ERROR)),
+            f"{ERROR} (2), Timed out - no response (1)",
+        ),
+        # These are why it failed.
+        (failed(states=("Validate error", "Validate error", "Unsent")), "Unsent (1)"),
+    ],
+)
+def test_states_of_instances_that_the_reason_does_not_tell_are_counted(end, states):
+    assert end.other_states == states
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,7 @@ def test_a_job_whose_program_fails_is_completed_with_its_exit_code(site):
     assert "ExitSignal" not in end.ad
     reason = str(end.ad["ExitReason"])
     assert ": exit status 11; exit statuses on the volunteers' computers: 11, 11" in reason
+    assert "; states of its instances: Error while computing (" in reason
     assert site.authenticator not in reason
     told = (job.iwd / "job.err").read_text()
     assert "exit statuses of its instances: 11, 11" in told

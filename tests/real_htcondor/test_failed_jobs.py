@@ -74,6 +74,7 @@ def test_a_job_whose_program_fails_has_its_exit_code_in_history_and_log(sent, na
     assert (job["ExitCode"], job["ExitBySignal"]) == (11, False)
     assert "ExitSignal" not in job
     assert "exit statuses on the volunteers' computers: 11, 11" in job["ExitReason"]
+    assert "states of its instances: Error while computing (" in job["ExitReason"]
     log = cluster.room.read("job.log")
     assert "(1) Normal termination (return value 11)" in log
     assert "exit statuses of its instances: 11, 11" in cluster.room.read("job.err")
