@@ -49,6 +49,9 @@ def sent(node):
         "gated": pool.room("bob", "gated").submit(vanilla("gated", "arguments = routed")),
         "again": pool.room("bob", "again").submit(vanilla("gated", "arguments = again")),
         "removed": pool.room("bob", "removed").submit(vanilla("gated", "arguments = never")),
+        "late": pool.room("bob", "late").submit(
+            vanilla("uppercase", "transfer_input_files = in", "transfer_output_files = out")
+        ),
         "crashy": pool.room("bob", "crashy").submit(vanilla("crashy", '+BoincFailedJobs = "hold"')),
     }
 
@@ -107,6 +110,17 @@ def test_condor_hold_stops_the_job_and_condor_release_sends_it_anew(sent, node):
     cluster.wait()
     assert cluster.room.read("out") == "again is open\n"
     assert command_lines(node.project).count("again") == 2
+
+
+def test_a_job_that_was_held_before_it_ran_and_whose_copy_was_released_is_logged_as_executed(sent):
+    cluster = sent["late"]
+    [job] = cluster.wait(HELD)
+    cluster.room.write("in", "late\n")
+    cluster.room.ask("condor_release", job["RoutedToJobId"])
+    cluster.wait_until(lambda job: job["JobStatus"] != HELD, "the job is back")
+    cluster.wait()
+    assert cluster.room.read("out") == "LATE\n"
+    assert cluster.events("job.log") == ["000", "001", "005"]
 
 
 def test_condor_rm_aborts_the_job_on_the_project(sent, node):
