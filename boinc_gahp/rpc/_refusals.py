@@ -25,8 +25,6 @@ from boinc_gahp.errors import (
     NotFound,
     NotOwner,
     OutputGone,
-    OutputNotFound,
-    PermissionDenied,
     ProjectDown,
     ProjectError,
     QuotaExceeded,
@@ -97,8 +95,7 @@ _RULES = (
         'admin changes html/inc/util_basic.inc as "PHP 8 and templates" in the guide for project '
         "admins says",
     ),
-    ErrorRule("no such file:? ?(?P<named>.*)", OutputGone),
-    ErrorRule("bad file num", OutputNotFound),
+    ErrorRule("no such file:? ?(?P<named>.*)|bad file num", OutputGone),
     ErrorRule(
         r"(?P<named>\S*) upload failed.*exceeds (?:upload_max_filesize|MAX_FILE_SIZE)",
         FileTooLarge,
@@ -147,11 +144,3 @@ def meaning(number: int, words: str) -> tuple[type[ProjectError], str, str]:
         if found := rule.find(message):
             return rule.error, found.groupdict().get("named") or "", rule.advice
     return ProjectError, "", ""
-
-
-#: Refusals of the account as such; they come before anything is done.
-OF_THE_ACCOUNT: tuple[type[PermissionDenied], ...] = (
-    BadAuthenticator,
-    NoSubmitAccess,
-    NoFileAccess,
-)
