@@ -8,6 +8,7 @@ from http.client import responses
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.errors import (
+    NoSubmitAccess,
     ProjectError,
     ProtocolError,
     RpcError,
@@ -92,7 +93,7 @@ class ReplyErrors:
             number=number,
             words=words,
             named=named,
-            may_have_happened=partial and not kind.is_of_all,
+            may_have_happened=partial and not (kind.is_of_all or kind is NoSubmitAccess),
         )
 
     def status(self, status: int, reason: str, body: str) -> RpcError:

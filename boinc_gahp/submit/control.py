@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import (
     JobNotFound,
     LedgerError,
+    NoSubmitAccess,
     NotOwner,
     ProjectError,
     RpcError,
@@ -89,7 +90,7 @@ def _abort(context: Context, names: Sequence[str], refused: dict[str, ProjectErr
         try:
             context.project.abort_jobs(jobs)
         except ProjectError as error:
-            if error.is_of_all:
+            if _is_of_all(error):
                 raise
             if isinstance(error, JobNotFound) and error.named in jobs:
                 # The jobs before it are aborted by now. To ask for them again costs little, and is
@@ -142,7 +143,7 @@ def retire_batch(context: Context, name: str) -> None:
     try:
         _on_batch(context, name, context.project.retire_batch)
     except RpcError as error:
-        if not isinstance(error, ProjectError) or error.is_of_all:
+        if not isinstance(error, ProjectError) or _is_of_all(error):
             _owe(context, "retire", [name])
         raise
     context.cache.forget_batch(name)
@@ -243,7 +244,7 @@ def _send_owed(context: Context, ledger: Ledger) -> None:
             try:
                 retire_batch(context, name)
             except ProjectError as refusal:
-                if refusal.is_of_all:
+                if _is_of_all(refusal):
                     raise
                 log.warning("Batch %s is not retired: %s", name, refusal)
             ledger.owed_done(*context.owner, "retire", [name])
@@ -276,3 +277,8 @@ def _abort_batch(context: Context, ledger: Ledger, batch: BatchRow) -> None:
     if is_certain:
         ledger.abort_done(*context.owner, batch.project_batch_id)
         log.info("Batch %s (id %d) is aborted", batch.name, batch.project_batch_id)
+
+
+def _is_of_all(error: ProjectError) -> bool:
+    # These requests name no app, so the account has no right to submit at all.
+    return error.is_of_all or isinstance(error, NoSubmitAccess)
