@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.backoff import Backoff
-from boinc_gahp.errors import ProtocolError, RpcError, TransportError
+from boinc_gahp.errors import ProjectDown, ProtocolError, RpcError, TransportError
 from boinc_gahp.rpc._foreign_errors import chain
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def allowed_retries(error: RpcError, rpc: Rpc) -> int:
         passing = error.cut and not (error.php_fatal and rpc.dies)
         mostly_not = error.php_fatal
     else:
-        passing, mostly_not = error.passes, False
+        passing, mostly_not = isinstance(error, ProjectDown), False
     if not passing:
         return 0
     return _FEW_RETRIES if mostly_not else _MANY_RETRIES

@@ -236,7 +236,7 @@ class _Submission:
                     f"{self._project.host} created batch {request.batch_name!r} (id {created}) but "
                     "does not find it under that name: choose a simpler name"
                 )
-            refused = isinstance(trouble, ProjectError) and not trouble.passes
+            refused = isinstance(trouble, ProjectError) and not isinstance(trouble, ProjectDown)
             if refused or round_ == _ROUNDS - 1:
                 raise trouble
             _BACKOFF.wait(round_)
