@@ -37,8 +37,7 @@
             │   └── NotOwner          ... the batch (or the job's) belongs to another account
             ├── NotFound          a name or id that the project does not know
             │   ├── AppNotFound, BatchNotFound, JobNotFound
-            │   ├── OutputNotFound    ... an instance uploaded no output of this number
-            │   └── OutputGone        ... it did, and the project has deleted it
+            │   └── OutputGone        ... an output was not uploaded, or is deleted
             ├── DuplicateJob      a job of this name exists on the project
             ├── BatchSubmitted    the batch has been submitted already
             ├── InputGone         an input file is not on the project (any more)
@@ -314,6 +313,7 @@ class TransportError(RpcError):
     """
 
     code = "BG-TRANSPORT"
+    passes = may_be_running = True
 
     def __init__(
         self,
@@ -341,7 +341,7 @@ class ProtocolError(RpcError):
     """
 
     code = "BG-PROTOCOL"
-    may_be_running = True
+    passes = may_be_running = True
 
     def __init__(
         self,
@@ -367,9 +367,11 @@ class ProjectError(RpcError):
         named: the object that the words name, as the project wrote it; "" if they name none. The
             class tells its kind: a batch, a job, a file, or for TooManyFiles the highest number of
             files.
+        is_of_all: whether the project refuses every request of the account like this one.
     """
 
     code = "BG-PROJECT"
+    is_of_all: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -392,7 +394,7 @@ class ProjectDown(ProjectError):
     """The project is stopped for maintenance (-183) or its database is down (-138)."""
 
     code = "BG-PROJECT-DOWN"
-    passes = may_be_running = True
+    passes = may_be_running = is_of_all = True
 
 
 class DatabaseTrouble(ProjectError):
@@ -419,6 +421,7 @@ class BadAuthenticator(PermissionDenied):
     """No account of the project has this authenticator."""
 
     code = "BG-BAD-AUTHENTICATOR"
+    is_of_all = True
 
 
 class NoSubmitAccess(PermissionDenied):
@@ -431,6 +434,7 @@ class NoFileAccess(PermissionDenied):
     """The account may not send files, and so may not submit at all."""
 
     code = "BG-NO-FILE-ACCESS"
+    is_of_all = True
 
 
 class NotOwner(PermissionDenied):
@@ -469,14 +473,8 @@ class JobNotFound(NotFound):
     code = "BG-JOB-NOT-FOUND"
 
 
-class OutputNotFound(NotFound):
-    """The instance uploaded no output of this number."""
-
-    code = "BG-OUTPUT-NOT-FOUND"
-
-
 class OutputGone(NotFound):
-    """The instance uploaded this output, but the project has deleted it; ``named``: its path."""
+    """The instance did not upload this output, or the project has deleted it: ``named``, a path."""
 
     code = "BG-OUTPUT-GONE"
 

@@ -19,7 +19,6 @@ from boinc_gahp.api.family import as_they_count
 from boinc_gahp.api.folders import Folder
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import (
-    DatabaseTrouble,
     GahpError,
     OutputError,
     PermissionDenied,
@@ -54,8 +53,6 @@ _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE,
 _TIMEOUT = 20.0
 #: The fetch is given up after network errors for so many jobs in a row.
 _MAX_UNREACHABLE = 5
-#: Errors that do not tell anything about a job: after most of them it may help to ask again.
-PASSING = (TransportError, ProtocolError, ProjectDown, DatabaseTrouble, TryLater)
 #: Seconds between two progress reports, and for threads to end after an interruption.
 _PAUSE = 0.1
 _LEAVING = 0.5
@@ -152,6 +149,11 @@ def _finished(job: JobInfo, family: Family) -> FinishedJob:
         repeats=job.name,
         attempts=family.ids(job.name),
     )
+
+
+def says_nothing_of_jobs(error: GahpError) -> bool:
+    """Tell whether an error is about the project or the way to it: jobs may be asked for again."""
+    return error.passes or isinstance(error, (TransportError, ProtocolError))
 
 
 def check_answers(session: Session, error: RpcError) -> None:

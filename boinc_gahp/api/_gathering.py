@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from boinc_gahp.api import fetching, watching
-from boinc_gahp.api._fetching_batch import PASSING, sorted_out
+from boinc_gahp.api._fetching_batch import says_nothing_of_jobs, sorted_out
 from boinc_gahp.api.family import as_they_count
 from boinc_gahp.api.logs import ends_of
 from boinc_gahp.api.types import JobState
@@ -216,7 +216,9 @@ class Gathering(Generic[T]):
                     return
                 try:
                     self._look(watched)
-                except PASSING as error:
+                except GahpError as error:
+                    if not says_nothing_of_jobs(error):
+                        raise
                     self._failures += not error.passes
                     if self._failures >= _ATTEMPTS and self.batch.is_over:
                         raise
@@ -262,8 +264,8 @@ class Gathering(Generic[T]):
                     brought=self._brought,
                     stop=self._session.closing,
                 )
-            except PASSING as passing:
-                self._failures += passing.passes  # the caller counts the others
+            except GahpError as trouble:
+                self._failures += trouble.passes  # the caller counts the others
                 raise
             self._failures = 0
             if self._session.closing.is_set():

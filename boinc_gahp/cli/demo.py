@@ -14,9 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import GahpError
 from boinc_gahp.extras import need_extra
 from boinc_gahp.gahp.words import decode, join, split
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.logs import redact
 from boinc_gahp.states import JobState, job_state
 from boinc_gahp.terminal.parsing import Parser
@@ -53,12 +53,6 @@ cache_dir = "cache"
 [logging]
 level = "debug"
 """
-
-
-class DemoTrouble(GahpError):
-    """The demo cannot go on; the text says why."""
-
-    code = "BG-DEMO-TROUBLE"
 
 
 def run(arguments: list[str], _config: str | None) -> int:
@@ -174,7 +168,7 @@ class _Gahp:
             self._announced = True
         status, *values = split(answer)
         if status != "S":
-            raise DemoTrouble(f"{words[0]} was answered with {decode(answer)}")
+            raise LocalProjectTrouble(f"{words[0]} was answered with {decode(answer)}")
         return values
 
     def request(self, command: str, *words: str) -> int:
@@ -196,7 +190,9 @@ class _Gahp:
                 self._results[int(number)] = values
         error, *values = self._results.pop(request_id)
         if error != "NULL":
-            raise DemoTrouble(f"the daemon's answer is: {error} (--directory keeps its log)")
+            raise LocalProjectTrouble(
+                f"the daemon's answer is: {error} (--directory keeps its log)"
+            )
         return values
 
     def _line(self) -> bytes:
@@ -207,7 +203,7 @@ class _Gahp:
         self._tell("<", decode(line))
         if not line.startswith(self._prefix.encode()):
             shown = shorten(decode(line))
-            raise DemoTrouble(f"the daemon wrote a line without the prefix: {shown}")
+            raise LocalProjectTrouble(f"the daemon wrote a line without the prefix: {shown}")
         return line.removeprefix(self._prefix.encode())
 
     def _tell(self, arrow: str, line: str) -> None:
@@ -218,10 +214,12 @@ class _Gahp:
         self._is_late = True
         self._process.kill()
 
-    def _ended(self) -> DemoTrouble:
+    def _ended(self) -> LocalProjectTrouble:
         if self._is_late:
-            return DemoTrouble("the jobs are not done in time (--directory keeps the daemon's log)")
-        return DemoTrouble(f"the daemon has ended with status {self._process.wait()}")
+            return LocalProjectTrouble(
+                "the jobs are not done in time (--directory keeps the daemon's log)"
+            )
+        return LocalProjectTrouble(f"the daemon has ended with status {self._process.wait()}")
 
 
 def _program() -> Path:
@@ -252,7 +250,7 @@ def _demonstrate(directory: Path, show_conversation: bool) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise DemoTrouble(str(error)) from error
+        raise LocalProjectTrouble(str(error)) from error
     right = sum(
         (outputs / _output(number)).read_text("utf-8") == _INPUTS[number % len(_INPUTS)].upper()
         for number in range(_JOBS)
@@ -281,7 +279,9 @@ def _run_batch(gahp: _Gahp, inputs: list[Path], outputs: Path) -> None:
         # Jobs that changed around the time of the last query are reported again.
         done = {job for job, state in changed.items() if state is JobState.DONE} - fetched
         if JobState.FAILED in changed.values():
-            raise DemoTrouble(f"jobs of {batch} have failed (--directory keeps the daemon's log)")
+            raise LocalProjectTrouble(
+                f"jobs of {batch} have failed (--directory keeps the daemon's log)"
+            )
         requests = [
             gahp.request(
                 "BOINC_FETCH_OUTPUT",
@@ -294,7 +294,7 @@ def _run_batch(gahp: _Gahp, inputs: list[Path], outputs: Path) -> None:
         ]
         failed = {status for status, *_ in map(gahp.result, requests)} - {"0"}
         if failed:
-            raise DemoTrouble(
+            raise LocalProjectTrouble(
                 f"jobs of {batch} have failed with exit status {min(failed)} (--directory keeps "
                 "the daemon's log)"
             )
@@ -318,15 +318,15 @@ def _made(named: Path) -> Path:
     """Return a directory, which is made if it is missing.
 
     Raises:
-        DemoTrouble: it has something in it, or cannot be used.
+        LocalProjectTrouble: it has something in it, or cannot be used.
     """
     directory = named.expanduser().absolute()
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if any(directory.iterdir()):
-            raise DemoTrouble(f"{directory} is not empty; name a new or an empty directory")
+            raise LocalProjectTrouble(f"{directory} is not empty; name a new or an empty directory")
     except OSError as error:
-        raise DemoTrouble(f"{directory} cannot be used: {error.strerror}") from error
+        raise LocalProjectTrouble(f"{directory} cannot be used: {error.strerror}") from error
     return directory
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boinc_gahp.errors import BadRequest
 from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import Problem, Severity
 from boinc_gahp.terminal.output import coloured
@@ -38,10 +39,6 @@ _STATUSES = {
 }
 
 
-class Unreadable(Exception):
-    """A file that cannot be checked; the text says why and what to do."""
-
-
 def run(arguments: list[str], config: str | None) -> int:
     """Run the action named by the first argument; return the exit status."""
     run_parser().chosen(arguments)
@@ -65,7 +62,7 @@ def check(arguments: list[str], _config: str | None) -> int:
     for name in options.files:
         try:
             problems = check_template(_text(name))
-        except Unreadable as error:
+        except BadRequest as error:
             sys.stdout.flush()
             print(f"boinc_gahp: {error}", file=sys.stderr)
             unreadable += 1
@@ -101,7 +98,7 @@ def _text(name: str) -> str:
     """Return the content of a file; bytes that are not UTF-8 are read as some character.
 
     Raises:
-        Unreadable: there is no such file, or it cannot be a template.
+        BadRequest: there is no such file, or it cannot be a template.
     """
     try:
         if name == "-":
@@ -110,12 +107,12 @@ def _text(name: str) -> str:
             with Path(name).open("rb") as file:
                 data = file.read(_MOST)
     except IsADirectoryError as error:
-        raise Unreadable(
+        raise BadRequest(
             f"{name} is a directory: expected files; name those in it, for example {name}/*"
         ) from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise Unreadable(f"{name!r} cannot be read: {reason}") from error
+        raise BadRequest(f"{name!r} cannot be read: {reason}") from error
     return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
 

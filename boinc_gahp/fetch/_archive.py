@@ -11,7 +11,6 @@ from boinc_gahp.fetch.names import below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -125,12 +124,7 @@ class Archive(ABC, Generic[Info]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import (
     OutputError,
     OutputGone,
-    OutputNotFound,
     ProjectDown,
     ProjectError,
     ProtocolError,
@@ -230,7 +229,7 @@ class Uploaded:
 
     def _learn_from(self, error: ProjectError, place: int) -> None:
         """Learn from an ``ERROR:`` page which number the file at a place has."""
-        if not isinstance(error, OutputGone | OutputNotFound):
+        if not isinstance(error, OutputGone):
             raise error
         found = _NUMBER.search(error.named.strip())
         if found is None or "/" not in error.named:

@@ -14,7 +14,6 @@ from boinc_gahp.errors import GahpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
 
 class Stopped(GahpError):
@@ -81,12 +80,7 @@ class CancelScope:
             self.check()
             self._inside += 1
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Leave."""
         with self._lock:
             self._inside -= 1

@@ -15,7 +15,6 @@ from boinc_gahp.submit.singleflight import SingleFlight
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-    from types import TracebackType
 
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.files import Make
@@ -185,17 +184,12 @@ class Directories:
     def __enter__(self) -> Directories:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Sync them, also after an error: the files that were complete by then stay."""
         try:
             self.close()
         except OutputError:
-            if error is None:
+            if error[0] is None:
                 raise
 
 

@@ -29,7 +29,6 @@ from boinc_gahp.files import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
     from boinc_gahp.fetch.destinations import Directory
     from boinc_gahp.fetch.leftovers import OwnFile
@@ -391,12 +390,7 @@ class TemporaryFile(_Temporary):
     def __enter__(self) -> TemporaryFile:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._held is not None:
             self.discard()
 
@@ -449,12 +443,7 @@ class TemporaryDirectory(_Temporary):
     def __enter__(self) -> TemporaryDirectory:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.discard()
 
 

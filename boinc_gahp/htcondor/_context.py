@@ -13,10 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import (
-    BadAuthenticator,
     LedgerError,
-    NoFileAccess,
-    ProjectDown,
     ProjectError,
     RpcError,
 )
@@ -258,10 +255,8 @@ class Pauses:
     # -- whose it is
 
     def _is_everywhere(self, error: RpcError) -> bool:
-        if isinstance(error, ProjectDown | BadAuthenticator | NoFileAccess):
-            return True
         if isinstance(error, ProjectError):
-            return False
+            return error.is_of_all
         return not self._does_answer()
 
     def _does_answer(self) -> bool:

@@ -13,7 +13,6 @@ from boinc_gahp.errors import (
     BatchConflict,
     BatchNotFound,
     BatchTooLarge,
-    DatabaseTrouble,
     GahpError,
     InputGone,
     JobRefused,
@@ -104,7 +103,7 @@ _ACTIONS: tuple[tuple[type[GahpError] | UnionType, Action], ...] = (
     (NotOwner | BatchNotFound | BatchConflict, Action.RENAME),
     (_OF_ALL, Action.HOLD),
     # InputGone: the project keeps deleting files while they are being submitted.
-    (ProjectDown | NotFound | InputGone | DatabaseTrouble, Action.LATER),
+    (NotFound | InputGone, Action.LATER),
     (QuotaExceeded | BatchTooLarge, Action.HALVE),
     (ProjectError | ProtocolError, Action.SEARCH),
     (JobRefused | BadRequest | StagingError, Action.HOLD_SOME),
@@ -127,16 +126,18 @@ def action_after(attempt: Attempt, error: GahpError) -> Action:
 
 
 def _may_pass(attempt: Attempt, error: GahpError) -> bool:
-    """Tell whether a retry may succeed, although other errors of this class do not pass."""
+    """Tell whether the same may be accepted later."""
+    if isinstance(error, QuotaExceeded):
+        return attempt.jobs == 1 or not attempt.is_beyond_limit
+    if error.passes:
+        return True
     if isinstance(error, StagingError):
         # Without a path, the error is that the project does not keep the files it gets.
         # A file that this program makes is made again with the next attempt.
         return error.path is None or error.errno in PASSING or attempt.is_about_made_file
-    if isinstance(error, QuotaExceeded):
-        return attempt.jobs == 1 or not attempt.is_beyond_limit
     if isinstance(error, ProtocolError) and error.rpc == "submit_batch":
-        # The cause may be chance, one of its jobs, or too many of them.
-        return not error.php_fatal or attempt.deaths < (1 if attempt.is_part else _DEATHS)
+        # PHP died: the cause may be chance, one of its jobs, or too many of them.
+        return attempt.deaths < (1 if attempt.is_part else _DEATHS)
     persistent_problems = isinstance(error, _OF_ALL | NotOwner | BatchNotFound)
     return isinstance(error, RpcError) and error.rpc != "submit_batch" and not persistent_problems
 

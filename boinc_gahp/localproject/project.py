@@ -32,7 +32,6 @@ from boinc_gahp.localproject.web.access import page_address  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from threading import Thread
-    from types import TracebackType
 
 log = logging.getLogger("boinc_gahp.localproject")
 
@@ -131,15 +130,10 @@ class LocalProject:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Stop; raise the exception that ended one of its threads, unless there is one already."""
         self.close()
-        if kind is None:
+        if error[0] is None:
             self.check()
 
     def check(self) -> None:

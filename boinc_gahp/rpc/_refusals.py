@@ -7,7 +7,7 @@ and framing"). This is done only here.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from boinc_gahp.errors import (
     AppNotFound,
@@ -25,8 +25,6 @@ from boinc_gahp.errors import (
     NotFound,
     NotOwner,
     OutputGone,
-    OutputNotFound,
-    PermissionDenied,
     ProjectDown,
     ProjectError,
     QuotaExceeded,
@@ -35,33 +33,31 @@ from boinc_gahp.errors import (
     TooManyFiles,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 #: Numbers of the project's own error list.
 WEB_STOPPED = -183
 DATABASE_DOWN = -138
 
 
-class _Refusal(NamedTuple):
-    """What a message means: the error class, and what its reader should do; "": it says it.
+class ErrorRule(NamedTuple):
+    """A refusal of the project that is known by its words.
 
-    ``find`` looks for it in a message. The group ``named`` of what it finds is the batch, job or
-    other object that the message names.
+    Attributes:
+        words: a regular expression for them. Its group ``named`` is the batch, job or other object
+            that they name.
+        error: the error class.
+        advice: what the reader should do; "": the message says it.
+        anywhere: whether the words may stand anywhere; else the message begins with them.
     """
 
-    find: Callable[[str], re.Match[str] | None]
+    words: str
     error: type[ProjectError]
     advice: str = ""
+    anywhere: bool = False
 
-
-def _begins(words: str, error: type[ProjectError], advice: str = "") -> _Refusal:
-    pattern = re.compile(rf"\s*(?:{words})", re.IGNORECASE | re.DOTALL)
-    return _Refusal(pattern.match, error, advice)
-
-
-def _holds(words: str, error: type[ProjectError], advice: str = "") -> _Refusal:
-    return _Refusal(re.compile(words, re.IGNORECASE).search, error, advice)
+    def find(self, message: str) -> re.Match[str] | None:
+        """Return what a message without white space before it has of the words, if it has them."""
+        find = re.search if self.anywhere else re.match
+        return find(self.words, message, re.IGNORECASE | re.DOTALL)
 
 
 #: The authenticator came from BOINC_SELECT_PROJECT, so from the file in a job's grid_resource, or
@@ -69,54 +65,53 @@ def _holds(words: str, error: type[ProjectError], advice: str = "") -> _Refusal:
 _CHECK_AUTHENTICATOR = "check the authenticator in the file that grid_resource or the settings name"
 
 #: The first one that matches counts.
-_REFUSALS = (
-    _begins("(?:bad|no) authenticator|bad auth str", BadAuthenticator, _CHECK_AUTHENTICATOR),
-    _begins(
+_RULES = (
+    ErrorRule("(?:bad|no) authenticator|bad auth str", BadAuthenticator, _CHECK_AUTHENTICATOR),
+    ErrorRule(
         "no submit access",
         NoSubmitAccess,
         "ask the project's admin for the right to submit to this app",
     ),
-    _begins(
+    ErrorRule(
         "no file access",
         NoFileAccess,
         "ask the project's admin for the right to submit (user_submit)",
     ),
-    _begins(
+    ErrorRule(
         "not owner(?: of (?P<named>.*))?", NotOwner, "it belongs to another account of the project"
     ),
-    _begins("no batch named (?P<named>.*)|no (?:such )?batch", BatchNotFound),
-    _begins("no job (?P<named>.*)|no such job|job not found|no (?:such )?workunit", JobNotFound),
-    _begins("app not found|no such app|no app", AppNotFound),
-    _begins(
+    ErrorRule("no batch named (?P<named>.*)|no (?:such )?batch", BatchNotFound),
+    ErrorRule("no job (?P<named>.*)|no such job|job not found|no (?:such )?workunit", JobNotFound),
+    ErrorRule("app not found|no such app|no app", AppNotFound),
+    ErrorRule(
         "template file missing",
         TemplatesMissing,
         "the app has no template files on the project, so each of its jobs has to bring its own",
     ),
-    _begins(
+    ErrorRule(
         "couldn't parse input template file",
         ProjectError,
         "its file templates/APP_in is not XML, or its PHP 8 reads no template files: then the "
         'admin changes html/inc/util_basic.inc as "PHP 8 and templates" in the guide for project '
         "admins says",
     ),
-    _begins("no such file:? ?(?P<named>.*)", OutputGone),
-    _begins("bad file num", OutputNotFound),
-    _begins(
+    ErrorRule("no such file:? ?(?P<named>.*)|bad file num", OutputGone),
+    ErrorRule(
         r"(?P<named>\S*) upload failed.*exceeds (?:upload_max_filesize|MAX_FILE_SIZE)",
         FileTooLarge,
     ),
-    _begins("no canonical result", NotFound),
-    _begins(
+    ErrorRule("no canonical result", NotFound),
+    ErrorRule(
         # Nothing after the colon: PHP dropped the request because of its size.
         r"can't parse request message:\s*\Z",
         RequestTooLarge,
         "the request was larger than the project's post_max_size, or did not arrive whole",
     ),
-    _holds(r"md5_file: can't open (?:\S*/)?(?P<named>\S*)", InputGone),
-    _holds(r"Duplicate entry '(?P<named>[^']*)' for key", DuplicateJob),
-    _holds("batch not in init state", BatchSubmitted),
-    _holds("limit on jobs in progress|too many jobs in progress", QuotaExceeded),
-    _holds(
+    ErrorRule(r"md5_file: can't open (?:\S*/)?(?P<named>\S*)", InputGone, anywhere=True),
+    ErrorRule(r"Duplicate entry '(?P<named>[^']*)' for key", DuplicateJob, anywhere=True),
+    ErrorRule("batch not in init state", BatchSubmitted, anywhere=True),
+    ErrorRule("limit on jobs in progress|too many jobs in progress", QuotaExceeded, anywhere=True),
+    ErrorRule(
         # These are about the project's database, not about the request (``web-rpcs.rst``,
         # "submit_batch", has those that a job's text can cause: syntax, length, duplicates).
         "deadlock found|lock wait timeout|server has gone away|lost connection to"
@@ -124,9 +119,14 @@ _REFUSALS = (
         "|crashed",
         DatabaseTrouble,
         "its database has trouble: try again later, or tell its admin",
+        anywhere=True,
     ),
-    _holds(r"# of uploaded files \((?P<named>\d{1,9})\) doesn't agree with", TooManyFiles),
-    _holds(r"file immutability violation(?: for (?P<named>\S*))?", FileDiffers),
+    ErrorRule(
+        r"# of uploaded files \((?P<named>\d{1,9})\) doesn't agree with",
+        TooManyFiles,
+        anywhere=True,
+    ),
+    ErrorRule(r"file immutability violation(?: for (?P<named>\S*))?", FileDiffers, anywhere=True),
 )
 
 
@@ -139,15 +139,8 @@ def meaning(number: int, words: str) -> tuple[type[ProjectError], str, str]:
     """
     if number in {WEB_STOPPED, DATABASE_DOWN}:
         return ProjectDown, "", "the project is down: try again later"
-    for refusal in _REFUSALS:
-        if found := refusal.find(words):
-            return refusal.error, found.groupdict().get("named") or "", refusal.advice
+    message = words.lstrip()
+    for rule in _RULES:
+        if found := rule.find(message):
+            return rule.error, found.groupdict().get("named") or "", rule.advice
     return ProjectError, "", ""
-
-
-#: Refusals of the account as such; they come before anything is done.
-OF_THE_ACCOUNT: tuple[type[PermissionDenied], ...] = (
-    BadAuthenticator,
-    NoSubmitAccess,
-    NoFileAccess,
-)

@@ -8,7 +8,7 @@ from http.client import responses
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.errors import (
-    ProjectDown,
+    NoSubmitAccess,
     ProjectError,
     ProtocolError,
     RpcError,
@@ -86,7 +86,6 @@ class ReplyErrors:
         kind, named, advice = _refusals.meaning(number, words)
         advice = f" ({advice})" if advice else ""
         partial = words.lower().lstrip().startswith(self.rpc.partial)
-        never = issubclass(kind, (ProjectDown, *_refusals.OF_THE_ACCOUNT))
         return kind(
             f"{self.host} refuses {self._question}{advice}: {shown}",
             rpc=self.rpc.name,
@@ -94,7 +93,7 @@ class ReplyErrors:
             number=number,
             words=words,
             named=named,
-            may_have_happened=partial and not never,
+            may_have_happened=partial and not (kind.is_of_all or kind is NoSubmitAccess),
         )
 
     def status(self, status: int, reason: str, body: str) -> RpcError:

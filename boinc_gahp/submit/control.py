@@ -8,13 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import (
-    BadAuthenticator,
     JobNotFound,
     LedgerError,
-    NoFileAccess,
     NoSubmitAccess,
     NotOwner,
-    ProjectDown,
     ProjectError,
     RpcError,
 )
@@ -32,8 +29,6 @@ log = logging.getLogger("boinc_gahp.submit")
 
 #: Jobs in one abort_jobs; 1,000 take 0.5 s (``web-rpcs.rst``, "Timings").
 _JOBS_PER_ABORT = 500
-#: Refusals that are about the account or the project, not about a job or a batch.
-_OF_ALL = (ProjectDown, BadAuthenticator, NoSubmitAccess, NoFileAccess)
 #: How many jobs an error names one by one.
 _NAMED = 10
 
@@ -94,9 +89,9 @@ def _abort(context: Context, names: Sequence[str], refused: dict[str, ProjectErr
             continue
         try:
             context.project.abort_jobs(jobs)
-        except _OF_ALL:
-            raise
         except ProjectError as error:
+            if _is_of_all(error):
+                raise
             if isinstance(error, JobNotFound) and error.named in jobs:
                 # The jobs before it are aborted by now. To ask for them again costs little, and is
                 # right for a project that does all of a request or nothing.
@@ -148,7 +143,7 @@ def retire_batch(context: Context, name: str) -> None:
     try:
         _on_batch(context, name, context.project.retire_batch)
     except RpcError as error:
-        if not isinstance(error, ProjectError) or isinstance(error, _OF_ALL):
+        if not isinstance(error, ProjectError) or _is_of_all(error):
             _owe(context, "retire", [name])
         raise
     context.cache.forget_batch(name)
@@ -249,7 +244,7 @@ def _send_owed(context: Context, ledger: Ledger) -> None:
             try:
                 retire_batch(context, name)
             except ProjectError as refusal:
-                if isinstance(refusal, _OF_ALL):
+                if _is_of_all(refusal):
                     raise
                 log.warning("Batch %s is not retired: %s", name, refusal)
             ledger.owed_done(*context.owner, "retire", [name])
@@ -282,3 +277,8 @@ def _abort_batch(context: Context, ledger: Ledger, batch: BatchRow) -> None:
     if is_certain:
         ledger.abort_done(*context.owner, batch.project_batch_id)
         log.info("Batch %s (id %d) is aborted", batch.name, batch.project_batch_id)
+
+
+def _is_of_all(error: ProjectError) -> bool:
+    # These requests name no app, so the account has no right to submit at all.
+    return error.is_of_all or isinstance(error, NoSubmitAccess)

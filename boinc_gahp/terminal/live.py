@@ -26,7 +26,6 @@ from boinc_gahp.terminal.table import cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
     from rich.live import Live as RichLive
     from typing_extensions import Self
@@ -104,12 +103,7 @@ class Live:
             _set_drawn(self)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Draw for the last time."""
         if self._drawn is not None:
             _set_drawn(None)
@@ -146,14 +140,9 @@ class Work:
             self._live.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Remove the progress from the screen."""
-        self._live.__exit__(kind, value, traceback)
+        self._live.__exit__()
 
     def show(
         self, what: str, done: float, total: float, text: str | None = None, *, left: bool = True

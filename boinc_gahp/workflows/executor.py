@@ -25,10 +25,7 @@ from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
 from boinc_gahp.api.programs import program_batch
 from boinc_gahp.api.project import Project
 from boinc_gahp.api.types import Job
-from boinc_gahp.errors import (
-    GahpError,
-    NoSuchBatch,
-)
+from boinc_gahp.errors import GahpError, NoSuchBatch
 from boinc_gahp.text import printable
 from boinc_gahp.workflows.options import ExecutorSettings
 from boinc_gahp.workflows.rule_jobs import COMMAND, RuleJob, check_rules, members, read_job
@@ -42,7 +39,6 @@ __all__ = ["Executor"]
 
 #: Where the outputs of jobs wait to be moved, below the working directory.
 _DIRECTORY = Path(".snakemake", "boinc")
-#: The project may answer again.
 #: The most characters of a rule's name in a batch's name.
 _LONGEST = 40
 #: How many lines of a failed job's stderr are shown.
@@ -171,7 +167,7 @@ class Executor(RemoteExecutor):
             for name, named in list(self._made.items()):
                 self._send(name, named)
         except GahpError as error:
-            if not error.passes:
+            if not _may_succeed_later(error):
                 raise
             self.logger.warning(f"the jobs will be submitted later: {error}")
 
@@ -247,7 +243,7 @@ class Executor(RemoteExecutor):
             )
             batch = self._project.submit(made.app, made.jobs, **made.options)
         except GahpError as error:
-            if error.passes:
+            if _may_succeed_later(error):
                 raise
             del self._made[name]
             for sent in several:
@@ -311,3 +307,7 @@ class Executor(RemoteExecutor):
 
 def _result(result: JobResult) -> JobResult:
     return result
+
+
+def _may_succeed_later(error: GahpError) -> bool:
+    return error.passes or error.may_be_running

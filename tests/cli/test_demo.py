@@ -90,7 +90,8 @@ class TestOnPipes:
         done = run("demo", "--directory", ".")
         assert done.returncode == 1
         assert done.stderr == (
-            f"boinc_gahp: {home} is not empty; name a new or an empty directory [BG-DEMO-TROUBLE]\n"
+            f"boinc_gahp: {home} is not empty; name a new or an empty directory "
+            "[BG-LOCAL-PROJECT-TROUBLE]\n"
         )
 
     def test_it_can_be_stopped_and_leaves_nothing(self, temporary):

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from boinc_gahp.api.comparing import is_final
 from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
@@ -107,6 +108,15 @@ ERRORS = {
 @pytest.mark.parametrize(("error", "actions"), ERRORS.values(), ids=ERRORS)
 def test_an_error_calls_for_an_action_in_each_state(error, actions):
     assert tuple(action_after(state, error) for state in STATES.values()) == actions
+
+
+PASSING = {what: error for what, (error, _) in ERRORS.items() if error.passes}
+
+
+@pytest.mark.parametrize("error", PASSING.values(), ids=PASSING)
+def test_what_passes_is_sent_again_and_no_command_or_program_gives_its_batch_up(error):
+    assert not is_final(error)
+    assert {action_after(state, error) for state in STATES.values()} == {Action.LATER}
 
 
 SPECIAL = {

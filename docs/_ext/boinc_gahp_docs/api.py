@@ -100,7 +100,7 @@ def _is_hidden(base: type) -> bool:
 
 
 def error_tree() -> str:
-    """Return the tree of exceptions as a drawing."""
+    """Return the tree of exceptions as a drawing, each with its code and facts."""
     return "\n".join([errors.GahpError.__name__, *_branches(errors.GahpError, "")])
 
 
@@ -108,8 +108,17 @@ def _branches(base: type[Exception], indent: str) -> Iterator[str]:
     children = [child for child in base.__subclasses__() if child.__module__ == errors.__name__]
     for child in children:
         last = child is children[-1]
-        yield f"{indent}{'└── ' if last else '├── '}{child.__name__}"
+        yield f"{indent}{'└── ' if last else '├── '}{child.__name__}  {_facts(child)}"
         yield from _branches(child, indent + ("    " if last else "│   "))
+
+
+def _facts(error: Any) -> str:
+    facts = {
+        "passes": error.passes,
+        "may still be running": error.may_be_running,
+        "of all requests": getattr(error, "is_of_all", False),
+    }
+    return "; ".join([error.code, *(words for words, holds in facts.items() if holds)])
 
 
 def without_sources(lines: list[str]) -> list[str]:
