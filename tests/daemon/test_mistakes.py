@@ -10,8 +10,8 @@ import pytest
 from boinc_gahp.ledger._migrations import VERSION
 from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import BatchGridmanager, Gridmanager, job_ad
+from tests.daemon.home import Home
 from tests.daemon.process import Daemon
-from tests.daemon.test_pipes import Home
 from tests.inside import workunit_names
 
 pytestmark = pytest.mark.long
