@@ -47,11 +47,6 @@ def test_each_other_benchmark_runs():
     assert "floor:" not in done.stdout
 
 
-def test_fsyncs_of_fetched_files_are_counted():
-    ((*_, fsyncs),) = rows(bench("fetches"))
-    assert int(fsyncs) > 0
-
-
 def test_it_measures_two_programs_and_their_ratio():
     done = bench("version", "blah-fetches", OURS)
     assert (done.returncode, done.stderr) == (0, "")
@@ -59,20 +54,6 @@ def test_it_measures_two_programs_and_their_ratio():
     assert header.endswith("fsyncs of other")
     assert len(rows(done)) == done.stdout.count("\n  the other program ") == 2
     assert all(float(row[-1]) > 0 for row in rows(done))
-
-
-def test_a_program_that_is_none_is_reported_beside_ours():
-    done = bench("--only", "spawn", "/bin/false")
-    assert done.returncode == 1
-    assert "spawn to banner" in done.stdout
-    assert "other: not measured: RuntimeError: the program has ended" in done.stdout
-
-
-def test_a_program_without_blah_commands_is_not_measured_with_them():
-    done = bench("batch-submit", "blah-fetches", "/bin/false")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "BLAH_JOB_SUBMITs, 50 at a time" in done.stdout
-    assert "not measured" not in done.stdout
 
 
 def test_a_misspelt_case_is_refused():

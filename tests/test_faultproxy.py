@@ -185,18 +185,6 @@ def test_a_hanging_request_goes_on_when_released(proxy, upstream, carried_out):
     assert len(upstream.done) == 1
 
 
-def test_a_client_may_take_it_for_its_http_proxy(proxy, upstream):
-    answer = requests.post(
-        "http://project.invalid/test/submit_rpc_handler.php?x=1",
-        data={"request": "<ping> </ping>"},
-        proxies={"http": proxy.url},
-        timeout=60,
-    )
-    assert answer.content == REPLY
-    assert upstream.done[0][0] == "/test/submit_rpc_handler.php?x=1"
-    assert proxy.seen == ["ping"]
-
-
 def test_faults_are_for_the_named_rpc_and_take_turns(proxy):
     proxy.fail("submit_batch", faultproxy.status(503), skip=1, times=2)
     proxy.fail("submit_batch", faultproxy.status(500), times=None)

@@ -15,8 +15,8 @@ from boinc_gahp.states import HTCondorState
 from tests import faultproxy
 from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import Gridmanager, submission
+from tests.daemon.home import Node
 from tests.daemon.process import Daemon
-from tests.daemon.test_pipes_blah import Node
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 from tests.inside import unfinished_jobs, workunit_names

@@ -19,24 +19,17 @@ from boinc_gahp.cli.check.checks import Level, check_directories
 from boinc_gahp.config.settings import Logging, Settings, State
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.fetch._delivered import Delivered
-from boinc_gahp.files import make_private_directory, user_name, who_else_can_write
+from boinc_gahp.files import make_private_directory, who_else_can_write
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.submit.digests import Digests
+from tests.attacks.users import ALICE, BOB, ME, become, needs_root
 from tests.daemon.process import Daemon
 from tests.documents.examples import examples
 
-#: Users who need not exist.
-ALICE, BOB = 54320, 54321
 COMMAND = Path(sys.executable).with_name("boinc_gahp")
-ME = user_name(os.geteuid())
-
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("setpriv") is None,
-    reason="only root can be two users (with setpriv, of util-linux)",
-)
 
 
 @pytest.fixture
@@ -93,15 +86,6 @@ def serve(node, directory="alice"):
 
 def as_user(uid, script, *arguments):
     subprocess.run([*become(uid), "/bin/sh", "-euc", script, "sh", *arguments], check=True)
-
-
-def become(uid):
-    """Return what runs a command as another user, who may read all: Python may be in a home."""
-    capability = "-all,+dac_read_search"
-    return [
-        "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
-        f"--inh-caps={capability}", f"--ambient-caps={capability}", f"--bounding-set={capability}",
-    ]  # fmt: skip
 
 
 @pytest.mark.processes

@@ -21,7 +21,7 @@ from boinc_gahp.cli.main import main
 from boinc_gahp.config import layers, places
 from boinc_gahp.config.places import TrustedPath
 from boinc_gahp.errors import ConfigError
-from tests.attacks.test_private_directories import ALICE, BOB, ME, become, needs_root
+from tests.attacks.users import ALICE, BOB, ME, become, needs_root
 from tests.daemon.process import Daemon
 
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))

@@ -3,6 +3,7 @@
 import pytest
 
 from boinc_gahp.localproject.project import LocalProject
+from tests.daemon.conversation import conversing
 from tests.daemon.stand_in import forward
 
 
@@ -16,3 +17,9 @@ def project(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _stand_ins(monkeypatch):
     forward(monkeypatch.setattr)
+
+
+@pytest.fixture
+def conversation():
+    with conversing() as conversation:
+        yield conversation

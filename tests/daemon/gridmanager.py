@@ -223,3 +223,9 @@ def submission(batch, app, jobs):
     for name, (arguments, inputs) in jobs.items():
         line += [name, str(len(arguments)), *arguments, str(len(inputs) // 2), *inputs]
     return [*line, *["NULL"] * 6]
+
+
+def statuses(answer):
+    null, _server_time, number, *rest = answer
+    assert (null, len(rest)) == ("NULL", 2 * int(number))
+    return dict(zip(rest[::2], rest[1::2], strict=True))

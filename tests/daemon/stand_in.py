@@ -34,10 +34,11 @@ def forward(replace):
         replace(module, name, partial(_called, name, getattr(module, name)))
 
 
-def _called(name, real, context, *arguments):
+def _called(name, real, context, *arguments, **options):
     if isinstance(context, StandIn):
-        return getattr(context, name)(*arguments)
-    return real(context, *arguments)
+        return getattr(context, name)(*arguments, **options)
+    # A module that is first imported meanwhile keeps this function.
+    return real(context, *arguments, **options)
 
 
 def limited(**limits):

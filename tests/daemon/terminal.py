@@ -68,16 +68,6 @@ class Terminal:
         """Wait for the prompt."""
         return self.see(PROMPT.strip())
 
-    def press_until(self, key, text):
-        """Press a key again and again, until ``text`` has been printed."""
-        deadline = time.monotonic() + TIMEOUT
-        while text not in self.text:
-            assert time.monotonic() < deadline, f"{text!r} not in {self.text!r}"
-            self.type(key)
-            for _ in range(5):
-                self._read()
-        self._seen = self.screen.row
-
     def type(self, text):
         """Press keys."""
         self._child.send(text)

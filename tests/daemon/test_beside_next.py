@@ -15,10 +15,9 @@ from boinc_gahp.ledger import _migrations
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import BatchState
 from tests import faultproxy
-from tests.daemon.gridmanager import BatchGridmanager, submission
+from tests.daemon.gridmanager import BatchGridmanager, statuses, submission
+from tests.daemon.home import Node
 from tests.daemon.process import Daemon
-from tests.daemon.test_pipes import statuses
-from tests.daemon.test_pipes_blah import Node
 from tests.helpers import wait_for
 from tests.inside import batches, workunit_names
 from tests.next_release import VERSION, next_release  # noqa: F401  (fixture)

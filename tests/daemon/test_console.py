@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import stat
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from tests.faultproxy import FaultProxy
 
 pytestmark = pytest.mark.long
 
-CTRL_C, CTRL_D, CTRL_P, TAB = "\x03", "\x04", "\x10", "\t"
+CTRL_C, CTRL_D, TAB = "\x03", "\x04", "\t"
 
 
 @dataclass
@@ -190,18 +189,6 @@ def test_leaving_tells_of_requests_that_are_not_finished(desk):
         assert slow.reached.wait(60)
         assert terminal.leave() == 0
         assert "1 request not finished; those on the project continue" in terminal.text
-
-
-def test_history_is_kept_between_runs_and_for_its_owner_alone(desk):
-    with desk.console() as terminal:
-        terminal.enter("BOINC_PING 41")
-        terminal.see("BOINC_PING 41: ok")
-        terminal.leave()
-    assert stat.S_IMODE((desk.state / "console_history").stat().st_mode) == 0o600
-    with desk.console() as terminal:
-        terminal.press_until(CTRL_P, "BOINC_PING 41")
-        terminal.enter("")
-        terminal.see("BOINC_PING 41: ok")
 
 
 def test_an_authenticator_is_not_shown_and_not_kept_anywhere(desk):

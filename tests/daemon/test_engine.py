@@ -1,74 +1,19 @@
 import threading
-from contextlib import contextmanager
 
 import pytest
 
 from boinc_gahp.config.settings import Settings
-from boinc_gahp.daemon._engine import Engine, FinishedRequest
-from boinc_gahp.daemon._projects import Projects
+from boinc_gahp.daemon._engine import FinishedRequest
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.gahp import boinc_commands
 from boinc_gahp.gahp.lines import TooLong
 from boinc_gahp.gahp.results import LONGEST
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit.types import LocalFile, Parameters
-from tests.daemon.stand_in import SETTINGS, StandIn, StandInService, end, limited
-from tests.helpers import wait_for
+from tests.daemon.conversation import conversing
+from tests.daemon.stand_in import SETTINGS, limited
 
 URL = "http://127.0.0.1:9/test/"
-
-
-class Conversation:
-    """An engine, and all that it printed."""
-
-    def __init__(self, load_settings, context):
-        self.context = context
-        self.service = StandInService()
-        self.results = threading.Semaphore(0)
-        self.projects = Projects(load_settings, context.open, make_service=self.service.make)
-        self.engine = Engine(self.projects, on_result=self.results.release, clock=lambda: 1000.0)
-
-    def say(self, line):
-        return self.reply(line).output.decode()
-
-    def reply(self, line):
-        return self.engine.handle(line.encode("utf-8", "surrogateescape"))
-
-    def wait(self, number=1):
-        for _ in range(number):
-            assert self.results.acquire(timeout=60)
-
-    def result(self, line):
-        assert self.say(line) == "S\n"
-        self.wait()
-        answer = self.say("RESULTS")
-        head, result = answer.split("\n", 1)
-        assert head == "S 1"
-        return result.removesuffix("\n")
-
-    def close(self):
-        self.context.go.set()
-        self.service.go.set()
-        self.projects.close()
-        end(self.engine)
-
-
-@contextmanager
-def conversing(settings=SETTINGS):
-    before = set(threading.enumerate())
-    load = (lambda: settings) if isinstance(settings, Settings) else settings
-    conversation = Conversation(load, StandIn())
-    try:
-        yield conversation
-    finally:
-        conversation.close()
-        wait_for(lambda: set(threading.enumerate()) <= before, "all threads have ended")
-
-
-@pytest.fixture
-def conversation():
-    with conversing() as conversation:
-        yield conversation
 
 
 @pytest.mark.parametrize(
@@ -358,13 +303,3 @@ def test_a_fault_in_parsing_is_answered(conversation, monkeypatch, caplog):
     monkeypatch.setattr("boinc_gahp.daemon._engine.parse_request", broken)
     assert conversation.say("BOINC_PING 2") == "E\n"
     assert "MemoryError" in caplog.text
-
-
-def test_a_request_that_gets_no_thread_has_a_result(conversation, monkeypatch):
-    def refuse(_thread):
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", refuse)
-        assert "can't\\ start\\ new\\ thread" in conversation.result("BOINC_PING 2")
-    assert conversation.result("BOINC_PING 3") == "3 NULL"

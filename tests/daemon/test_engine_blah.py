@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import ConfigError, GahpError
 from boinc_gahp.gahp import words
-from tests.daemon.test_engine import conversing
+from tests.daemon.conversation import conversing
 from tests.gahp.test_results import TEXTS
 from tests.helpers import wait_for
 
@@ -15,12 +15,6 @@ ERRORS = {
     "BLAH_JOB_STATUS": ["0", "[ ]"],
     "BLAH_JOB_CANCEL": [],
 }
-
-
-@pytest.fixture
-def conversation():
-    with conversing() as conversation:
-        yield conversation
 
 
 def refused(result, command):

@@ -10,8 +10,8 @@ import pytest
 from boinc_gahp.ledger._migrations import VERSION
 from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import BatchGridmanager, Gridmanager, job_ad
+from tests.daemon.home import Home
 from tests.daemon.process import Daemon
-from tests.daemon.test_pipes import Home
 from tests.inside import workunit_names
 
 pytestmark = pytest.mark.long
@@ -111,16 +111,8 @@ def key_is_a_directory(of):
 MISTAKES = {
     "no settings": (lambda of: of.settings.unlink(), ("no settings file names a project",)),
     "no authenticator": (lambda of: of.key.unlink(), ("/authenticator: No such file", "chmod 600")),
-    "others can read it": (
-        lambda of: of.key.chmod(0o644),
-        ("/authenticator holds an authenticator, and everyone can read it; run: chmod 600",),
-    ),
     "odd": (lambda of: of.key.write_text(ODD), ("/authenticator: ", "not ASCII")),
     "key is a directory": (key_is_a_directory, ("/authenticator: Is a directory",)),
-    "not TOML": (
-        lambda of: of.settings.write_text("[project\n"),
-        ("boinc_gahp.toml is not TOML", "line 1"),
-    ),
     "state is a file": (state_is_a_file, ("/.local/state/boinc_gahp/ledger.sqlite", "[state]")),
     "later ledger": (later_version, (f"version {VERSION + 1000}", "install a later boinc_gahp")),
 }

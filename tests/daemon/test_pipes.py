@@ -1,18 +1,15 @@
 """The installed command on pipes, against a local project: all the way and back."""
 
-import os
 import signal
-from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.rpc.client import WebRpcs
-from tests.cli.conftest import COMMAND
-from tests.daemon.gridmanager import Gridmanager, submission
-from tests.daemon.process import TIMEOUT, Daemon
+from tests.daemon.gridmanager import Gridmanager, statuses, submission
+from tests.daemon.home import Home
+from tests.daemon.process import TIMEOUT
 from tests.helpers import wait_for
 from tests.inside import workunit_names
 
@@ -27,59 +24,9 @@ def _project_as_ever(project):
     project.resume_volunteers()
 
 
-class Home:
-    """A user's home on the submit node; the daemon is given no more than HTCondor gives it."""
-
-    def __init__(self, directory):
-        self.directory = directory
-        self.environ = {"HOME": str(directory), "PATH": "/usr/bin:/bin"}
-        self.environ |= {key: value for key, value in os.environ.items() if key.startswith("COV")}
-
-    def set_up(self, project, more=""):
-        settings = self.directory / ".config" / "boinc_gahp" / "boinc_gahp.toml"
-        settings.parent.mkdir(parents=True)
-        text = '[logging]\nlevel = "debug"\n[timeouts]\nretry = 1\n'
-        if project is not None:
-            text += f'[project]\nurl = "{project.url}"\n'
-            text += f'authenticator = "{project.authenticator}"\n'
-        settings.write_text(text + more)
-        settings.chmod(0o600)
-
-    @contextmanager
-    def daemon(self):
-        with Daemon([COMMAND], environ=self.environ, cwd=Path("/")) as daemon:
-            yield daemon
-
-    @contextmanager
-    def gridmanager(self):
-        """Talk as a gridmanager does, up to the end of input; the daemon must end well."""
-        with self.daemon() as daemon:
-            yield Gridmanager(daemon)
-            daemon.end_input()
-            assert daemon.end() == (0, b"", b"")
-
-    def write(self, name, text):
-        path = self.directory / name
-        path.write_text(text)
-        return str(path)
-
-    def log(self):
-        return "".join(path.read_text() for path in self.directory.rglob("boinc_gahp.log"))
-
-    def has_done(self, rpc):
-        """Whether the RPC, or a whole submit, which may not have needed it, is in the log."""
-        return f": {rpc} " in self.log() or "BOINC_SUBMIT 2: done" in self.log()
-
-
 @pytest.fixture
 def home(tmp_path):
     return Home(tmp_path)
-
-
-def statuses(answer):
-    null, _server_time, number, *rest = answer
-    assert (null, len(rest)) == ("NULL", 2 * int(number))
-    return dict(zip(rest[::2], rest[1::2], strict=True))
 
 
 def await_done(gridmanager, batch):
@@ -140,13 +87,6 @@ def test_arguments_arrive_at_the_app_as_they_were(home, project):
     assert not (home.directory / "out2").exists()
 
 
-def test_a_batch_that_the_project_does_not_know_ends_the_error(home, project):
-    home.set_up(project)
-    with home.gridmanager() as gridmanager:
-        (error,) = gridmanager.do("BOINC_QUERY_BATCHES", "0", "1", "never seen#1")
-    assert error.endswith("no batch named never seen#1")
-
-
 def test_a_project_selected_in_between_gets_the_requests_after_it(home, project, tmp_path_factory):
     with LocalProject(tmp_path_factory.mktemp("other"), hosts=0) as other:
         path = home.write("in", "text")
@@ -199,30 +139,6 @@ def test_sigterm_in_the_middle_of_a_submit_and_the_same_submit_again(home, proje
     assert sum(name.startswith("again#") for name in workunit_names(project)) == len(jobs)
 
 
-def test_jobs_that_were_aborted_here_are_left_out_under_a_prefix(home, project):
-    home.set_up(project)
-    project.pause_volunteers()
-    path = home.write("in", "text")
-    jobs = {name: ([], [path, "in"]) for name in ("aborted#1.0", "aborted#1.1")}
-    with home.gridmanager() as gridmanager:
-        submit = submission("aborted", "uppercase", jobs)
-        assert gridmanager.do("BOINC_SUBMIT", *submit) == ["NULL"]
-        assert gridmanager.do("BOINC_ABORT_JOBS", "aborted#1.1") == ["NULL"]
-        found = statuses(gridmanager.do("BOINC_QUERY_BATCHES", "0", "1", "aborted"))
-        assert set(found) == {"aborted#1.0"}
-    # Another process, later; and a person, who sees all.
-    with home.gridmanager() as gridmanager:
-        found = statuses(gridmanager.do("BOINC_QUERY_BATCHES", "0", "1", "aborted"))
-        assert set(found) == {"aborted#1.0"}
-    with home.daemon() as daemon:
-        daemon.line()
-        assert daemon.ask(b"BOINC_QUERY_BATCHES 2 0 1 aborted") == b"S"
-        (line,) = daemon.await_results(1)
-        assert b"aborted#1.1 ERROR" in line
-        assert daemon.ask(b"BOINC_RETIRE_BATCH 3 aborted") == b"S"
-        assert daemon.await_results(1) == [b"3 NULL"]
-
-
 def _failed(home, gridmanager):
     """Submit a job whose program fails with 3, and one that is done; wait for both to end."""
     jobs = {
@@ -267,25 +183,3 @@ def test_a_gridmanager_holds_a_job_that_somebody_aborted_on_the_project(home, pr
         with WebRpcs(project.url, project.authenticator) as rpcs:
             rpcs.abort_jobs(["gone#1.0"])
         assert await_done(gridmanager, "gone") == {"gone#1.0": "ERROR"}
-
-
-def test_a_fetch_that_is_stopped_leaves_no_file(home, project):
-    home.set_up(project)
-    jobs = {f"stopped#{i}": ([], [home.write(f"in{i}", "text " * 300_000), "in"]) for i in range(4)}
-    target = home.directory / "outputs"
-    target.mkdir()
-    with home.gridmanager() as gridmanager:
-        submit = submission("stopped", "uppercase", jobs)
-        assert gridmanager.do("BOINC_SUBMIT", *submit) == ["NULL"]
-        await_done(gridmanager, "stopped")
-    with home.daemon() as daemon:
-        gridmanager = Gridmanager(daemon)
-        for i, job in enumerate(jobs):
-            spec = ["SOME", "1", "out", f"out{i}"]
-            gridmanager.begin("BOINC_FETCH_OUTPUT", job, str(target), "NULL", *spec)
-        wait_for(lambda: list(target.iterdir()), "a file has been begun")
-        daemon.process.send_signal(signal.SIGTERM)
-        assert daemon.end()[0::2] == (0, b"")
-    for path in target.iterdir():
-        assert path.name.startswith("out")
-        assert path.read_text() == "TEXT " * 300_000

@@ -1,61 +1,13 @@
 """The installed command as HTCondor 10 and later uses it, with a local project."""
 
-import sqlite3
-from contextlib import closing, contextmanager
-
 import pytest
 
-from tests.daemon.gridmanager import BatchGridmanager, job_ad
-from tests.daemon.test_pipes import Home
+from tests.daemon.gridmanager import BatchGridmanager
+from tests.daemon.home import Node
 from tests.helpers import wait_for
 from tests.inside import workunit_names
 
 pytestmark = pytest.mark.long
-
-SETTINGS = """\
-[htcondor]
-quiet = 0.2
-longest_wait = 1.0
-poll_shortest = 0.3
-poll_longest = 0.3
-"""
-
-
-class Node(Home):
-    """A submit node with one user, whose jobs use the app ``uppercase``."""
-
-    def __init__(self, directory, project):
-        super().__init__(directory)
-        self.set_up(project, SETTINGS)
-        self.write("in", "some text\n")
-
-    @contextmanager
-    def batch_gridmanager(self):
-        """Talk up to the end of input; the daemon must end well."""
-        with self.daemon() as daemon:
-            gridmanager = BatchGridmanager(daemon)
-            gridmanager.ping()
-            yield gridmanager
-            daemon.end_input()
-            assert daemon.end() == (0, b"", b"")
-
-    def ad(self, name, **attributes):
-        """Return the ad of a job whose output, Out and Err are named after it."""
-        ours = {
-            "BoincApp": "uppercase",
-            "TransferInput": "in",
-            "TransferOutput": "out",
-            "TransferOutputRemaps": f"out={name}.out",
-            "Err": f"errors/{name}",
-            "JobDirectory": f"home_bl_vm_9618_vm_{name}_1795261016",
-        }
-        return job_ad(str(self.directory), **(ours | attributes))
-
-    def told(self):
-        """Return of how many jobs' ends the ledger knows that HTCondor was told."""
-        (path,) = self.directory.rglob("ledger.sqlite")
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as ledger:
-            return ledger.execute("SELECT count(*) FROM job WHERE end_reported").fetchone()[0]
 
 
 @pytest.fixture

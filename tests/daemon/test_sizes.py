@@ -9,7 +9,7 @@ import pytest
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests.daemon.gridmanager import submission
-from tests.daemon.test_pipes import Home
+from tests.daemon.home import Home
 from tests.inside import workunit_names
 
 pytestmark = pytest.mark.processes

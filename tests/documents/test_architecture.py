@@ -59,12 +59,6 @@ def test_an_arrow_meets_no_box_on_its_way(pair):
             assert not box.left - 5 < x < box.right + 5, name
 
 
-def test_an_arrow_without_a_place_is_noticed(monkeypatch):
-    monkeypatch.delitem(picture.WAYS, ("submit", "rpc"))
-    with pytest.raises(LookupError, match="submit"):
-        picture.draw(standalone=True)
-
-
 def test_the_committed_picture_is_up_to_date():
     committed = (ROOT / "docs" / "images" / "rooms.svg").read_text("utf-8")
     assert committed == picture.draw(standalone=True), "scripts/docs picture draws it anew"
@@ -77,7 +71,3 @@ def test_the_picture_is_part_of_the_page_in_the_colours_of_the_page(built):
     assert svg["fill"] == "currentColor"
     assert svg.find("style") is None
     assert re.search(r"\bhtcondor\b.*\bfetch\b", page.get_text(), re.DOTALL)
-
-
-def test_the_committed_picture_knows_light_and_dark():
-    assert "prefers-color-scheme: dark" in picture.draw(standalone=True)

@@ -8,7 +8,7 @@ import pytest
 
 from boinc_gahp.cli import commands
 from tests.documents.examples import Command
-from tests.documents.test_shell_examples import LIMIT, Sandbox
+from tests.documents.sandbox import LIMIT, Sandbox
 
 #: By their beginnings.
 NOT_RUN = {

@@ -13,8 +13,8 @@ import pytest
 
 from boinc_gahp.localproject.project import LocalProject
 from tests.daemon.gridmanager import BatchGridmanager
+from tests.daemon.home import Node
 from tests.daemon.process import Daemon
-from tests.daemon.test_pipes_blah import Node
 from tests.helpers import wait_for
 from tests.inside import workunit_names
 from tests.install.conftest import ROOT, run, tracked_files

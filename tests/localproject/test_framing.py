@@ -43,7 +43,7 @@ def _no_file():
 
 def test_an_urlencoded_form_is_decoded_wherever_its_pieces_are_cut():
     for length in range(65_530, 65_540):
-        text = "a" * length + " <é>&=+%" * 20_000
+        text = "a" * length + " <é>&=+%" * 5_000
         assert _urlencoded(f"request={quote_plus(text)}&x%3D=".encode()).fields == {
             "request": text.encode(),
             "x=": b"",

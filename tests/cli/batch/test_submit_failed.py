@@ -107,18 +107,6 @@ def test_jobs_that_were_made_before_one_is_refused_are_aborted(site, batch, tag,
     assert "with another --name: " in again
 
 
-@pytest.mark.long
-def test_a_refusal_that_may_be_mended_keeps_the_batch_for_the_same_command(site, batch, tag):
-    words = ("submit", "uppercase", "--input", "in=in.txt", "--name", tag)
-    exit_status, out, err = batch(*words, "--input-template", "project:nosuch")
-    *_, refusal, again = err.splitlines()
-    assert (exit_status, out) == (1, "")
-    assert "refuses submit_batch: " in refusal
-    assert told(again) == [*words, "--input-template", "project:nosuch"]
-    assert batches(site)[tag] == "INIT"
-    assert batch(*told(again)[:-2])[0] == 0
-
-
 def test_a_batch_that_an_earlier_submit_made_stays_for_a_corrected_table(
     site, batch, tag, tmp_path
 ):
