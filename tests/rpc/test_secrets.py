@@ -87,9 +87,6 @@ PLAYS = {
     "hang": lambda _: scripted.hang(),
     "hang in body": lambda _: scripted.hang(http(200, PONG)[:-5]),
     "cut output": lambda _: scripted.short(PONG),
-    "bad chunk": lambda secret: raw(
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz" + secret.encode() + b"\r\n"
-    ),
     "no HTTP": lambda _: raw(b"nonsense\r\n\r\n"),
     "redirect": lambda secret: scripted.status(302, Location=f"http://other/?auth_str={secret!a}"),
     "endless redirect": lambda _: scripted.status(307, Location="?cmd=x&auth_str=" + AUTHENTICATOR),

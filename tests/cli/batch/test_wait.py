@@ -164,6 +164,26 @@ def test_of_more_batches_than_a_terminal_has_lines_some_are_counted(site, batch)
     assert "… and 1 more batch\n" in screen
 
 
+def test_a_batch_that_vanishes_ends_the_waiting_and_is_reported(site, often, monkeypatch):
+    number, name = site.batch("")
+    out, err = io.StringIO(), io.StringIO()
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setattr("sys.stderr", err)
+    statuses = []
+    waiting = threading.Thread(target=lambda: statuses.append(main(["batch", "wait", name])))
+    waiting.start()
+    wait_for(lambda: "0 of 1 job over" in out.getvalue(), "the first line")
+    with site.project.core.db.write() as connection:
+        connection.execute("DELETE FROM batch WHERE id = ?", (number,))
+    waiting.join(60)
+    assert statuses == [1]
+    assert out.getvalue().endswith(f"{name}: the project no longer has it\n")
+    assert re.fullmatch(
+        rf"boinc_gahp: the project \S+ does not know batch {number} \({name}\) any more\n",
+        err.getvalue(),
+    )
+
+
 def test_a_batch_that_cannot_be_found_is_reported_before_any_waiting(site, batch):
     number, _ = site.batch("")
     status, out, err = batch("wait", number, "no-such-batch")
