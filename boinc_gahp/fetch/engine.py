@@ -23,7 +23,7 @@ import os
 import stat
 import time
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from boinc_gahp.errors import OutputError
@@ -73,6 +73,19 @@ class FetchedFiles:
     nbytes: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """An instance that uploaded files although its program failed.
+
+    Attributes:
+        instance: the instance.
+        stderr: the text to write where the sink wants stderr.
+    """
+
+    instance: ResultInfo
+    stderr: str
+
+
 def fetch(
     context: FetchContext,
     located: Located | None,
@@ -80,15 +93,16 @@ def fetch(
     scope: CancelScope,
     *,
     completed: CompletedJob | None = None,
+    attempt: FailedAttempt | None = None,
     own_template: str | None = None,
     directories: Directories | None = None,
     count: Callable[[int], object] = lambda _: None,
 ) -> FetchedFiles:
-    """Fetch the files that a sink wants from a job that has a canonical instance.
+    """Fetch the files that a sink wants from a job's canonical instance, or from a failed attempt.
 
     Each file appears under its name complete, or not at all, and is on the disk then. For an absent
-    optional output there is no file. Outputs that the job has beyond its output template are called
-    ``output_N``.
+    optional output there is no file; all outputs of a failed attempt are optional. Outputs that the
+    job has beyond its output template are called ``output_N``.
 
     Args:
         context: the project.
@@ -97,6 +111,7 @@ def fetch(
         scope: is entered for each change in the sink's directory, and checked before each request
             to the project.
         completed: the answer of query_completed_job, if it was asked.
+        attempt: None: the job has a canonical instance.
         own_template: the job's own output template (XML text); None: the app's.
         directories: the sink's, if the caller uses them, too; their names are on the disk when the
             caller has closed them.
@@ -110,9 +125,11 @@ def fetch(
         TemplateError: the output template cannot be read.
         Exception: what the scope raises when it is closed.
     """
-    instance = None if located is None else context.cache.instance(located.job)
+    instance = _instance(context, located, attempt)
     scope.check()
     outputs = outputs_of(context, sink.job_name, located, instance, own_template)
+    if attempt is not None:
+        outputs = [replace(output, optional=True) for output in outputs]
     plain = plain_names([output.name for output in outputs])
     by_name = {output.name: output for output in outputs}
     is_archive = sink.unpacks and len(outputs) == 1 and outputs[0].name.lower().endswith(".zip")
@@ -126,10 +143,14 @@ def fetch(
         sink.prepare()
         stderr = None if sink.stderr_is_output else sink.stderr(plain)
         if stderr is not None and not sink.has(stderr):
-            if completed is None:
-                scope.check()
-                completed = context.project.query_completed_job(sink.job_name)
-            _write(sink, stderr, unwrap(completed.stderr_out), scope, opened)
+            if attempt is not None:
+                text = attempt.stderr
+            else:
+                if completed is None:
+                    scope.check()
+                    completed = context.project.query_completed_job(sink.job_name)
+                text = unwrap(completed.stderr_out)
+            _write(sink, stderr, text, scope, opened)
         else:
             stderr = None
         try:
@@ -143,9 +164,17 @@ def fetch(
             job.remember()
         job.empty_streams()
     places = tuple(dict.fromkeys(job.places))
-    text = None if stderr is None else stderr.destination
-    nbytes = sum(map(_size, places if text is None or text in places else (*places, text)))
-    return FetchedFiles(places, text, completed, nbytes)
+    written = None if stderr is None else stderr.destination
+    nbytes = sum(map(_size, dict.fromkeys((*places, *filter(None, [written])))))
+    return FetchedFiles(places, written, completed, nbytes)
+
+
+def _instance(
+    context: FetchContext, located: Located | None, attempt: FailedAttempt | None
+) -> ResultInfo | None:
+    if attempt is not None:
+        return attempt.instance
+    return None if located is None else context.cache.instance(located.job)
 
 
 def _size(place: Path) -> int:

@@ -6,20 +6,20 @@ The rules are in ``gahp.rst``, "BOINC_FETCH_OUTPUT"; those for a job ad are desc
 
 from __future__ import annotations
 
+import logging
 import os.path
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import OutputError
+from boinc_gahp.errors import GahpError, OutputError
 from boinc_gahp.fetch import locate
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.container_directory import ContainerDirectory
 from boinc_gahp.fetch.destinations import check_directory
-from boinc_gahp.fetch.engine import fetch, write_streams
+from boinc_gahp.fetch.engine import FailedAttempt, fetch, write_streams
 from boinc_gahp.fetch.failures import failed_job
 from boinc_gahp.fetch.names import DEV_NULL, new_file
 from boinc_gahp.fetch.sinks import Delivery, Sink
-from boinc_gahp.fetch.types import ContainerRequest, FetchResult
+from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.submit.checks import base_name, find_output
 from boinc_gahp.text import listed
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.types import AdFiles, FetchRequest
+
+log = logging.getLogger("boinc_gahp.fetch")
 
 #: If stderr has one of these names, it is not kept.
 _NOWHERE = (DEV_NULL, "NULL")
@@ -215,7 +217,7 @@ def fetch_output(
         if ad is not None:
             raise locate.NoResult(context, request.job_name)
         result, text = failed_job(context, request.job_name, located)
-        write_failure(request, text, scope)
+        fetch_failed(context, request, text, scope)
         return result
     completed = locate.ended(context, request.job_name, completed, scope)
     fetched = fetch(
@@ -230,22 +232,45 @@ def fetch_output(
     return FetchResult(completed.exit_status, *times, fetched.nbytes)
 
 
-def write_failure(
-    request: FetchRequest | ContainerRequest, text: str, scope: CancelScope = NEVER_CANCELLED
-) -> None:
-    """Write what is known about a failed job where its stderr is wanted; its stdout is empty.
+def fetch_failed(
+    context: FetchContext, request: FetchRequest, text: str, scope: CancelScope = NEVER_CANCELLED
+) -> int:
+    """Put a failed job's stderr in place, and the outputs that its last instance uploaded.
 
-    The project is not asked: outputs that the program made before it failed are not fetched.
+    BOINC's client uploads what a failed program has made, until it reports the failure
+    (``client/cs_apps.cpp``, app_finished): there may be all outputs, a few, or none. Other outputs
+    are left out; its stdout is then empty.
+
+    Args:
+        context: the project.
+        request: the request.
+        text: what is known about the failure; it is written where stderr is wanted.
+        scope: see :func:`fetch_output`.
+
+    Returns:
+        The bytes of the files that are in place.
 
     Raises:
-        OutputError: it cannot be written.
+        OutputError: a file cannot be written.
+        RpcError: the project does not answer now.
         Exception: what the scope raises when it is closed.
     """
     scope.check()
-    sink: Sink = (
-        ContainerDirectory(request)
-        if isinstance(request, ContainerRequest)
-        else JobDirectory(request)
-    )
+    sink = JobDirectory(request)
     sink.prepare()
+    ad = request.ad
+    try:
+        located, _ = locate.find(context, request.job_name, None if ad is None else ad.batch_id)
+        instances = () if located is None else context.project.query_job(located.job.id)
+        uploaded = next((each for each in reversed(instances) if each.outfile_sizes), None)
+        if uploaded is not None:
+            attempt = FailedAttempt(uploaded, text)
+            template = None if ad is None else ad.output_template
+            fetched = fetch(context, located, sink, scope, attempt=attempt, own_template=template)
+            return fetched.nbytes
+    except GahpError as error:
+        if error.passes or isinstance(error.__cause__, OSError):
+            raise
+        log.warning("No outputs of the failed job %s are fetched: %s", request.job_name, error)
     write_streams(sink, text, scope)
+    return len(text)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
 from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
 from boinc_gahp.fetch.destinations import errno_of
-from boinc_gahp.fetch.job_directory import fetch_output, write_failure
+from boinc_gahp.fetch.job_directory import fetch_failed, fetch_output
 from boinc_gahp.fetch.leftovers import sweep
 from boinc_gahp.fetch.locate import NoResult
 from boinc_gahp.fetch.temporary import TryLater
@@ -158,9 +158,9 @@ class Fetcher:
         failure = self._context.jobs.program_failure(job.id)
         if failure is None:
             return fetch_output(self._context.project, request, scope)
-        write_failure(request, failure.stderr, scope)
+        nbytes = fetch_failed(self._context.project, request, failure.stderr, scope)
         cpu_time = math.nan if failure.cpu_time is None else failure.cpu_time
-        return FetchResult(failure.exit_code, math.nan, cpu_time)
+        return FetchResult(failure.exit_code, math.nan, cpu_time, nbytes)
 
     def _failed(
         self, job: JobRow, batch: BatchRow | None, description: JobDescription, error: GahpError

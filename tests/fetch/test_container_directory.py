@@ -14,7 +14,6 @@ from boinc_gahp.config.settings import JobSettings, Settings
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.cancel import Stopped
 from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
-from boinc_gahp.fetch.job_directory import write_failure
 from boinc_gahp.fetch.locate import NoResult
 from boinc_gahp.fetch.types import ContainerRequest, FetchResult
 from tests.fetch.test_fetch_ad import Closing, found, note_syncs
@@ -357,17 +356,9 @@ def test_a_job_without_a_result_is_no_output(tmp_path):
     assert found(tmp_path) == {}
 
 
-def test_what_is_known_of_a_failed_job_is_its_stderr(tmp_path):
-    write_failure(Job(ALL, out="logs/out").request(tmp_path), "it failed\n")
-    assert found(tmp_path) == {"job.err": b"it failed\n", "logs": None, "logs/out": b""}
-    write_failure(Job(ALL, out="both", err="both").request(tmp_path), "it failed\n")
-    assert (tmp_path / "both").read_bytes() == b"it failed\n"
-
-
 def test_a_directory_that_does_not_exist_is_not_made(tmp_path):
-    for call in (Job(ALL).fetch, lambda home: write_failure(Job(ALL).request(home), "x")):
-        with pytest.raises(OutputError, match=r"the job's directory '.*gone' cannot be used"):
-            call(tmp_path / "gone")
+    with pytest.raises(OutputError, match=r"the job's directory '.*gone' cannot be used"):
+        Job(ALL).fetch(tmp_path / "gone")
     assert found(tmp_path) == {}
 
 

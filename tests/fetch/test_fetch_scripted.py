@@ -183,6 +183,43 @@ def test_a_project_that_can_tell_of_a_failed_job_is_listened_to(tmp_path):
     assert (tmp_path / "job.err").read_text().endswith("\nsaid\n")
 
 
+PROGRAM_FAILED = "<error>too_many_error_results</error><exit_status>9</exit_status>"
+
+
+def failed_with_uploads(*numbers):
+    script = failed(PROGRAM_FAILED)
+    script.replies |= {
+        "query_job": instance(*map(len, uploaded(*numbers)), state="Error while computing"),
+        "get_templates": templates("out0", "out1", "out2"),
+    }
+    script.files = uploaded(*numbers)
+    return script
+
+
+def test_of_a_failed_job_the_outputs_come_that_its_last_instance_uploaded(tmp_path):
+    script = failed_with_uploads(1)
+    assert fetch(script, tmp_path).exit_status == 9
+    assert names(tmp_path) == ["job.err", "out1"]
+    assert (tmp_path / "out1").read_text() == "file 1"
+    assert "(exit status 9)" in (tmp_path / "job.err").read_text()
+
+
+def test_a_failed_job_is_told_without_outputs_that_the_project_has_deleted(tmp_path, caplog):
+    script = failed_with_uploads(1)
+    script.page = b"ERROR: no such file: ../upload/1/b#1.0_0_r799338679_0"
+    assert fetch(script, tmp_path).exit_status == 9
+    assert names(tmp_path) == ["job.err"]
+    assert "No outputs of the failed job b#1.0 are fetched" in caplog.text
+
+
+def test_outputs_of_a_failed_job_wait_for_a_project_that_is_down(tmp_path):
+    script = failed_with_uploads(1)
+    script.page = b"<html>The project is down for maintenance</html>"
+    with pytest.raises(RpcError) as raised:
+        fetch(script, tmp_path)
+    assert raised.value.passes
+
+
 def test_a_failed_jobs_instances_need_not_be_known(tmp_path):
     script = failed("<error>too_many_error_results</error><exit_status>9</exit_status>")
     script.replies["query_job"] = error("no such job")

@@ -13,6 +13,7 @@ from boinc_gahp.cli.main import main
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._fetching import Fetcher
 from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.submit.control import abort_jobs
 from tests import faultproxy
@@ -227,18 +228,24 @@ def test_a_job_that_was_aborted_is_held_whatever_its_instances_did(site, context
 def test_a_failure_that_is_known_is_gone_on_with_by_the_next_daemon(site, context):
     sent = send(site, context, ("--fail", "5"))
     follow(context, sent, "finished")
-    # The project is not asked again, nor believed if it says something else.
+    # The project is not believed if it says something else now.
     change(site, "UPDATE workunit SET error_mask = 0 WHERE name = ?", sent.job.job_name)
-    site.local.core.web_stopped = True
-    asked = len(site.proxy.seen)
     with site.context() as fresh:
         Fetcher(fresh).fetch(sent.job)
         assert sent.states == ["fetched"]
         fresh.jobs.close_batch(sent.batch_id, retired=False)
-    assert len(site.proxy.seen) == asked
     assert (sent.job.state, sent.job.exit_code) == ("done", 5)
     assert "exit statuses of its instances: 5, 5" in (sent.iwds[0] / "job.err").read_text()
     assert context.jobs.program_failure(sent.job.id) is None, "what is in place is not kept"
+
+
+def test_outputs_of_a_failed_program_come_home_if_the_project_has_them(site, context):
+    set_behaviours(site.local.core.db, [Behaviour("fail", 5)])
+    sent = send(site, context)
+    follow(context, sent, "finished")
+    Fetcher(context).fetch(sent.job)
+    assert (sent.job.state, sent.job.exit_code) == ("fetched", 5)
+    assert (sent.iwds[0] / "out").read_bytes() == b"TEXT"
 
 
 def test_of_an_endless_stderr_the_ledger_keeps_both_ends(site, context, monkeypatch):

@@ -42,9 +42,10 @@ while not pathlib.Path("{gates}", sys.argv[1]).exists():
     time.sleep(0.02)
 open("out", "w").write(f"{sys.argv[1]} is open\\n")
 """
-#: Says what is wrong, and fails.
+#: Writes a part of its output, says what is wrong, and fails.
 _CRASHY = """
 import sys
+open("out", "w").write("as far as it came\\n")
 print("no convergence after 500 iterations", file=sys.stderr)
 sys.exit(11)
 """

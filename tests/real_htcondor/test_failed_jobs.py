@@ -45,6 +45,7 @@ def sent(node):
         "hold": grid("uppercase", *UPPERCASE, '+remote_BoincFailedJobs = "hold"'),
         "routed": vanilla("uppercase", *UPPERCASE),
         "routed-hold": vanilla("uppercase", *UPPERCASE, '+BoincFailedJobs = "hold"'),
+        "partly": grid("crashy", "transfer_output_files = out"),
         "retries": grid("uppercase", *UPPERCASE, "max_retries = 2"),
         "on-exit": grid(
             "uppercase",
@@ -80,6 +81,12 @@ def test_a_job_whose_program_fails_has_its_exit_code_in_history_and_log(sent, na
     assert "exit statuses of its instances: 11, 11" in cluster.room.read("job.err")
     assert cluster.room.read("job.out") == ""
     assert "out" not in cluster.room.files()
+
+
+def test_the_outputs_that_a_failed_program_has_made_come_home(sent):
+    [job] = sent["partly"].wait(COMPLETED)
+    assert job["ExitCode"] == 11
+    assert sent["partly"].room.read("out") == "as far as it came\n"
 
 
 @pytest.mark.parametrize("name", ["hold", "routed-hold"])

@@ -57,10 +57,11 @@ def upload(
 
 
 def upload_first(core: Core, slot: Slot, files: Sequence[ResultFile], result_name: str) -> str:
-    """Send what is sent of a job that has failed in a container; return ``xml_doc_out``.
+    """Send what is sent of a job whose program has failed; return ``xml_doc_out``.
 
-    Its outputs are not reliable (``containers.rst``, "What the wrapper does"): only the first file
-    that is there comes, if it can be sent.
+    A client sends files until it reports the failure (``client/cs_apps.cpp``, app_finished), so not
+    all come (``containers.rst``, "What the wrapper does"): only the first file that is there does,
+    if it can be sent.
     """
     for file in files:
         try:

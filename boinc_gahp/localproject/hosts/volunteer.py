@@ -194,7 +194,7 @@ class Volunteer:
                 if result is None:
                     return None
                 ended = result
-                if task.in_container and ended.status:
+                if ended.status:
                     document = upload_first(self._core, self._slot, files, task.result_name)
                 _check_end(ended)
                 document = upload(self._core, self._slot, files, task.result_name, task.behaviours)

@@ -54,7 +54,7 @@ def query_job(core: Core, request: RpcRequest, reply: RpcReply) -> None:
                 f"        <id>{result['id']}</id>\n"
                 f"        <state>{state_words(result)}</state>\n"
             )
-            if result["outcome"] == Outcome.SUCCESS:
+            if result["server_state"] == ServerState.OVER:
                 for file in uploaded_files(result):
                     reply.add(
                         f"        <outfile>\n            <size>{file.nbytes}</size>\n"
