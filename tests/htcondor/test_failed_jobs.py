@@ -240,7 +240,7 @@ def test_a_failure_that_is_known_is_gone_on_with_by_the_next_daemon(site, contex
 
 
 def test_outputs_of_a_failed_program_come_home_if_the_project_has_them(site, context):
-    set_behaviours(site.local.core.db, [Behaviour("fail", 5)])
+    set_behaviours(site.local.core.db, [Behaviour("fail", 5, 3)])
     sent = send(site, context)
     follow(context, sent, "finished")
     Fetcher(context).fetch(sent.job)
