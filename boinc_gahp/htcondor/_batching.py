@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from boinc_gahp.errors import BatchTooLarge, JobRefused
 from boinc_gahp.htcondor._description import JobDescription, description_of
-from boinc_gahp.htcondor._in_container import container_job
 from boinc_gahp.submit.container_jobs import make_container_jobs
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest, by_open_name
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.htcondor._context import AccountContext
     from boinc_gahp.ledger.rows import BatchRow, JobRow, Waiting
+    from boinc_gahp.submit.container_jobs import ContainerJob
 
 
 #: If a job's time of acceptance is more than this many seconds in the future, the clock was set
@@ -195,7 +195,8 @@ def _jobs_in_containers(
 ) -> list[tuple[str, Job]]:
     priorities = {name: job.priority for name, job in described}
     made = make_container_jobs(
-        [(name, container_job(job)) for name, job in described],
+        # All jobs of a batch are in containers if one is (``group_key``).
+        [(name, cast("ContainerJob", job.container)) for name, job in described],
         project.made,
         project.digests.md5,
         keep_going,

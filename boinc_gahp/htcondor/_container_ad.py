@@ -7,6 +7,7 @@ schedd copies them (``conf/``): without it, they count as not given.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,21 +21,23 @@ from boinc_gahp.containers.rules import (
     output_path,
     secret_names,
 )
+from boinc_gahp.containers.script import Program
 from boinc_gahp.errors import StagingError
 from boinc_gahp.htcondor._boinc_attributes import positive
 from boinc_gahp.htcondor._files import look_at_file, names_in, read_remote, refuse_url
-from boinc_gahp.htcondor._in_container import InContainer
 from boinc_gahp.htcondor.attributes import AdRefused, as_text, show, split_v2
-from boinc_gahp.submit.container_jobs import Tree
+from boinc_gahp.submit.container_jobs import ContainerJob, Tree
 from boinc_gahp.submit.trees import look
 from boinc_gahp.submit.types import LocalFile
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from boinc_gahp.containers.image import Image
     from boinc_gahp.htcondor._boinc_attributes import BoincAttributes
     from boinc_gahp.htcondor._description import NamedFile
     from boinc_gahp.htcondor.attributes import Attributes
+    from boinc_gahp.submit.types import RemoteFile
 
 #: How an ad names an image; the first one wins.
 _IMAGES = ("ContainerImage", "DockerImage")
@@ -71,7 +74,7 @@ def is_transferred(attributes: Attributes) -> bool | None:
 
 def read_container(
     attributes: Attributes, boinc: BoincAttributes, iwd: str, image: str
-) -> tuple[InContainer, tuple[NamedFile, ...]]:
+) -> tuple[ContainerJob, tuple[NamedFile, ...]]:
     """Return what a job runs in a container, and its input files.
 
     Args:
@@ -84,7 +87,7 @@ def read_container(
         AdRefused: the job cannot be done so; says what to change in a submit file.
     """
     _refuse_what_volunteers_lack(attributes, boinc)
-    image, state = _image(image, iwd)
+    read, image_file = _image(image, iwd)
     command, executable = _program(attributes, iwd)
     stdin, files, trees = _inputs(attributes, iwd, follow_links=boinc.flag("FollowLinks"))
     if executable is not None:
@@ -105,30 +108,30 @@ def read_container(
             )
     cpus = attributes.get("RequestCpus")
     errors = boinc.whole("MaxErrors", least=0, most=MOST_ERRORS)
-    inside = InContainer(
-        image=image,
+    inside = ContainerJob(
+        image=read,
+        image_file=image_file,
         command=command,
         is_input=executable is not None,
-        environment=tuple(_environment(attributes, boinc)),
-        stdin=stdin,
+        program=Program(environment=tuple(_environment(attributes, boinc)), stdin=stdin),
         trees=tuple(trees),
         network=boinc.flag("Network"),
         cpus=1 if cpus is None else _whole("RequestCpus", cpus),
         quorum=boinc.whole("Quorum", least=1, most=_MOST_RESULTS) or 1,
         max_errors=MAX_ERRORS if errors is None else errors,
-        image_state=state,
     )
     return inside, (*files.items(), *others)
 
 
-def disk_bound(inside: InContainer, files: tuple[NamedFile, ...]) -> float:
+def disk_bound(inside: ContainerJob, files: tuple[NamedFile, ...]) -> float:
     """Return the bytes that a job may use if it requests none: 1 GB beside its inputs."""
-    image = 0 if inside.image_state is None else inside.image_state[0]
-    inputs = sum(look(tree.path).nbytes for tree in inside.trees) + sum(
-        file.expected[0] if isinstance(file, LocalFile) and file.expected else 0
-        for _, file in files
-    )
-    return default_disk(inputs, image)
+    inputs = sum(look(tree.path).nbytes for tree in inside.trees)
+    inputs += sum(_nbytes(file) for _, file in files)
+    return default_disk(inputs, _nbytes(inside.image_file))
+
+
+def _nbytes(file: LocalFile | RemoteFile | None) -> int:
+    return file.expected[0] if isinstance(file, LocalFile) and file.expected else 0
 
 
 def read_container_outputs(text: str, remaps: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
@@ -173,16 +176,16 @@ def _refuse_what_volunteers_lack(attributes: Attributes, boinc: BoincAttributes)
             raise AdRefused(f"{given[0]} is for installed apps: a job in a container makes its own")
 
 
-def _image(text: str, iwd: str) -> tuple[str, tuple[int, int] | None]:
-    """Return an image with its complete name, and the state of its file if it is in one."""
+def _image(text: str, iwd: str) -> tuple[Image, LocalFile | None]:
+    """Return an image with its complete name, and its file if it is in one."""
     try:
         image = read_image(text)
     except ValueError as error:
         raise AdRefused(f"the job's image: {error}") from None
     if image.source == "registry":
-        return str(image), None
+        return image, None
     file = look_at_file("the job's image", image.name, iwd)
-    return f"{image.source}:{file.path}", file.expected
+    return replace(image, name=file.path), file
 
 
 def _image_among_inputs(attributes: Attributes) -> str | None:

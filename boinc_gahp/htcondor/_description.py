@@ -8,11 +8,14 @@ input files.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.htcondor._in_container import InContainer
+from boinc_gahp.containers.image import Image
+from boinc_gahp.containers.script import Program
+from boinc_gahp.htcondor._files import go_to_one_file
+from boinc_gahp.submit.container_jobs import ContainerJob, Tree
 from boinc_gahp.submit.types import LocalFile, Parameters, RemoteFile
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ _OWN_INPUTS, _OWN_OUTPUTS = 5, 4
 
 #: Fields of :class:`Parameters` by their names in the ledger.
 _SIZES = {name: name.removeprefix("rsc_") for name in Parameters().by_element}
+#: Fields of :class:`ContainerJob` that the ledger has as they are.
+_OF_CONTAINER = ("command", "is_input", "trees", "network", "cpus", "quorum", "max_errors")
 
 NamedFile = tuple[str, LocalFile | RemoteFile]
 
@@ -56,7 +61,8 @@ class JobDescription:
         output_template: XML text; None: the app's.
         failed_jobs: what to do if its program fails, one of ``settings.FAILED_JOBS``; None: as the
             settings say then.
-        container: what runs in a container; None: the job runs an installed app.
+        container: what runs in a container; None: the job runs an installed app. It gets from here
+            what it has in common with the other fields.
     """
 
     job_directory: str
@@ -75,7 +81,25 @@ class JobDescription:
     input_template: str | None = None
     output_template: str | None = None
     failed_jobs: str | None = None
-    container: InContainer | None = None
+    container: ContainerJob | None = None
+
+    def __post_init__(self) -> None:
+        if self.container is None:
+            return
+        outputs = self.outputs
+        if outputs is not None:  # without the / that means what is in a directory
+            outputs = tuple(dict.fromkeys(name.rstrip("/") for name in outputs))
+        container = replace(
+            self.container,
+            program=replace(self.container.program, arguments=self.args),
+            files=self.inputs,
+            outputs=outputs,
+            stdout=self.stdout is not None,
+            stderr=self.stderr is not None,
+            merged=go_to_one_file(self.stdout, self.stderr, self.iwd),
+            output_bytes=self.parameters.by_element["rsc_disk_bound"] or 1e9,
+        )
+        object.__setattr__(self, "container", container)
 
     def to_json(self) -> str:
         """Return the description as ASCII, without default values."""
@@ -83,7 +107,7 @@ class JobDescription:
         values |= values.pop("parameters").by_element
         values["inputs"] = [_file_values(*each) for each in self.inputs]
         if self.container is not None:
-            values["container"] = self.container.to_values()
+            values["container"] = _container_values(self.container)
         present = {name: value for name, value in values.items() if value not in (None, (), [])}
         if self.outputs == ():
             present["outputs"] = []
@@ -102,13 +126,13 @@ class JobDescription:
             sizes = {field: values.pop(name, None) for name, field in _SIZES.items()}
             values["parameters"] = Parameters(**sizes)
             if "container" in values:
-                values["container"] = InContainer.from_values(values["container"])
+                values["container"] = _container(values["container"])
             values["remaps"] = tuple((name, path) for name, path in values.get("remaps", ()))
             for name in ("args", "outputs"):
                 if name in values:
                     values[name] = tuple(values[name])
             return cls(**values)
-        except (TypeError, IndexError, AttributeError) as error:
+        except (TypeError, LookupError, AttributeError) as error:
             raise ValueError(f"this is not a description of a job: {error}") from error
 
     @property
@@ -138,7 +162,7 @@ class JobDescription:
             self.input_template,
             self.output_template,
             # Not the files' names: templates that differ only in these are all accepted.
-            *(() if self.container is None else (self.container.image, self.container.command)),
+            *((str(job.image), job.command) if (job := self.container) else ()),
         )
         return sha256(json.dumps(shared).encode()).hexdigest()[:32]
 
@@ -155,7 +179,7 @@ class JobDescription:
         nbytes = _JOB_BYTES + _INPUT_BYTES * len(self.inputs) + sum(map(_xml_size, texts))
         return nbytes + _TEMPLATE_BYTES * (self.parameters != Parameters())
 
-    def _size_in_container(self, container: InContainer) -> int:
+    def _size_in_container(self, container: ContainerJob) -> int:
         """Return :attr:`size` of a job in a container; its arguments are in a file."""
         names = [*(name for name, _ in self.inputs), *(self.outputs or ())]
         names += [file.url for _, file in self.inputs if isinstance(file, RemoteFile)]
@@ -177,6 +201,35 @@ def _xml_size(text: str) -> int:
     """Return how many bytes ``text`` and a space take in XML."""
     escaped = sum(text.count(each) for each in "<>&'\"\\")
     return 1 + len(text.encode("utf-8", "surrogateescape")) + 5 * escaped
+
+
+def _container_values(job: ContainerJob) -> dict[str, Any]:
+    """Return what a description does not have otherwise, without default values."""
+    default = ContainerJob(job.image, "")
+    values = {name: getattr(job, name) for name in _OF_CONTAINER}
+    values = {name: value for name, value in values.items() if value != getattr(default, name)}
+    values["image"] = str(job.image)
+    if job.image_file is not None:
+        values["image_state"] = job.image_file.expected
+    if job.program.environment:
+        values["environment"] = job.program.environment
+    if job.program.stdin is not None:
+        values["stdin"] = job.program.stdin
+    return values
+
+
+def _container(stored: dict[str, Any]) -> ContainerJob:
+    """Return what :func:`_container_values` wrote; raises TypeError or LookupError otherwise."""
+    values = dict(stored)
+    image, image_file = Image("registry", values.pop("image")), None
+    if "image_state" in values:
+        source, _, path = image.name.partition(":")
+        image = Image("rootfs" if source == "rootfs" else "oci-archive", path)
+        image_file = LocalFile(path, tuple(values.pop("image_state")))
+    environment = tuple((name, value) for name, value in values.pop("environment", ()))
+    program = Program(environment=environment, stdin=values.pop("stdin", None))
+    values["trees"] = tuple(Tree(*each) for each in values.pop("trees", ()))
+    return ContainerJob(image, image_file=image_file, program=program, **values)
 
 
 def _file_values(name: str, file: LocalFile | RemoteFile) -> list[Any]:

@@ -102,7 +102,7 @@ def image_of(job: JobRow) -> str | None:
     """Return the image of a job in a container; None for an installed app."""
     description = description_of(job)
     container = description and description.container
-    return container.image if container else None
+    return str(container.image) if container else None
 
 
 def completes(context: AccountContext, job: JobRow) -> bool:

@@ -33,7 +33,6 @@ from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._context import JobCancelled
 from boinc_gahp.htcondor._description import JobDescription, description_of
 from boinc_gahp.htcondor._files import NOWHERE
-from boinc_gahp.htcondor._in_container import container_job
 from boinc_gahp.htcondor._retry_times import PASSING, drop_past
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.rows import Hold
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from boinc_gahp.htcondor._context import AccountContext
     from boinc_gahp.htcondor._periodic_tasks import ErrorGuard
     from boinc_gahp.ledger.rows import BatchRow, JobRow
+    from boinc_gahp.submit.container_jobs import ContainerJob
     from boinc_gahp.threads import Workers
 
 log = logging.getLogger("boinc_gahp.htcondor")
@@ -120,11 +120,12 @@ class Fetcher:
             return None
         batch_id = None if batch is None else batch.project_batch_id
         try:
-            if description.container is None:
+            container = description.container
+            if container is None:
                 request = request_for(job.job_name or "", description, batch_id)
                 result = self._deliver(job, request, scope)
             else:
-                inside = container_request_for(job.job_name or "", description, batch_id)
+                inside = container_request_for(job.job_name or "", description, container, batch_id)
                 result = fetch_container(context.project, inside, scope)
         except ProgramNotRun as error:
             self._hold(job, HoldCode.FAILED, error.with_code(), 0)
@@ -135,7 +136,7 @@ class Fetcher:
             found_out = isinstance(error, NoResult) and context.jobs.program_failure(job.id)
             return self._fetch(job, scope) if found_out else None
         exit_code = result.exit_status
-        if description.container and exit_code and not _failures.completes(context, job):
+        if container and exit_code and not _failures.completes(context, job):
             how = f"signal {-exit_code}" if exit_code < 0 else f"exit status {exit_code}"
             self._hold(job, HoldCode.FAILED, f"the program ended with {how}", exit_code)
             return None
@@ -370,33 +371,31 @@ def request_for(
 
 
 def container_request_for(
-    job_name: str, description: JobDescription, project_batch_id: int | None
+    job_name: str,
+    description: JobDescription,
+    container: ContainerJob,
+    project_batch_id: int | None,
 ) -> ContainerRequest:
-    """Return which files of a job in a container to fetch, and where to.
-
-    Raises:
-        ValueError: the description is damaged.
-    """
+    """Return which files of a job in a container to fetch, and where to."""
     return ContainerRequest(
         job_name=job_name,
         directory=description.iwd,
         outputs=description.outputs,
-        remaps=description.remaps + _kept(description),
+        remaps=description.remaps + _kept(description, container),
         stdout=description.stdout,
         stderr=description.stderr,
         batch_id=project_batch_id,
-        output_template=output_template(container_job(description)),
+        output_template=output_template(container),
     )
 
 
-def _kept(description: JobDescription) -> tuple[tuple[str, str], ...]:
+def _kept(description: JobDescription, container: ContainerJob) -> tuple[tuple[str, str], ...]:
     """Return a remap that keeps a volunteer from replacing the job's program on the submit node.
 
     If the job names no outputs, or what is in a directory, whatever a volunteer sends goes into the
     job's directory.
     """
-    container = description.container
-    if container is None or not container.is_input:
+    if not container.is_input:
         return ()
     name = base_name(container.command)
     named = {base_name(output.rstrip("/")) for output in description.outputs or ()}

@@ -1,5 +1,6 @@
 """What an ad asks to be run in a container, and why it cannot be."""
 
+import json
 import os
 from dataclasses import replace
 from typing import Any
@@ -9,16 +10,16 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.config.settings import HTCondor, ProjectSettings
 from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.containers.image import Image
 from boinc_gahp.containers.script import Program
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._fetching import container_request_for
-from boinc_gahp.htcondor._in_container import InContainer, container_job
 from boinc_gahp.htcondor._job_ad import read_ad
 from boinc_gahp.htcondor.attributes import AdRefused
 from boinc_gahp.rpc._build import submission_document
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.secret import Authenticator
-from boinc_gahp.submit.container_jobs import Tree, make_container_jobs
+from boinc_gahp.submit.container_jobs import ContainerJob, Tree, make_container_jobs
 from boinc_gahp.submit.made_files import MadeFiles
 from boinc_gahp.submit.types import LocalFile
 from tests.htcondor.test_job_ad import ad
@@ -59,25 +60,30 @@ def test_a_job_with_an_image_runs_its_executable_in_a_container(tmp_path):
     found = job(tmp_path, Arguments="--title 'two words'", Environment="A=1 B='x y'")
     assert found.app_name == "docker"
     assert found.args == ("--title", "two words")
-    assert found.container == InContainer(
-        "docker.io/library/python:3",
+    [(name, _)] = found.inputs
+    assert name == "fit.py"
+    assert found.container == ContainerJob(
+        Image("registry", "docker.io/library/python:3"),
         "./fit.py",
         is_input=True,
-        environment=(("A", "1"), ("B", "x y")),
+        program=Program(found.args, (("A", "1"), ("B", "x y"))),
+        files=found.inputs,
+        stdout=False,
+        stderr=False,
+        output_bytes=found.parameters.by_element["rsc_disk_bound"] or 0,
     )
-    assert [name for name, _ in found.inputs] == ["fit.py"]
 
 
 @pytest.mark.parametrize("name", ["BoincImage", "ContainerImage", "DockerImage"])
 def test_the_image_can_be_named_in_three_ways(tmp_path, name):
     values = {"ContainerImage": None, name: "docker://debian:13"}
-    assert inside(tmp_path, **values).image == "docker.io/library/debian:13"
+    assert inside(tmp_path, **values).image.name == "docker.io/library/debian:13"
 
 
 def test_a_job_without_an_image_gets_the_sites(tmp_path):
     found = job(tmp_path, WITH_IMAGE, ContainerImage=None)
     assert found.container is not None
-    assert found.container.image == "docker.io/library/debian:13"
+    assert found.container.image.name == "docker.io/library/debian:13"
 
 
 def test_without_any_image_both_ways_are_told(tmp_path):
@@ -112,7 +118,7 @@ def test_ignore_executable_still_sends_such_jobs_to_an_app(tmp_path):
 
 
 def test_the_app_for_containers_can_be_named_itself(tmp_path):
-    assert inside(tmp_path, BoincApp="docker").image == "docker.io/library/python:3"
+    assert inside(tmp_path, BoincApp="docker").image.name == "docker.io/library/python:3"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +154,7 @@ def test_directories_and_files_travel(tmp_path):
         ("model", f"{tmp_path}/model"),
         ("", f"{tmp_path}/more"),
     ]
-    assert found.container.stdin == "in.txt"
+    assert found.container.program.stdin == "in.txt"
 
 
 def test_stdin_does_not_replace_an_input_of_the_same_name(tmp_path):
@@ -166,9 +172,8 @@ def test_outputs_may_be_directories_but_are_below_the_jobs(tmp_path):
     assert job(tmp_path, TransferOutput="").outputs == ()
     for name in ("/etc/passwd", "../x", "."):
         assert "not in the job's directory" in refused(tmp_path, TransferOutput=name)
-    contents = job(tmp_path, TransferOutput="plots/, plots")
-    assert contents.outputs == ("plots/", "plots")
-    assert container_job(contents).outputs == ("plots",)
+    assert job(tmp_path, TransferOutput="plots/, plots").outputs == ("plots/", "plots")
+    assert inside(tmp_path, TransferOutput="plots/, plots").outputs == ("plots",)
 
 
 def test_two_outputs_cannot_get_the_same_name(tmp_path):
@@ -179,10 +184,9 @@ def test_two_outputs_cannot_get_the_same_name(tmp_path):
 
 
 def test_output_and_error_may_be_one_file(tmp_path):
-    found = container_job(job(tmp_path, Out="log", Err="./log"))
-    assert found.merged
-    assert not container_job(job(tmp_path, Out="log", Err="other")).merged
-    assert not container_job(job(tmp_path)).stdout
+    assert inside(tmp_path, Out="log", Err="./log").merged
+    assert not inside(tmp_path, Out="log", Err="other").merged
+    assert not inside(tmp_path).stdout
 
 
 @pytest.mark.parametrize("name", ["GITHUB_TOKEN", "api_key", "Secret", "DB_PASSWORD"])
@@ -192,7 +196,7 @@ def test_a_variable_that_looks_like_a_secret_holds_the_job(tmp_path, name):
     assert "sesame" not in told
     assert f'+BoincAllowEnvironment = "{name}"' in told
     allowed = inside(tmp_path, Environment=f"{name}=1", BoincAllowEnvironment=f"B, {name}")
-    assert allowed.environment == ((name, "1"),)
+    assert allowed.program.environment == ((name, "1"),)
 
 
 def test_all_variables_that_look_like_secrets_are_named_at_once(tmp_path):
@@ -205,7 +209,7 @@ def test_all_variables_that_look_like_secrets_are_named_at_once(tmp_path):
 
 def test_an_environment_in_the_old_syntax_is_read(tmp_path):
     found = inside(tmp_path, Environment=None, Env="A=1;B=x y")
-    assert found.environment == (("A", "1"), ("B", "x y"))
+    assert found.program.environment == (("A", "1"), ("B", "x y"))
 
 
 @pytest.mark.parametrize(
@@ -244,19 +248,17 @@ def test_requests_reach_the_description(tmp_path):
     )  # fmt: skip
     assert found.container is not None
     assert (found.container.cpus, found.container.network, found.container.quorum) == (2, True, 2)
-    assert container_job(found).max_errors == 7
+    assert found.container.max_errors == 7
     assert found.parameters.disk_bound == 2 * 2**20
     assert found.parameters.memory_bound == 512 * 2**20
 
 
 def test_an_image_in_a_file_is_looked_at_when_the_job_is_accepted(tmp_path):
     (tmp_path / "root.tar.gz").write_text("image")
-    found = job(tmp_path, BoincImage="rootfs:root.tar.gz")
-    assert found.container is not None
-    assert found.container.image == f"rootfs:{tmp_path}/root.tar.gz"
-    assert container_job(found).image_file == LocalFile(
-        tmp_path / "root.tar.gz", found.container.image_state
-    )
+    found = inside(tmp_path, BoincImage="rootfs:root.tar.gz")
+    assert found.image == Image("rootfs", f"{tmp_path}/root.tar.gz")
+    status = (tmp_path / "root.tar.gz").stat()
+    assert found.image_file == LocalFile(found.image.name, (status.st_size, status.st_mtime_ns))
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\udc80\udcff"))
@@ -267,12 +269,14 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\udc
     trees=st.lists(st.tuples(TEXTS, TEXTS, TEXTS)),
     cpus=st.integers(1, 100),
     network=st.booleans(),
-    state=st.none() | st.tuples(st.integers(0), st.integers(0)),
+    file=st.none() | st.builds(LocalFile, TEXTS, st.tuples(st.integers(0), st.integers(0))),
 )
-def test_a_description_comes_back_from_the_ledger(environment, trees, cpus, network, state):
-    container = InContainer(
-        "debian", "x", environment=tuple(environment), trees=tuple(Tree(*each) for each in trees),
-        cpus=cpus, network=network, image_state=state,
+def test_a_description_comes_back_from_the_ledger(environment, trees, cpus, network, file):
+    image = Image("registry", "debian") if file is None else Image("rootfs", file.path)
+    container = ContainerJob(
+        image, "x", program=Program(environment=tuple(environment)), cpus=cpus, network=network,
+        trees=tuple(Tree(*each) for each in trees),
+        image_file=file,
     )  # fmt: skip
     described = JobDescription("key", None, "docker", "/iwd", container=container)
     assert JobDescription.from_json(described.to_json()) == described
@@ -280,7 +284,7 @@ def test_a_description_comes_back_from_the_ledger(environment, trees, cpus, netw
 
 def test_the_program_of_a_job_is_its_words_environment_and_input(tmp_path):
     (tmp_path / "in").write_text("")
-    found = container_job(job(tmp_path, Arguments="a b", Environment="A=1", In="in"))
+    found = inside(tmp_path, Arguments="a b", Environment="A=1", In="in")
     assert found.program == Program(("a", "b"), (("A", "1"),), "in")
 
 
@@ -300,8 +304,9 @@ def test_the_size_of_a_job_is_not_estimated_too_low(tmp_path, outputs, trees, in
         Out="out",
         Err="err",
     )
+    assert described.container is not None
     [(_, made)] = make_container_jobs(
-        [("bg-" + 32 * "0" + "-10000", container_job(described))],
+        [("bg-" + 32 * "0" + "-10000", described.container)],
         MadeFiles.of(tmp_path / "state"),
         lambda _: 32 * "0",
     )
@@ -344,7 +349,8 @@ def test_the_program_of_a_job_is_replaced_only_if_the_job_names_it(
     tmp_path, outputs, remaps, *, kept
 ):
     found = job(tmp_path, TransferOutput=outputs, TransferOutputRemaps=remaps)
-    request = container_request_for("j", found, None)
+    assert found.container is not None
+    request = container_request_for("j", found, found.container, None)
     assert (("fit.py", "/dev/null") in request.remaps) is kept
 
 
@@ -358,3 +364,23 @@ def test_another_file_of_the_executables_name_is_refused(tmp_path, how):
 
 def test_an_output_with_a_backslash_is_refused(tmp_path):
     assert "has a backslash" in refused(tmp_path, TransferOutput="results\\out.csv")
+
+
+STORED = (
+    '{"job_directory":"key","app_name":"docker","iwd":"/iwd","args":["a"],'
+    '"inputs":[["/iwd/fit.py","fit.py",19,1]],"outputs":["plots/"],"stdout":"log","rsc_disk_bound":2e9,'
+    '"container":{"command":"./fit.py","is_input":true,"trees":[["","/iwd/more","stamp"]],'
+    '"max_errors":7,"image":"rootfs:/iwd/root.tar","image_state":[5,6],"environment":[["A","1"]],'
+    '"stdin":"in"}}'
+)
+
+
+def test_a_description_of_the_ledger_is_read_as_it_was_written():
+    found = JobDescription.from_json(STORED)
+    assert json.loads(found.to_json()) == json.loads(STORED)
+    assert found.container == ContainerJob(
+        Image("rootfs", "/iwd/root.tar"), "./fit.py", LocalFile("/iwd/root.tar", (5, 6)),
+        is_input=True, program=Program(("a",), (("A", "1"),), "in"), files=found.inputs,
+        trees=(Tree("", "/iwd/more", "stamp"),), outputs=("plots",), stderr=False, max_errors=7,
+        output_bytes=2e9,
+    )  # fmt: skip

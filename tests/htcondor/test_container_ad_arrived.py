@@ -42,7 +42,7 @@ def test_an_image_that_htcondor_takes_for_a_file_is_no_input(tmp_path, image, en
     inputs = ",".join(filter(None, ("data.csv", entry)))
     found = job(tmp_path, ContainerImage=image, TransferInput=inputs)
     assert found.container is not None
-    assert found.container.image == read
+    assert str(found.container.image) == read
     assert {name for name, _ in found.inputs} == {"fit.sh", "data.csv"}
 
 
@@ -51,8 +51,8 @@ def test_an_archive_that_is_an_image_is_no_input(tmp_path, scheme):
     named = f"{scheme}:image.tar"
     found = job(tmp_path, ContainerImage=named, TransferInput=named)
     assert found.container is not None
-    assert found.container.image == f"{scheme}:{tmp_path}/image.tar"
-    assert found.container.image_state is not None
+    assert str(found.container.image) == f"{scheme}:{tmp_path}/image.tar"
+    assert found.container.image_file is not None
     assert [name for name, _ in found.inputs] == ["fit.sh"]
 
 

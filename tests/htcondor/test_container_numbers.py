@@ -6,11 +6,11 @@ import shutil
 
 import pytest
 
+from boinc_gahp.containers.image import Image
 from boinc_gahp.htcondor._description import JobDescription
-from boinc_gahp.htcondor._in_container import InContainer
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
-from boinc_gahp.submit.container_jobs import Tree
+from boinc_gahp.submit.container_jobs import ContainerJob, Tree
 from boinc_gahp.submit.trees import look
 from tests import faultproxy
 from tests.helpers import wait_for
@@ -39,7 +39,8 @@ def accept(desk, count, *, padding=0, tree=None, first=0):
     """Have HTCondor hand over container jobs whose only argument begins with their number."""
     program = desk.file(b"#!/bin/sh\n")
     trees = () if tree is None else (Tree(tree.name, str(tree), look(str(tree)).stamp),)
-    inside = InContainer("docker.io/library/busybox", "./fit.sh", is_input=True, trees=trees)
+    image = Image("registry", "docker.io/library/busybox")
+    inside = ContainerJob(image, "./fit.sh", is_input=True, trees=trees)
     return [
         desk.hand_over(
             JobDescription(
