@@ -17,7 +17,7 @@
     │   ├── NoSuchBatch      ... no batch of the account has this name or id
     │   ├── AmbiguousBatch   ... several have
     │   └── ForeignBatch     ... it belongs to another account
-    ├── NoSuchJob            the caller: the batch has no job of this name or id
+    ├── NoSuchJob            the caller: the batch, or the ledger, has no job of this name or id
     ├── JobFailed            the job's owner: see why it failed
     │   └── RemoteError      ... the call of a function raised an exception, or has no value
     ├── GatheringEnded       the caller: the project object was closed before the job was over
@@ -58,6 +58,9 @@ from typing import ClassVar
 #: The project's words; a gridmanager reads everything after them as the name (``gahp.rst``,
 #: "BOINC_QUERY_BATCHES").
 NO_BATCH_NAMED = "no batch named "
+#: What an error concerns if the account's requests about other batches fail in the same way, at
+#: least those for the same app.
+OF_ALL = frozenset({"project", "account", "app"})
 
 
 class GahpError(Exception):
@@ -68,11 +71,14 @@ class GahpError(Exception):
             its own, with an entry in ``docs/troubleshooting.rst``.
         passes: whether the same may succeed later, though nobody changes anything.
         may_be_running: whether the project may still be doing what was asked for.
+        concerns: what every other request fails about in the same way: "project", "account", "app"
+            or "batch"; "": only this one does, as far as is known.
     """
 
     code: ClassVar[str] = "BG-GAHP"
     passes: bool = False
     may_be_running: bool = False
+    concerns: ClassVar[str] = ""
 
     def with_code(self, text: str | None = None) -> str:
         """Return the text for people: ``text`` or the error's own, and the code."""
@@ -201,7 +207,7 @@ class ForeignBatch(WrongBatch):
 
 
 class NoSuchJob(GahpError):
-    """A batch has no job of this name or id."""
+    """A batch, or the ledger, has no job of this name or id."""
 
     code = "BG-NO-SUCH-JOB"
 
@@ -367,11 +373,9 @@ class ProjectError(RpcError):
         named: the object that the words name, as the project wrote it; "" if they name none. The
             class tells its kind: a batch, a job, a file, or for TooManyFiles the highest number of
             files.
-        is_of_all: whether the project refuses every request of the account like this one.
     """
 
     code = "BG-PROJECT"
-    is_of_all: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -394,7 +398,8 @@ class ProjectDown(ProjectError):
     """The project is stopped for maintenance (-183) or its database is down (-138)."""
 
     code = "BG-PROJECT-DOWN"
-    passes = may_be_running = is_of_all = True
+    passes = may_be_running = True
+    concerns = "project"
 
 
 class DatabaseTrouble(ProjectError):
@@ -415,13 +420,14 @@ class PermissionDenied(ProjectError):
     """The account is unknown, or lacks the right that this request needs."""
 
     code = "BG-PERMISSION-DENIED"
+    concerns = "app"
 
 
 class BadAuthenticator(PermissionDenied):
     """No account of the project has this authenticator."""
 
     code = "BG-BAD-AUTHENTICATOR"
-    is_of_all = True
+    concerns = "account"
 
 
 class NoSubmitAccess(PermissionDenied):
@@ -434,13 +440,14 @@ class NoFileAccess(PermissionDenied):
     """The account may not send files, and so may not submit at all."""
 
     code = "BG-NO-FILE-ACCESS"
-    is_of_all = True
+    concerns = "account"
 
 
 class NotOwner(PermissionDenied):
     """The batch, or the job's batch, belongs to another account."""
 
     code = "BG-NOT-OWNER"
+    concerns = "batch"
 
 
 class NotFound(ProjectError):
@@ -453,18 +460,21 @@ class AppNotFound(NotFound):
     """The project has no such app."""
 
     code = "BG-APP-NOT-FOUND"
+    concerns = "app"
 
 
 class TemplatesMissing(NotFound):
     """The project has no template files for an app: its jobs bring their own."""
 
     code = "BG-TEMPLATES-MISSING"
+    concerns = "app"
 
 
 class BatchNotFound(NotFound):
     """The project has no such batch."""
 
     code = "BG-BATCH-NOT-FOUND"
+    concerns = "batch"
 
 
 class JobNotFound(NotFound):

@@ -21,8 +21,6 @@ from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import (
     GahpError,
     OutputError,
-    PermissionDenied,
-    ProjectDown,
     ProtocolError,
     RpcError,
     TransportError,
@@ -164,7 +162,7 @@ def check_answers(session: Session, error: RpcError) -> None:
     Raises:
         RpcError: the project does not answer, or refuses the account.
     """
-    if isinstance(error, (PermissionDenied, ProjectDown)):
+    if error.concerns:
         raise error
     if isinstance(error, (TransportError, ProtocolError)):
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import GahpError, ProjectDown, ProtocolError, TransportError
+from boinc_gahp.errors import GahpError, ProtocolError, TransportError
 from boinc_gahp.rpc.site import apps
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def listed_apps(project: WebRpcs) -> tuple[dict[str, AppInfo], str]:
         return {}, "its page apps.php?xml=1 is not for programs"
     except GahpError as error:
         silent = isinstance(error, TransportError) and error.status is None and error.passes
-        if silent or isinstance(error, ProjectDown):
+        if silent or error.concerns == "project":
             raise
         return {}, f"its page apps.php?xml=1: {error}"
 

@@ -256,7 +256,7 @@ class Pauses:
 
     def _is_everywhere(self, error: RpcError) -> bool:
         if isinstance(error, ProjectError):
-            return error.is_of_all
+            return error.concerns in {"project", "account"}
         return not self._does_answer()
 
     def _does_answer(self) -> bool:

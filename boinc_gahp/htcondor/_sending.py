@@ -30,6 +30,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import (
+    OF_ALL,
     GahpError,
     LedgerError,
     ProtocolError,
@@ -44,13 +45,11 @@ from boinc_gahp.htcondor._rollback import BatchRollback, new_name
 from boinc_gahp.htcondor._sending_action import (
     Action,
     Attempt,
-    BatchChanged,
     LedgerJournal,
     SendingStopped,
     action_after,
     blamed,
     hold_for,
-    is_about_project,
 )
 from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.engine import submit
@@ -178,8 +177,8 @@ class Sender:
                 self._context.project, batch, jobs, self._context.htcondor.lease, self._keep_going
             )
             submit(self._context.project, request, journal)
-        except (SendingStopped, BatchChanged) as error:
-            return isinstance(error, BatchChanged)
+        except SendingStopped as stopped:
+            return stopped.has_changed
         except LedgerError:
             raise
         except GahpError as error:
@@ -244,7 +243,8 @@ class Sender:
 
     def _lasted(self, batch: BatchRow, error: GahpError) -> float:
         """Return for how many seconds waiting has not helped, although the project answers."""
-        if is_about_project(error) and (error.passes or not isinstance(error, TransportError)):
+        concerns_all = error.concerns in OF_ALL or isinstance(error, ProtocolError)
+        if concerns_all or (isinstance(error, TransportError) and error.passes):
             self._refused.pop(batch.id, None)
             return 0.0
         now = time.monotonic()

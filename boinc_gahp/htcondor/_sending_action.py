@@ -8,6 +8,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import (
+    OF_ALL,
     AppNotFound,
     BadRequest,
     BatchConflict,
@@ -20,7 +21,6 @@ from boinc_gahp.errors import (
     NotFound,
     NotOwner,
     PermissionDenied,
-    ProjectDown,
     ProjectError,
     ProtocolError,
     QuotaExceeded,
@@ -46,10 +46,6 @@ _DEATHS = 3
 #: Seconds after which a project's refusal counts as final, if it answers and waiting does not
 #: help.
 REFUSAL_FINAL = 86400.0
-
-
-#: Errors that concern all jobs of the account, or of the app.
-_OF_ALL = PermissionDenied | AppNotFound | TemplateError
 
 
 class Action(Enum):
@@ -101,7 +97,7 @@ _ACTIONS: tuple[tuple[type[GahpError] | UnionType, Action], ...] = (
     (JobsNotListed, Action.SEARCH),
     # NotOwner: this account has made a batch of this name, so it is another account's batch.
     (NotOwner | BatchNotFound | BatchConflict, Action.RENAME),
-    (_OF_ALL, Action.HOLD),
+    (PermissionDenied | AppNotFound | TemplateError, Action.HOLD),
     # InputGone: the project keeps deleting files while they are being submitted.
     (NotFound | InputGone, Action.LATER),
     (QuotaExceeded | BatchTooLarge, Action.HALVE),
@@ -120,7 +116,7 @@ def action_after(attempt: Attempt, error: GahpError) -> Action:
         action = Action.HOLD
     if action is Action.LATER and not attempt.sending.sent and attempt.lasted > REFUSAL_FINAL:
         return Action.HOLD
-    if action is Action.HOLD and isinstance(error, _OF_ALL) and attempt.sending.unclear:
+    if action is Action.HOLD and error.concerns in OF_ALL and attempt.sending.unclear:
         return Action.LATER  # the jobs may exist, so they cannot be on hold
     return action
 
@@ -138,8 +134,7 @@ def _may_pass(attempt: Attempt, error: GahpError) -> bool:
     if isinstance(error, ProtocolError) and error.rpc == "submit_batch":
         # PHP died: the cause may be chance, one of its jobs, or too many of them.
         return attempt.deaths < (1 if attempt.is_part else _DEATHS)
-    persistent_problems = isinstance(error, _OF_ALL | NotOwner | BatchNotFound)
-    return isinstance(error, RpcError) and error.rpc != "submit_batch" and not persistent_problems
+    return isinstance(error, RpcError) and error.rpc != "submit_batch" and not error.concerns
 
 
 def hold_for(error: GahpError, batch: BatchRow, *, alone: bool = False) -> Hold:
@@ -210,25 +205,23 @@ def _is_in_directory(path: str, job: JobRow) -> bool:
     return any(path.startswith(f"{tree.path.rstrip('/')}/") for tree in trees)
 
 
-def is_about_project(error: GahpError) -> bool:
-    """Tell whether other requests to the project would fail like this one."""
-    if isinstance(error, ProjectError):
-        return isinstance(error, ProjectDown | PermissionDenied)
-    return isinstance(error, RpcError)
-
-
 class SendingStopped(Exception):
-    """The batch should not be sent (any more)."""
+    """The batch should not be sent (any more).
 
+    Attributes:
+        has_changed: whether jobs of it were cancelled before anything was sent, so that it is to be
+            sent without them.
+    """
 
-class BatchChanged(Exception):
-    """Jobs of the batch were cancelled before anything was sent: it is sent without them."""
+    def __init__(self, *, has_changed: bool = False) -> None:
+        super().__init__()
+        self.has_changed = has_changed
 
 
 class LedgerJournal(Journal):
     """Notes in the ledger that a batch is ``sent``, and that it is ``submitted``.
 
-    Its methods raise :class:`SendingStopped`, :class:`BatchChanged` and LedgerError.
+    Its methods raise :class:`SendingStopped` and LedgerError.
 
     Args:
         context: what the account's manager shares with its parts.
@@ -272,7 +265,7 @@ class LedgerJournal(Journal):
             self._batch.id, batch_id, frozenset(self._names.values())
         )
         if answer != "go":
-            raise BatchChanged if answer == "changed" else SendingStopped
+            raise SendingStopped(has_changed=answer == "changed")
         self._sent = True
 
     def done(self, batch_id: int, sending: Sending) -> None:

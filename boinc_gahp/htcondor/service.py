@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.config.accounts import authenticator_of, find_project, no_account
 from boinc_gahp.config.places import state_dir
-from boinc_gahp.errors import ConfigError, GahpError, LedgerError
+from boinc_gahp.errors import ConfigError, GahpError, LedgerError, NoSuchJob
 from boinc_gahp.htcondor._context import CancelScopes
 from boinc_gahp.htcondor._fetching import clear_away
 from boinc_gahp.htcondor._job_ad import job_directory, read_ad
@@ -58,12 +58,6 @@ CLOSING = 2.0
 
 #: How a job names a project.
 _HOW_TO_NAME = 'say which with +remote_BoincProject = "name" in the submit file'
-
-
-class UnknownJob(GahpError):
-    """No job in this ledger has this id."""
-
-    code = "BG-UNKNOWN-JOB"
 
 
 class Service:
@@ -205,7 +199,7 @@ class Service:
         """Return a job's status as HTCondor numbers it, and the status ad.
 
         Raises:
-            UnknownJob: the ledger does not have it.
+            NoSuchJob: the ledger does not have it.
         """
         try:
             jobs = self._jobs()
@@ -214,7 +208,7 @@ class Service:
         except LedgerError as error:  # HTCondor would hold the job after some
             return suspended(str(error))
         if row is None:
-            raise UnknownJob(
+            raise NoSuchJob(
                 f"job {job_id!r} is not in the ledger {jobs.store.path}: it was deleted there, "
                 "or accepted with another state directory; remove the job and submit it again"
             )

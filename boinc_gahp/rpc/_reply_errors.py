@@ -8,7 +8,7 @@ from http.client import responses
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.errors import (
-    NoSubmitAccess,
+    OF_ALL,
     ProjectError,
     ProtocolError,
     RpcError,
@@ -93,7 +93,7 @@ class ReplyErrors:
             number=number,
             words=words,
             named=named,
-            may_have_happened=partial and not (kind.is_of_all or kind is NoSubmitAccess),
+            may_have_happened=partial and kind.concerns not in OF_ALL,
         )
 
     def status(self, status: int, reason: str, body: str) -> RpcError:

@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import (
+    OF_ALL,
     JobNotFound,
     LedgerError,
-    NoSubmitAccess,
     NotOwner,
     ProjectError,
     RpcError,
@@ -90,7 +90,7 @@ def _abort(context: Context, names: Sequence[str], refused: dict[str, ProjectErr
         try:
             context.project.abort_jobs(jobs)
         except ProjectError as error:
-            if _is_of_all(error):
+            if error.concerns in OF_ALL:
                 raise
             if isinstance(error, JobNotFound) and error.named in jobs:
                 # The jobs before it are aborted by now. To ask for them again costs little, and is
@@ -143,7 +143,7 @@ def retire_batch(context: Context, name: str) -> None:
     try:
         _on_batch(context, name, context.project.retire_batch)
     except RpcError as error:
-        if not isinstance(error, ProjectError) or _is_of_all(error):
+        if not isinstance(error, ProjectError) or error.concerns in OF_ALL:
             _owe(context, "retire", [name])
         raise
     context.cache.forget_batch(name)
@@ -244,7 +244,7 @@ def _send_owed(context: Context, ledger: Ledger) -> None:
             try:
                 retire_batch(context, name)
             except ProjectError as refusal:
-                if _is_of_all(refusal):
+                if refusal.concerns in OF_ALL:
                     raise
                 log.warning("Batch %s is not retired: %s", name, refusal)
             ledger.owed_done(*context.owner, "retire", [name])
@@ -277,8 +277,3 @@ def _abort_batch(context: Context, ledger: Ledger, batch: BatchRow) -> None:
     if is_certain:
         ledger.abort_done(*context.owner, batch.project_batch_id)
         log.info("Batch %s (id %d) is aborted", batch.name, batch.project_batch_id)
-
-
-def _is_of_all(error: ProjectError) -> bool:
-    # These requests name no app, so the account has no right to submit at all.
-    return error.is_of_all or isinstance(error, NoSubmitAccess)

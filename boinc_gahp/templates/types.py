@@ -79,6 +79,7 @@ class TemplateError(GahpError):
     """
 
     code = "BG-TEMPLATE"
+    concerns = "app"
 
     def __init__(self, what: str, problems: Iterable[Problem]) -> None:
         self.what = what

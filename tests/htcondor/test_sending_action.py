@@ -23,7 +23,6 @@ from boinc_gahp.htcondor._sending_action import (
     Attempt,
     action_after,
     hold_for,
-    is_about_project,
 )
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.rows import BatchRow
@@ -172,10 +171,3 @@ def test_a_hold_says_whose_turn_it_is():
     alone = hold_for(refused, BATCH, alone=True)
     assert "whatever (this job was sent alone: " in alone.reason
     assert alone.reason.endswith(") [BG-PROJECT]")
-
-
-def test_what_other_requests_would_meet_too_is_the_project_s_trouble():
-    assert is_about_project(refusal("down", number=-183))
-    assert is_about_project(transport(None))
-    assert not is_about_project(refusal("whatever"))
-    assert not is_about_project(StagingError("x"))

@@ -9,8 +9,7 @@ import pytest
 
 from boinc_gahp.config.settings import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.errors import ConfigError, GahpError, LedgerError
-from boinc_gahp.htcondor.service import UnknownJob
+from boinc_gahp.errors import ConfigError, GahpError, LedgerError, NoSuchJob
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.secret import Authenticator
@@ -98,7 +97,7 @@ def test_an_id_that_is_not_of_this_ledger_is_unknown_and_is_cancelled_well_enoug
         "1234.cluster",
         "",
     ):
-        with pytest.raises(UnknownJob, match="not in the ledger"):
+        with pytest.raises(NoSuchJob, match="not in the ledger"):
             service.status(unknown)
         service.cancel(unknown)
         service.end_reported(unknown)

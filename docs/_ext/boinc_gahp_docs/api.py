@@ -116,7 +116,7 @@ def _facts(error: Any) -> str:
     facts = {
         "passes": error.passes,
         "may still be running": error.may_be_running,
-        "of all requests": getattr(error, "is_of_all", False),
+        f"concerns the {error.concerns}": error.concerns,
     }
     return "; ".join([error.code, *(words for words, holds in facts.items() if holds)])
 
