@@ -319,7 +319,7 @@ class BatchFetch:
                 named=() if streams_only else own.outputs,
                 streams_only=streams_only,
             )
-        made.own_template = None if own is None else own.text
+        made.own_template = None if own is None else own.template
         return made
 
     def bring(self, folder: Folder, directories: Directories) -> FetchedFiles:

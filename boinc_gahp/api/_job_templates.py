@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.containers.names import ENDING
@@ -17,6 +17,7 @@ from boinc_gahp.errors import TemplatesMissing
 if TYPE_CHECKING:
     from boinc_gahp.api._fetching_batch import FinishedJob
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.templates.types import OutputTemplate
 
 __all__ = ["MOST_UNKNOWN", "JobTemplates", "OwnTemplate", "unknown_template"]
 
@@ -27,7 +28,7 @@ _NO_LIMIT = 1e15
 
 
 @cache
-def unknown_template() -> str:
+def unknown_template() -> OutputTemplate:
     """Return the output template of a program whose outputs have to be looked up.
 
     ``work/3`` is the fourth.
@@ -40,16 +41,23 @@ def unknown_template() -> str:
     return output_template(job)
 
 
+@lru_cache(64)  # most jobs of a batch have the same
+def _read(text: str) -> OutputTemplate:
+    from boinc_gahp.templates.reading import read_output_template  # noqa: PLC0415  (as above)
+
+    return read_output_template(text)
+
+
 class OwnTemplate(NamedTuple):
     """A job's own output template.
 
     Attributes:
-        text: XML text.
+        template: what it says.
         is_program: whether the job ran a program in a container.
         outputs: the outputs that its program has to make, as far as that is known; None: it is not.
     """
 
-    text: str
+    template: OutputTemplate
     is_program: bool = False
     outputs: tuple[str, ...] | None = None
 
@@ -73,6 +81,7 @@ class JobTemplates:
 
         Raises:
             RpcError: the project could not be asked.
+            TemplateError: it cannot be read.
         """
         manifest = self._manifest
         # A retry has the templates of the job that it repeats.
@@ -81,11 +90,9 @@ class JobTemplates:
             if sent.output_template is None:
                 return None
             outputs = None if sent.program is None else json.loads(sent.program.shared)["outputs"]
-            return OwnTemplate(
-                sent.output_template,
-                f"<open_name>{ENDING}</open_name>" in sent.output_template,
-                None if outputs is None else tuple(outputs),
-            )
+            template = _read(sent.output_template)
+            is_program = any(file.open_name == ENDING for file in template.files)
+            return OwnTemplate(template, is_program, None if outputs is None else tuple(outputs))
         with self._lock:
             if self._programs is None:
                 self._programs = self._runs_programs()

@@ -178,7 +178,7 @@ class ProgramFolder(Folder):
 
     def _names(self, outputs: Mapping[str, str]) -> dict[str, str]:
         """Return the names in the program's directory, by those in the template."""
-        if self.own_template != unknown_template():
+        if self.own_template is not unknown_template():
             return {each: each.removeprefix(WORK) for each in outputs if each.startswith(WORK)}
         # They are at the same places as in the job's own template.
         told = self.ending.outputs

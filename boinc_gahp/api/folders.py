@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api._fetching_batch import FinishedJob
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.engine import FetchedFiles
+    from boinc_gahp.templates.types import OutputTemplate
 
 __all__ = [
     "NOTE",
@@ -227,7 +228,7 @@ class Folder(Sink):
         have: size in bytes of each file that is in place, by its path in the folder.
         note: what the folder holds, once :meth:`fill` has returned.
         wants_stderr: as given by ``stderr``.
-        own_template: the job's own output template (XML text); None: the app's.
+        own_template: the job's own output template; None: the app's.
     """
 
     def __init__(self, path: Path, job: FinishedJob, *, stderr: bool, again: bool) -> None:
@@ -235,7 +236,7 @@ class Folder(Sink):
         self.again = again
         self.have: dict[str, int] = {}
         self.note: Note | None = None
-        self.own_template: str | None = None
+        self.own_template: OutputTemplate | None = None
         self.job = job
         self._outputs: dict[str, str] = {}
         self.wants_stderr = stderr

@@ -21,7 +21,7 @@ from boinc_gahp.errors import (
     ProtocolError,
     TransportError,
 )
-from boinc_gahp.templates.reading import read_output_template, read_templates
+from boinc_gahp.templates.reading import read_templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -63,7 +63,7 @@ def outputs_of(
     job_name: str,
     located: Located | None,
     instance: ResultInfo | None,
-    own_template: str | None,
+    own_template: OutputTemplate | None,
 ) -> list[Output]:
     """Return the outputs of the app's or the job's own template, and others the instance has.
 
@@ -75,15 +75,14 @@ def outputs_of(
         job_name: the job.
         located: where it is, if that is known.
         instance: its canonical instance, if the project shows it.
-        own_template: the job's own output template (XML), if it is known here.
+        own_template: the job's own output template, if it is known here.
 
     Raises:
         RpcError: the project could not be reached.
         TemplateError: the template cannot be read.
     """
-    template: OutputTemplate
     if own_template is not None:
-        template = read_output_template(own_template)
+        template = own_template
     elif located is not None:
         template = context.cache.templates(located.app_name).output
     else:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.sinks import Delivery, Members, Sink
     from boinc_gahp.fetch.temporary import TemporaryDirectory, TemporaryFile
     from boinc_gahp.rpc.types import CompletedJob, ResultInfo
+    from boinc_gahp.templates.types import OutputTemplate
 
 _CHUNK = 1 << 20
 #: Seconds after which an output in place is remembered while others are fetched: if the process is
@@ -94,7 +95,7 @@ def fetch(
     *,
     completed: CompletedJob | None = None,
     attempt: FailedAttempt | None = None,
-    own_template: str | None = None,
+    own_template: OutputTemplate | None = None,
     directories: Directories | None = None,
     count: Callable[[int], object] = lambda _: None,
 ) -> FetchedFiles:
@@ -112,7 +113,7 @@ def fetch(
             to the project.
         completed: the answer of query_completed_job, if it was asked.
         attempt: None: the job has a canonical instance.
-        own_template: the job's own output template (XML text); None: the app's.
+        own_template: the job's own output template; None: the app's.
         directories: the sink's, if the caller uses them, too; their names are on the disk when the
             caller has closed them.
         count: called now and then with the number of bytes that have arrived; bytes that are

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from boinc_gahp.templates.types import OutputTemplate
 
 #: Prefix of the names of boinc_gahp's own files beside outputs.
 OWN = ".boinc_gahp"
@@ -21,12 +24,12 @@ class AdFiles:
             drop it. It is the output of the same base name; else one called ``stdout`` or
             ``stdout.txt``, also if it goes elsewhere, too; else an empty file.
         batch_id: the project's id of the job's batch, if it is known.
-        output_template: the job's own (XML text); None: the app's.
+        output_template: the job's own; None: the app's.
     """
 
     stdout: str | None = None
     batch_id: int | None = None
-    output_template: str | None = None
+    output_template: OutputTemplate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class ContainerRequest:
         stdout: where stdout goes; None to drop it. An empty file, if the program wrote nothing.
         stderr: where stderr goes, likewise. If it is the same path, both are in that one file.
         batch_id: the project's id of the job's batch, if it is known.
-        output_template: the job's own (XML text).
+        output_template: the job's own.
     """
 
     job_name: str
@@ -77,7 +80,7 @@ class ContainerRequest:
     stdout: str | None
     stderr: str | None
     batch_id: int | None
-    output_template: str
+    output_template: OutputTemplate
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.submit.checks import base_name
 from boinc_gahp.submit.container_jobs import output_template
+from boinc_gahp.templates.reading import read_output_template
 
 if TYPE_CHECKING:
     from boinc_gahp.fetch.cancel import CancelScope
@@ -345,7 +346,11 @@ def request_for(
 
     A remap names an output as TransferOutput does or by its base name, as in HTCondor. If it goes
     to a directory (its path ends in a slash, or is one), the output keeps its base name there.
+
+    Raises:
+        TemplateError: the job's own output template cannot be read.
     """
+    own = description.output_template
     if description.outputs is None:
         specs = [
             (name, _in_directory(description, name, path)) for name, path in description.remaps
@@ -365,7 +370,7 @@ def request_for(
         ad=AdFiles(
             stdout=description.stdout,
             batch_id=project_batch_id,
-            output_template=description.output_template,
+            output_template=None if own is None else read_output_template(own),
         ),
     )
 

@@ -189,7 +189,7 @@ def make_container_jobs(
     return [(name, found[name]) for name, _ in jobs]
 
 
-def output_template(job: ContainerJob) -> str:
+def output_template(job: ContainerJob) -> OutputTemplate:
     """Return a job's output template."""
     return _output_template(job.layout, job.output_bytes)
 
@@ -209,7 +209,7 @@ class _Maker:
         self._by_script: dict[LocalFile, dict[str, Input]] = {}
         names = (SCRIPT, *self._inputs)
         self._input_template = _input_template(names, like.cpus, like.quorum, like.max_errors)
-        self._output_template = _output_template(self.layout, like.output_bytes)
+        self._output_template = _output_text(self.layout, like.output_bytes)
 
     def job(self, script: LocalFile, number: int) -> Job:
         inputs = self._by_script.get(script)
@@ -268,6 +268,10 @@ def _input_template(open_names: tuple[str, ...], cpus: int, quorum: int, max_err
 
 
 @lru_cache(_REMEMBERED)
-def _output_template(layout: Layout, output_bytes: float) -> str:
-    files = copied_outputs(output_files(layout), output_bytes)
-    return write_output_template(OutputTemplate(files), terse=True)
+def _output_template(layout: Layout, output_bytes: float) -> OutputTemplate:
+    return OutputTemplate(copied_outputs(output_files(layout), output_bytes))
+
+
+@lru_cache(_REMEMBERED)
+def _output_text(layout: Layout, output_bytes: float) -> str:
+    return write_output_template(_output_template(layout, output_bytes), terse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from boinc_gahp.errors import (
     BadRequest,
@@ -23,6 +23,7 @@ from boinc_gahp.submit.types import LocalFile, RemoteFile, StagedFile, Validatio
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.rules import faults
 from boinc_gahp.templates.types import DEFAULTS, Severity, TemplateError
+from boinc_gahp.templates.writing import OwnText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
@@ -511,6 +512,8 @@ def _check_files(inputs: Iterable[Input], seen: dict[str, StagingError | tuple[i
 
 def _own(kind: str, read: Callable[[str], _Template], text: str, job_name: str) -> _Template:
     """Return a job's own template; raises JobRefused if it cannot be used."""
+    if isinstance(text, OwnText):
+        return cast("_Template", text.template)
     try:
         template = read(text)
     except TemplateError as error:

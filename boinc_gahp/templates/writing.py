@@ -36,12 +36,28 @@ _INFO = (
 _LINE = re.compile(r"[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f])?")
 
 
+class OwnText(str):
+    """The text of a template that goes with each of many jobs, made here.
+
+    Attributes:
+        template: what it says, so that nobody has to read it.
+    """
+
+    template: InputTemplate | OutputTemplate
+
+    def __new__(cls, text: str, template: InputTemplate | OutputTemplate) -> OwnText:
+        """Keep what the text says."""
+        self = super().__new__(cls, text)
+        self.template = template
+        return self
+
+
 def write_input_template(template: InputTemplate, *, terse: bool = False) -> str:
     """Return an input template's text; reading it gives an equal template.
 
     Args:
         template: the template.
-        terse: without indentation, for a template that goes with each of many jobs.
+        terse: without indentation, as :class:`OwnText`.
 
     Raises:
         TemplateError: it cannot be written so that it could be read again.
@@ -64,7 +80,9 @@ def write_input_template(template: InputTemplate, *, terse: bool = False) -> str
     if template.buda_app_name is not None:
         lines.append(_element("buda_app_name", template.buda_app_name, 8))
     lines += ["    </workunit>", "</input_template>", ""]
-    text = "\n".join(map(str.lstrip, lines) if terse else lines)
+    if terse:
+        return OwnText("\n".join(map(str.lstrip, lines)), template)
+    text = "\n".join(lines)
     if read_input_template(text) != template:
         raise wrong("input template", "a number cannot be written exactly", "bad-number")
     return text
@@ -98,7 +116,7 @@ def write_output_template(template: OutputTemplate, *, terse: bool = False) -> s
         "</output_template>\n"
     )
     if terse:
-        text = "".join(map(str.lstrip, text.splitlines(keepends=True)))
+        return OwnText("".join(map(str.lstrip, text.splitlines(keepends=True))), template)
     if read_output_template(text) != template:
         text = "expected files in the order of their numbers"
         raise wrong("output template", text, "file-order")

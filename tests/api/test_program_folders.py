@@ -12,7 +12,7 @@ from boinc_gahp.errors import OutputError
 STREAMS = ("_exit", "_stdout", "_stderr")
 
 
-def folder_of(path, ending, *, named=None, template="<its own/>"):
+def folder_of(path, ending, *, named=None, template=None):
     """Return a folder that has read how its program ended."""
     job = FinishedJob("job", 1, 2)
     folder = ProgramFolder(path / "job", job, stderr=True, again=False, named=named)

@@ -20,6 +20,7 @@ from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import JobInfo
+from boinc_gahp.templates.reading import read_output_template
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
 from tests.submit.scripted import batch, job
 
@@ -61,7 +62,7 @@ class HostileOutputs:
         """Return the output template as the job itself carries it."""
         found = re.search(r"<output_template>.*</output_template>", self.templates, re.DOTALL)
         assert found is not None
-        return re.sub(r"(?<=<max_nbytes>)\d+", str(max_nbytes), found[0])
+        return read_output_template(re.sub(r"(?<=<max_nbytes>)\d+", str(max_nbytes), found[0]))
 
     def answer(self, handler):
         body = handler.rfile.read(int(handler.headers["Content-Length"]))

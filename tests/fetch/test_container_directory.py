@@ -16,6 +16,7 @@ from boinc_gahp.fetch.cancel import Stopped
 from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
 from boinc_gahp.fetch.locate import NoResult
 from boinc_gahp.fetch.types import ContainerRequest, FetchResult
+from boinc_gahp.templates.reading import read_output_template
 from tests.fetch.test_fetch_ad import Closing, found, note_syncs
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, failed, instance, templates
 from tests.submit.scripted import Script, batch, job
@@ -54,7 +55,9 @@ class Job:
         text = templates(*names, optional=optional)
         own = text.partition("</input_template>")[2].removesuffix("</templates>")
         outputs = None if outputs is None else tuple(outputs)
-        self.wanted = ContainerRequest(JOB, "/", outputs, remaps, out, err, 7, own)
+        self.wanted = ContainerRequest(
+            JOB, "/", outputs, remaps, out, err, 7, read_output_template(own)
+        )
         present = [name for name in names if name in files]
         assert len(present) == len(files), "a file is no output"
         self.script = Script(
@@ -343,7 +346,7 @@ def test_a_template_without_the_file_for_the_end_is_no_fault(tmp_path):
     one = Job(ALL)
     text = templates(OUT, optional=(OUT,))
     own = text.partition("</input_template>")[2].removesuffix("</templates>")
-    one.wanted = replace(one.wanted, output_template=own)
+    one.wanted = replace(one.wanted, output_template=read_output_template(own))
     with pytest.raises(ProgramNotRun):
         one.fetch(tmp_path)
 

@@ -20,6 +20,7 @@ from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, FetchRequest
 from boinc_gahp.submit.query import query_jobs
+from boinc_gahp.templates.reading import read_output_template
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, done, failed, templates
 from tests.helpers import wait_for
 from tests.submit.scripted import Script, batch, error, job
@@ -387,7 +388,7 @@ def test_a_directory_of_stdout_that_cannot_be_made_is_reported(tmp_path):
 def test_a_template_of_the_jobs_own_names_its_outputs(tmp_path):
     own = templates("x", "y").partition("</input_template>")[2].removesuffix("</templates>")
     script = done("other", present=(0, 1))
-    fetch(script, tmp_path, ad=AdFiles("stdout", output_template=own))
+    fetch(script, tmp_path, ad=AdFiles("stdout", output_template=read_output_template(own)))
     assert {"x", "y", "stdout"} <= found(tmp_path).keys()
     assert script.count("get_templates") == 0
 
