@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.submission import Submitted
     from boinc_gahp.rpc.client import WebRpcs as Rpc
 
 
@@ -31,6 +32,14 @@ _OFTEN = 86400.0
 _PAUSE = 300.0
 _TIMEOUT = 5.0
 _ENDED = (BatchState.ABORTED, BatchState.RETIRED)
+
+
+def submitted(batch: Batch, sent: Submitted) -> Batch:
+    """Note on a handle what a submit found; the lease of a batch that was there is renewed."""
+    batch.existed, batch.compared = sent.existed, sent.compared
+    if batch.existed:
+        renew(batch)
+    return batch
 
 
 def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:

@@ -11,16 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from boinc_gahp.api import _control, submission
 from boinc_gahp.api._gathering import failed_job
-from boinc_gahp.api._naming import contents_name, free_name
+from boinc_gahp.api._naming import UNNAMED, contents_name, free_name
 from boinc_gahp.api.app import look_up
+from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.folders import folder_name
 from boinc_gahp.api.futures import JobFutures, JobResult
 from boinc_gahp.api.progress import of_steps
-from boinc_gahp.api.request import job_names
+from boinc_gahp.api.request import build_request, renamed
 from boinc_gahp.api.table import jobs_from
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.submit.buda_names import buda_name
+from boinc_gahp.submit.buda_names import buda_name, short_name
 from boinc_gahp.submit.types import Job
 from boinc_gahp.text import did_you_mean, listed
 
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
@@ -127,14 +128,18 @@ def futures_of(
     session = project.session
     with of_steps(options.get("progress")) as report:
         options["progress"] = report
-        if options.get("name") is None:
-            name = contents_name(session, app_name, jobs, stem=stem, **options)
-            options["name"] = free_name(session, name)
-        batch = project.submit(app_name, jobs, **options)
-    names = job_names(batch.name, jobs)
+        is_unnamed = options.get("name") is None
+        if is_unnamed:
+            options["name"] = UNNAMED
+        request = build_request(app_name, jobs, **options)
+        if is_unnamed:
+            name = contents_name(session, stem or short_name(app_name), request)
+            request = renamed(request, free_name(session, name))
+        sent = submission.submit(session, app_name, request)
+    batch = _control.submitted(Batch(project, sent.info), sent)
     return JobFutures(
         batch,
-        [(name, job.parameters) for name, job in zip(names, jobs, strict=True)],
+        [(name, job.parameters) for name, job in request.jobs],
         directory_for(batch, directory),
         partial(make, batch),
         poll=poll,

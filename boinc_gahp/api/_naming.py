@@ -15,24 +15,22 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import readable_md5s
 from boinc_gahp.api.patterns import BATCH
-from boinc_gahp.api.request import build_request, similar_names
+from boinc_gahp.api.request import similar_names
 from boinc_gahp.errors import NotFound, NotOwner
 from boinc_gahp.states import BatchState
-from boinc_gahp.submit.buda_names import short_name
 from boinc_gahp.submit.checks import MAX_BATCH_NAME
 from boinc_gahp.submit.types import LocalFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from typing_extensions import Unpack
-
-    from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
-    from boinc_gahp.api.types import Job
     from boinc_gahp.submit.types import SubmitRequest
 
-__all__ = ["contents_name", "free_name", "name_of"]
+__all__ = ["UNNAMED", "contents_name", "free_name", "name_of"]
+
+#: The name of a batch whose name is not known yet.
+UNNAMED = f"{{{BATCH}}}"
 
 #: How many hex digits of the digest a name has. Should two requests have the same, the second is
 #: refused, because its jobs are others than those of the first.
@@ -44,15 +42,8 @@ _NOT_SENT = ("sources", "parameters", "retry_of")
 _TAKES_NO_MORE = (BatchState.ABORTED, BatchState.RETIRED)
 
 
-def contents_name(
-    session: Session,
-    app_name: str,
-    jobs: Iterable[Job],
-    *,
-    stem: str | None = None,
-    **options: Unpack[Options],
-) -> str:
-    """Return the name for the contents of these jobs; see :func:`free_name`.
+def contents_name(session: Session, stem: str, request: SubmitRequest) -> str:
+    """Return the name for the contents of a request; see :func:`free_name`.
 
     The name depends on the account, the app, and on all that is sent for the jobs: arguments, open
     names and contents of the files, sizes, priorities and templates. It does not depend on where
@@ -60,17 +51,13 @@ def contents_name(
 
     Args:
         session: the project and the account.
-        app_name: the app.
-        jobs: those of the batch.
-        stem: what the name begins with; None: the app's name.
-        options: those of :meth:`boinc_gahp.Project.submit`; ``name`` is not used.
+        stem: what the name begins with.
+        request: for a batch of the name :data:`UNNAMED`.
 
     Raises:
-        BadRequest, JobRefused, StagingError: as :meth:`boinc_gahp.Project.submit`.
+        StagingError: a file changed while it was read.
     """
-    options["name"] = f"{{{BATCH}}}"
-    request = build_request(app_name, jobs, **options)
-    return name_of(session, stem or short_name(app_name), _contents(session, request))
+    return name_of(session, stem, _contents(session, request))
 
 
 def name_of(session: Session, stem: str, contents: Iterable[object]) -> str:

@@ -70,6 +70,7 @@ class Comparison(Journal):
 
     Attributes:
         batch: after the submit, the batch as the project showed it with all its jobs.
+        existed: whether it had all of them, so that nothing was sent.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Comparison(Journal):
         self._md5s: Mapping[str, str] = {}
         self._sent = False
         self.batch: BatchInfo | None = None
+        self.existed = True
 
     def check(self) -> None:
         """Compare the request with what was sent under its name; reads local files.
@@ -124,6 +126,7 @@ class Comparison(Journal):
         Raises:
             BatchConflict: another process is sending other jobs into the batch.
         """
+        self.existed = False
         name = self._request.batch_name
         if self._old is None and self._has_jobs(batch_id):
             return  # this machine has no manifest of those jobs

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from boinc_gahp.api import _control
 from boinc_gahp.api._gathering import failed_job
 from boinc_gahp.api._mapping import directory_for
-from boinc_gahp.api._naming import contents_name, free_name
+from boinc_gahp.api._naming import UNNAMED, contents_name, free_name
 from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.programs import ProgramBatch, program_batch
 from boinc_gahp.api.progress import of_steps
-from boinc_gahp.api.request import job_names
+from boinc_gahp.api.request import build_request, job_names
 from boinc_gahp.api.retrying import jobs_again
 from boinc_gahp.api.types import InlineFile, Job, ProgramWords
 from boinc_gahp.errors import BadRequest, BatchConflict, JobFailed, NotFound, RemoteError
@@ -222,9 +222,10 @@ class Function(Generic[T]):
     def _batch(self, calls: _Calls, name: str | None, options: dict[str, Any]) -> Batch:
         """Return the batch of the calls: it is there already, or is submitted."""
         session = self._project.session  # pickles differ each time, and fingerprints do not
-        like = self._program(calls.normal(), options)
+        like = self._program(calls.normal(), {**options, "name": UNNAMED})
         stem = _STEM.sub("", self.name) or "function"
-        contents = contents_name(session, like.app, like.jobs, stem=stem, **like.options)
+        unnamed = build_request(like.app, like.jobs, **like.options)
+        contents = contents_name(session, stem, unnamed)
         batch_name = name or free_name(session, contents)
         found = self._found(calls, batch_name, contents, name)
         if found is not None:

@@ -11,6 +11,7 @@ from boinc_gahp.api.app import look_up
 from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.comparing import is_final
 from boinc_gahp.api.progress import of_steps
+from boinc_gahp.api.request import build_request
 from boinc_gahp.api.session import impatient, open_session
 from boinc_gahp.api.types import Parameters
 from boinc_gahp.api.watching import Poll
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config.settings import Settings
     from boinc_gahp.rpc.client import WebRpcs as Rpc
     from boinc_gahp.secret import Authenticator
-    from boinc_gahp.submit.types import OnProgress, Progress
+    from boinc_gahp.submit.types import OnProgress
 
 
 class Project(ProjectRuns):
@@ -222,41 +223,27 @@ class Project(ProjectRuns):
             RpcError: the project refused, or could not be asked.
         """
         app_name = name_of_app(app)
-        is_made_up = name is None
-        name = submission.new_batch_name(app_name) if name is None else name
-        sending = False
-
-        def report(news: Progress) -> None:
-            nonlocal sending
-            sending = sending or news.step == "submitting"
-            if shown is not None:
-                shown(news)
-
-        try:
-            with of_steps(progress) as shown:
-                info, compared = submission.submit(
-                    self.session,
-                    app_name,
-                    jobs,
-                    name=name,
-                    parameters=parameters,
-                    priority=priority,
-                    app_version_num=app_version_num,
-                    lease=lease,
-                    input_template_filename=input_template_filename,
-                    output_template_filename=output_template_filename,
-                    progress=report,
-                )
-        except GahpError as error:
-            if is_made_up and is_final(error):
-                # Only this call knows the made-up name.
-                submission.drop_begun(self.session, name)
-            raise
-        batch = Batch(self, info)
-        batch.existed, batch.compared = not sending, compared
-        if batch.existed:
-            _control.renew(batch)
-        return batch
+        with of_steps(progress) as report:
+            request = build_request(
+                app_name,
+                jobs,
+                name=name,
+                parameters=parameters,
+                priority=priority,
+                app_version_num=app_version_num,
+                lease=lease,
+                input_template_filename=input_template_filename,
+                output_template_filename=output_template_filename,
+                progress=report,
+            )
+            try:
+                sent = submission.submit(self.session, app_name, request)
+            except GahpError as error:
+                if name is None and is_final(error):
+                    # Only this call knows the made-up name.
+                    submission.drop_begun(self.session, request.batch_name)
+                raise
+        return _control.submitted(Batch(self, sent.info), sent)
 
     def submit_split(
         self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]

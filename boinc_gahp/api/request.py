@@ -9,7 +9,7 @@ import string
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import count
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypedDict
@@ -137,6 +137,18 @@ def build_request(
         **{each: _plain(value) for each, value in given.items()},
     )
     return buda_request(request)
+
+
+def renamed(request: SubmitRequest, batch_name: str) -> SubmitRequest:
+    """Return what :func:`build_request` makes of the same jobs for another name of the batch."""
+    jobs = [job for _, job in request.jobs]
+    named = list(zip(job_names(batch_name, jobs), request.jobs, strict=True))
+    return replace(
+        request,
+        batch_name=batch_name,
+        jobs=[(name, job) for name, (_, job) in named],
+        outputs={name: request.outputs[old] for name, (old, _) in named if old in request.outputs},
+    )
 
 
 def list_of(jobs: object) -> list[Job]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.family import Standing
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.session import Session
-    from boinc_gahp.api.types import Job, OnProgress, Progress
+    from boinc_gahp.api.types import Job, OnProgress
     from boinc_gahp.rpc.types import JobInfo
 
 __all__ = ["RetryPlan", "plan_retry", "retry"]
@@ -180,6 +180,7 @@ def _send(plan: RetryPlan, progress: OnProgress | None) -> Batch:
     """Send what was planned; raises what :func:`retry` raises."""
     from boinc_gahp.api import submission  # noqa: PLC0415  (not for lists of batches)
     from boinc_gahp.api.manifest import Lineage  # noqa: PLC0415
+    from boinc_gahp.api.request import build_request  # noqa: PLC0415
 
     parent, manifest = plan.parent, plan.manifest
     session = parent.project.session
@@ -192,24 +193,13 @@ def _send(plan: RetryPlan, progress: OnProgress | None) -> Batch:
         {name: retry_name(name, number, MAX_JOB_NAME) for name in plan.jobs},
         progress,
     )
-    sending = False
-
-    def report(news: Progress) -> None:
-        nonlocal sending
-        sending = sending or news.step == "submitting"
-        if progress is not None:
-            progress(news)
-
     options = manifest.options
-    options["name"], options["progress"] = plan.name, report
+    options["name"], options["progress"] = plan.name, progress
     names = dict(zip((job.name or "" for job in jobs), plan.jobs, strict=True))
     lineage = Lineage(parent.id, names)
-    info, compared = submission.submit(session, manifest.app_name, jobs, lineage, **options)
-    made = type(parent)(parent.project, info)
-    made.existed, made.compared = not sending, compared
-    if made.existed:
-        _control.renew(made)
-    return made
+    request = build_request(manifest.app_name, jobs, **options)
+    sent = submission.submit(session, manifest.app_name, request, lineage)
+    return _control.submitted(type(parent)(parent.project, sent.info), sent)
 
 
 def jobs_again(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api.app import unknown_app
 from boinc_gahp.api.comparing import Comparison
@@ -128,31 +128,36 @@ class Plan:
         )
 
 
+class Submitted(NamedTuple):
+    """What a submit has found or made.
+
+    Attributes:
+        info: the batch as the project shows it with the jobs.
+        existed: whether it had all of them, so that nothing was sent.
+        compared: whether they are known to have the arguments and files of the request.
+    """
+
+    info: BatchInfo
+    existed: bool
+    compared: bool
+
+
 def submit(
-    session: Session,
-    app_name: str,
-    jobs: Iterable[Job],
-    lineage: Lineage | None = None,
-    **options: Unpack[Options],
-) -> tuple[BatchInfo, bool]:
+    session: Session, app_name: str, request: SubmitRequest, lineage: Lineage | None = None
+) -> Submitted:
     """Create the jobs on the project, each exactly once.
 
     Args:
         session: the project and the account.
-        app_name: the app.
-        jobs: those of the batch.
+        app_name: the app, as a person knows it.
+        request: as :func:`~boinc_gahp.api.request.build_request` makes it for this app.
         lineage: what the batch repeats, for its manifest; None: nothing.
-        options: as :meth:`boinc_gahp.Project.submit` has them.
-
-    Returns:
-        The batch as the project shows it with the jobs, and whether these are known to have the
-        arguments and files of ``jobs``.
 
     Repeated with the same jobs and the same name, at any time and from any process, it completes
     the first submit or finds it done.
 
     Raises:
-        BadRequest: a value has the wrong type.
+        BadRequest: the project has no such BUDA app.
         JobRefused: the project would mangle a job or choke on it; nothing was created.
         BatchConflict: the name belongs to another batch, to a batch that takes no more jobs, or to
             one that was submitted with other arguments or files.
@@ -162,7 +167,6 @@ def submit(
         TemplateError: the app's templates cannot be read.
         RpcError: the project refused, or could not be asked.
     """
-    request = build_request(app_name, jobs, **options)
     _check_buda(session, app_name)
     comparison = Comparison(session, request, lineage)
     comparison.check()
@@ -177,7 +181,7 @@ def submit(
     if not comparison.knows(batch_id):
         comparison.check()  # another process may have filled the batch in the meantime
     assert comparison.batch is not None  # noqa: S101  (a submit that returns has seen its batch)
-    return comparison.batch, comparison.knows(batch_id)
+    return Submitted(comparison.batch, comparison.existed, comparison.knows(batch_id))
 
 
 def _check_buda(session: Session, app_name: str) -> None:

@@ -1,10 +1,12 @@
 """Names of batches that are made from their contents."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from boinc_gahp.api._naming import contents_name, free_name, name_of
+from boinc_gahp.api._naming import UNNAMED, contents_name, free_name, name_of
+from boinc_gahp.api.request import build_request, renamed
 from boinc_gahp.api.table import jobs_from
 from boinc_gahp.api.types import InlineFile, Job, Parameters
 from boinc_gahp.submit.checks import MAX_BATCH_NAME
@@ -25,7 +27,12 @@ CHANGES = {
 
 
 def named(site, *jobs, app="uppercase", **options):
-    return contents_name(site.project.session, app, jobs, **options)
+    return name_for(site.project.session, app, jobs, **options)
+
+
+def name_for(session, app, jobs, **options):
+    request = build_request(app, jobs, **(options | {"name": UNNAMED}))
+    return contents_name(session, app, request)
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -52,14 +59,14 @@ def test_the_app_the_number_of_jobs_and_the_account_change_the_name(site):
         named(site, Job(**JOB)),
         named(site, Job(**JOB), app="gzipped"),
         named(site, Job(**JOB), Job(**JOB)),
-        contents_name(site.somebody_else().session, "uppercase", [Job(**JOB)]),
+        name_for(site.somebody_else().session, "uppercase", [Job(**JOB)]),
     }
     assert len(names) == 4
 
 
 def test_names_of_jobs_may_have_the_batchs_name(site):
     jobs = jobs_from([{"n": 1}], name="{batch}_{n}", inputs={"in": InlineFile("a\n")})
-    name = contents_name(site.project.session, "uppercase", jobs)
+    name = name_for(site.project.session, "uppercase", jobs)
     batch = site.project.submit("uppercase", jobs, name=name)
     assert [job.name for job in batch.jobs()] == [f"{name}_1"]
 
@@ -73,3 +80,11 @@ def test_another_accounts_batch_takes_a_name(site):
 
 def test_a_long_stem_leaves_room(site):
     assert len(name_of(site.project.session, "x" * 300, [])) <= MAX_BATCH_NAME - 20
+
+
+@pytest.mark.parametrize("app", ["uppercase", "buda:fit"])
+def test_a_request_that_gets_its_name_later_is_the_one_of_that_name(app):
+    jobs = [*jobs_from([{"n": 1}, {"n": 2}], name="{batch}_{n}"), Job(), Job(name="x_1")]
+    jobs = [replace(job, outputs=["out"]) for job in jobs]
+    unnamed = build_request(app, jobs, name=UNNAMED, priority=1)
+    assert renamed(unnamed, "sweep") == build_request(app, jobs, name="sweep", priority=1)
