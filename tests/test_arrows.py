@@ -230,6 +230,25 @@ def test_no_modules_import_each_other_in_a_circle():
     ).prepare()
 
 
+#: A batch has its project, and a job its batch, as attributes.
+UP = {("boinc_gahp.api.batch", "project"), ("boinc_gahp.api.job", "batch")}
+
+
+def test_functions_of_the_api_do_not_know_the_handles_that_call_them():
+    """So no modules import each other in a circle there, also counting imports for types."""
+    modules = {module_of(path): path for path in SOURCES if room_of(path) == "api"}
+    arrows = {
+        module: {
+            other
+            for _, name in imported(path.read_text("utf-8"), path)
+            for other in (name, name.rpartition(".")[0])
+            if other in modules and (module, other.rpartition(".")[2]) not in UP
+        }
+        for module, path in modules.items()
+    }
+    TopologicalSorter(arrows).prepare()
+
+
 def module_of(path):
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

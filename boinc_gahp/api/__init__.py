@@ -17,7 +17,7 @@ Its parts, in the order in which a batch meets them:
 
 =============== ===================================================================================
 session         the project, the account and the settings, which most functions take
-project, batch  the handles; what a batch keeps is _known_batch's, and job is one of its jobs
+project, batch  the handles; what a batch keeps is known_batch's, and job is one of its jobs
 app             what an app's templates say
 table, rows     jobs from a table: of Python, and of a file; rows reads CSV, and _row_json JSON
 _row_jobs       a row as a job; row_values checks its cells, patterns fills placeholders

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.api import finding
 from boinc_gahp.backoff import Backoff
@@ -18,12 +18,14 @@ from boinc_gahp.submit.abort import abort_once
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.submission import Submitted
     from boinc_gahp.rpc.client import WebRpcs as Rpc
 
 
 log = logging.getLogger("boinc_gahp.api")
+
+B = TypeVar("B", bound="KnownBatch")
 
 #: Seconds between two renewals of a lease.
 _OFTEN = 86400.0
@@ -34,7 +36,7 @@ _TIMEOUT = 5.0
 _ENDED = (BatchState.ABORTED, BatchState.RETIRED)
 
 
-def submitted(batch: Batch, sent: Submitted) -> Batch:
+def submitted(batch: B, sent: Submitted) -> B:
     """Note on a handle what a submit found; the lease of a batch that was there is renewed."""
     batch.existed, batch.compared = sent.existed, sent.compared
     if batch.existed:
@@ -42,7 +44,7 @@ def submitted(batch: Batch, sent: Submitted) -> Batch:
     return batch
 
 
-def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
+def renew(batch: KnownBatch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
     """Extend a batch's lease to ``[jobs] batch_lease`` from now; never shortens it.
 
     If the project cannot be asked, the renewal is tried again when the batch is asked about next.
@@ -56,10 +58,10 @@ def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
     try:
         if now < batch.renew_from or not _is_due(batch):
             return
-        if stale and not _is_due(batch.refresh()):
+        if stale and not _is_due(refresh(batch)):
             return
         until = float(int(time.time() + _lease_seconds(batch)))
-        rpc = (rpc or batch.project.rpc).until(now + _TIMEOUT)
+        rpc = (rpc or batch.session.rpc).until(now + _TIMEOUT)
         rpc.set_expire_time(until, batch_id=batch.id)
     except GahpError as error:
         batch.renew_from, batch.lease_trouble = now + _PAUSE, error
@@ -68,11 +70,17 @@ def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
         batch.info, batch.lease_trouble = replace(batch.info, expire_time=until), None
 
 
-def _lease_seconds(batch: Batch) -> float:
-    return batch.project.session.settings.jobs.batch_lease
+def refresh(batch: B) -> B:
+    """Ask the project about a batch; return it."""
+    batch.see(finding.by_id(batch.session, batch.id, batch.njobs))
+    return batch
 
 
-def _is_due(batch: Batch) -> bool:
+def _lease_seconds(batch: KnownBatch) -> float:
+    return batch.session.settings.jobs.batch_lease
+
+
+def _is_due(batch: KnownBatch) -> bool:
     end = batch.expire_time
     if end is None or batch.gone or batch.trouble is not None or batch.state in _ENDED:
         return False
@@ -88,7 +96,7 @@ _BACKOFF = Backoff(0.25)
 _LATEST = 1e11
 
 
-def abort(batch: Batch) -> None:
+def abort(batch: KnownBatch) -> None:
     """Abort a batch, and make sure that it stays aborted; one that is over does not change.
 
     Aborting a retired batch would bring it back, and aborting a complete one would make it look as
@@ -96,8 +104,8 @@ def abort(batch: Batch) -> None:
     the abort when it ends ("submit_batch"); this is possible only if the batch was seen before the
     submit ended.
     """
-    session = batch.project.session
-    batch.refresh()
+    session = batch.session
+    refresh(batch)
     if batch.state in (BatchState.COMPLETE, BatchState.RETIRED):
         return
     may_be_undone = batch.state is BatchState.INIT
@@ -106,10 +114,10 @@ def abort(batch: Batch) -> None:
         if not _BACKOFF.wait(attempt, stop=session.closing):
             break
         # With every job aborted it may be complete instead: then it is over as well.
-        lasts = batch.refresh().is_over
+        lasts = refresh(batch).is_over
         if not lasts:
             abort_once(session.context, batch.id, batch.name)
-    if not batch.refresh().is_over:
+    if not refresh(batch).is_over:
         raise BatchConflict(
             f"batch {batch.name!r} (id {batch.id}) of {session.rpc.host} was aborted, and is "
             f"{batch.state.words} again: another process is still submitting it; abort it again "
@@ -117,27 +125,27 @@ def abort(batch: Batch) -> None:
         )
 
 
-def abort_jobs(batch: Batch, jobs: Iterable[int | str]) -> None:
+def abort_jobs(batch: KnownBatch, jobs: Iterable[int | str]) -> None:
     """Abort jobs by their names or ids; jobs that are over do not change."""
-    session = batch.project.session
+    session = batch.session
     found = finding.find_jobs(session, batch.id, batch.name, jobs)
     names = [job.name for job in found if not job.state.is_over]
     if names:
         control.abort_jobs(session.context, names, remember=False)
-    batch.refresh()
+    refresh(batch)
 
 
-def retire(batch: Batch) -> None:
+def retire(batch: KnownBatch) -> None:
     """Retire a batch."""
     from boinc_gahp.api.manifest_files import Manifests  # noqa: PLC0415  (not for lists of batches)
 
-    batch.project.rpc.retire_batch(batch_id=batch.id)
+    batch.session.rpc.retire_batch(batch_id=batch.id)
     # The project keeps the batch's and jobs' names taken, and can say so itself.
-    Manifests(batch.project.session).forget(batch.name, batch.id)
-    batch.refresh()
+    Manifests(batch.session).forget(batch.name, batch.id)
+    refresh(batch)
 
 
-def extend(batch: Batch, until: float) -> None:
+def extend(batch: KnownBatch, until: float) -> None:
     """Set a batch's lease."""
     if math.isnan(until) or until <= time.time() or _LATEST < until < math.inf:
         raise BadRequest(
@@ -145,5 +153,5 @@ def extend(batch: Batch, until: float) -> None:
             f"1970, later than now ({time.time():.0f}); math.inf sets no end"
         )
     expire_time = 0.0 if until == math.inf else float(until)
-    batch.project.rpc.set_expire_time(expire_time, batch_id=batch.id)
-    batch.refresh()
+    batch.session.rpc.set_expire_time(expire_time, batch_id=batch.id)
+    refresh(batch)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from boinc_gahp.api import finding
 from boinc_gahp.api._job_templates import JobTemplates
 from boinc_gahp.api.family import as_they_count
-from boinc_gahp.api.folders import Folder
+from boinc_gahp.api.folders import FinishedJob, Folder
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import (
     GahpError,
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.family import Family
     from boinc_gahp.api.folders import Note
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.fetch.destinations import Directories
@@ -54,33 +54,6 @@ _MAX_UNREACHABLE = 5
 #: Seconds between two progress reports, and for threads to end after an interruption.
 _PAUSE = 0.1
 _LEAVING = 0.5
-
-
-class FinishedJob(NamedTuple):
-    """A job that is done; small, since there may be 100,000 of them.
-
-    Of a job that failed and is done in a retry, the first three are the retry's.
-
-    Attributes:
-        name: the job's name.
-        id: its number on the project.
-        instance_id: its canonical instance.
-        batch_id: its batch, if it is a retry; None: the batch that is fetched.
-        repeats: the name of the job that it repeats; "": none.
-        attempts: the ids of that job and all of its retries.
-    """
-
-    name: str
-    id: int
-    instance_id: int
-    batch_id: int | None = None
-    repeats: str = ""
-    attempts: frozenset[int] = frozenset()
-
-    @property
-    def called(self) -> str:
-        """The name of the job in the batch that is fetched; that of its folder."""
-        return self.repeats or self.name
 
 
 class Jobs(NamedTuple):
@@ -105,7 +78,7 @@ class Jobs(NamedTuple):
     attempts: Mapping[str, int] = {}
 
 
-def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
+def jobs_of(batch: KnownBatch, wanted: Iterable[int | str] | None) -> Jobs:
     """Return the jobs to fetch; asks about retries only if a job has failed.
 
     Args:
@@ -116,7 +89,7 @@ def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
         NoSuchJob: the batch has no such job, or the word can mean two jobs.
         RpcError: the project could not be asked.
     """
-    found = finding.find_jobs(batch.project.session, batch.id, batch.name, wanted)
+    found = finding.find_jobs(batch.session, batch.id, batch.name, wanted)
     return sorted_out(*as_they_count(batch, found))
 
 
@@ -212,7 +185,7 @@ class BatchFetch:
 
     def __init__(
         self,
-        batch: Batch,
+        batch: KnownBatch,
         jobs: list[FinishedJob],
         *,
         progress: OnProgress | None,
@@ -221,7 +194,7 @@ class BatchFetch:
         self.errors: dict[str, GahpError] = {}
         self.stopped = False
         self._batch = batch
-        self._session = batch.project.session
+        self._session = batch.session
         self._templates = JobTemplates(batch)
         self._jobs = jobs
         self._counter = _Counter(progress, len(jobs))
@@ -364,7 +337,7 @@ class BatchFetch:
         return None
 
 
-def fetch_streams(batch: Batch, job: JobInfo, path: Path) -> Note | None:
+def fetch_streams(batch: KnownBatch, job: JobInfo, path: Path) -> Note | None:
     """Fetch only what a program wrote to its standard streams; return the note about it.
 
     Args:
@@ -383,7 +356,7 @@ def fetch_streams(batch: Batch, job: JobInfo, path: Path) -> Note | None:
     folder = under_way.folder(path, finished, stderr=True, again=False, streams_only=True)
     if not folder.stderr_is_output:
         return None
-    folder.fill(batch.project.url, under_way.bring, under_way.scope, path.parent.stat())
+    folder.fill(batch.session.url, under_way.bring, under_way.scope, path.parent.stat())
     return folder.note
 
 

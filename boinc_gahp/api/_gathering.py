@@ -13,14 +13,15 @@ import os
 import threading
 import time
 from collections import Counter
-from concurrent.futures import InvalidStateError
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from boinc_gahp.api import fetching, watching
+from boinc_gahp.api import _control, fetching, watching
 from boinc_gahp.api._fetching_batch import says_nothing_of_jobs, sorted_out
 from boinc_gahp.api.family import as_they_count
+from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.logs import ends_of
 from boinc_gahp.api.types import JobState
 from boinc_gahp.backoff import Backoff
@@ -37,14 +38,11 @@ from boinc_gahp.text import quoted
 from boinc_gahp.threads import in_order, start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from boinc_gahp.api._fetching_batch import FinishedJob
-    from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.family import Family
-    from boinc_gahp.api.folders import Folder, Note
-    from boinc_gahp.api.futures import JobFuture
+    from boinc_gahp.api.folders import FinishedJob, Folder, Note
     from boinc_gahp.api.watching import Poll
     from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.rpc.types import JobInfo
@@ -71,7 +69,7 @@ _BACKOFF = Backoff(1.0, 60.0)
 
 
 def failed_job(
-    batch: Batch, name: str, why: str, *, exit_status: int | None = None, stderr: str = ""
+    batch: KnownBatch, name: str, why: str, *, exit_status: int | None = None, stderr: str = ""
 ) -> JobFailed:
     """Return the error for a job that failed.
 
@@ -85,7 +83,7 @@ def failed_job(
     line = last_line(stderr)
     said = f"; the last line of its stderr: {quoted(line, _LONGEST)}" if line else ""
     return JobFailed(
-        f"job {name!r} of batch {batch.name!r} (id {batch.id}) of {batch.project.host} failed: "
+        f"job {name!r} of batch {batch.name!r} (id {batch.id}) of {batch.session.host} failed: "
         f"{why}{said}",
         job=name,
         exit_status=exit_status,
@@ -100,7 +98,7 @@ class Gathering(Generic[T]):
     Args:
         batch: the batch.
         directory: where its outputs are put.
-        make: returns the value of a job that is done: of its future, its folder, and the note of
+        make: returns the value of a job that is done: of its name, its folder, and the note of
             what is in it.
         poll: how often the project is asked.
 
@@ -110,18 +108,18 @@ class Gathering(Generic[T]):
 
     def __init__(
         self,
-        batch: Batch,
+        batch: KnownBatch,
         directory: Path,
-        make: Callable[[JobFuture[T], Path, Note], T],
+        make: Callable[[str, Path, Note], T],
         poll: Poll,
     ) -> None:
         self.batch = batch
         self.trouble: GahpError | None = None
-        self._session = batch.project.session
+        self._session = batch.session
         self._directory = directory
         self._make = make
         self._poll = poll
-        self._open: dict[str, JobFuture[T]] = {}
+        self._open: dict[str, Future[T]] = {}
         self._ended = threading.Event()
         self._process = os.getpid()
         self._seen: list[int] = []
@@ -131,11 +129,11 @@ class Gathering(Generic[T]):
         self._failures = 0
         #: Names of retries that are not over, by the jobs that they repeat, and their batches.
         self._again: dict[str, str] = {}
-        self._retries: list[Batch] = []
+        self._retries: list[KnownBatch] = []
 
-    def start(self, futures: Iterable[JobFuture[T]]) -> None:
-        """Begin to gather the results of these futures."""
-        self._open = {future.job_name: future for future in futures}
+    def start(self, futures: Mapping[str, Future[T]]) -> None:
+        """Begin to gather the results of these futures, which have their jobs' names."""
+        self._open = dict(futures)
         start(self._run, f"gather-{self.batch.id}")
 
     def wait(self, pause: float, until: float | None) -> bool:
@@ -162,7 +160,7 @@ class Gathering(Generic[T]):
         if os.getpid() != self._process:
             raise GatheringEnded(
                 f"the results of batch {self.batch.name!r} (id {self.batch.id}) of "
-                f"{self.batch.project.host} come to process {self._process}, of which this one is "
+                f"{self.batch.session.host} come to process {self._process}, of which this one is "
                 "a child: wait there, or make the same call here"
             )
 
@@ -175,7 +173,7 @@ class Gathering(Generic[T]):
         """
         if name is None:
             for batch in (self.batch, *self._retries):
-                batch.abort()
+                _control.abort(batch)
         else:
             abort_jobs(self._session.context, [self._again.get(name, name)], remember=False)
 
@@ -201,7 +199,7 @@ class Gathering(Generic[T]):
             if trouble is None or self._session.closing.is_set():
                 trouble = GatheringEnded(
                     f"the project object was closed before the result of job {name!r} of batch "
-                    f"{self.batch.name!r} (id {self.batch.id}) of {self.batch.project.host} was "
+                    f"{self.batch.name!r} (id {self.batch.id}) of {self.batch.session.host} was "
                     "here: the job goes on, and the same call picks it up"
                 )
             self._fail(future, trouble)
@@ -240,7 +238,7 @@ class Gathering(Generic[T]):
         self._open = {name: each for name, each in self._open.items() if not each.done()}
         return bool(self._open)
 
-    def _look(self, watched: Sequence[Batch]) -> None:
+    def _look(self, watched: Sequence[KnownBatch]) -> None:
         """Take the results of jobs that have ended since the last look."""
         batch = self.batch
         began = time.monotonic()
@@ -286,7 +284,7 @@ class Gathering(Generic[T]):
         }
         self._again = {name: attempt.job.name for name, attempt in under_way.items()}
         batches = {attempt.batch.id: attempt.batch for attempt in under_way.values()}
-        self._retries = [type(self.batch)(self.batch.project, info) for info in batches.values()]
+        self._retries = [KnownBatch(self._session, info) for info in batches.values()]
 
     def _brought(self, job: FinishedJob, folder: Folder) -> None:
         """Set the result of a job whose folder is complete; called by the fetching threads."""
@@ -294,7 +292,7 @@ class Gathering(Generic[T]):
         if future is None or folder.note is None:
             return
         try:
-            value = self._make(future, folder.directory, folder.note)
+            value = self._make(job.called, folder.directory, folder.note)
         except GahpError as error:
             # Its traceback would keep the frames of all calls in memory.
             self._fail(future, error.with_traceback(None))
@@ -342,7 +340,7 @@ class Gathering(Generic[T]):
                 continue
             self._fail(future, failed_job(self.batch, name, reason))
 
-    def _fail(self, future: JobFuture[T] | None, error: BaseException) -> None:
+    def _fail(self, future: Future[T] | None, error: BaseException) -> None:
         if future is not None:
             self._settle(partial(future.set_exception, error))
 

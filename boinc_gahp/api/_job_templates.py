@@ -15,8 +15,8 @@ from boinc_gahp.containers.names import ENDING
 from boinc_gahp.errors import TemplatesMissing
 
 if TYPE_CHECKING:
-    from boinc_gahp.api._fetching_batch import FinishedJob
-    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.folders import FinishedJob
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.templates.types import OutputTemplate
 
 __all__ = ["MOST_UNKNOWN", "JobTemplates", "OwnTemplate", "unknown_template"]
@@ -69,7 +69,7 @@ class JobTemplates:
         batch: the batch.
     """
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: KnownBatch) -> None:
         self._batch = batch
         self._manifest = batch.manifest
         self._lock = threading.Lock()
@@ -101,10 +101,10 @@ class JobTemplates:
     def _runs_programs(self) -> bool:
         """Tell whether the batch's app is for programs: it has no templates, and needs none."""
         app = self._batch.app_name
-        if app == self._batch.project.session.project_settings.container_app:
+        if app == self._batch.session.project_settings.container_app:
             return True
         try:
-            self._batch.project.rpc.get_templates(app_name=app)
+            self._batch.session.rpc.get_templates(app_name=app)
         except TemplatesMissing:
             return True
         return False

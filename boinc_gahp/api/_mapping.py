@@ -9,16 +9,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from boinc_gahp.api import _control, submission
 from boinc_gahp.api._gathering import failed_job
 from boinc_gahp.api._naming import UNNAMED, contents_name, free_name
 from boinc_gahp.api.app import look_up
-from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.folders import folder_name
 from boinc_gahp.api.futures import JobFutures, JobResult
-from boinc_gahp.api.progress import of_steps
+from boinc_gahp.api.progress import StepView, shown
 from boinc_gahp.api.request import build_request, renamed
 from boinc_gahp.api.table import jobs_from
 from boinc_gahp.errors import BadRequest
@@ -31,15 +30,28 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from boinc_gahp.api.project import Project
+    from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.watching import Poll
+    from boinc_gahp.rpc.types import BatchInfo
     from boinc_gahp.submit.types import File
 
 __all__ = ["directory_for", "futures_of", "map_jobs", "run_program"]
 
 T = TypeVar("T")
+
+
+class Sender(Protocol):
+    """What makes batches: a :class:`~boinc_gahp.Project`."""
+
+    session: Session
+
+    @property
+    def submit(self) -> Callable[..., Batch]: ...
+
+    def handle(self, info: BatchInfo) -> Batch: ...
+
 
 #: How many names an error lists.
 _NAMED = 5
@@ -48,7 +60,7 @@ _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def map_jobs(
-    project: Project,
+    project: Sender,
     app_name: str,
     rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Job],
     *,
@@ -71,7 +83,7 @@ def map_jobs(
 
 
 def run_program(
-    project: Project,
+    project: Sender,
     command: Sequence[object] | str,
     *,
     image: str,
@@ -98,7 +110,7 @@ def run_program(
 
 
 def futures_of(
-    project: Project,
+    project: Sender,
     app_name: str,
     jobs: Sequence[Job],
     make: Callable[[Batch, JobResult], T],
@@ -126,7 +138,7 @@ def futures_of(
         GahpError: as :meth:`Project.submit`.
     """
     session = project.session
-    with of_steps(options.get("progress")) as report:
+    with shown(options.get("progress"), StepView) as report:
         options["progress"] = report
         is_unnamed = options.get("name") is None
         if is_unnamed:
@@ -136,7 +148,7 @@ def futures_of(
             name = contents_name(session, stem or short_name(app_name), request)
             request = renamed(request, free_name(session, name))
         sent = submission.submit(session, app_name, request)
-    batch = _control.submitted(Batch(project, sent.info), sent)
+    batch = _control.submitted(project.handle(sent.info), sent)
     return JobFutures(
         batch,
         [(name, job.parameters) for name, job in request.jobs],

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from boinc_gahp.api._fetching_batch import FinishedJob
-    from boinc_gahp.api.folders import Note
+    from boinc_gahp.api.folders import FinishedJob, Note
 
 __all__ = ["ProgramFolder"]
 

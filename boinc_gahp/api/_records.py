@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Note
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.fetch.types import FetchResult
@@ -140,11 +140,11 @@ class RowMaker:
             yield _MD5 + open_name, item.md5
 
 
-def records(batch: Batch, which: Iterable[int | str] | None) -> list[Row]:
+def records(batch: KnownBatch, which: Iterable[int | str] | None) -> list[Row]:
     """Return rows of a batch's jobs, in the order of their submission; see ``Batch.to_records``."""
-    url = batch.project.url
+    url = batch.session.url
     root = batch.directory
-    session = batch.project.session
+    session = batch.session
     listed = finding.find_jobs(session, batch.id, batch.name, which)
     found, family = as_they_count(batch, listed)
     maker = RowMaker(batch.manifest, ends_of(batch, found))

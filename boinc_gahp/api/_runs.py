@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from boinc_gahp.api._mapping import Sender
     from boinc_gahp.api.app import App
     from boinc_gahp.api.functions import Function
     from boinc_gahp.api.futures import JobFutures, JobResult
-    from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.types import File, Job
 
@@ -78,7 +78,7 @@ class ProjectRuns:
         from boinc_gahp.api._mapping import map_jobs  # noqa: PLC0415  (not for lists of batches)
 
         return map_jobs(
-            cast("Project", self),
+            cast("Sender", self),
             name_of_app(app),
             rows,
             args=args,
@@ -160,7 +160,7 @@ class ProjectRuns:
         from boinc_gahp.api._mapping import run_program  # noqa: PLC0415  (not for lists of batches)
 
         return run_program(
-            cast("Project", self),
+            cast("Sender", self),
             command,
             image=image,
             rows=rows,
@@ -252,7 +252,7 @@ class ProjectRuns:
             **options,
         }
         return Function(
-            cast("Project", self),
+            cast("Sender", self),
             function,
             image=image,
             modules=modules,

@@ -15,10 +15,10 @@ from boinc_gahp.api import (
     retrying,
     watching,
 )
-from boinc_gahp.api._known_batch import KnownBatch
 from boinc_gahp.api.counting import Counts
 from boinc_gahp.api.job import BatchJob
-from boinc_gahp.api.progress import of_steps, of_waiting
+from boinc_gahp.api.known_batch import KnownBatch
+from boinc_gahp.api.progress import StepView, shown, waiting_view
 from boinc_gahp.api.types import JobState
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import NoSuchJob
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boinc_gahp.api.fetching import Fetched
+    from boinc_gahp.api.project import Project
     from boinc_gahp.api.reasons import Reason
     from boinc_gahp.api.types import JobEnd, OnProgress
+    from boinc_gahp.rpc.types import BatchInfo
 
 
 class Batch(KnownBatch):
@@ -54,6 +56,10 @@ class Batch(KnownBatch):
             same arguments and files.
     """
 
+    def __init__(self, project: Project, info: BatchInfo) -> None:
+        super().__init__(project.session, info)
+        self.project = project
+
     # -- asking
 
     def refresh(self) -> Batch:
@@ -63,8 +69,7 @@ class Batch(KnownBatch):
             NoSuchBatch: the project has deleted the batch.
             RpcError: the project could not be asked.
         """
-        self.see(finding.by_id(self.project.session, self.id, self.njobs))
-        return self
+        return _control.refresh(self)
 
     def jobs(self, which: Iterable[int | str] | None = None) -> Iterator[BatchJob]:
         """Yield the jobs in the order of their submission, as the reply arrives.
@@ -80,7 +85,7 @@ class Batch(KnownBatch):
             NoSuchJob: the batch has no job of one of these names or ids.
             RpcError: the project could not be asked.
         """
-        for info in finding.find_jobs(self.project.session, self.id, self.name, which):
+        for info in finding.find_jobs(self.session, self.id, self.name, which):
             yield BatchJob(self, info)
 
     def job(self, which: int | str) -> BatchJob:
@@ -90,7 +95,7 @@ class Batch(KnownBatch):
             NoSuchJob: the batch has no such job; suggests similar names.
             RpcError: the project could not be asked.
         """
-        return BatchJob(self, finding.find_job(self.project.session, self.id, self.name, which))
+        return BatchJob(self, finding.find_job(self.session, self.id, self.name, which))
 
     def __iter__(self) -> Iterator[BatchJob]:
         """Yield all jobs; see :meth:`jobs`."""
@@ -181,7 +186,7 @@ class Batch(KnownBatch):
             PermissionDenied: the project does not let the account look at the batch (any more).
             RpcError: the project object was closed meanwhile.
         """
-        with of_waiting(progress) as report:
+        with shown(progress, waiting_view) as report:
             return watching.wait(self, timeout=timeout, progress=report, poll=poll)
 
     # -- outputs
@@ -220,7 +225,7 @@ class Batch(KnownBatch):
             TemplateError: the app's output template cannot be read.
         """
         _control.renew(self, stale=True)
-        with of_steps(progress) as report:
+        with shown(progress, StepView) as report:
             return fetching.fetch(
                 self,
                 directory,
@@ -247,7 +252,7 @@ class Batch(KnownBatch):
         other arguments and the errors are those of :meth:`fetch`.
         """
         _control.renew(self, stale=True)
-        with of_steps(progress) as report:
+        with shown(progress, StepView) as report:
             return fetching.fetch_zip(
                 self,
                 path,
@@ -334,8 +339,13 @@ class Batch(KnownBatch):
             JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
                 :meth:`Project.submit`.
         """
-        with of_steps(progress) as report:
-            return retrying.retry(self, _several(jobs), progress=report)
+        with shown(progress, StepView) as report:
+            made = retrying.retry(self, _several(jobs), progress=report)
+        if made is None:
+            return None
+        batch = Batch(self.project, made.info)
+        batch.existed, batch.compared = made.existed, made.compared
+        return batch
 
     def retries(self) -> list[Batch]:
         """Return the batches that :meth:`retry` has made of this one, in their order.
@@ -346,7 +356,8 @@ class Batch(KnownBatch):
         Raises:
             RpcError: the project could not be asked.
         """
-        return family.retries_of(self)
+        found = family.family_of(self.session, self.name).retries
+        return [Batch(self.project, each.info) for each in found]
 
     # -- acting on it
 

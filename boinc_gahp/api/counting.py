@@ -25,7 +25,6 @@ from boinc_gahp.states import BatchState, JobState, job_state
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boinc_gahp.api._known_batch import KnownBatch
     from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.types import BatchInfo, JobInfo
 
@@ -59,20 +58,6 @@ class Counts:
     def total(self) -> int:
         """The sum of all states."""
         return self.queued + self.in_progress + self.done + self.failed + self.unknown
-
-
-def counts(batch: KnownBatch, running: int | None) -> Counts | None:
-    """Return how many jobs are in which state, if ``running`` jobs run; None: nobody knows."""
-    if batch.gone or batch.state in (BatchState.INIT, BatchState.UNKNOWN):
-        return None
-    failed = min(batch.nerror_jobs, batch.nover)
-    done = batch.nover - failed
-    if batch.is_over:
-        return Counts(done=done, failed=failed)
-    if running is None:
-        return None
-    left = batch.njobs - batch.nover
-    return Counts(max(0, left - running), min(left, running), done, failed)
 
 
 class JobTracker:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Note
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.rpc.types import JobInfo
 
 __all__ = ["ended_badly", "may_have_ended_badly", "program_note", "ran_programs", "stream"]
@@ -24,16 +24,16 @@ __all__ = ["ended_badly", "may_have_ended_badly", "program_note", "ran_programs"
 _TAIL = 1 << 16
 
 
-def ran_programs(batch: Batch) -> bool:
+def ran_programs(batch: KnownBatch) -> bool:
     """Tell whether a batch's jobs run programs in containers, as far as this is known here."""
     manifest = batch.manifest
     if manifest is not None:
         line = next(iter(manifest.jobs.values()), None)
         return line is not None and "command" in json.loads(line)
-    return batch.app_name == batch.project.session.project_settings.container_app
+    return batch.app_name == batch.session.project_settings.container_app
 
 
-def program_note(batch: Batch, job: JobInfo, root: Path | None) -> Note | None:
+def program_note(batch: KnownBatch, job: JobInfo, root: Path | None) -> Note | None:
     """Return what the folder of a job that is done tells of its program; None: it was not fetched.
 
     Args:
@@ -45,16 +45,16 @@ def program_note(batch: Batch, job: JobInfo, root: Path | None) -> Note | None:
 
     if root is None or job.state is not JobState.DONE:
         return None
-    note = note_of(root / folder_name(job.name), batch.project.url, job.id)
+    note = note_of(root / folder_name(job.name), batch.session.url, job.id)
     return None if note is None or note.exit_status is None else note
 
 
-def may_have_ended_badly(batch: Batch) -> bool:
+def may_have_ended_badly(batch: KnownBatch) -> bool:
     """Tell whether there may be jobs for :func:`ended_badly`; reads no job's folder."""
     return batch.directory is not None and ran_programs(batch)
 
 
-def ended_badly(batch: Batch, jobs: Iterable[JobInfo]) -> dict[str, Note]:
+def ended_badly(batch: KnownBatch, jobs: Iterable[JobInfo]) -> dict[str, Note]:
     """Return the notes of the jobs whose programs ended badly, by the jobs' names.
 
     Without a fetch on this machine it is empty.

@@ -22,8 +22,8 @@ from boinc_gahp.submit.checks import MAX_BATCH_NAME
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Note
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.session import Session
     from boinc_gahp.rpc.types import BatchInfo, JobInfo
@@ -37,7 +37,6 @@ __all__ = [
     "family_of",
     "number_of",
     "parent_of",
-    "retries_of",
     "retry_name",
     "standing_of",
 ]
@@ -226,13 +225,7 @@ def _by_parents(
     return found
 
 
-def retries_of(batch: Batch) -> list[Batch]:
-    """Return the retries of a batch, in their order; see :meth:`Batch.retries`."""
-    found = family_of(batch.project.session, batch.name).retries
-    return [type(batch)(batch.project, each.info) for each in found]
-
-
-def as_they_count(batch: Batch, jobs: Iterable[JobInfo]) -> tuple[list[JobInfo], Family]:
+def as_they_count(batch: KnownBatch, jobs: Iterable[JobInfo]) -> tuple[list[JobInfo], Family]:
     """Return jobs of a batch as they count: those that failed as their retries are.
 
     Args:
@@ -250,7 +243,7 @@ def as_they_count(batch: Batch, jobs: Iterable[JobInfo]) -> tuple[list[JobInfo],
     bad = ended_badly(batch, listed)
     if not bad and not any(job.state is JobState.FAILED for job in listed):
         return listed, Family(batch.name)
-    family = family_of(batch.project.session, batch.name)
+    family = family_of(batch.session, batch.name)
     if not family.retries:
         return listed, family
     originals = {}
@@ -292,7 +285,7 @@ class Standing:
         return [each.info for each in self.family.retries if each.info.id in used]
 
 
-def standing_of(batch: Batch, which: Iterable[int | str] | None = None) -> Standing:
+def standing_of(batch: KnownBatch, which: Iterable[int | str] | None = None) -> Standing:
     """Return how failed jobs of a batch stand; asks about retries only if a job has failed.
 
     Jobs whose programs ended badly count as failed, once they are fetched.
@@ -305,7 +298,7 @@ def standing_of(batch: Batch, which: Iterable[int | str] | None = None) -> Stand
         NoSuchJob: the batch has no such job.
         RpcError: the project could not be asked.
     """
-    session = batch.project.session
+    session = batch.session
     failed = []
     other = None
     listed = finding.find_jobs(session, batch.id, batch.name, which)
@@ -334,7 +327,7 @@ def standing_of(batch: Batch, which: Iterable[int | str] | None = None) -> Stand
     return found
 
 
-def parent_of(batch: Batch) -> int | None:
+def parent_of(batch: KnownBatch) -> int | None:
     """Return the id of the batch whose jobs a batch repeats; None: it repeats none from here."""
     if number_of(batch.name) is None:
         return None

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import _jobs_csv, finding
-from boinc_gahp.api._fetching_batch import BatchFetch, FinishedJob, Jobs, jobs_of
+from boinc_gahp.api._fetching_batch import BatchFetch, Jobs, jobs_of
 from boinc_gahp.api._records import RowMaker, as_fetched
 from boinc_gahp.api.family import parent_of
 from boinc_gahp.api.folders import NOTE, folder_name, read_note
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.folders import Folder, Note
+    from boinc_gahp.api.folders import FinishedJob, Folder, Note
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
 
@@ -95,7 +95,7 @@ class Fetched:
 
 
 def fetch(
-    batch: Batch,
+    batch: KnownBatch,
     directory: str | os.PathLike[str],
     *,
     jobs: Iterable[int | str] | None = None,
@@ -144,12 +144,12 @@ def fetch(
     bad: dict[str, str] = {}
     parent = root.stat()
     if noted:
-        Manifests(batch.project.session).note_fetch(batch.id, root)
+        Manifests(batch.session).note_fetch(batch.id, root)
 
     def work(job: FinishedJob) -> None:
         path = root / folder_name(job.called)
         folder = under_way.folder(path, job, stderr=stderr, again=again)
-        sizes.append(folder.fill(batch.project.url, under_way.bring, under_way.scope, parent))
+        sizes.append(folder.fill(batch.session.url, under_way.bring, under_way.scope, parent))
         note = folder.note
         assert note is not None  # noqa: S101  (fill has made it)
         notes[job.id] = note
@@ -183,7 +183,7 @@ def fetch(
 
 
 def fetch_zip(
-    batch: Batch,
+    batch: KnownBatch,
     path: str | os.PathLike[str],
     *,
     jobs: Iterable[int | str] | None = None,
@@ -226,11 +226,11 @@ def fetch_zip(
         except OSError as error:
             raise explain(error, target) from error
         whole.commit()
-        Manifests(batch.project.session).note_fetch(batch.id, zipped=_ids_in(batch, room.path))
+        Manifests(batch.session).note_fetch(batch.id, zipped=_ids_in(batch, room.path))
     return replace(fetched, directory=target.parent, table=None, archive=target, files=files)
 
 
-def unfetched(batch: Batch) -> list[str]:
+def unfetched(batch: KnownBatch) -> list[str]:
     """Return the names of the jobs that are done and were never fetched on this machine.
 
     Outputs of a retry are looked for with those of its parent, too.
@@ -238,7 +238,7 @@ def unfetched(batch: Batch) -> list[str]:
     Raises:
         RpcError: the project could not be asked.
     """
-    session = batch.project.session
+    session = batch.session
     manifests = Manifests(session)
     here: set[int] = set()
     for batch_id in filter(None, (batch.id, parent_of(batch))):
@@ -253,7 +253,7 @@ def unfetched(batch: Batch) -> list[str]:
     ]
 
 
-def lacks_arguments(batch: Batch, fetched: Fetched) -> bool:
+def lacks_arguments(batch: KnownBatch, fetched: Fetched) -> bool:
     """Return whether the table of a fetch does not tell what was submitted."""
     if batch.manifest is not None:
         return False
@@ -261,13 +261,13 @@ def lacks_arguments(batch: Batch, fetched: Fetched) -> bool:
     return fetched.table is None or not _jobs_csv.tells_arguments(fetched.table)
 
 
-def _ids_in(batch: Batch, root: Path) -> set[int]:
+def _ids_in(batch: KnownBatch, root: Path) -> set[int]:
     """Return the ids of the project's jobs whose outputs are in a directory's folders."""
     notes = (read_note(each) for each in root.iterdir())
     return {
         number
         for note in notes
-        if note is not None and note.project == batch.project.url
+        if note is not None and note.project == batch.session.url
         for number in (note.job_id, *note.attempts)
     }
 
@@ -281,7 +281,7 @@ def _complete(root: Path) -> Iterator[Path]:
 
 
 def _table(
-    batch: Batch,
+    batch: KnownBatch,
     selected: Jobs,
     root: Path,
     notes: Mapping[int, Note],

@@ -11,7 +11,7 @@ import json
 import os
 import stat
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.destinations import Directories
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.api._fetching_batch import FinishedJob
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.engine import FetchedFiles
     from boinc_gahp.templates.types import OutputTemplate
 
 __all__ = [
     "NOTE",
+    "FinishedJob",
     "Folder",
     "Note",
     "folder_name",
@@ -76,6 +76,33 @@ def folder_name(name: str) -> str:
 
 def _escaped(text: str) -> str:
     return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
+
+
+class FinishedJob(NamedTuple):
+    """A job that is done; small, since there may be 100,000 of them.
+
+    Of a job that failed and is done in a retry, the first three are the retry's.
+
+    Attributes:
+        name: the job's name.
+        id: its number on the project.
+        instance_id: its canonical instance.
+        batch_id: its batch, if it is a retry; None: the batch that is fetched.
+        repeats: the name of the job that it repeats; "": none.
+        attempts: the ids of that job and all of its retries.
+    """
+
+    name: str
+    id: int
+    instance_id: int
+    batch_id: int | None = None
+    repeats: str = ""
+    attempts: frozenset[int] = frozenset()
+
+    @property
+    def called(self) -> str:
+        """The name of the job in the batch that is fetched; that of its folder."""
+        return self.repeats or self.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ from boinc_gahp.api import _control
 from boinc_gahp.api._gathering import failed_job
 from boinc_gahp.api._mapping import directory_for
 from boinc_gahp.api._naming import UNNAMED, contents_name, free_name
-from boinc_gahp.api.batch import Batch
+from boinc_gahp.api.finding import find_batch
 from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.programs import ProgramBatch, program_batch
-from boinc_gahp.api.progress import of_steps
+from boinc_gahp.api.progress import StepView, shown
 from boinc_gahp.api.request import build_request, job_names
 from boinc_gahp.api.retrying import jobs_again
 from boinc_gahp.api.types import InlineFile, Job, ProgramWords
@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
+    from boinc_gahp.api._mapping import Sender
+    from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.manifest import Manifest
-    from boinc_gahp.api.project import Project
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.api.watching import Poll
     from boinc_gahp.submit.types import Parameter
@@ -78,7 +79,7 @@ class Function(Generic[T]):
 
     def __init__(
         self,
-        project: Project,
+        project: Sender,
         function: Callable[..., T],
         *,
         image: str | None,
@@ -193,7 +194,7 @@ class Function(Generic[T]):
             parameters = self._parameters(args, kwargs)
             sent.append(pack_call(self._payload, args, kwargs))
             jobs.append(Job(parameters=parameters))
-        with of_steps(self._how.get("progress")) as report:
+        with shown(self._how.get("progress"), StepView) as report:
             options = {**self._how, "progress": report}
             batch = self._batch(_Calls(self._payload, sent, jobs), name, options)
         names = job_names(batch.name, jobs)
@@ -243,7 +244,7 @@ class Function(Generic[T]):
 
     def _completed(self, name: str, old: Manifest, progress: OnProgress | None) -> Batch:
         """Return the batch of calls after sending once more what was sent for it before."""
-        batch = self._project.batch(old.batch_id)
+        batch = find_batch(self._project.session, old.batch_id)
         names = {each: each for each in old.jobs}
         jobs = jobs_again(self._project.session, batch, old, names, progress)
         how: dict[str, Any] = {**old.options, "name": name, "progress": progress}
@@ -289,13 +290,13 @@ class Function(Generic[T]):
                     f"batch {name!r} (id {info.id}) of {session.rpc.host} was made by other calls: "
                     f"{changed}; give these calls another name, or none"
                 )
-        batch = Batch(self._project, info)
+        batch = self._project.handle(info)
         batch.existed = batch.compared = True
         _control.renew(batch)
         return batch
 
     def __repr__(self) -> str:
-        return f"<Function {self.name!r} in {self.image} on {self._project.host}>"
+        return f"<Function {self.name!r} in {self.image} on {self._project.session.host}>"
 
 
 class _Calls(NamedTuple):
@@ -417,7 +418,7 @@ class _Reader:
         said = shorten(f"{raised.type_name}: {raised.message}".removeprefix(": "), _LONG)
         text = (
             f"{self._function}({_listed(result.parameters)}), job {result.name!r} of batch "
-            f"{self._batch.name!r} (id {self._batch.id}) of {self._batch.project.host}, "
+            f"{self._batch.name!r} (id {self._batch.id}) of {self._batch.session.host}, "
             f"{'raised' if raised.type_name else 'has no value:'} {said}"
         )
         error = RemoteError(

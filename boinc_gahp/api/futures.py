@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from boinc_gahp.api._gathering import Gathering
-from boinc_gahp.api.progress import of_gathering
+from boinc_gahp.api.progress import show_results, shown
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.quantities import SPAN
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Note
+    from boinc_gahp.api.progress import Show
     from boinc_gahp.errors import GahpError
     from boinc_gahp.submit.types import Parameter
 
@@ -121,7 +122,7 @@ class JobFuture(concurrent.futures.Future[T]):
     @property
     def batch(self) -> Batch:
         """The job's batch."""
-        return self._gathering.batch
+        return cast("Batch", self._gathering.batch)
 
     def result(self, timeout: float | None = None) -> T:
         """Return the result; wait for it at most ``timeout`` seconds; None: without limit.
@@ -158,7 +159,7 @@ class JobFuture(concurrent.futures.Future[T]):
             batch = self.batch
             raise concurrent.futures.CancelledError(
                 f"job {self.job_name!r} of batch {batch.name!r} (id {batch.id}) of "
-                f"{batch.project.host} was aborted from here"
+                f"{batch.session.host} was aborted from here"
             ) from None
 
     def __await__(self) -> Generator[Any, None, T]:
@@ -233,18 +234,14 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
     ) -> None:
         self.batch = batch
         self.directory = directory
-        self._gathering: Gathering[T] = Gathering(batch, directory, self._maker(make), poll)
-        self._futures = [JobFuture(*each, self._gathering) for each in jobs]
-        self._gathering.start(self._futures)
+        parameters = dict(jobs)
 
-    @staticmethod
-    def _maker(
-        make: Callable[[JobResult], T],
-    ) -> Callable[[JobFuture[T], Path, Note], T]:
-        def made(future: JobFuture[T], folder: Path, note: Note) -> T:
-            return make(JobResult.of(future.job_name, future.parameters, folder, note))
+        def made(name: str, folder: Path, note: Note) -> T:
+            return make(JobResult.of(name, parameters[name], folder, note))
 
-        return made
+        self._gathering: Gathering[T] = Gathering(batch, directory, made, poll)
+        self._futures = [JobFuture(*each, self._gathering) for each in parameters.items()]
+        self._gathering.start({each.job_name: each for each in self._futures})
 
     # -- the sequence
 
@@ -286,7 +283,7 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
         """
         seconds = None if timeout is None else SPAN.read(timeout)
         until = None if seconds is None else time.monotonic() + seconds
-        with of_gathering(cast("Any", progress)) as report:
+        with shown(cast("Any", progress), _view) as report:
             while not self._gathering.wait(_PAUSE, until):
                 if report is not None:
                     report(self)
@@ -296,7 +293,7 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
                     raise TimeoutError(
                         f"{len(self) - self.here:,} of {len(self):,} results of batch "
                         f"{self.batch.name!r} (id {self.batch.id}) of "
-                        f"{self.batch.project.host} are not here after {seconds:g} s: "
+                        f"{self.batch.session.host} are not here after {seconds:g} s: "
                         f"its jobs continue on the project{why}"
                     )
             if report is not None:
@@ -378,3 +375,7 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
         for number, what in ((len(self.failed), "failed"), (cancelled, "cancelled")):
             text += f", {number} {what}" if number else ""
         return f"{text}>"
+
+
+def _view(show: Show) -> Callable[[JobFutures[Any]], None]:
+    return lambda futures: show_results(show, futures.batch, futures.here, futures.trouble)

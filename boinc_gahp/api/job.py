@@ -157,7 +157,7 @@ class BatchJob:
         root = self.batch.directory
         if root is not None:
             folder = root / folder_name(self.name)
-            note = note_of(folder, self.batch.project.url, self.id)
+            note = note_of(folder, self.batch.session.url, self.id)
             if note is not None and note.stderr in note.there(folder):
                 return (folder / str(note.stderr)).read_text("utf-8", "replace")
         found = log_of(self.batch, self.info)
@@ -174,7 +174,7 @@ class BatchJob:
                 f"{named} was not fetched on this machine: call batch.fetch(directory) first"
             )
         folder = root / folder_name(self.name)
-        note = note_of(folder, batch.project.url, self.id)
+        note = note_of(folder, batch.session.url, self.id)
         if note is not None:
             return folder, note
         if not root.is_dir():
@@ -197,7 +197,7 @@ class BatchJob:
 
     def instances(self) -> tuple[ResultInfo, ...]:
         """Ask the project for the job's instances; raises RpcError."""
-        return self.batch.project.rpc.query_job(self.id)
+        return self.batch.session.rpc.query_job(self.id)
 
     def fetch(self, directory: str | os.PathLike[str]) -> Fetched:
         """Fetch the job's outputs into ``directory``; see :meth:`Batch.fetch`."""
@@ -205,7 +205,7 @@ class BatchJob:
 
     def failure(self) -> JobEnd | None:
         """Ask why the job failed; None if it has not, or is done after all. Raises RpcError."""
-        return look_up_failure(self.batch.project.session.context, self.name, self.batch.id)
+        return look_up_failure(self.batch.session.context, self.name, self.batch.id)
 
     def __repr__(self) -> str:
         more = f", {', '.join(self.errors)}" if self.errors else ""

@@ -25,8 +25,8 @@ from boinc_gahp.threads import in_order
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Note
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.types import JobInfo, ResultInfo
 
@@ -48,7 +48,7 @@ def page_of(project: str, instance: ResultInfo) -> str:
     return f"{project}{_PAGE}{instance.id}"
 
 
-def ends_of(batch: Batch, jobs: Iterable[JobInfo]) -> dict[int, JobEnd]:
+def ends_of(batch: KnownBatch, jobs: Iterable[JobInfo]) -> dict[int, JobEnd]:
     """Return how jobs ended, without their streams, by their ids.
 
     The list of a batch's jobs tells most. Where it only says that instances failed, the project is
@@ -66,7 +66,7 @@ def ends_of(batch: Batch, jobs: Iterable[JobInfo]) -> dict[int, JobEnd]:
         job.id: JobEnd(job, image, lease_is_over, *_program(bad.get(job.name))) for job in listed
     }
     untold = islice((end for end in ends.values() if not end.is_told), ASKED)
-    ask = partial(with_instances, batch.project.session.context)
+    ask = partial(with_instances, batch.session.context)
     for end in in_order(ask, untold, threads=_THREADS, name="ends"):
         ends[end.id] = end
         if end.trouble is not None:
@@ -74,7 +74,7 @@ def ends_of(batch: Batch, jobs: Iterable[JobInfo]) -> dict[int, JobEnd]:
     return ends
 
 
-def attempts_of(batch: Batch, project: WebRpcs) -> str:
+def attempts_of(batch: KnownBatch, project: WebRpcs) -> str:
     """Return in words which attempts at a batch's jobs have failed; "": none of those seen.
 
     A few jobs that are not over are looked at, with a request for each, and one for the list.
@@ -92,7 +92,7 @@ def attempts_of(batch: Batch, project: WebRpcs) -> str:
 
 
 def logs_of(
-    batch: Batch,
+    batch: KnownBatch,
     *,
     jobs: Iterable[int | str] | None = None,
     wanted: Callable[[JobState], bool] | None = None,
@@ -109,7 +109,7 @@ def logs_of(
         NoSuchJob: one of ``jobs`` does not exist.
         RpcError: the project could not be asked for the jobs, or stopped answering.
     """
-    listed = list(finding.find_jobs(batch.project.session, batch.id, batch.name, jobs))
+    listed = list(finding.find_jobs(batch.session, batch.id, batch.name, jobs))
     bad = ended_badly(batch, listed)
 
     def counts_as(job: JobInfo) -> JobState:
@@ -119,13 +119,13 @@ def logs_of(
     yield from in_order(partial(log_of, batch), chosen, threads=_THREADS, name="logs")
 
 
-def log_of(batch: Batch, job: JobInfo) -> JobEnd:
+def log_of(batch: KnownBatch, job: JobInfo) -> JobEnd:
     """Return how a job ended, with its streams, or which attempts at it failed so far.
 
     Raises:
         RpcError: the project does not answer any more, or refuses the account.
     """
-    session = batch.project.session
+    session = batch.session
     end = JobEnd(job, _image_of(batch), batch.lease_is_over)
     if job.state is not JobState.DONE:
         ask = learn if job.state is JobState.FAILED else with_instances
@@ -146,7 +146,7 @@ def log_of(batch: Batch, job: JobInfo) -> JobEnd:
     return replace(end, result=result, stderr=unwrap(completed.stderr_out))
 
 
-def _of_program(batch: Batch, end: JobEnd) -> JobEnd:
+def _of_program(batch: KnownBatch, end: JobEnd) -> JobEnd:
     """Return how a program has ended; what was fetched is not asked for again."""
     root = batch.directory
     note = program_note(batch, end.job, root)
@@ -175,7 +175,7 @@ def _program(note: Note | None) -> tuple[str, FetchResult | None]:
     return note.failure, note.result or FetchResult(note.exit_status, 0.0, 0.0)
 
 
-def _image_of(batch: Batch) -> str | None:
+def _image_of(batch: KnownBatch) -> str | None:
     """Return the image of a batch's jobs, "" if it is not known; None: they run an app."""
     if not ran_programs(batch):
         return None

@@ -23,9 +23,9 @@ from boinc_gahp.terminal.output import is_live
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.futures import JobFutures
-    from boinc_gahp.submit.types import OnProgress, Progress
+    from boinc_gahp.api.known_batch import KnownBatch
+    from boinc_gahp.errors import GahpError
+    from boinc_gahp.submit.types import Progress
 
 _STEPS = {
     "reading": "reading files",
@@ -93,55 +93,18 @@ class StepView:
 
 
 @contextmanager
-def of_steps(progress: OnProgress | bool | None) -> Iterator[OnProgress | None]:
-    """Give the function that takes the progress of a submit or a fetch; None: nobody wants it.
-
-    Args:
-        progress: such a function; True: the progress is shown until the context ends.
-
-    Raises:
-        BadRequest: it is neither.
-    """
-    with _shown(progress, StepView) as report:
-        yield report
-
-
-@contextmanager
-def of_waiting(
-    progress: Callable[[Batch], None] | bool | None,
-) -> Iterator[Callable[[Batch], None] | None]:
-    """Give the function that takes a batch after each poll; None: nobody wants it.
-
-    Args:
-        progress: such a function; True: the progress is shown until the context ends.
-
-    Raises:
-        BadRequest: it is neither.
-    """
-    with _shown(progress, _waiting) as report:
-        yield report
-
-
-@contextmanager
-def of_gathering(
-    progress: Callable[[JobFutures[Any]], None] | bool | None,
-) -> Iterator[Callable[[JobFutures[Any]], None] | None]:
-    """Give the function that takes futures from time to time; None: nobody wants them.
-
-    Args:
-        progress: such a function; True: the progress is shown until the context ends.
-
-    Raises:
-        BadRequest: it is neither.
-    """
-    with _shown(progress, _gathering) as report:
-        yield report
-
-
-@contextmanager
-def _shown(
+def shown(
     progress: _Report | bool | None, view: Callable[[Show], _Report]
 ) -> Iterator[_Report | None]:
+    """Give the function that takes the progress; None: nobody wants it.
+
+    Args:
+        progress: such a function; True: the progress is shown until the context ends.
+        view: makes the function that shows it.
+
+    Raises:
+        BadRequest: ``progress`` is neither.
+    """
     if progress is None or progress is False:
         yield None
     elif progress is True:
@@ -153,32 +116,31 @@ def _shown(
         raise BadRequest(f"progress is {progress!r}: expected True or a function")
 
 
-def _waiting(show: Show) -> Callable[[Batch], None]:
-    def report(batch: Batch) -> None:
+def waiting_view(show: Show) -> Callable[[KnownBatch], None]:
+    """Return what shows a batch."""
+
+    def report(batch: KnownBatch) -> None:
         news = _news(batch, words.now())
         show(_called(batch), batch.nover, batch.njobs, news, left=False)
 
     return report
 
 
-def _gathering(show: Show) -> Callable[[JobFutures[Any]], None]:
-    def report(futures: JobFutures[Any]) -> None:
-        batch, here = futures.batch, futures.here
-        news = f"{here:,} here; {_news(batch, words.now())}"
-        if batch.is_over and futures.trouble is not None:
-            news += f"; results cannot be fetched: {words.printable(str(futures.trouble))}"
-        show(_called(batch), here, len(futures), news, left=False)
-
-    return report
+def show_results(show: Show, batch: KnownBatch, here: int, trouble: GahpError | None) -> None:
+    """Show how many results of a batch are here, and why no more can be fetched."""
+    news = f"{here:,} here; {_news(batch, words.now())}"
+    if batch.is_over and trouble is not None:
+        news += f"; results cannot be fetched: {words.printable(str(trouble))}"
+    show(_called(batch), here, batch.njobs, news, left=False)
 
 
-def _called(batch: Batch) -> str:
+def _called(batch: KnownBatch) -> str:
     """Return a batch's name, without its middle if it is long."""
     name = words.printable(batch.name)
     return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[1 - _NAME // 2 :]}"
 
 
-def _news(batch: Batch, now: float) -> str:
+def _news(batch: KnownBatch, now: float) -> str:
     if batch.gone:
         return "the project no longer has it"
     if batch.trouble is not None and not batch.is_over:
@@ -191,7 +153,7 @@ def _news(batch: Batch, now: float) -> str:
     return f"{told}; {rest}" if rest else told
 
 
-def counts_words(batch: Batch) -> str:
+def counts_words(batch: KnownBatch) -> str:
     """Return how many jobs of a batch are in which state, as far as that is known.
 
     ``12 waiting, 64 running, 120 done, 4 failed``; empty while the batch is being made.
@@ -212,7 +174,7 @@ def counts_words(batch: Batch) -> str:
     return ", ".join(f"{number:,} {state.value}" for number, state in each if number)
 
 
-def rest_words(batch: Batch, end: float | None, now: float) -> str:
+def rest_words(batch: KnownBatch, end: float | None, now: float) -> str:
     """Return when a batch would be over at its recent rate, and its longest job; empty: unknown.
 
     ``at the recent rate: about 2 h more; one job has run for 40 min or more``. The job is told once
@@ -223,7 +185,7 @@ def rest_words(batch: Batch, end: float | None, now: float) -> str:
     return "" if batch.is_over else "; ".join(filter(None, words_))
 
 
-def longest_words(batch: Batch) -> str:
+def longest_words(batch: KnownBatch) -> str:
     """Return how long the longest job of a batch has run, if no job waits; empty: not known."""
     counts, longest = batch.latest_counts, batch.longest_running
     if counts is None or counts.queued or longest is None or longest < _LONG:

@@ -10,7 +10,7 @@ from boinc_gahp.api._runs import ProjectRuns, name_of_app
 from boinc_gahp.api.app import look_up
 from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.comparing import is_final
-from boinc_gahp.api.progress import of_steps
+from boinc_gahp.api.progress import StepView, shown
 from boinc_gahp.api.request import build_request
 from boinc_gahp.api.session import impatient, open_session
 from boinc_gahp.api.types import Parameters
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.types import Job
     from boinc_gahp.config.settings import Settings
     from boinc_gahp.rpc.client import WebRpcs as Rpc
+    from boinc_gahp.rpc.types import BatchInfo
     from boinc_gahp.secret import Authenticator
     from boinc_gahp.submit.types import OnProgress
 
@@ -141,13 +142,20 @@ class Project(ProjectRuns):
 
     # -- batches
 
+    def handle(self, info: BatchInfo) -> Batch:
+        """Return the handle of a batch as the project has described it.
+
+        :meta private:
+        """
+        return Batch(self, info)
+
     def batches(self) -> tuple[Batch, ...]:
         """Return the account's batches, newest first, without retired ones.
 
         Raises:
             RpcError: the project could not be asked.
         """
-        return tuple(Batch(self, info) for info in finding.of_account(self.session))
+        return tuple(self.handle(info) for info in finding.of_account(self.session))
 
     def batch(self, which: int | str) -> Batch:
         """Return one of the account's batches, which may be retired.
@@ -163,7 +171,7 @@ class Project(ProjectRuns):
             ForeignBatch: it belongs to another account.
             RpcError: the project could not be asked.
         """
-        return Batch(self, finding.find_batch(self.session, which))
+        return self.handle(finding.find_batch(self.session, which))
 
     def submit(
         self,
@@ -223,7 +231,7 @@ class Project(ProjectRuns):
             RpcError: the project refused, or could not be asked.
         """
         app_name = name_of_app(app)
-        with of_steps(progress) as report:
+        with shown(progress, StepView) as report:
             request = build_request(
                 app_name,
                 jobs,
@@ -243,7 +251,7 @@ class Project(ProjectRuns):
                     # Only this call knows the made-up name.
                     submission.drop_begun(self.session, request.batch_name)
                 raise
-        return _control.submitted(Batch(self, sent.info), sent)
+        return _control.submitted(self.handle(sent.info), sent)
 
     def submit_split(
         self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]
@@ -286,7 +294,7 @@ class Project(ProjectRuns):
             JobRefused: a job's arguments cannot be split; all other problems of jobs are in the
                 plan.
         """
-        with of_steps(options.get("progress")) as report:
+        with shown(options.get("progress"), StepView) as report:
             options["progress"] = report
             return submission.plan(self.session, name_of_app(app), jobs, **options)
 

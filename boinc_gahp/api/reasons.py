@@ -21,7 +21,7 @@ from boinc_gahp.text import printable, quoted, shorten
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.rpc.types import JobInfo
 
@@ -56,7 +56,7 @@ class Reason:
 
 
 def reasons(
-    batch: Batch, *, jobs: Iterable[int | str] | None = None, stderr: bool = True
+    batch: KnownBatch, *, jobs: Iterable[int | str] | None = None, stderr: bool = True
 ) -> list[Reason]:
     """Return the distinct reasons for which jobs of a batch failed, the most frequent first.
 
@@ -75,7 +75,9 @@ def reasons(
     return reasons_of(batch, standing_of(batch, jobs).failed, stderr=stderr)
 
 
-def reasons_of(batch: Batch, failed: Iterable[JobInfo], *, stderr: bool = True) -> list[Reason]:
+def reasons_of(
+    batch: KnownBatch, failed: Iterable[JobInfo], *, stderr: bool = True
+) -> list[Reason]:
     """Return the distinct reasons for which these jobs failed; see :func:`reasons`."""
     counts: dict[tuple[str, str], Reason] = {}
     for found in ends_of(batch, failed).values():
@@ -88,7 +90,7 @@ def reasons_of(batch: Batch, failed: Iterable[JobInfo], *, stderr: bool = True) 
     told = sorted(counts.values(), key=lambda reason: -reason.count)
     for number, reason in enumerate(told[:ASKED] if stderr else ()):
         if not (reason.end.is_aborted or reason.end.failure):
-            end = learn(batch.project.session.context, reason.end)
+            end = learn(batch.session.context, reason.end)
             told[number] = replace(reason, end=end)
             if end.trouble is not None:
                 # The project stopped answering: what is known is enough.
@@ -96,7 +98,7 @@ def reasons_of(batch: Batch, failed: Iterable[JobInfo], *, stderr: bool = True) 
     return told
 
 
-def _with_stream(batch: Batch, end: JobEnd) -> JobEnd:
+def _with_stream(batch: KnownBatch, end: JobEnd) -> JobEnd:
     """Return how a program ended badly, with the end of its stderr."""
     root = batch.directory
     note = program_note(batch, end.job, root)

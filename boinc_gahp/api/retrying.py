@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api import _control, finding
 from boinc_gahp.api.family import number_of, retry_name, standing_of
+from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import BatchConflict, NotKnownHere, StagingError, WrongBatch
 from boinc_gahp.submit.association import absent_names
@@ -21,12 +22,11 @@ from boinc_gahp.submit.types import StagedFile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.family import Standing
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import Job, OnProgress
-    from boinc_gahp.rpc.types import JobInfo
+    from boinc_gahp.rpc.types import BatchInfo, JobInfo
 
 __all__ = ["RetryPlan", "plan_retry", "retry"]
 
@@ -51,7 +51,7 @@ class RetryPlan:
         manifest: what was sent for the parent.
     """
 
-    parent: Batch
+    parent: KnownBatch
     name: str
     jobs: tuple[str, ...]
     left: int
@@ -59,7 +59,7 @@ class RetryPlan:
     manifest: Manifest = field(repr=False)
 
 
-def plan_retry(batch: Batch, jobs: Iterable[int | str] | None = None) -> RetryPlan:
+def plan_retry(batch: KnownBatch, jobs: Iterable[int | str] | None = None) -> RetryPlan:
     """Return what :func:`retry` would send now; changes nothing.
 
     Raises:
@@ -102,18 +102,20 @@ def _may_appear(manifest: Manifest) -> bool:
     return not manifest.refused and time.time() < manifest.at + _AT_WORK
 
 
-def _root(batch: Batch, jobs: Iterable[int | str] | None) -> tuple[Batch, list[int | str] | None]:
+def _root(
+    batch: KnownBatch, jobs: Iterable[int | str] | None
+) -> tuple[KnownBatch, list[int | str] | None]:
     """Return the batch whose jobs are to be sent again, and which of them; None: all.
 
     A retry stands for the jobs of its parent that it repeats, if the parent is known here.
     """
-    session = batch.project.session
+    session = batch.session
     wanted = None if jobs is None else list(jobs)
     own = batch.manifest
     if own is None or own.parent is None or number_of(batch.name) is None:
         return batch, wanted
     try:
-        parent = batch.project.batch(own.parent)
+        parent = KnownBatch(session, finding.find_batch(session, own.parent))
     except WrongBatch:
         return batch, wanted
     if parent.manifest is None:
@@ -127,19 +129,19 @@ def _root(batch: Batch, jobs: Iterable[int | str] | None) -> tuple[Batch, list[i
     return parent, list(repeated)
 
 
-def _manifest(parent: Batch) -> Manifest:
+def _manifest(parent: KnownBatch) -> Manifest:
     """Return what was sent for a batch; raises NotKnownHere."""
     manifest = parent.manifest
     if manifest is None:
         raise NotKnownHere(
             f"what was submitted as batch {parent.name!r} (id {parent.id}) of "
-            f"{parent.project.host} is not known here, and a project does not tell it: retry the "
+            f"{parent.session.host} is not known here, and a project does not tell it: retry the "
             "batch on the machine that submitted it, or submit the failed jobs as a new batch"
         )
     return manifest
 
 
-def _not_failed(parent: Batch, job: JobInfo) -> BatchConflict:
+def _not_failed(parent: KnownBatch, job: JobInfo) -> BatchConflict:
     where = f"job {job.name!r} of batch {parent.name!r} (id {parent.id})"
     if job.state is JobState.DONE:
         text = "is done, so it is not sent again; to compute it once more, submit it as a new batch"
@@ -154,11 +156,11 @@ def _not_failed(parent: Batch, job: JobInfo) -> BatchConflict:
 
 
 def retry(
-    batch: Batch,
+    batch: KnownBatch,
     jobs: Iterable[int | str] | None = None,
     *,
     progress: OnProgress | None = None,
-) -> Batch | None:
+) -> KnownBatch | None:
     """Send failed jobs again; see :meth:`Batch.retry`."""
     wanted = None if jobs is None else list(jobs)
     for round_ in range(_ROUNDS):
@@ -176,19 +178,19 @@ def retry(
     raise AssertionError  # pragma: no cover  (the loop returns or raises)
 
 
-def _send(plan: RetryPlan, progress: OnProgress | None) -> Batch:
+def _send(plan: RetryPlan, progress: OnProgress | None) -> KnownBatch:
     """Send what was planned; raises what :func:`retry` raises."""
     from boinc_gahp.api import submission  # noqa: PLC0415  (not for lists of batches)
     from boinc_gahp.api.manifest import Lineage  # noqa: PLC0415
     from boinc_gahp.api.request import build_request  # noqa: PLC0415
 
     parent, manifest = plan.parent, plan.manifest
-    session = parent.project.session
+    session = parent.session
     number = number_of(plan.name)
     assert number is not None  # noqa: S101  (retry_name has made it)
     jobs = jobs_again(
         session,
-        parent,
+        parent.info,
         manifest,
         {name: retry_name(name, number, MAX_JOB_NAME) for name in plan.jobs},
         progress,
@@ -199,12 +201,12 @@ def _send(plan: RetryPlan, progress: OnProgress | None) -> Batch:
     lineage = Lineage(parent.id, names)
     request = build_request(manifest.app_name, jobs, **options)
     sent = submission.submit(session, manifest.app_name, request, lineage)
-    return _control.submitted(type(parent)(parent.project, sent.info), sent)
+    return _control.submitted(KnownBatch(session, sent.info), sent)
 
 
 def jobs_again(
     session: Session,
-    batch: Batch,
+    batch: BatchInfo,
     manifest: Manifest,
     names: Mapping[str, str],
     progress: OnProgress | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.api import _control
 from boinc_gahp.api.counting import FEW, Counting
@@ -23,10 +23,12 @@ from boinc_gahp.quantities import SPAN
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.session import Session
     from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.types import BatchInfo
+
+B = TypeVar("B", bound="KnownBatch")
 
 #: Seconds that the first poll may take, retries included, before the trouble is reported. Doubled
 #: whenever that was too short, so that even a slow project is heard in the end.
@@ -74,14 +76,14 @@ class Poll:
 
 
 def wait(
-    batch: Batch,
+    batch: B,
     *,
     timeout: float | str | None,
-    progress: Callable[[Batch], None] | None,
+    progress: Callable[[B], None] | None,
     poll: Poll,
-) -> Batch:
+) -> B:
     """Wait for one batch; see :meth:`Batch.wait`."""
-    session = batch.project.session
+    session = batch.session
     timeout = None if timeout is None else SPAN.read(timeout)
     until = None if timeout is None else time.monotonic() + timeout
     for _ in watch(session, [batch], poll=poll, until=until):
@@ -99,11 +101,11 @@ def wait(
 
 def watch(
     session: Session,
-    batches: Sequence[Batch],
+    batches: Sequence[B],
     *,
     poll: Poll = Poll(),
     until: float | None = None,
-) -> Iterator[tuple[Batch, ...]]:
+) -> Iterator[tuple[B, ...]]:
     """Yield the batches after every poll, until all are over or ``until`` is reached.
 
     See :meth:`Project.watch`; ``until`` is a time of ``time.monotonic()``.
@@ -168,7 +170,7 @@ class _Refresher:
         #: last look, and how many had failed.
         self._looks: dict[int, tuple[float, int, int]] = {}
 
-    def at(self, handles: Sequence[Batch], until: float | None) -> bool | None:
+    def at(self, handles: Sequence[KnownBatch], until: float | None) -> bool | None:
         """Refresh the batches that are not over; return whether anything changed.
 
         None: the project could not be asked; each of those batches has the reason.
@@ -206,7 +208,7 @@ class _Refresher:
                 _control.renew(batch, project)
         return changed
 
-    def _look_at_attempts(self, batch: Batch) -> bool:
+    def _look_at_attempts(self, batch: KnownBatch) -> bool:
         """Learn, while no more jobs get done or more fail, which attempts have failed.
 
         Returns:
@@ -227,7 +229,7 @@ class _Refresher:
                     batch.attempts = attempts_of(batch, project)
         return batch.attempts != before
 
-    def _news(self, project: WebRpcs, open_: Sequence[Batch]) -> dict[int, BatchInfo]:
+    def _news(self, project: WebRpcs, open_: Sequence[KnownBatch]) -> dict[int, BatchInfo]:
         """Return the project's answers about those batches; unknown ones are missing."""
         wanted = {batch.id for batch in open_}
         found: dict[int, BatchInfo] = {}
@@ -253,7 +255,7 @@ class _Refresher:
         self._counting.update(project, found.values())
         return found
 
-    def _single_is_cheaper(self, open_: Sequence[Batch]) -> bool:
+    def _single_is_cheaper(self, open_: Sequence[KnownBatch]) -> bool:
         """Tell whether listing these batches' few jobs is cheaper than listing all batches."""
         jobs = sum(batch.njobs for batch in open_)
         alone = jobs * _JOB_BYTES + len(open_) * _BATCH_BYTES

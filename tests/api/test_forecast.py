@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api._known_batch import Forecast
+from boinc_gahp.api.known_batch import Forecast
 from boinc_gahp.rpc.types import BatchInfo
 from boinc_gahp.states import BatchState
 

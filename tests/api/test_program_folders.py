@@ -3,10 +3,9 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api._fetching_batch import FinishedJob
 from boinc_gahp.api._job_templates import unknown_template
 from boinc_gahp.api._program_folders import ProgramFolder
-from boinc_gahp.api.folders import Note
+from boinc_gahp.api.folders import FinishedJob, Note
 from boinc_gahp.errors import OutputError
 
 STREAMS = ("_exit", "_stdout", "_stderr")

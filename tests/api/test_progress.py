@@ -15,8 +15,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from boinc_gahp.api import progress as progress_module
-from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.counting import JobTracker
+from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.progress import counts_words, rest_words
 from boinc_gahp.api.types import InlineFile, Job
 from boinc_gahp.api.watching import Poll
@@ -149,7 +149,7 @@ def test_a_notebook_is_not_updated_all_the_time(monkeypatch):
 
 def test_ipython_on_a_pipe_is_no_notebook(monkeypatch, capfd):
     notebook = Notebook(monkeypatch, kernel=None)
-    with progress_module.of_steps(True) as report:
+    with progress_module.shown(True, progress_module.StepView) as report:
         assert report is None
     assert notebook.shown == []
     assert capfd.readouterr() == ("", "")
@@ -181,7 +181,7 @@ def test_everything_that_takes_progress_takes_true(site, method, monkeypatch):
 
 def shown(**changes):
     """Return a batch as the project's last answer describes it."""
-    batch = Batch(SimpleNamespace(), INFO)
+    batch = KnownBatch(SimpleNamespace(), INFO)
     running = changes.pop("running", None)
     batch.see(replace(INFO, **changes))
     batch._running = running
@@ -239,6 +239,6 @@ def test_the_longest_job_is_told_when_none_waits(waiting, seconds, words):
 def test_progress_that_is_no_function_is_refused_in_words(wrong):
     with (
         pytest.raises(BadRequest, match=f"progress is {wrong!r}: expected True or a function"),
-        progress_module.of_steps(wrong),
+        progress_module.shown(wrong, progress_module.StepView),
     ):
         pass

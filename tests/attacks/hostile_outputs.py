@@ -7,8 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
-from boinc_gahp.api._fetching_batch import FinishedJob
-from boinc_gahp.api.folders import Folder
+from boinc_gahp.api.folders import FinishedJob, Folder
 from boinc_gahp.config.settings import JobSettings, ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED

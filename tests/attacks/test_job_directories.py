@@ -12,7 +12,7 @@ import zipfile
 import pytest
 
 from boinc_gahp.api import folders
-from boinc_gahp.api._fetching_batch import FinishedJob
+from boinc_gahp.api.folders import FinishedJob
 from boinc_gahp.config.settings import JobSettings
 from boinc_gahp.errors import OutputError, StagingError
 from boinc_gahp.fetch._zip_archive import ZipArchive

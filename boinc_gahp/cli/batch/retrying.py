@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.retrying import RetryPlan
 
 _DESCRIPTION = """\
@@ -137,15 +138,16 @@ def _print_nothing(options: Namespace, plan: RetryPlan) -> None:
         print(line)
 
 
-def _not_here(batch: Batch) -> int:
+def _not_here(batch: KnownBatch) -> int:
     """Return how many jobs are done, and lack in the directory of the last fetch from here."""
     from boinc_gahp.api.folders import folder_name, note_of
 
     root = batch.directory
     if root is None:
         return 0
-    done = (job for job in batch.jobs() if job.state is JobState.DONE)
-    notes = (note_of(root / folder_name(job.name), batch.project.url, job.id) for job in done)
+    jobs = batch.session.rpc.iter_jobs(batch.id)
+    done = (job for job in jobs if job.state is JobState.DONE)
+    notes = (note_of(root / folder_name(job.name), batch.session.url, job.id) for job in done)
     return sum(note is None for note in notes)
 
 

@@ -8,16 +8,16 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import counting
+from boinc_gahp.api.counting import Counts
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.api.counting import Counts, JobTracker
+    from boinc_gahp.api.counting import JobTracker
     from boinc_gahp.api.manifest import Manifest
-    from boinc_gahp.api.project import Project
+    from boinc_gahp.api.session import Session
     from boinc_gahp.errors import GahpError
     from boinc_gahp.rpc.types import BatchInfo
 
@@ -32,8 +32,9 @@ _TOO_FAR = 10 * 365 * 86400.0
 class KnownBatch:
     """The part of a :class:`~boinc_gahp.Batch` that asks nothing."""
 
-    def __init__(self, project: Project, info: BatchInfo) -> None:
-        self.project = project
+    def __init__(self, session: Session, info: BatchInfo) -> None:
+        #: :meta private:
+        self.session = session
         self.info = info
         self.trouble: GahpError | None = None
         self.gone = False
@@ -130,13 +131,13 @@ class KnownBatch:
         :meta private:
         """
         if self._manifest is None:
-            self._manifest = Manifests(self.project.session).of(self.name, self.id)
+            self._manifest = Manifests(self.session).of(self.name, self.id)
         return self._manifest
 
     @property
     def directory(self) -> Path | None:
         """Where the batch was last fetched on this machine; None: it was not, or is not known."""
-        return Manifests(self.project.session).fetched_into(self.id)
+        return Manifests(self.session).fetched_into(self.id)
 
     @property
     def completion_time(self) -> float | None:
@@ -170,7 +171,16 @@ class KnownBatch:
         None: that is not known. :meth:`wait` and :meth:`Project.watch` count the jobs of batches
         with up to 40,000 jobs; :meth:`counts` asks the project for all jobs.
         """
-        return counting.counts(self, self._running)
+        if self.gone or self.state in (BatchState.INIT, BatchState.UNKNOWN):
+            return None
+        failed = min(self.nerror_jobs, self.nover)
+        done = self.nover - failed
+        if self.is_over:
+            return Counts(done=done, failed=failed)
+        if self._running is None:
+            return None
+        left = self.njobs - self.nover
+        return Counts(max(0, left - self._running), min(left, self._running), done, failed)
 
     def __len__(self) -> int:
         """How many jobs the batch has; see :attr:`njobs`."""
@@ -207,10 +217,10 @@ class KnownBatch:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KnownBatch):
             return NotImplemented
-        return (self.project.url, self.id) == (other.project.url, other.id)
+        return (self.session.url, self.id) == (other.session.url, other.id)
 
     def __hash__(self) -> int:
-        return hash((self.project.url, self.id))
+        return hash((self.session.url, self.id))
 
     def __repr__(self) -> str:
         words = [f"<Batch {self.id} {self.name!r} {self.state.words}"]
