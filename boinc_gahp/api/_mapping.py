@@ -86,7 +86,6 @@ def run_program(
     project: Sender,
     command: Sequence[object] | str,
     *,
-    image: str,
     directory: str | os.PathLike[str] | None,
     poll: Poll,
     **given: Any,
@@ -94,7 +93,7 @@ def run_program(
     """Submit a program, and return futures; see :meth:`Project.run`."""
     from boinc_gahp.api.programs import program_batch  # noqa: PLC0415  (not for apps)
 
-    made = program_batch(project.session, command, image=image, **given)
+    made = program_batch(project.session, command, **given)
     words = made.jobs[0].program
     called = "" if words is None else _ODD.sub("", posixpath.basename(words.command[0]))
     return futures_of(

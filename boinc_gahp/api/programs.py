@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from boinc_gahp.api._program_files import FileFinder, check_public, together
@@ -20,9 +20,10 @@ from boinc_gahp.api.table import jobs_from
 from boinc_gahp.api.types import Job, LocalFile, Parameters, ProgramWords
 from boinc_gahp.containers.image import read_image
 from boinc_gahp.containers.rules import (
+    FOLLOW_LINKS,
     FPOPS_BOUND,
     MAX_ERRORS,
-    MOST_ERRORS,
+    OPTIONS,
     check_word,
     default_disk,
     is_variable,
@@ -38,8 +39,6 @@ from boinc_gahp.text import count, listed, printable, quoted, size
 if TYPE_CHECKING:
     from typing import Any
 
-    from typing_extensions import Unpack
-
     from boinc_gahp.api._program_files import Source
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
@@ -51,8 +50,8 @@ __all__ = ["ProgramBatch", "Programs", "check_public", "made_programs", "program
 #: Seconds for which files that were made for programs are kept: a retry of them needs these, or the
 #: project's copies.
 _UNUSED = 30 * 86400.0
-#: A job with more processors than this is no job for one computer of a volunteer.
-_MOST_CPUS = 1024
+#: What can be asked for the jobs.
+_OPTIONS = {each.name: each for each in OPTIONS if each.help}
 #: The most names of files in a text for people.
 _NAMED = 5
 _PLACEHOLDER = re.compile(r"\{\w+(:\d+)?\}")
@@ -60,17 +59,29 @@ _PLACEHOLDER = re.compile(r"\{\w+(:\d+)?\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Programs:
-    """What the programs of a batch have in common; see :func:`program_batch`."""
+    """What the programs of a batch have in common.
+
+    Attributes:
+        image: in a registry (``python:3.12-slim``), or a file (``oci-archive:FILE``,
+            ``rootfs:FILE``).
+        outputs: files and directories that the program makes, relative to its directory; None: all
+            new and changed files at the top of this directory (then the image needs ``tar``).
+        environment: variables in addition to the image's.
+        network, cpus, max_errors, follow_links: see :data:`~boinc_gahp.containers.rules.OPTIONS`.
+        app: the project's app for such jobs; None: the setting ``container_app``.
+        find_files: whether files are looked for in the command. The program itself always is.
+        allow_environment: names of variables that are no secrets, though they look so.
+    """
 
     image: str
     outputs: Sequence[str] | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] | None = None
     network: bool = False
     cpus: int = 1
     max_errors: int = MAX_ERRORS
     app: str | None = None
     find_files: bool = True
-    allow_environment: tuple[str, ...] = ()
+    allow_environment: Iterable[str] = ()
     follow_links: bool = False
 
 
@@ -105,19 +116,9 @@ def program_batch(
     session: Session,
     command: Sequence[object] | str,
     *,
-    image: str,
     rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Job] | None = None,
     inputs: Iterable[str | os.PathLike[str]] | Mapping[str, File] = (),
-    outputs: Sequence[str] | None = None,
-    environment: Mapping[str, str] | None = None,
-    network: bool = False,
-    cpus: int = 1,
-    max_errors: int = MAX_ERRORS,
-    app: str | None = None,
-    find_files: bool = True,
-    allow_environment: Iterable[str] = (),
-    follow_links: bool = False,
-    **options: Unpack[Options],
+    **given: Any,
 ) -> ProgramBatch:
     """Return the jobs that run a program in containers; asks the project nothing.
 
@@ -130,23 +131,11 @@ def program_batch(
             this machine, and the part of a word behind ``=``, send these along. A relative path
             stays as it is; of an absolute one, or one with ``..``, the job has the last part. Paths
             in the system's directories, such as ``/usr``, are the image's.
-        image: in a registry (``python:3.12-slim``), or a file (``oci-archive:FILE``,
-            ``rootfs:FILE``).
         rows: as for :func:`boinc_gahp.jobs_from`; or jobs, whose arguments are added to the
             command, and whose inputs are files in the program's directory. None: one job.
         inputs: further files and directories: paths, or files by the names that they have in the
             program's directory. Both may have placeholders.
-        outputs: files and directories that the program makes, relative to its directory; None: all
-            new and changed files at the top of this directory (then the image needs ``tar``).
-        environment: variables in addition to the image's.
-        network: whether the program may use the network.
-        cpus: processors for each job.
-        max_errors: how many errors of a job are followed by another attempt; 0: one attempt.
-        app: the project's app for such jobs; None: the setting ``container_app``.
-        find_files: whether files are looked for in the command. The program itself always is.
-        allow_environment: names of variables that are no secrets, though they look so.
-        follow_links: whether symbolic links in input directories may lead out of them.
-        options: those of :meth:`boinc_gahp.Project.submit`.
+        given: fields of :class:`Programs`, and options of :meth:`boinc_gahp.Project.submit`.
 
     Raises:
         BadRequest: a value is wrong, or two files of a job have one name.
@@ -156,19 +145,8 @@ def program_batch(
     words = _words(command)
     texts = [] if isinstance(inputs, Mapping) else _paths(inputs)
     listed = _jobs(rows, [*words, *texts], inputs if isinstance(inputs, Mapping) else {})
-    common = Programs(
-        image=image,
-        outputs=outputs,
-        environment=environment or {},
-        network=network,
-        cpus=cpus,
-        max_errors=max_errors,
-        app=app,
-        find_files=find_files,
-        allow_environment=tuple(allow_environment),
-        follow_links=follow_links,
-    )
-    return made_programs(session, listed, (len(words), len(texts)), common, options)
+    common = Programs(**{name: given.pop(name) for name in Programs.__slots__ if name in given})
+    return made_programs(session, listed, (len(words), len(texts)), common, cast("Options", given))
 
 
 def made_programs(
@@ -205,14 +183,14 @@ def made_programs(
     shared = ContainerJob(
         image=_image(common.image),
         command="",
-        program=Program(environment=_environment(common.environment, common.allow_environment)),
+        program=Program(
+            environment=_environment(common.environment or {}, set(common.allow_environment))
+        ),
         outputs=None if common.outputs is None else _outputs(common.outputs),
-        network=_truth("network", common.network),
-        cpus=_whole("cpus", common.cpus, 1, _MOST_CPUS),
-        max_errors=_whole("max_errors", common.max_errors, 0, MOST_ERRORS),
         is_persons=True,
+        **{name: each.checked(getattr(common, name)) for name, each in _OPTIONS.items()},
     )
-    finder = FileFinder(follow_links=_truth("follow_links", common.follow_links))
+    finder = FileFinder(follow_links=FOLLOW_LINKS.checked(common.follow_links))
     image_source = None
     if shared.image.source != "registry":
         image_source = finder.local("image", shared.image.name)
@@ -323,18 +301,6 @@ def _image(text: str) -> Image:
         raise BadRequest(f"the image: {error}") from None
 
 
-def _whole(name: str, number: int, least: int, most: int) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
-        raise BadRequest(f"{name} is {number!r}: expected a whole number from {least} to {most:,}")
-    return number
-
-
-def _truth(name: str, value: object) -> bool:
-    if not isinstance(value, bool):  # "no" would be true
-        raise BadRequest(f"{name} is {value!r}: expected True or False")
-    return value
-
-
 def _outputs(names: Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise BadRequest(f"outputs is one text: expected a list, so write [{names!r}]")
@@ -357,7 +323,7 @@ def _outputs(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _environment(given: Mapping[str, str], allowed: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def _environment(given: Mapping[str, str], allowed: set[str]) -> tuple[tuple[str, str], ...]:
     if not isinstance(given, Mapping):
         raise BadRequest(f"environment is a {type(given).__name__}: expected values by their names")
     for name, value in given.items():
@@ -369,7 +335,7 @@ def _environment(given: Mapping[str, str], allowed: Iterable[str]) -> tuple[tupl
             check_word(f"{name}={value}")
         except ValueError as error:
             raise BadRequest(f"the environment's variable {quoted(name)} {error}") from None
-    refused = [name for name in secret_names(given) if name not in set(allowed)]
+    refused = [name for name in secret_names(given) if name not in allowed]
     if refused:
         names = ", ".join(refused)
         raise BadRequest(
@@ -476,8 +442,6 @@ def _told(shared: ContainerJob) -> str:
             "image": str(shared.image),
             "outputs": None if shared.outputs is None else list(shared.outputs),
             "environment": dict(shared.program.environment),
-            "network": shared.network,
-            "cpus": shared.cpus,
-            "max_errors": shared.max_errors,
+            **{name: getattr(shared, name) for name in _OPTIONS},
         }
     )

@@ -6,7 +6,9 @@ import math
 import os
 import posixpath
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from boinc_gahp.errors import BadRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +26,6 @@ _LONGEST_WORD = 131_071
 #: Errors of a job that are followed by another attempt: volunteers abort jobs, and their engines
 #: fail now and then.
 MAX_ERRORS = 3
-#: The largest number for it: each error is another volunteer's time.
-MOST_ERRORS = 100
 #: What is in the names of variables that often hold secrets. PWD itself is a directory.
 _SECRET = re.compile(
     "TOKEN|KEY|SECRET|PASSW|PASSPHRASE|CREDENTIAL|_PWD$|(^|_)PASS$|DATABASE_URL|_DSN$",
@@ -54,6 +54,65 @@ IF_HARMLESS = (
     "looks as if it held secrets, and volunteers can read all files of a job: leave it out, or, if "
     "it holds none, name it as an input of its own, too (--input; in Python inputs; "
     "transfer_input_files; Snakemake's input:)"
+)
+
+
+class Option(NamedTuple):
+    """What may be asked for the jobs of a program, wherever they are described.
+
+    Attributes:
+        name: the keyword in Python, and on the command line, with dashes.
+        help: for the command line; empty: people cannot ask for it there and in Python.
+        attribute: what it is called in a job's ad, after ``Boinc``; None: HTCondor has it itself.
+        default: what holds if it is not given; that of a flag is False.
+        least, most: the smallest and the largest number.
+    """
+
+    name: str
+    help: str
+    attribute: str | None
+    default: int = False
+    least: int = 0
+    most: int = 1
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is given or not, without a number."""
+        return self.default is False
+
+    def checked(self, value: Any) -> Any:
+        """Return a value that was given in Python; raises BadRequest if it cannot be one."""
+        is_right = isinstance(value, bool) is self.is_flag and isinstance(value, int)
+        if not is_right or not self.least <= value <= self.most:  # "no" would be true
+            numbers = f"a whole number from {self.least} to {self.most:,}"
+            expected = "True or False" if self.is_flag else numbers
+            raise BadRequest(f"{self.name} is {value!r}: expected {expected}")
+        return value
+
+
+#: Whether symbolic links may lead out of input directories.
+FOLLOW_LINKS = Option(
+    "follow_links",
+    "send what symbolic links in a directory lead to outside of it (default: they are refused); no "
+    "secrets",
+    "FollowLinks",
+)
+#: The others are fields of :class:`boinc_gahp.submit.container_jobs.ContainerJob`.
+OPTIONS = (
+    Option("network", "let the program use the network (default: it cannot)", "Network"),
+    # A job with more processors than this is no job for one computer of a volunteer.
+    Option("cpus", "processors for each job", None, 1, 1, 1024),
+    # Each error is another volunteer's time.
+    Option(
+        "max_errors",
+        "how many errors of a job are followed by another attempt",
+        "MaxErrors",
+        MAX_ERRORS,
+        0,
+        100,
+    ),
+    # Each of these results is computed by another volunteer.
+    Option("quorum", "", "Quorum", 1, 1, 20),
 )
 
 

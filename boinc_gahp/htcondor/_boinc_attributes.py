@@ -12,11 +12,13 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+from boinc_gahp.containers.rules import FOLLOW_LINKS, OPTIONS
 from boinc_gahp.htcondor.attributes import AdRefused, as_text, as_word, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from boinc_gahp.containers.rules import Option
     from boinc_gahp.htcondor.attributes import Attributes
 
 #: The attributes' names after ``Boinc``.
@@ -35,12 +37,9 @@ NAMES = (
     "OutputTemplate",
     "FailedJobs",
     "Image",
-    "Network",
-    "Quorum",
-    "MaxErrors",
+    *(each.attribute for each in (*OPTIONS, FOLLOW_LINKS) if each.attribute),
     "AllowEnvironment",
     "Ignore",
-    "FollowLinks",
 )
 
 #: The columns are signed 32-bit numbers.
@@ -113,6 +112,14 @@ class BoincAttributes:
         if word not in {"true", "false"}:
             raise AdRefused(f"{given[0]} is {show(given[1])}; true or false is expected")
         return word == "true"
+
+    def asked(self, what: Option) -> int:
+        """Return what the job says about an option; raises AdRefused for a wrong value."""
+        name = what.attribute or ""
+        if what.is_flag:
+            return self.flag(name)
+        number = self.whole(name, what.least, what.most)
+        return what.default if number is None else number
 
     def amount(self, name: str) -> float | None:
         """Return a number greater than 0; raises AdRefused for anything else."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.containers.image import read_image
 from boinc_gahp.containers.job_files import is_open_name
 from boinc_gahp.containers.rules import (
-    MAX_ERRORS,
-    MOST_ERRORS,
+    FOLLOW_LINKS,
+    OPTIONS,
     default_disk,
     is_variable,
     output_path,
@@ -49,9 +49,6 @@ _CREDENTIALS = {
     "x509userproxy": "x509userproxy",
     "SendCredential": "send_credential",
 }
-
-#: The largest quorum: each of these results is computed by another volunteer.
-_MOST_RESULTS = 20
 
 
 def image_of(attributes: Attributes, boinc: BoincAttributes) -> str | None:
@@ -89,7 +86,7 @@ def read_container(
     _refuse_what_volunteers_lack(attributes, boinc)
     read, image_file = _image(image, iwd)
     command, executable = _program(attributes, iwd)
-    stdin, files, trees = _inputs(attributes, iwd, follow_links=boinc.flag("FollowLinks"))
+    stdin, files, trees = _inputs(attributes, iwd, follow_links=bool(boinc.asked(FOLLOW_LINKS)))
     if executable is not None:
         own = command.removeprefix("./")
         if own in files and files[own].path != executable.path:
@@ -107,7 +104,8 @@ def read_container(
                 "rename it there, to letters and digits that no other input has"
             )
     cpus = attributes.get("RequestCpus")
-    errors = boinc.whole("MaxErrors", least=0, most=MOST_ERRORS)
+    asked = {each.name: boinc.asked(each) for each in OPTIONS if each.attribute}
+    asked["cpus"] = 1 if cpus is None else _whole("RequestCpus", cpus)
     inside = ContainerJob(
         image=read,
         image_file=image_file,
@@ -115,10 +113,7 @@ def read_container(
         is_input=executable is not None,
         program=Program(environment=tuple(_environment(attributes, boinc)), stdin=stdin),
         trees=tuple(trees),
-        network=boinc.flag("Network"),
-        cpus=1 if cpus is None else _whole("RequestCpus", cpus),
-        quorum=boinc.whole("Quorum", least=1, most=_MOST_RESULTS) or 1,
-        max_errors=MAX_ERRORS if errors is None else errors,
+        **dict[str, Any](asked),
     )
     return inside, (*files.items(), *others)
 

@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.containers.image import Image
+from boinc_gahp.containers.rules import OPTIONS
 from boinc_gahp.containers.script import Program
 from boinc_gahp.htcondor._files import go_to_one_file
 from boinc_gahp.submit.container_jobs import ContainerJob, Tree
@@ -35,7 +36,7 @@ _OWN_INPUTS, _OWN_OUTPUTS = 5, 4
 #: Fields of :class:`Parameters` by their names in the ledger.
 _SIZES = {name: name.removeprefix("rsc_") for name in Parameters().by_element}
 #: Fields of :class:`ContainerJob` that the ledger has as they are.
-_OF_CONTAINER = ("command", "is_input", "trees", "network", "cpus", "quorum", "max_errors")
+_OF_CONTAINER = ("command", "is_input", "trees", *(each.name for each in OPTIONS))
 
 NamedFile = tuple[str, LocalFile | RemoteFile]
 

@@ -17,7 +17,7 @@ from boinc_gahp.cli.batch.job_options import (
     sizes_of,
 )
 from boinc_gahp.cli.batch.submitting import add_sending, send
-from boinc_gahp.containers.rules import MAX_ERRORS
+from boinc_gahp.containers.rules import FOLLOW_LINKS, OPTIONS
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.parsing import Parser, not_empty
 
@@ -53,6 +53,8 @@ creates no job twice. --dry-run shows which files would be sent, and sends nothi
 
 #: Characters of a program's name that the name of a batch has.
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.+-]+")
+
+_ASKED = (*(each for each in OPTIONS if each.help), FOLLOW_LINKS)
 
 _EXPECTED = "the command is expected behind --, as in: -- ./fit.py {index}"
 
@@ -145,17 +147,6 @@ def run_program_parser(config: str | None = None) -> Parser:
         help="a variable whose name looks like a secret's, but which is none; may be repeated",
     )
     runs.add_argument(
-        "--network",
-        action="store_true",
-        help="let the program use the network (default: it cannot)",
-    )
-    runs.add_argument(
-        "--follow-links",
-        action="store_true",
-        help="send what symbolic links in a directory lead to outside of it (default: they are "
-        "refused); no secrets",
-    )
-    runs.add_argument(
         "--no-find",
         action="store_true",
         help="send no files because words of the command name them; only the program and --input",
@@ -171,20 +162,18 @@ def run_program_parser(config: str | None = None) -> Parser:
     )
     add_which(parser, parser.add_argument_group("which jobs"), "CMD")
     needs = parser.add_argument_group("what the jobs need")
-    needs.add_argument(
-        "--cpus",
-        type=whole_number,
-        default=1,
-        metavar="N",
-        help="processors for each job (default: 1)",
-    )
-    needs.add_argument(
-        "--max-errors",
-        type=int,
-        default=MAX_ERRORS,
-        metavar="N",
-        help=f"how many errors of a job are followed by another attempt (default: {MAX_ERRORS})",
-    )
+    for each in _ASKED:
+        flag = f"--{each.name.replace('_', '-')}"
+        if each.is_flag:
+            runs.add_argument(flag, action="store_true", help=each.help)
+        else:
+            needs.add_argument(
+                flag,
+                type=whole_number if each.least else int,
+                default=each.default,
+                metavar="N",
+                help=f"{each.help} (default: {each.default})",
+            )
     add_needs(needs)
     add_common(parser, config, json="print the batch as JSON; with --dry-run, the plan")
     add_sending(parser, "CMD")
@@ -255,13 +244,10 @@ def _look_up(project: Project, options: Namespace, work: Work, more: Options) ->
         image=options.image,
         outputs=options.output,
         environment=_environment(options),
-        network=options.network,
-        cpus=options.cpus,
-        max_errors=options.max_errors,
         app=options.program,
         find_files=not options.no_find,
         allow_environment=tuple(options.allow_env),
-        follow_links=options.follow_links,
+        **{each.name: getattr(options, each.name) for each in _ASKED},
     )
     lengths = len(options.command), len(options.input)
     made = made_programs(project.session, found.jobs, lengths, common, more)
