@@ -24,7 +24,7 @@ from boinc_gahp.api.programs import ProgramBatch, program_batch
 from boinc_gahp.api.progress import StepView, shown
 from boinc_gahp.api.request import build_request, job_names
 from boinc_gahp.api.retrying import jobs_again
-from boinc_gahp.api.types import InlineFile, Job, ProgramWords
+from boinc_gahp.api.types import CommandRecord, InlineFile, Job
 from boinc_gahp.errors import BadRequest, BatchConflict, JobFailed, NotFound, RemoteError
 from boinc_gahp.functions.payload import (
     PROGRAM,
@@ -357,7 +357,7 @@ def _as_kept(job: Job, contents: str) -> Job:
     if job.program is None:
         return job
     told = {**json.loads(job.program.shared), _CONTENTS: contents}
-    return replace(job, program=ProgramWords(job.program.command[:-1], json.dumps(told)))
+    return replace(job, program=CommandRecord(job.program.command[:-1], json.dumps(told)))
 
 
 def _inline(content: bytes) -> InlineFile:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.api.files import read_file
 from boinc_gahp.api.types import (
+    CommandRecord,
     InlineFile,
     Job,
     LocalFile,
     Parameters,
-    ProgramWords,
     RemoteFile,
     StagedFile,
 )
@@ -104,7 +104,7 @@ class SubmittedJob:
     input_template: str | None = None
     output_template: str | None = None
     retry_of: str | None = None
-    program: ProgramWords | None = None
+    program: CommandRecord | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -269,10 +269,10 @@ class Manifest:
                 inputs.update(dict.fromkeys(line["inputs"]))
         return list(parameters), list(inputs)
 
-    def _program(self, line: Mapping[str, Any]) -> ProgramWords | None:
+    def _program(self, line: Mapping[str, Any]) -> CommandRecord | None:
         if "command" not in line:
             return None
-        return ProgramWords(tuple(line["command"]), self.texts.get(line.get("shared", ""), "{}"))
+        return CommandRecord(tuple(line["command"]), self.texts.get(line.get("shared", ""), "{}"))
 
     def _input(self, content: str | None, source: str) -> SubmittedInput:
         if source == _INLINE:

@@ -17,7 +17,7 @@ from boinc_gahp.api._program_files import FileFinder, check_public, together
 from boinc_gahp.api.files import split_args
 from boinc_gahp.api.request import list_of
 from boinc_gahp.api.table import jobs_from
-from boinc_gahp.api.types import Job, LocalFile, Parameters, ProgramWords
+from boinc_gahp.api.types import CommandRecord, Job, LocalFile, Parameters
 from boinc_gahp.containers.image import read_image
 from boinc_gahp.containers.rules import (
     FOLLOW_LINKS,
@@ -235,7 +235,7 @@ def made_programs(
                 inputs=sent.inputs,
                 input_template=sent.input_template,
                 output_template=sent.output_template,
-                program=ProgramWords(line, told, shown),
+                program=CommandRecord(line, told, shown),
             )
             for job, (line, shown, _), (_, sent) in zip(jobs, described, made, strict=True)
         ],

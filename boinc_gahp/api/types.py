@@ -8,19 +8,20 @@ from __future__ import annotations
 from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.states import JobState
 from boinc_gahp.submit.types import (
+    CommandRecord,
     File,
     InlineFile,
     Job,
     LocalFile,
     OnProgress,
     Parameters,
-    ProgramWords,
     Progress,
     RemoteFile,
     StagedFile,
 )
 
 __all__ = [
+    "CommandRecord",
     "File",
     "InlineFile",
     "Job",
@@ -29,7 +30,6 @@ __all__ = [
     "LocalFile",
     "OnProgress",
     "Parameters",
-    "ProgramWords",
     "Progress",
     "RemoteFile",
     "StagedFile",

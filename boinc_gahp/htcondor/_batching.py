@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -158,7 +157,13 @@ def request_of(
     described = [(str(job.job_name), _description(job)) for job in jobs]
     first = described[0][1]
     if first.container:
-        made = _jobs_in_containers(project, described, keep_going)
+        made = make_container_jobs(
+            # All jobs of a batch are in containers if one is (``group_key``).
+            [(name, cast("ContainerJob", job.container)) for name, job in described],
+            project.made,
+            project.digests.md5,
+            keep_going,
+        )
     else:
         made = _jobs_of_app(described)
     return SubmitRequest(
@@ -185,25 +190,6 @@ def _jobs_of_app(described: Iterable[tuple[str, JobDescription]]) -> list[tuple[
             ),
         )
         for name, job in described
-    ]
-
-
-def _jobs_in_containers(
-    project: FetchContext,
-    described: Iterable[tuple[str, JobDescription]],
-    keep_going: Callable[[], None],
-) -> list[tuple[str, Job]]:
-    priorities = {name: job.priority for name, job in described}
-    made = make_container_jobs(
-        # All jobs of a batch are in containers if one is (``group_key``).
-        [(name, cast("ContainerJob", job.container)) for name, job in described],
-        project.made,
-        project.digests.md5,
-        keep_going,
-    )
-    return [
-        (name, job if priorities[name] is None else replace(job, priority=priorities[name]))
-        for name, job in made
     ]
 
 

@@ -98,6 +98,7 @@ class JobDescription:
             stdout=self.stdout is not None,
             stderr=self.stderr is not None,
             merged=go_to_one_file(self.stdout, self.stderr, self.iwd),
+            priority=self.priority,
             output_bytes=self.parameters.by_element["rsc_disk_bound"] or 1e9,
         )
         object.__setattr__(self, "container", container)

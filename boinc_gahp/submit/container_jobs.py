@@ -81,6 +81,7 @@ class ContainerJob:
         quorum: results that have to agree.
         max_errors: how many errors are followed by another attempt; 0: one attempt.
         output_bytes: the largest size of each output.
+        priority: None: the batch's.
         is_persons: whether a person fetches it, perhaps on another machine. Then its outputs tell
             their names; and all of them are in the archive if one has to be, so that there is
             something to look for in it only if not all others are there.
@@ -102,6 +103,7 @@ class ContainerJob:
     quorum: int = 1
     max_errors: int = MAX_ERRORS
     output_bytes: float = 1e9
+    priority: int | None = None
     is_persons: bool = False
 
     @property
@@ -171,21 +173,21 @@ def make_container_jobs(
             cannot be made.
     """
     makers: dict[ContainerJob, _Maker] = {}
-    by_layout: dict[Layout, list[tuple[str, Program]]] = {}
+    by_layout: dict[Layout, list[tuple[str, ContainerJob]]] = {}
     of_job: dict[str, _Maker] = {}
     for name, job in jobs:
-        key = replace(job, program=_NOTHING)
+        key = replace(job, program=_NOTHING, priority=None)
         maker = makers.get(key)
         if maker is None:
             maker = makers[key] = _Maker(key, made, md5_of, keep_going)
         of_job[name] = maker
-        by_layout.setdefault(maker.layout, []).append((name, job.program))
+        by_layout.setdefault(maker.layout, []).append((name, job))
     found: dict[str, Job] = {}
-    for layout, programs in by_layout.items():
-        for part in by_script(programs, lambda each: each[1]):
-            text = made.write(SCRIPT, write_script(layout, [program for _, program in part]))
-            for number, (name, _) in enumerate(part, 1):
-                found[name] = of_job[name].job(text, number)
+    for layout, alike in by_layout.items():
+        for part in by_script(alike, lambda each: each[1].program):
+            text = made.write(SCRIPT, write_script(layout, [job.program for _, job in part]))
+            for number, (name, job) in enumerate(part, 1):
+                found[name] = of_job[name].job(text, number, job.priority)
     return [(name, found[name]) for name, _ in jobs]
 
 
@@ -195,7 +197,7 @@ def output_template(job: ContainerJob) -> OutputTemplate:
 
 
 class _Maker:
-    """Makes jobs that only differ in their programs' arguments, environment and standard input."""
+    """Makes jobs that only differ in their priorities and programs (but not their commands)."""
 
     def __init__(
         self,
@@ -211,7 +213,7 @@ class _Maker:
         self._input_template = _input_template(names, like.cpus, like.quorum, like.max_errors)
         self._output_template = _output_text(self.layout, like.output_bytes)
 
-    def job(self, script: LocalFile, number: int) -> Job:
+    def job(self, script: LocalFile, number: int, priority: int | None) -> Job:
         inputs = self._by_script.get(script)
         if inputs is None:
             # Jobs that share this very object are checked together.
@@ -219,6 +221,7 @@ class _Maker:
         return Job(
             [str(number)],
             inputs,
+            priority=priority,
             input_template=self._input_template,
             output_template=self._output_template,
         )

@@ -148,7 +148,7 @@ class Parameters:
         return cast("dict[str, float | None]", values)
 
 
-class ProgramWords(NamedTuple):
+class CommandRecord(NamedTuple):
     """What a person wrote for a job that runs a program in a container.
 
     Attributes:
@@ -207,7 +207,7 @@ class Job:
     disk: float | str | None = None
     delay: float | str | None = None
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    program: ProgramWords | None = None
+    program: CommandRecord | None = None
     outputs: Sequence[str] | None = None
 
     @property

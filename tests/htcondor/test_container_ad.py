@@ -244,11 +244,11 @@ def test_what_volunteers_cannot_do_is_refused(tmp_path, values, says):
 def test_requests_reach_the_description(tmp_path):
     found = job(
         tmp_path, RequestCpus=2, RequestDisk=2048, RequestMemory=512, BoincNetwork=True,
-        BoincQuorum=2, BoincMaxErrors=7,
+        BoincQuorum=2, BoincMaxErrors=7, BoincPriority=5,
     )  # fmt: skip
     assert found.container is not None
     assert (found.container.cpus, found.container.network, found.container.quorum) == (2, True, 2)
-    assert found.container.max_errors == 7
+    assert (found.container.max_errors, found.container.priority) == (7, 5)
     assert found.parameters.disk_bound == 2 * 2**20
     assert found.parameters.memory_bound == 512 * 2**20
 

@@ -85,6 +85,12 @@ def test_jobs_that_differ_in_their_words_share_everything_but_a_number(home):
     assert b"17) set -- --seed 16;;" in content(made[0], "run.sh")
 
 
+def test_jobs_of_different_priorities_share_their_files(home):
+    one, two = make(home, job(home, "1", priority=5), job(home, "2"))
+    assert (one.priority, two.priority) == (5, None)
+    assert one.inputs is two.inputs
+
+
 def test_the_templates_name_the_inputs_in_their_order_and_keep_all_files(home):
     tree = Tree("model", str(home / "model"))
     files = (("fit.py", LocalFile(home / "fit.py")), ("a b.csv", LocalFile(home / "data.csv")))
