@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from boinc_gahp.api.functions import Function
     from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
     from boinc_gahp.api.job import BatchJob
+    from boinc_gahp.api.logs import Reason
     from boinc_gahp.api.manifest import SubmittedInput, SubmittedJob
     from boinc_gahp.api.project import Project
-    from boinc_gahp.api.reasons import Reason
     from boinc_gahp.api.row_values import WrongRow
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.submission import Plan
@@ -88,7 +88,7 @@ _PLACES = {
     "api.job": ["BatchJob"],
     "api.manifest": ["SubmittedInput", "SubmittedJob"],
     "api.project": ["Project"],
-    "api.reasons": ["Reason"],
+    "api.logs": ["Reason"],
     "api.row_values": ["WrongRow"],
     "api.session": ["Session"],
     "api.submission": ["Plan"],

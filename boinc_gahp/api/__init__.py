@@ -19,7 +19,7 @@ Its parts, in the order in which a batch meets them:
 session         the project, the account and the settings, which most functions take
 project, batch  the handles; what a batch keeps is known_batch's, and job is one of its jobs
 app             what an app's templates say
-table, rows     jobs from a table: of Python, and of a file; rows reads CSV, and _row_json JSON
+table, rows     jobs from a table: of Python, and of a file; rows reads CSV and JSON
 _row_jobs       a row as a job; row_values checks its cells, patterns fills placeholders
 files           input files and arguments as text
 programs        commands as jobs in containers, with _program_files from their words
@@ -33,12 +33,11 @@ watching        asks until batches are over; counting makes numbers of the answe
 progress        shows it on terminals and in notebooks
 fetching        outputs, with fetching_batch's threads, into folders or zips
 _job_templates  which outputs jobs have; _program_folders are for those of programs
-_records        a row for each job, for DataFrames and for _jobs_csv
-logs            how single jobs ended, and what they wrote; reasons has each reason once
+_records        a row for each job, for DataFrames and for jobs.csv
+logs            how single jobs ended, what they wrote, and each reason once
 _runs, _mapping from rows to futures over the jobs of an app, or of a program
 futures         a future for each job; _gathering sets their results as the jobs end
 _naming         a batch's name that is made from its contents
-endings         programs that ended badly, though for the project their jobs are done
 family          a batch and its retries, and which of them count; retrying sends them
 =============== ===================================================================================
 """

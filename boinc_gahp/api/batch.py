@@ -11,7 +11,6 @@ from boinc_gahp.api import (
     fetching,
     finding,
     logs,
-    reasons,
     retrying,
     watching,
 )
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boinc_gahp.api.fetching import Fetched
+    from boinc_gahp.api.logs import Reason
     from boinc_gahp.api.project import Project
-    from boinc_gahp.api.reasons import Reason
     from boinc_gahp.api.types import JobEnd, OnProgress
     from boinc_gahp.rpc.types import BatchInfo
 
@@ -283,7 +282,7 @@ class Batch(KnownBatch):
             NoSuchJob: one of ``jobs`` does not exist.
             RpcError: the project could not be asked.
         """
-        return reasons.reasons(self, jobs=_several(jobs), stderr=stderr)
+        return logs.reasons(self, jobs=_several(jobs), stderr=stderr)
 
     def logs(
         self, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None

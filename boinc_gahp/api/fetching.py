@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import _jobs_csv, finding
+from boinc_gahp.api import _records, finding
 from boinc_gahp.api._fetching_batch import BatchFetch, Jobs, jobs_of
 from boinc_gahp.api._records import RowMaker, as_fetched
 from boinc_gahp.api.family import parent_of
@@ -258,7 +258,7 @@ def lacks_arguments(batch: KnownBatch, fetched: Fetched) -> bool:
     if batch.manifest is not None:
         return False
     # It keeps what an earlier fetch knew.
-    return fetched.table is None or not _jobs_csv.tells_arguments(fetched.table)
+    return fetched.table is None or not _records.tells_arguments(fetched.table)
 
 
 def _ids_in(batch: KnownBatch, root: Path) -> set[int]:
@@ -299,7 +299,7 @@ def _table(
         )
         for job in listed
     )
-    return _jobs_csv.write(
+    return _records.write_table(
         root,
         maker.keys,
         {job.name for job in listed},

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from boinc_gahp.api.reasons import Reason
+from boinc_gahp.api.logs import Reason
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.localproject.states import Outcome, ServerState

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.family import Standing
-    from boinc_gahp.api.reasons import Reason
+    from boinc_gahp.api.logs import Reason
 
 #: The most reasons that are printed one by one.
 _TOLD = 5
@@ -43,7 +43,7 @@ def failed_in(batch: Batch, jobs: Sequence[str] | None = None) -> Failed | None:
         jobs: names or ids of the jobs that matter; None: all.
     """
     from boinc_gahp.api.family import standing_of
-    from boinc_gahp.api.reasons import reasons_of
+    from boinc_gahp.api.logs import reasons_of
 
     if not _may_have_failed(batch):
         return None
@@ -56,7 +56,7 @@ def failed_in(batch: Batch, jobs: Sequence[str] | None = None) -> Failed | None:
 
 def _may_have_failed(batch: Batch) -> bool:
     """Tell whether jobs may have failed, for the project or for people; asks nothing."""
-    from boinc_gahp.api.endings import may_have_ended_badly
+    from boinc_gahp.api.family import may_have_ended_badly
 
     return bool(batch.nerror_jobs) or may_have_ended_badly(batch)
 
