@@ -183,9 +183,7 @@ def made_programs(
     shared = ContainerJob(
         image=_image(common.image),
         command="",
-        program=Program(
-            environment=_environment(common.environment or {}, set(common.allow_environment))
-        ),
+        program=Program(environment=_environment(common)),
         outputs=None if common.outputs is None else _outputs(common.outputs),
         is_persons=True,
         **{name: each.checked(getattr(common, name)) for name, each in _OPTIONS.items()},
@@ -196,12 +194,14 @@ def made_programs(
         image_source = finder.local("image", shared.image.name)
         path = cast("LocalFile", image_source.file).path
         shared = replace(shared, image=replace(shared.image, name=path), image_file=LocalFile(path))
-    described = []
+    records: list[CommandRecord] = []
+    runs: list[tuple[str, ContainerJob]] = []
     largest = 0
     sources: dict[str, Source] = {}
     for job in jobs:
-        ready, needed = _described(job, shared, finder, lengths, common)
-        described.append(ready)
+        record, its_run, needed = _described(job, shared, finder, lengths, common)
+        records.append(record)
+        runs.append((str(len(runs)), its_run))
         largest = max(largest, sum(each.nbytes for each in needed))
         sources.update((each.shown, each) for each in needed if hasattr(each.file, "path"))
     parameters = options.get("parameters") or Parameters()
@@ -217,10 +217,7 @@ def made_programs(
     options["parameters"] = parameters
     output_bytes = DISK.read(parameters.disk_bound)
     made = make_container_jobs(
-        [
-            (str(number), replace(job_in_it, output_bytes=output_bytes))
-            for number, (_, _, job_in_it) in enumerate(described)
-        ],
+        [(number, replace(each, output_bytes=output_bytes)) for number, each in runs],
         session.context.made,
         session.context.digests.md5,
     )
@@ -235,9 +232,9 @@ def made_programs(
                 inputs=sent.inputs,
                 input_template=sent.input_template,
                 output_template=sent.output_template,
-                program=CommandRecord(line, told, shown),
+                program=record._replace(shared=told),
             )
-            for job, (line, shown, _), (_, sent) in zip(jobs, described, made, strict=True)
+            for job, record, (_, sent) in zip(jobs, records, made, strict=True)
         ],
         options,
         list(sources.values()),
@@ -323,7 +320,8 @@ def _outputs(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _environment(given: Mapping[str, str], allowed: set[str]) -> tuple[tuple[str, str], ...]:
+def _environment(common: Programs) -> tuple[tuple[str, str], ...]:
+    given, allowed = common.environment or {}, set(common.allow_environment)
     if not isinstance(given, Mapping):
         raise BadRequest(f"environment is a {type(given).__name__}: expected values by their names")
     for name, value in given.items():
@@ -352,8 +350,8 @@ def _described(
     finder: FileFinder,
     lengths: tuple[int, int],
     common: Programs,
-) -> tuple[tuple[tuple[str, ...], tuple[str, ...], ContainerJob], Collection[Source]]:
-    """Return a job's command line, inputs and what it runs; and its files and directories."""
+) -> tuple[CommandRecord, ContainerJob, Collection[Source]]:
+    """Return what a person wrote for a job, what it runs, and its files and directories."""
     for each in ("input_template", "output_template"):
         if getattr(job, each) is not None:
             raise BadRequest(f"a row has an {each}: a program has templates of its own")
@@ -388,21 +386,18 @@ def _described(
         if source.look is not None:
             source.look.check(named)
     return (
-        (
-            command,
-            tuple(each.shown for each in needed.values()),
-            replace(
-                shared,
-                command=program,
-                is_input=is_input,
-                program=replace(shared.program, arguments=tuple(rest)),
-                files=tuple(
-                    (name, each.file)
-                    for name, each in needed.items()
-                    if not isinstance(each.file, Tree)
-                ),
-                trees=tuple(each.file for each in needed.values() if isinstance(each.file, Tree)),
+        CommandRecord(command, "", tuple(each.shown for each in needed.values())),
+        replace(
+            shared,
+            command=program,
+            is_input=is_input,
+            program=replace(shared.program, arguments=tuple(rest)),
+            files=tuple(
+                (name, each.file)
+                for name, each in needed.items()
+                if not isinstance(each.file, Tree)
             ),
+            trees=tuple(each.file for each in needed.values() if isinstance(each.file, Tree)),
         ),
         needed.values(),
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api.app import unknown_app
 from boinc_gahp.api.comparing import Comparison
-from boinc_gahp.api.request import build_request, new_batch_name
+from boinc_gahp.api.request import build_request
 from boinc_gahp.errors import (
     AppNotFound,
     BadRequest,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.types import OnProgress, SubmitRequest, Validation
     from boinc_gahp.submit.validate import BatchValidator
 
-__all__ = ["Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
+__all__ = ["Plan", "PlannedFile", "estimate", "plan", "submit"]
 
 log = logging.getLogger("boinc_gahp.api")
 
