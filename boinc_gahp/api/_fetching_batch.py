@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import finding
 from boinc_gahp.api._job_templates import JobTemplates
-from boinc_gahp.api.family import as_they_count
+from boinc_gahp.api.family import with_retries
 from boinc_gahp.api.folders import FinishedJob, Folder
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import (
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.api.family import Family
-    from boinc_gahp.api.folders import Note
+    from boinc_gahp.api.family import RetryChain
+    from boinc_gahp.api.folders import FetchRecord
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
@@ -90,11 +90,11 @@ def jobs_of(batch: KnownBatch, wanted: Iterable[int | str] | None) -> Jobs:
         RpcError: the project could not be asked.
     """
     found = finding.find_jobs(batch.session, batch.id, batch.name, wanted)
-    return sorted_out(*as_they_count(batch, found))
+    return sorted_out(*with_retries(batch, found))
 
 
-def sorted_out(listed: list[JobInfo], family: Family) -> Jobs:
-    """Return jobs, as :func:`~boinc_gahp.api.family.as_they_count` lists them, by their states."""
+def sorted_out(listed: list[JobInfo], family: RetryChain) -> Jobs:
+    """Return jobs, as :func:`~boinc_gahp.api.family.with_retries` lists them, by their states."""
     finished: list[FinishedJob] = []
     failed = unfinished = retried = 0
     for job in listed:
@@ -109,7 +109,7 @@ def sorted_out(listed: list[JobInfo], family: Family) -> Jobs:
     return Jobs(finished, failed, unfinished, listed, retried, family.counts)
 
 
-def _finished(job: JobInfo, family: Family) -> FinishedJob:
+def _finished(job: JobInfo, family: RetryChain) -> FinishedJob:
     done = FinishedJob(job.name, job.id, job.canonical_instance_id)
     its = family.of(job)
     if its is None:
@@ -337,7 +337,7 @@ class BatchFetch:
         return None
 
 
-def fetch_streams(batch: KnownBatch, job: JobInfo, path: Path) -> Note | None:
+def fetch_streams(batch: KnownBatch, job: JobInfo, path: Path) -> FetchRecord | None:
     """Fetch only what a program wrote to its standard streams; return the note about it.
 
     Args:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from boinc_gahp.api import _control, fetching, watching
 from boinc_gahp.api._fetching_batch import says_nothing_of_jobs, sorted_out
-from boinc_gahp.api.family import as_they_count
+from boinc_gahp.api.family import with_retries
 from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.logs import ends_of
 from boinc_gahp.api.types import JobState
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from boinc_gahp.api.family import Family
-    from boinc_gahp.api.folders import FinishedJob, Folder, Note
+    from boinc_gahp.api.family import RetryChain
+    from boinc_gahp.api.folders import FetchRecord, FinishedJob, Folder
     from boinc_gahp.api.watching import Poll
     from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.rpc.types import JobInfo
 
-__all__ = ["Gathering", "failed_job"]
+__all__ = ["ResultCollector", "failed_job"]
 
 log = logging.getLogger("boinc_gahp.api")
 
@@ -92,7 +92,7 @@ def failed_job(
     )
 
 
-class Gathering(Generic[T]):
+class ResultCollector(Generic[T]):
     """Waits for a batch's jobs and sets the results of their futures; used once.
 
     Args:
@@ -110,7 +110,7 @@ class Gathering(Generic[T]):
         self,
         batch: KnownBatch,
         directory: Path,
-        make: Callable[[str, Path, Note], T],
+        make: Callable[[str, Path, FetchRecord], T],
         poll: Poll,
     ) -> None:
         self.batch = batch
@@ -247,7 +247,7 @@ class Gathering(Generic[T]):
         if not is_last and (over == self._seen or began < self._not_before):
             return
         every = self._session.rpc.iter_jobs(batch.id)
-        listed, family = as_they_count(batch, (job for job in every if job.name in self._open))
+        listed, family = with_retries(batch, (job for job in every if job.name in self._open))
         self._not_before = time.monotonic() + _SHARE * (time.monotonic() - began)
         self._see_retries(listed, family)
         self.trouble = None
@@ -275,7 +275,7 @@ class Gathering(Generic[T]):
         if batch.is_over:
             self._missing(listed)
 
-    def _see_retries(self, listed: Sequence[JobInfo], family: Family) -> None:
+    def _see_retries(self, listed: Sequence[JobInfo], family: RetryChain) -> None:
         """Note the retries that are under way: they are waited for."""
         under_way = {
             job.name: attempt
@@ -308,7 +308,7 @@ class Gathering(Generic[T]):
         else:
             self.trouble = error
 
-    def _failed(self, jobs: Sequence[JobInfo], family: Family) -> None:
+    def _failed(self, jobs: Sequence[JobInfo], family: RetryChain) -> None:
         """Set the errors of jobs that failed."""
         asked: Counter[str] = Counter()
 

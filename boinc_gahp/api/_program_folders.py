@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from boinc_gahp.api.folders import FinishedJob, Note
+    from boinc_gahp.api.folders import FetchRecord, FinishedJob
 
 __all__ = ["ProgramFolder"]
 
@@ -150,7 +150,7 @@ class ProgramFolder(Folder):
             return f"the archive of the outputs of job {self.job_name!r}"
         return super().describe(output.removeprefix(WORK))
 
-    def told(self, note: Note) -> Note:
+    def told(self, note: FetchRecord) -> FetchRecord:
         """Return a note with how the program ended, and its streams."""
         paths = {
             stream: self._name(item.destination)

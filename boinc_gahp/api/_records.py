@@ -20,7 +20,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.api import finding
-from boinc_gahp.api.family import as_they_count
+from boinc_gahp.api.family import with_retries
 from boinc_gahp.api.folders import folder_name, note_of
 from boinc_gahp.api.logs import ends_of
 from boinc_gahp.api.types import JobState
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from boinc_gahp.api.folders import Note
+    from boinc_gahp.api.folders import FetchRecord
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.fetch.cancel import CancelScope
@@ -123,7 +123,7 @@ class RowMaker:
         """Return a job's row; what is not known is None.
 
         Args:
-            job: the job, as it counts (:func:`~boinc_gahp.api.family.as_they_count`).
+            job: the job, as it counts (:func:`~boinc_gahp.api.family.with_retries`).
             ended: how it ended, as far as that is known here.
             attempts: how often it was sent.
         """
@@ -168,7 +168,7 @@ def records(batch: KnownBatch, which: Iterable[int | str] | None) -> list[Row]:
     root = batch.directory
     session = batch.session
     listed = finding.find_jobs(session, batch.id, batch.name, which)
-    found, family = as_they_count(batch, listed)
+    found, family = with_retries(batch, listed)
     maker = RowMaker(batch.manifest, ends_of(batch, found))
     counts = family.counts
     return [maker.row(job, ended_in(root, job, url), counts.get(job.name, 1)) for job in found]
@@ -195,7 +195,7 @@ def ended_in(root: Path | None, job: JobInfo, project: str) -> Ended:
     return Ended(note.result, str(folder), "", note.failure, note.exit_status)
 
 
-def as_fetched(root: Path, job: JobInfo, notes: Mapping[int, Note], trouble: str) -> Ended:
+def as_fetched(root: Path, job: JobInfo, notes: Mapping[int, FetchRecord], trouble: str) -> Ended:
     """Return how a job ended that was fetched just now; the folder is its name in ``root``.
 
     Args:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.manifest import Lineage, Manifest
     from boinc_gahp.api.session import Session
     from boinc_gahp.rpc.types import BatchInfo
-    from boinc_gahp.submit.journal import Sending
+    from boinc_gahp.submit.journal import SubmitState
     from boinc_gahp.submit.types import SubmitRequest
 
 log = logging.getLogger("boinc_gahp.api")
@@ -60,7 +60,7 @@ _NAMES = {
 }
 
 
-class Comparison(Journal):
+class ManifestJournal(Journal):
     """Compares a request with the manifest of its name, and keeps what is sent.
 
     Args:
@@ -159,11 +159,11 @@ class Comparison(Journal):
             log.warning("The project did not say whether batch %d has jobs: %s", batch_id, error)
             return True
 
-    def done(self, batch_id: int, sending: Sending) -> None:  # noqa: ARG002
+    def done(self, batch_id: int, sending: SubmitState) -> None:  # noqa: ARG002
         """See :class:`~boinc_gahp.submit.journal.Journal`."""
         self.batch = sending.batch
 
-    def failed(self, sending: Sending, error: BaseException) -> None:
+    def failed(self, sending: SubmitState, error: BaseException) -> None:
         """Note a final refusal: jobs that do not exist by now will not appear.
 
         If the same jobs would be refused again, their batch is retired, though nobody can use its

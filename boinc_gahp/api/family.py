@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.api.folders import Note
+    from boinc_gahp.api.folders import FetchRecord
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.session import Session
@@ -31,13 +31,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Attempt",
-    "Family",
     "Retry",
-    "Standing",
-    "as_they_count",
-    "ended_badly",
+    "RetryChain",
+    "RetryStatus",
+    "failed_programs",
     "family_of",
-    "may_have_ended_badly",
+    "may_have_failed_programs",
     "number_of",
     "parent_of",
     "program_note",
@@ -45,6 +44,7 @@ __all__ = [
     "retry_name",
     "standing_of",
     "stream",
+    "with_retries",
 ]
 
 #: What is added to the names of a batch and its jobs.
@@ -121,14 +121,14 @@ class Retry:
 
 
 @dataclass(frozen=True)
-class Family:
+class RetryChain:
     """A batch and its retries.
 
     Attributes:
         name: the parent's name.
         retries: in their order.
         taken: numbers of retries whose names other batches have.
-        originals: the ids of the parent's jobs for which :func:`as_they_count` put a retry, by
+        originals: the ids of the parent's jobs for which :func:`with_retries` put a retry, by
             their names.
     """
 
@@ -146,7 +146,7 @@ class Family:
         ]
 
     def of(self, job: JobInfo) -> Attempt | None:
-        """Return the retry that :func:`as_they_count` put for a job; None: it did not."""
+        """Return the retry that :func:`with_retries` put for a job; None: it did not."""
         return next((each for each in self.attempts(job.name) if each.job.id == job.id), None)
 
     def ids(self, job_name: str) -> frozenset[int]:
@@ -182,7 +182,7 @@ class Family:
         return next(done, attempts[-1] if attempts else None)
 
 
-def family_of(session: Session, name: str) -> Family:
+def family_of(session: Session, name: str) -> RetryChain:
     """Return the retries of a batch; asks the project once for each, and once more.
 
     Retired ones are among them, as long as the project has their jobs.
@@ -211,7 +211,7 @@ def family_of(session: Session, name: str) -> Family:
             taken.add(number)
         else:
             retries.append(Retry(number, details.batch, jobs, manifest))
-    return Family(name, tuple(retries), frozenset(taken))
+    return RetryChain(name, tuple(retries), frozenset(taken))
 
 
 def _by_parents(
@@ -231,7 +231,7 @@ def _by_parents(
     return found
 
 
-def as_they_count(batch: KnownBatch, jobs: Iterable[JobInfo]) -> tuple[list[JobInfo], Family]:
+def with_retries(batch: KnownBatch, jobs: Iterable[JobInfo]) -> tuple[list[JobInfo], RetryChain]:
     """Return jobs of a batch as they count: those that failed as their retries are.
 
     Args:
@@ -246,9 +246,9 @@ def as_they_count(batch: KnownBatch, jobs: Iterable[JobInfo]) -> tuple[list[JobI
         RpcError: the project could not be asked.
     """
     listed = list(jobs)
-    bad = ended_badly(batch, listed)
+    bad = failed_programs(batch, listed)
     if not bad and not any(job.state is JobState.FAILED for job in listed):
-        return listed, Family(batch.name)
+        return listed, RetryChain(batch.name)
     family = family_of(batch.session, batch.name)
     if not family.retries:
         return listed, family
@@ -266,7 +266,7 @@ def as_they_count(batch: KnownBatch, jobs: Iterable[JobInfo]) -> tuple[list[JobI
 
 
 @dataclass(frozen=True)
-class Standing:
+class RetryStatus:
     """How the failed jobs of a batch stand, with their retries.
 
     Attributes:
@@ -277,7 +277,7 @@ class Standing:
         other: the first job that has not failed; None: all have.
     """
 
-    family: Family
+    family: RetryChain
     failed: list[JobInfo]
     under_way: dict[str, Attempt]
     saved: dict[str, Attempt]
@@ -291,7 +291,7 @@ class Standing:
         return [each.info for each in self.family.retries if each.info.id in used]
 
 
-def standing_of(batch: KnownBatch, which: Iterable[int | str] | None = None) -> Standing:
+def standing_of(batch: KnownBatch, which: Iterable[int | str] | None = None) -> RetryStatus:
     """Return how failed jobs of a batch stand; asks about retries only if a job has failed.
 
     Jobs whose programs ended badly count as failed, once they are fetched.
@@ -308,17 +308,17 @@ def standing_of(batch: KnownBatch, which: Iterable[int | str] | None = None) -> 
     failed = []
     other = None
     listed = finding.find_jobs(session, batch.id, batch.name, which)
-    bad: dict[str, Note] = {}
-    if may_have_ended_badly(batch):
+    bad: dict[str, FetchRecord] = {}
+    if may_have_failed_programs(batch):
         listed = list(listed)
-        bad = ended_badly(batch, listed)
+        bad = failed_programs(batch, listed)
     for job in listed:
         if job.state is JobState.FAILED or job.name in bad:
             failed.append(job)
         else:
             other = other or job
-    found = Standing(
-        family_of(session, batch.name) if failed else Family(batch.name), [], {}, {}, other
+    found = RetryStatus(
+        family_of(session, batch.name) if failed else RetryChain(batch.name), [], {}, {}, other
     )
     for job in failed:
         note = bad.get(job.name)
@@ -354,7 +354,7 @@ def ran_programs(batch: KnownBatch) -> bool:
     return batch.app_name == batch.session.project_settings.container_app
 
 
-def program_note(batch: KnownBatch, job: JobInfo, root: Path | None) -> Note | None:
+def program_note(batch: KnownBatch, job: JobInfo, root: Path | None) -> FetchRecord | None:
     """Return what the folder of a job that is done tells of its program; None: it was not fetched.
 
     Args:
@@ -370,17 +370,17 @@ def program_note(batch: KnownBatch, job: JobInfo, root: Path | None) -> Note | N
     return None if note is None or note.exit_status is None else note
 
 
-def may_have_ended_badly(batch: KnownBatch) -> bool:
-    """Tell whether there may be jobs for :func:`ended_badly`; reads no job's folder."""
+def may_have_failed_programs(batch: KnownBatch) -> bool:
+    """Tell whether there may be jobs for :func:`failed_programs`; reads no job's folder."""
     return batch.directory is not None and ran_programs(batch)
 
 
-def ended_badly(batch: KnownBatch, jobs: Iterable[JobInfo]) -> dict[str, Note]:
+def failed_programs(batch: KnownBatch, jobs: Iterable[JobInfo]) -> dict[str, FetchRecord]:
     """Return the notes of the jobs whose programs ended badly, by the jobs' names.
 
     Without a fetch on this machine it is empty.
     """
-    if not may_have_ended_badly(batch):
+    if not may_have_failed_programs(batch):
         return {}
     root = batch.directory
     notes = ((job.name, program_note(batch, job, root)) for job in jobs)

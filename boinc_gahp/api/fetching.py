@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from boinc_gahp.api.folders import FinishedJob, Folder, Note
+    from boinc_gahp.api.folders import FetchRecord, FinishedJob, Folder
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
@@ -67,8 +67,8 @@ class Fetched:
             have its names.
         retried: of the jobs that are fetched or here, or could not be fetched, how many failed and
             are done in a retry (:meth:`Batch.retry`).
-        ended_badly: by job name: why the programs of jobs that are fetched or here count as failed,
-            such as ``exit status 3``; for the project these jobs are done.
+        failed_programs: by job name: why the programs of jobs that are fetched or here count as
+            failed, such as ``exit status 3``; for the project these jobs are done.
         archive: the zip archive that has the folders and the table; None: it was not wanted.
         files: how many files the archive has besides the table.
     """
@@ -83,14 +83,14 @@ class Fetched:
     stopped: bool = False
     table: Path | None = None
     retried: int = 0
-    ended_badly: dict[str, str] = field(default_factory=dict)
+    failed_programs: dict[str, str] = field(default_factory=dict)
     archive: Path | None = None
     files: int = 0
 
     @property
     def is_complete(self) -> bool:
         """Whether every job is done, its program ended well, and all of its outputs are here."""
-        failed = self.failed or self.ended_badly
+        failed = self.failed or self.failed_programs
         return not (failed or self.unfinished or self.errors or self.stopped)
 
 
@@ -140,7 +140,7 @@ def fetch(
     _make(root)
     under_way = BatchFetch(batch, selected.finished, progress=progress, stop=stop)
     sizes: list[int] = []
-    notes: dict[int, Note] = {}
+    notes: dict[int, FetchRecord] = {}
     bad: dict[str, str] = {}
     parent = root.stat()
     if noted:
@@ -178,7 +178,7 @@ def fetch(
         stopped=under_way.stopped,
         table=table,
         retried=selected.retried,
-        ended_badly={name: bad[name] for name in sorted(bad)},
+        failed_programs={name: bad[name] for name in sorted(bad)},
     )
 
 
@@ -284,7 +284,7 @@ def _table(
     batch: KnownBatch,
     selected: Jobs,
     root: Path,
-    notes: Mapping[int, Note],
+    notes: Mapping[int, FetchRecord],
     errors: Mapping[str, GahpError],
 ) -> Path | None:
     """Write the file with a row for each job; return its path."""

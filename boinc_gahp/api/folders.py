@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOTE",
+    "FetchRecord",
     "FinishedJob",
     "Folder",
-    "Note",
     "folder_name",
     "note_of",
     "read_note",
@@ -106,7 +106,7 @@ class FinishedJob(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class FetchRecord:
     """Says which job's outputs a folder holds.
 
     Attributes:
@@ -149,7 +149,7 @@ class Note:
         return found
 
 
-def read_note(folder: Path) -> Note | None:
+def read_note(folder: Path) -> FetchRecord | None:
     """Return the note in a folder; None if there is none, or it cannot be read."""
     try:
         note: Any = json.loads((folder / NOTE).read_bytes())
@@ -158,7 +158,7 @@ def read_note(folder: Path) -> Note | None:
         files = {str(name): int(size) for name, size in note["files"].items()}
         stderr = None if note["stderr"] is None else str(note["stderr"])
         result = note["result"]
-        return Note(
+        return FetchRecord(
             str(note["project"]),
             int(note["job_id"]),
             int(note["instance_id"]),
@@ -192,7 +192,7 @@ def _program_of(note: dict[str, Any]) -> tuple[str | None, int | None, str]:
     )
 
 
-def note_of(folder: Path, project: str, job_id: int) -> Note | None:
+def note_of(folder: Path, project: str, job_id: int) -> FetchRecord | None:
     """Return the note in a folder, if the folder is this job's, or has the outputs of a retry."""
     note = read_note(folder)
     if note is None or note.project != project:
@@ -202,7 +202,7 @@ def note_of(folder: Path, project: str, job_id: int) -> Note | None:
 
 def write_note(
     folder: Path,
-    note: Note,
+    note: FetchRecord,
     job_name: str,
     scope: CancelScope,
     directories: Directories | None = None,
@@ -262,7 +262,7 @@ class Folder(Sink):
         super().__init__(job.name, path)
         self.again = again
         self.have: dict[str, int] = {}
-        self.note: Note | None = None
+        self.note: FetchRecord | None = None
         self.own_template: OutputTemplate | None = None
         self.job = job
         self._outputs: dict[str, str] = {}
@@ -373,17 +373,17 @@ class Folder(Sink):
             job = self.job
             ids = (project, job.id, job.instance_id)
             attempts = tuple(sorted(job.attempts))
-            written = self.told(Note(*ids, files, stderr, outputs, result, attempts))
+            written = self.told(FetchRecord(*ids, files, stderr, outputs, result, attempts))
             # Its name may be on the disk before theirs: a note's files are looked for again.
             write_note(self.directory, written, self.job_name, scope, directories)
             self.note = written
         return sum(new.values())
 
-    def told(self, note: Note) -> Note:
+    def told(self, note: FetchRecord) -> FetchRecord:
         """Return a note with what only this kind of folder knows."""
         return note
 
-    def _is_of_another_attempt(self, note: Note) -> bool:
+    def _is_of_another_attempt(self, note: FetchRecord) -> bool:
         job = self.job
         return note.job_id != job.id and (note.job_id in job.attempts or job.id in note.attempts)
 

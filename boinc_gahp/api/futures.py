@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-from boinc_gahp.api._gathering import Gathering
+from boinc_gahp.api._gathering import ResultCollector
 from boinc_gahp.api.progress import show_results, shown
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.quantities import SPAN
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.folders import Note
+    from boinc_gahp.api.folders import FetchRecord
     from boinc_gahp.api.progress import Show
     from boinc_gahp.errors import GahpError
     from boinc_gahp.submit.types import Parameter
@@ -82,7 +82,7 @@ class JobResult:
 
     @classmethod
     def of(
-        cls, name: str, parameters: Mapping[str, Parameter], folder: Path, note: Note
+        cls, name: str, parameters: Mapping[str, Parameter], folder: Path, note: FetchRecord
     ) -> JobResult:
         """Return the result of a job whose outputs are in a folder, as its note lists them.
 
@@ -111,7 +111,7 @@ class JobFuture(concurrent.futures.Future[T]):
     """
 
     def __init__(
-        self, job_name: str, parameters: Mapping[str, Parameter], gathering: Gathering[T]
+        self, job_name: str, parameters: Mapping[str, Parameter], gathering: ResultCollector[T]
     ) -> None:
         super().__init__()
         self.job_name = job_name
@@ -236,10 +236,10 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
         self.directory = directory
         parameters = dict(jobs)
 
-        def made(name: str, folder: Path, note: Note) -> T:
+        def made(name: str, folder: Path, note: FetchRecord) -> T:
             return make(JobResult.of(name, parameters[name], folder, note))
 
-        self._gathering: Gathering[T] = Gathering(batch, directory, made, poll)
+        self._gathering: ResultCollector[T] = ResultCollector(batch, directory, made, poll)
         self._futures = [JobFuture(*each, self._gathering) for each in parameters.items()]
         self._gathering.start({each.job_name: each for each in self._futures})
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.fetching import Fetched
-    from boinc_gahp.api.folders import Note
+    from boinc_gahp.api.folders import FetchRecord
     from boinc_gahp.api.manifest import SubmittedInput, SubmittedJob
     from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.rpc.types import JobInfo, ResultInfo
@@ -165,7 +165,7 @@ class BatchJob:
             raise found.trouble
         return found.stderr
 
-    def _fetched(self) -> tuple[Path, Note]:
+    def _fetched(self) -> tuple[Path, FetchRecord]:
         """Return its folder and the note there; raises OutputError."""
         batch, root = self.batch, self.batch.directory
         named = f"job {self.name!r} of batch {batch.name!r} (id {batch.id})"

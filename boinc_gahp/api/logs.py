@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api import finding
 from boinc_gahp.api._fetching_batch import check_answers, fetch_streams
-from boinc_gahp.api.family import ended_badly, program_note, ran_programs, standing_of, stream
+from boinc_gahp.api.family import failed_programs, program_note, ran_programs, standing_of, stream
 from boinc_gahp.api.folders import folder_name
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import OutputError, RpcError
@@ -26,7 +26,7 @@ from boinc_gahp.threads import in_order
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from boinc_gahp.api.folders import Note
+    from boinc_gahp.api.folders import FetchRecord
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.types import JobInfo, ResultInfo
@@ -70,7 +70,7 @@ def ends_of(batch: KnownBatch, jobs: Iterable[JobInfo]) -> dict[int, JobEnd]:
         jobs: jobs of it, or of retries with the names of the jobs that they repeat.
     """
     listed = list(jobs)
-    bad = ended_badly(batch, listed)
+    bad = failed_programs(batch, listed)
     image, lease_is_over = _image_of(batch), batch.lease_is_over
     ends = {
         job.id: JobEnd(job, image, lease_is_over, *_program(bad.get(job.name))) for job in listed
@@ -120,7 +120,7 @@ def logs_of(
         RpcError: the project could not be asked for the jobs, or stopped answering.
     """
     listed = list(finding.find_jobs(batch.session, batch.id, batch.name, jobs))
-    bad = ended_badly(batch, listed)
+    bad = failed_programs(batch, listed)
 
     def counts_as(job: JobInfo) -> JobState:
         return JobState.FAILED if job.name in bad else job.state
@@ -167,7 +167,7 @@ def _of_program(batch: KnownBatch, end: JobEnd) -> JobEnd:
         return end if note is None else _told(end, note, Path(room, "job"))
 
 
-def _told(end: JobEnd, note: Note, folder: Path) -> JobEnd:
+def _told(end: JobEnd, note: FetchRecord, folder: Path) -> JobEnd:
     failure, result = _program(note)
     return replace(
         end,
@@ -178,7 +178,7 @@ def _told(end: JobEnd, note: Note, folder: Path) -> JobEnd:
     )
 
 
-def _program(note: Note | None) -> tuple[str, FetchResult | None]:
+def _program(note: FetchRecord | None) -> tuple[str, FetchResult | None]:
     """Return why a program counts as failed, and its exit status and times."""
     if note is None or note.exit_status is None:
         return "", None

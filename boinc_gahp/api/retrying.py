@@ -22,7 +22,7 @@ from boinc_gahp.submit.types import StagedFile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boinc_gahp.api.family import Standing
+    from boinc_gahp.api.family import RetryStatus
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import Job, OnProgress
@@ -55,7 +55,7 @@ class RetryPlan:
     name: str
     jobs: tuple[str, ...]
     left: int
-    standing: Standing = field(repr=False)
+    standing: RetryStatus = field(repr=False)
     manifest: Manifest = field(repr=False)
 
 

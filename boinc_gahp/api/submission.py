@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api.app import unknown_app
-from boinc_gahp.api.comparing import Comparison
+from boinc_gahp.api.comparing import ManifestJournal
 from boinc_gahp.api.request import build_request
 from boinc_gahp.errors import (
     AppNotFound,
@@ -168,7 +168,7 @@ def submit(
         RpcError: the project refused, or could not be asked.
     """
     _check_buda(session, app_name)
-    comparison = Comparison(session, request, lineage)
+    comparison = ManifestJournal(session, request, lineage)
     comparison.check()
     try:
         from boinc_gahp.submit.engine import submit as send  # noqa: PLC0415  (heavy)
@@ -245,7 +245,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         problems.setdefault(name, absent)
     batch_id, there, compared = None, 0, False
     if options.get("name") is not None and refusal is None:
-        comparison = Comparison(session, request)
+        comparison = ManifestJournal(session, request)
         try:
             batch_id, there = jobs_there(session.context, request)
             comparison.check()

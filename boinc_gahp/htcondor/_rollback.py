@@ -25,7 +25,7 @@ from boinc_gahp.htcondor._sending_action import Action, Attempt, action_after, h
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.submit.abort import ABORT_AGAIN, abort_once, abort_until_certain
-from boinc_gahp.submit.journal import Sending
+from boinc_gahp.submit.journal import SubmitState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,9 +140,9 @@ class BatchRollback:
         action = Action.RENAME
         if attempt is not None and error is not None:
             # As if the jobs that are left had never been sent.
-            action = action_after(replace(attempt, sending=Sending(), jobs=len(jobs)), error)
-        if action in {Action.HALVE, Action.SEARCH}:
-            self.halve(batch, jobs, str(error), suspect=action is Action.SEARCH)
+            action = action_after(replace(attempt, sending=SubmitState(), jobs=len(jobs)), error)
+        if action in {Action.HALVE, Action.BISECT}:
+            self.halve(batch, jobs, str(error), suspect=action is Action.BISECT)
             return
         if action is Action.HOLD and error is not None:
             self._hold(batch, jobs, error)

@@ -53,7 +53,7 @@ from boinc_gahp.htcondor._sending_action import (
 )
 from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.engine import submit
-from boinc_gahp.submit.journal import Sending
+from boinc_gahp.submit.journal import SubmitState
 from boinc_gahp.submit.validate import BatchValidator
 
 if TYPE_CHECKING:
@@ -198,13 +198,13 @@ class Sender:
         if self._context.stopping.is_set():
             raise SendingStopped
 
-    def _sending(self, batch: BatchRow) -> Sending:
+    def _sending(self, batch: BatchRow) -> SubmitState:
         """Return how far the batch is on the project, as far as this process knows."""
         before = self._attempts.get(batch.id)
         if before is not None:
             return before.sending
         sent = batch.state == "sent"
-        return Sending(batch.project_batch_id, sent=sent, unclear=sent)
+        return SubmitState(batch.project_batch_id, sent=sent, unclear=sent)
 
     def _is_submitted(self, batch: BatchRow, jobs: int) -> None:
         log.info("Batch %s is submitted: %d jobs", batch.name, jobs)
@@ -222,7 +222,9 @@ class Sender:
 
     # -- what went wrong
 
-    def _attempt(self, batch: BatchRow, jobs: int, sending: Sending, error: GahpError) -> Attempt:
+    def _attempt(
+        self, batch: BatchRow, jobs: int, sending: SubmitState, error: GahpError
+    ) -> Attempt:
         """Return how the batch stands after ``error``."""
         before = self._attempts.get(batch.id)
         deaths = 0 if before is None else before.deaths
@@ -357,7 +359,7 @@ class Sender:
         except RpcError as trouble:
             self._put_off(batch, trouble)
             return False
-        alone = Attempt(Sending(), 1)
+        alone = Attempt(SubmitState(), 1)
         holds = {
             job.id: hold_for(why, batch)
             for job in jobs

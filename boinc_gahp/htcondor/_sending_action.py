@@ -31,7 +31,7 @@ from boinc_gahp.htcondor._description import description_of
 from boinc_gahp.htcondor._retry_times import PASSING
 from boinc_gahp.htcondor.hold_codes import HoldCode, held_until_mended
 from boinc_gahp.ledger.rows import Hold
-from boinc_gahp.submit.journal import Journal, Sending
+from boinc_gahp.submit.journal import Journal, SubmitState
 from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Action(Enum):
     """Send the same jobs under other names."""
     HALVE = auto()
     """Divide it into two batches: it is too large."""
-    SEARCH = auto()
+    BISECT = auto()
     """Divide it into two batches: one job is refused, and the project does not say which."""
     HOLD = auto()
     """Put all of its jobs on hold."""
@@ -83,7 +83,7 @@ class Attempt:
         is_about_made_file: whether the error is about a file that this program makes itself.
     """
 
-    sending: Sending
+    sending: SubmitState
     jobs: int
     is_part: bool = False
     deaths: int = 0
@@ -94,14 +94,14 @@ class Attempt:
 
 #: The action for each kind of error, before the attempt is considered; the first match counts.
 _ACTIONS: tuple[tuple[type[GahpError] | UnionType, Action], ...] = (
-    (JobsNotListed, Action.SEARCH),
+    (JobsNotListed, Action.BISECT),
     # NotOwner: this account has made a batch of this name, so it is another account's batch.
     (NotOwner | BatchNotFound | BatchConflict, Action.RENAME),
     (PermissionDenied | AppNotFound | TemplateError, Action.HOLD),
     # InputGone: the project keeps deleting files while they are being submitted.
     (NotFound | InputGone, Action.LATER),
     (QuotaExceeded | BatchTooLarge, Action.HALVE),
-    (ProjectError | ProtocolError, Action.SEARCH),
+    (ProjectError | ProtocolError, Action.BISECT),
     (JobRefused | BadRequest | StagingError, Action.HOLD_SOME),
     (GahpError, Action.LATER),
 )
@@ -112,7 +112,7 @@ def action_after(attempt: Attempt, error: GahpError) -> Action:
     action = next(action for kind, action in _ACTIONS if isinstance(error, kind))
     if _may_pass(attempt, error):
         action = Action.LATER
-    elif action in {Action.HALVE, Action.SEARCH} and attempt.jobs == 1:
+    elif action in {Action.HALVE, Action.BISECT} and attempt.jobs == 1:
         action = Action.HOLD
     if action is Action.LATER and not attempt.sending.sent and attempt.lasted > REFUSAL_FINAL:
         return Action.HOLD
@@ -235,7 +235,7 @@ class LedgerJournal(Journal):
         context: AccountContext,
         batch: BatchRow,
         jobs: Sequence[JobRow],
-        sending: Sending,
+        sending: SubmitState,
     ) -> None:
         self._context = context
         self._batch = batch
@@ -244,7 +244,7 @@ class LedgerJournal(Journal):
         self.sending = sending
         self._sent = sending.sent
 
-    def begin(self) -> Sending:
+    def begin(self) -> SubmitState:
         """Return how far the batch was."""
         return self.sending
 
@@ -268,11 +268,11 @@ class LedgerJournal(Journal):
             raise SendingStopped(has_changed=answer == "changed")
         self._sent = True
 
-    def done(self, batch_id: int, sending: Sending) -> None:
+    def done(self, batch_id: int, sending: SubmitState) -> None:
         """Note that the batch is ``submitted``."""
         self._context.jobs.submitted(self._batch.id, batch_id)
         self.sending = sending
 
-    def failed(self, sending: Sending, error: BaseException) -> None:  # noqa: ARG002
+    def failed(self, sending: SubmitState, error: BaseException) -> None:  # noqa: ARG002
         """Note how far the batch came."""
         self.sending = sending

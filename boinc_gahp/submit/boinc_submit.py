@@ -16,7 +16,7 @@ from boinc_gahp.submit import _find_batch
 from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.buda import buda_request
 from boinc_gahp.submit.engine import submit
-from boinc_gahp.submit.journal import UNDO_TIME, Journal, Sending
+from boinc_gahp.submit.journal import UNDO_TIME, Journal, SubmitState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ class ConsoleJournal(Journal):
     def _key(self) -> tuple[str, str, str]:
         return *self._context.owner, self._request.batch_name
 
-    def begin(self) -> Sending:
+    def begin(self) -> SubmitState:
         """Return how far an earlier process has come with the batch.
 
         Raises:
@@ -77,9 +77,9 @@ class ConsoleJournal(Journal):
             return self._left()
         except LedgerError as error:
             log.warning("%s; it is not known whether batch %s was given up", error, self._key[-1])
-            return Sending()
+            return SubmitState()
 
-    def _left(self) -> Sending:
+    def _left(self) -> SubmitState:
         pending_aborts = (
             () if self._ledger is None else self._ledger.pending_aborts(*self._key[:2], time.time())
         )
@@ -87,8 +87,8 @@ class ConsoleJournal(Journal):
             if batch.name == self._request.batch_name:
                 if batch.state == "giving_up":
                     raise self._being_aborted()
-                return Sending(batch.project_batch_id, sent=True, unclear=True)
-        return Sending()
+                return SubmitState(batch.project_batch_id, sent=True, unclear=True)
+        return SubmitState()
 
     def _being_aborted(self) -> BatchGivenUp:
         return BatchGivenUp(
@@ -96,7 +96,7 @@ class ConsoleJournal(Journal):
             f"{self._context.project.host}: choose another batch name"
         )
 
-    def done(self, batch_id: int, sending: Sending) -> None:  # noqa: ARG002
+    def done(self, batch_id: int, sending: SubmitState) -> None:  # noqa: ARG002
         """Delete the submission's note in the ledger."""
         self._context.note(
             lambda ledger: ledger.end_submit(*self._key),
@@ -116,7 +116,7 @@ class GridmanagerJournal(ConsoleJournal):
         super().__init__(context, request)
         self._is_unread = False
 
-    def begin(self) -> Sending:
+    def begin(self) -> SubmitState:
         """Return how far an earlier process has come with the batch.
 
         Raises:
@@ -146,7 +146,7 @@ class GridmanagerJournal(ConsoleJournal):
         left = 0.0 if answer_by is None else max(0.0, answer_by - time.monotonic())
         return time.time() + left + _GRIDMANAGER_MARGIN
 
-    def failed(self, sending: Sending, error: BaseException) -> None:
+    def failed(self, sending: SubmitState, error: BaseException) -> None:
         """Make sure that none of the batch's jobs exists now or appears later."""
         if isinstance(error, BatchGivenUp):
             return
@@ -164,7 +164,7 @@ class GridmanagerJournal(ConsoleJournal):
         else:
             self._try("retired", lambda: project.retire_batch(batch_id=batch_id))
 
-    def _find_batch(self, project: WebRpcs, sending: Sending) -> Sending:
+    def _find_batch(self, project: WebRpcs, sending: SubmitState) -> SubmitState:
         """Look for a batch that an earlier process made: this submit failed before it did so."""
         try:
             return sending.seen(_find_batch.find(project, self._request.batch_name), self._request)

@@ -44,7 +44,7 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.submit import checks, query
 from boinc_gahp.submit._meter import Interrupted, Meter
 from boinc_gahp.submit.association import Association, absent_names
-from boinc_gahp.submit.journal import UNDO_TIME, Journal, Sending, WantedFiles
+from boinc_gahp.submit.journal import UNDO_TIME, Journal, SubmitState, WantedFiles
 from boinc_gahp.submit.staging import PhysicalNames, Staging, out_of_time
 from boinc_gahp.submit.types import LocalFile, StagedFile
 from boinc_gahp.submit.validate import BatchValidator, check_unchanged
@@ -128,7 +128,7 @@ class _Submission:
         self._context = context
         self._request = request
         self._journal = journal
-        self.sending = Sending()
+        self.sending = SubmitState()
         self._project = context.project
         self._until: float | None = None
         self._stop_staging: float | None = None

@@ -23,7 +23,7 @@ _LASTS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class SubmitState:
     """How far the submission of a batch is.
 
     Attributes:
@@ -42,7 +42,7 @@ class Sending:
     made: bool = False
     batch: BatchInfo | None = None
 
-    def seen(self, details: BatchDetails, request: SubmitRequest) -> Sending:
+    def seen(self, details: BatchDetails, request: SubmitRequest) -> SubmitState:
         """Return this, updated with the project's answer for the request's name."""
         if details.batch.name != request.batch_name:
             return self  # the project ignores case, accents and trailing spaces
@@ -64,9 +64,9 @@ class Journal:
     An exception from a method ends the submit; :meth:`failed` raises nothing.
     """
 
-    def begin(self) -> Sending:
+    def begin(self) -> SubmitState:
         """Return how far the batch was by the last note about it."""
-        return Sending()
+        return SubmitState()
 
     def wanted(self) -> Iterable[str] | None:
         """Return the names of the jobs that are still wanted; None: all are.
@@ -86,10 +86,10 @@ class Journal:
             batch_id: the project's id of the batch.
         """
 
-    def done(self, batch_id: int, sending: Sending) -> None:
+    def done(self, batch_id: int, sending: SubmitState) -> None:
         """Write down that all jobs of the batch, by the project's id, are there."""
 
-    def failed(self, sending: Sending, error: BaseException) -> None:
+    def failed(self, sending: SubmitState, error: BaseException) -> None:
         """Clean up after a submit that ends in an error.
 
         Args:

@@ -136,7 +136,7 @@ def test_programs_that_end_badly_have_failed_for_people_and_can_be_sent_again(
     assert (fetched.fetched, fetched.failed, fetched.is_complete) == (4, 0, False)
     missing = "the program ended with status 0, but did not make 'result'"
     why = {"bad_1": "exit status 3", "bad_2": "signal 9 (SIGKILL)", "bad_3": missing}
-    assert fetched.ended_badly == why
+    assert fetched.failed_programs == why
     rows_of = {row["job"]: row for row in batch.to_records()}
     assert {name: rows_of[name]["why"] for name in why} == why
     assert [row["state"] for row in rows_of.values()] == ["done", "failed", "failed", "failed"]
@@ -154,7 +154,7 @@ def test_programs_that_end_badly_have_failed_for_people_and_can_be_sent_again(
     again = batch.retry(["bad_1"])
     assert again is not None
     again.wait(timeout=500)
-    assert batch.fetch("out").ended_badly == why
+    assert batch.fetch("out").failed_programs == why
     assert {row["job"]: row["attempts"] for row in batch.to_records()}["bad_1"] == 2
     note = read_note(tmp_path / "here/out/bad_1")
     assert note is not None
@@ -169,7 +169,7 @@ def test_a_program_that_is_not_there_is_told(project):
     assert log.why == (
         "the image has no program 'no-such-program', and the job does not bring one of that name"
     )
-    assert batch.fetch("out").ended_badly == {"none_0": log.why}
+    assert batch.fetch("out").failed_programs == {"none_0": log.why}
 
 
 def test_another_machine_fetches_the_same(volunteers, project, tmp_path):

@@ -5,7 +5,7 @@ import os
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.folders import NOTE, Note, folder_name, read_note, write_note
+from boinc_gahp.api.folders import NOTE, FetchRecord, folder_name, read_note, write_note
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 
 #: Names, the odd ones often: of dots, slashes, percent signs, and too long.
@@ -50,7 +50,7 @@ def test_different_names_give_different_folders(one, other):
 
 
 def test_a_note_is_read_as_it_was_written(tmp_path):
-    note = Note("https://boinc.example.edu/test/", 7, 9, {"out": 3, "b/é": 0}, stderr=None)
+    note = FetchRecord("https://boinc.example.edu/test/", 7, 9, {"out": 3, "b/é": 0}, stderr=None)
     write_note(tmp_path, note, "job", NEVER_CANCELLED)
     assert read_note(tmp_path) == note
 
@@ -69,4 +69,4 @@ def test_only_regular_files_of_the_same_size_are_there(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "same")
     (tmp_path / "directory").mkdir()
     sizes = dict.fromkeys(["same", "longer", "link", "directory", "missing", "nul\0"], 3)
-    assert Note("", 1, 1, sizes, stderr=None).there(tmp_path) == {"same": 3}
+    assert FetchRecord("", 1, 1, sizes, stderr=None).there(tmp_path) == {"same": 3}

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.api._job_templates import unknown_template
 from boinc_gahp.api._program_folders import ProgramFolder
-from boinc_gahp.api.folders import FinishedJob, Note
+from boinc_gahp.api.folders import FetchRecord, FinishedJob
 from boinc_gahp.errors import OutputError
 
 STREAMS = ("_exit", "_stdout", "_stderr")
@@ -34,7 +34,7 @@ def unpacked(folder, *members):
 
 
 def told(folder):
-    return folder.told(Note("https://boinc.example.org/", 1, 2, {}, None))
+    return folder.told(FetchRecord("https://boinc.example.org/", 1, 2, {}, None))
 
 
 def test_outputs_keep_their_directories_and_streams_have_names_of_their_own(tmp_path):

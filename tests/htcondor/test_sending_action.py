@@ -26,7 +26,7 @@ from boinc_gahp.htcondor._sending_action import (
 )
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.rows import BatchRow
-from boinc_gahp.submit.journal import Sending
+from boinc_gahp.submit.journal import SubmitState
 from boinc_gahp.templates.types import TemplateError
 from tests.helpers import refusal
 
@@ -40,9 +40,9 @@ def transport(status, rpc="submit_batch"):
     )
 
 
-PLANNED = Attempt(Sending(7), 10)
-CLEAR = Attempt(Sending(7, sent=True), 10)
-UNCLEAR = Attempt(Sending(7, sent=True, unclear=True), 10)
+PLANNED = Attempt(SubmitState(7), 10)
+CLEAR = Attempt(SubmitState(7, sent=True), 10)
+UNCLEAR = Attempt(SubmitState(7, sent=True, unclear=True), 10)
 STATES = {"planned": PLANNED, "sent, answered": CLEAR, "sent, unclear": UNCLEAR}
 
 DIED = ProtocolError("x", rpc="submit_batch", host="p", php_fatal=True)
@@ -92,8 +92,8 @@ ERRORS = {
         "disk full": (refusal("create_work failed: No space left on device"), Action.LATER),
         "file deleted": (refusal("create_work failed: md5_file: can't open x"), Action.LATER),
         "elsewhere": (refusal("BoincBatch::insert failed", rpc="create_batch"), Action.LATER),
-        "refused": (REFUSED, Action.SEARCH),
-        "not listed": (JobsNotListed("x"), Action.SEARCH),
+        "refused": (REFUSED, Action.BISECT),
+        "not listed": (JobsNotListed("x"), Action.BISECT),
         "conflict": (BatchConflict("x"), Action.RENAME),
         "job": (JobRefused("x", job_name="j"), Action.HOLD_SOME),
         "text": (BadRequest("x"), Action.HOLD_SOME),
@@ -127,8 +127,8 @@ SPECIAL = {
         Action.HOLD,
     ),
     "PHP dies the second time": (replace(UNCLEAR, deaths=2), DIED, Action.LATER),
-    "PHP dies the third time": (replace(UNCLEAR, deaths=3), DIED, Action.SEARCH),
-    "PHP dies of a part": (replace(UNCLEAR, deaths=1, is_part=True), DIED, Action.SEARCH),
+    "PHP dies the third time": (replace(UNCLEAR, deaths=3), DIED, Action.BISECT),
+    "PHP dies of a part": (replace(UNCLEAR, deaths=1, is_part=True), DIED, Action.BISECT),
     "PHP dies of one job": (replace(UNCLEAR, deaths=3, jobs=1), DIED, Action.HOLD),
     "more than the limit": (replace(CLEAR, is_beyond_limit=True), QUOTA, Action.HALVE),
     "one job over the limit": (

@@ -149,8 +149,8 @@ def _summary(fetched: Fetched, where: Path) -> str:
         parts.append(f"{fetched.here:,} already here")
     if fetched.retried:
         parts.append(f"{fetched.retried:,} of them from retries")
-    if fetched.ended_badly:
-        parts.append(f"{len(fetched.ended_badly):,} of them ended badly")
+    if fetched.failed_programs:
+        parts.append(f"{len(fetched.failed_programs):,} of them ended badly")
     if fetched.errors:
         parts.append(f"{len(fetched.errors):,} could not be fetched")
     if fetched.failed:
@@ -194,7 +194,7 @@ def _status(batch: Batch, fetched: Fetched) -> int:
     """Return the exit status."""
     if fetched.errors:
         return 1
-    bad = len(fetched.ended_badly)
+    bad = len(fetched.failed_programs)
     done, failed = fetched.fetched + fetched.here - bad, fetched.failed + bad
     # A batch that is being made has no jobs yet.
     if fetched.unfinished or not (done or failed or batch.is_over):
@@ -221,6 +221,6 @@ def _json(batch: Batch, fetched: Fetched) -> dict[str, Any]:
         "jobs_failed": fetched.failed,
         "jobs_unfinished": fetched.unfinished,
         "jobs_retried": fetched.retried,
-        "jobs_ended_badly": len(fetched.ended_badly),
+        "jobs_ended_badly": len(fetched.failed_programs),
         "bytes": fetched.nbytes,
     }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.family import Standing
+    from boinc_gahp.api.family import RetryStatus
     from boinc_gahp.api.logs import Reason
 
 #: The most reasons that are printed one by one.
@@ -32,7 +32,7 @@ class Failed(NamedTuple):
     """
 
     reasons: list[Reason]
-    standing: Standing
+    standing: RetryStatus
 
 
 def failed_in(batch: Batch, jobs: Sequence[str] | None = None) -> Failed | None:
@@ -56,9 +56,9 @@ def failed_in(batch: Batch, jobs: Sequence[str] | None = None) -> Failed | None:
 
 def _may_have_failed(batch: Batch) -> bool:
     """Tell whether jobs may have failed, for the project or for people; asks nothing."""
-    from boinc_gahp.api.family import may_have_ended_badly
+    from boinc_gahp.api.family import may_have_failed_programs
 
-    return bool(batch.nerror_jobs) or may_have_ended_badly(batch)
+    return bool(batch.nerror_jobs) or may_have_failed_programs(batch)
 
 
 def reason_lines(
@@ -93,7 +93,7 @@ def reason_lines(
     yield from retry_lines(options, found.standing)
 
 
-def _programs(standing: Standing) -> int:
+def _programs(standing: RetryStatus) -> int:
     """Return of how many failed jobs the project says that they are done."""
     return sum(job.state is JobState.DONE for job in standing.failed)
 
@@ -125,7 +125,7 @@ def _can_retry(batch: Batch) -> bool:
     return not on_purpose and batch.manifest is not None
 
 
-def retry_lines(options: Namespace, standing: Standing) -> Iterator[str]:
+def retry_lines(options: Namespace, standing: RetryStatus) -> Iterator[str]:
     """Yield the line that says which jobs were sent again before; none if there are none."""
     if not standing.retries:
         return
