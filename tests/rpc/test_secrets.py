@@ -66,13 +66,20 @@ def page(secret):
     return raw(http(200, body, Content_Type="text/html"))
 
 
+def bad_chunk(secret):
+    """A body whose second chunk has no length: the library's error quotes what is there."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n"
+    chunks = f"1\r\nx\r\n{secret}\r\n".encode("latin-1", "replace")
+    return raw(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
+
+
 CALLS = {
     "query_batches": lambda p: p.query_batches(),
     "create_batch": lambda p: p.create_batch("b", "a"),
     "submit_batch": lambda p: p.submit_batch(BatchSubmission("a", [JobSubmission("j")])),
     "workunit_file": lambda p: b"".join(p.workunit_file("job", 0).chunks()),
-    "result_file": lambda p: p.result_file("job_0", 0),
-    "moved_file": lambda p: p.moved_file(1, 0),
+    "result_file": lambda p: b"".join(p.result_file("job_0", 0).chunks()),
+    "moved_file": lambda p: b"".join(p.moved_file(1, 0).chunks()),
 }
 PLAYS = {
     "echo": echoing,
@@ -86,6 +93,7 @@ PLAYS = {
     "reset": lambda _: scripted.reset(),
     "hang": lambda _: scripted.hang(),
     "hang in body": lambda _: scripted.hang(http(200, PONG)[:-5]),
+    "bad chunk": bad_chunk,
     "cut output": lambda _: scripted.short(PONG),
     "no HTTP": lambda _: raw(b"nonsense\r\n\r\n"),
     "redirect": lambda secret: scripted.status(302, Location=f"http://other/?auth_str={secret!a}"),
