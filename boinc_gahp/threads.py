@@ -1,7 +1,8 @@
 """Runs work on threads: on a thread of its own, as tasks, fairly by project, in parallel.
 
 They are daemon threads, so that no exit waits for them: those of ``concurrent.futures`` are joined
-at interpreter exit, and a process without a client must not wait for a slow project.
+at interpreter exit, and a process without a client must not wait for a slow project. All threads
+and locks are in ``threads.rst``, "The daemon" and "Locks".
 """
 
 from __future__ import annotations
