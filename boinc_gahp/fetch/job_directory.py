@@ -233,7 +233,12 @@ def fetch_output(
 
 
 def fetch_failed(
-    context: FetchContext, request: FetchRequest, text: str, scope: CancelScope = NEVER_CANCELLED
+    context: FetchContext,
+    request: FetchRequest,
+    text: str,
+    scope: CancelScope = NEVER_CANCELLED,
+    *,
+    is_late: bool = False,
 ) -> int:
     """Put a failed job's stderr in place, and the outputs that its last instance uploaded.
 
@@ -246,6 +251,8 @@ def fetch_failed(
         request: the request.
         text: what is known about the failure; it is written where stderr is wanted.
         scope: see :func:`fetch_output`.
+        is_late: whether the job has waited long enough: then it goes without outputs that cannot
+            be had now.
 
     Returns:
         The bytes of the files that are in place.
@@ -269,7 +276,7 @@ def fetch_failed(
             fetched = fetch(context, located, sink, scope, attempt=attempt, own_template=template)
             return fetched.nbytes
     except GahpError as error:
-        if error.passes or isinstance(error.__cause__, OSError):
+        if isinstance(error.__cause__, OSError) or (error.passes and not is_late):
             raise
         log.warning("No outputs of the failed job %s are fetched: %s", request.job_name, error)
     write_streams(sink, text, scope)

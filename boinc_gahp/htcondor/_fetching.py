@@ -160,7 +160,10 @@ class Fetcher:
         failure = self._context.jobs.program_failure(job.id)
         if failure is None:
             return fetch_output(self._context.project, request, scope)
-        nbytes = fetch_failed(self._context.project, request, failure.stderr, scope)
+        is_late = time.time() > job.changed + STORAGE_WAIT
+        nbytes = fetch_failed(
+            self._context.project, request, failure.stderr, scope, is_late=is_late
+        )
         cpu_time = math.nan if failure.cpu_time is None else failure.cpu_time
         return FetchResult(failure.exit_code, math.nan, cpu_time, nbytes)
 

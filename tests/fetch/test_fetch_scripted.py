@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from boinc_gahp.errors import NotFound, OutputError, ProtocolError, RpcError
-from boinc_gahp.fetch.job_directory import fetch_output
+from boinc_gahp.fetch.job_directory import fetch_failed, fetch_output
 from boinc_gahp.fetch.types import FetchRequest, FetchResult
 from tests.submit.scripted import Reply, Script, batch, error, job
 
@@ -212,12 +212,15 @@ def test_a_failed_job_is_told_without_outputs_that_the_project_has_deleted(tmp_p
     assert "No outputs of the failed job b#1.0 are fetched" in caplog.text
 
 
-def test_outputs_of_a_failed_job_wait_for_a_project_that_is_down(tmp_path):
+def test_outputs_of_a_failed_job_wait_for_a_project_that_is_down_but_not_for_ever(tmp_path):
     script = failed_with_uploads(1)
     script.page = b"<html>The project is down for maintenance</html>"
     with pytest.raises(RpcError) as raised:
         fetch(script, tmp_path)
     assert raised.value.passes
+    request = FetchRequest(JOB, str(tmp_path), "job.err", "ALL")
+    fetch_failed(script.context(), request, "it failed", is_late=True)
+    assert (tmp_path / "job.err").read_text() == "it failed"
 
 
 def test_a_failed_jobs_instances_need_not_be_known(tmp_path):
