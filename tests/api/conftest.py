@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,10 +20,6 @@ from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from tests.faultproxy import FaultProxy
 from tests.localproject.in_containers import APP
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 _numbers = itertools.count(1)
 
@@ -41,7 +36,7 @@ class Site:
         project: open until the test's end; its time-outs and retries are short.
     """
 
-    directory: Path
+    directory: object
     local: LocalProject
     proxy: FaultProxy
     authenticator: str

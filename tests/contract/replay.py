@@ -12,16 +12,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from http.client import IncompleteRead
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from lxml import etree
 
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 WIRE = Path(__file__).parent / "wire"
 URL = "http://127.0.0.1:8600/test/"
@@ -58,9 +53,9 @@ class Recording:
     request: bytes
     body: bytes
     status: int
-    headers: Mapping[str, str]
+    headers: object
     method: str
-    meta: Mapping[str, Any]
+    meta: object
 
     @classmethod
     def load(cls, name):
@@ -102,7 +97,7 @@ def names():
 class ReplayReply:
     status: int
     reason: str
-    headers: Mapping[str, str]
+    headers: object
     body: bytes
     chunk: int
     received: int = 0

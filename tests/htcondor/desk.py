@@ -6,7 +6,6 @@ import itertools
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from boinc_gahp.htcondor import _rollback, _sending
 from boinc_gahp.htcondor._description import JobDescription
@@ -17,10 +16,6 @@ from boinc_gahp.submit.types import LocalFile, Parameters
 from tests import faultproxy
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from boinc_gahp.htcondor._context import AccountContext
-    from tests.htcondor.helpers import Site
-
 _numbers = itertools.count(1)
 
 UNCLEAR = ("planned", "sent", "giving_up")
@@ -30,8 +25,8 @@ UNCLEAR = ("planned", "sent", "giving_up")
 class Desk:
     """A submit node's sender; what it is to do is what the ledger says."""
 
-    site: Site
-    context: AccountContext
+    site: object
+    context: object
     sender: Sender = field(init=False)
 
     def __post_init__(self):

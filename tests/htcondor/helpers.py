@@ -6,7 +6,6 @@ import itertools
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event
-from typing import TYPE_CHECKING
 
 from boinc_gahp.config.settings import (
     HTCondor,
@@ -27,12 +26,6 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.secret import Authenticator
 from tests.helpers import wait_for
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from boinc_gahp.localproject.project import LocalProject
-    from tests.faultproxy import FaultProxy
-
 _numbers = itertools.count(1)
 
 #: Waits as short as they can be on one machine.
@@ -52,7 +45,7 @@ class Job:
     """
 
     key: str
-    iwd: Path
+    iwd: object
     ad: str
     wanted: bytes
 
@@ -77,9 +70,9 @@ class Site:
         htcondor: the section of the settings; tests replace it before they make something.
     """
 
-    directory: Path
-    local: LocalProject
-    proxy: FaultProxy
+    directory: object
+    local: object
+    proxy: object
     authenticator: str
     htcondor: HTCondor = QUICK
     timeouts: Timeouts = field(default_factory=lambda: TIMEOUTS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._following import Follower
@@ -14,11 +13,6 @@ from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.query import query_jobs
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.helpers import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from boinc_gahp.htcondor._context import AccountContext
 
 _numbers = itertools.count(1)
 _polls = itertools.count(1)
@@ -30,9 +24,9 @@ _INPUTS = {"multi": ("in0", "in1")}
 class Sent:
     """A batch on the project; its jobs as the ledger has them now."""
 
-    context: AccountContext
+    context: object
     batch_id: int
-    iwds: tuple[Path, ...]
+    iwds: object
 
     @property
     def batch(self):

@@ -10,7 +10,6 @@ import os
 import random
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,11 +17,6 @@ from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import row_of
 from tests.htcondor.process import Gahp, write_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.htcondor.helpers import Job
 
 pytestmark = pytest.mark.long
 
@@ -64,7 +58,7 @@ class Queue:
         cancelled: how many were.
     """
 
-    jobs: Sequence[Job]
+    jobs: object
     ids: dict[str, str] = field(default_factory=dict)
     cancelling: set[str] = field(default_factory=set)
     cancelled: int = 0

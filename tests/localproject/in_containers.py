@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import requests
 
@@ -15,10 +14,6 @@ from boinc_gahp.templates.writing import write_input_template, write_output_temp
 from tests.containers_engine import IMAGE
 from tests.helpers import wait_for
 from tests.localproject.client import Client, job, value
-
-if TYPE_CHECKING:
-    import sqlite3
-
 
 APP = "docker"
 
@@ -69,7 +64,7 @@ class Done:
     An optional output that is absent has no number: those after it move up, and None is at the end.
     """
 
-    row: sqlite3.Row
+    row: object
     outputs: tuple[bytes | None, ...]
 
     @property

@@ -10,7 +10,6 @@ import sys
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject import new_app
 from boinc_gahp.localproject.php import STOCK
@@ -18,9 +17,6 @@ from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.helpers import wait_for
 from tests.inside import write_templates
-
-if TYPE_CHECKING:
-    from tests.real_htcondor.pool import Pool
 
 USERS = ("alice", "bob")
 
@@ -164,7 +160,7 @@ class Node:
         others: further projects, by name.
     """
 
-    pool: Pool
+    pool: object
     project: LocalProject
     gates: Path
     others: dict[str, Other]

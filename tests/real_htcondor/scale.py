@@ -13,7 +13,6 @@ import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 
@@ -24,9 +23,6 @@ from tests.real_htcondor import recorder
 from tests.real_htcondor.node import write_private
 from tests.real_htcondor.pool import Pool
 from tests.real_htcondor.submit import grid
-
-if TYPE_CHECKING:
-    from tests.real_htcondor.pool import Room
 
 USER = "alice"
 APP = "uppercase"
@@ -79,7 +75,7 @@ class Cluster:
 
     pool: Pool
     project: Bench
-    room: Room
+    room: object
     began: float
     _log: bytes = b""
     _read: int = 0

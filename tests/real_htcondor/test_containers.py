@@ -14,7 +14,6 @@ import sys
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,9 +22,6 @@ from tests.helpers import wait_for
 from tests.real_htcondor.node import CONTAINERS
 from tests.real_htcondor.pool import HELD, IDLE, ROOT, RUNNING, Cluster
 from tests.real_htcondor.submit import environment, words
-
-if TYPE_CHECKING:
-    from tests.real_htcondor.node import Other
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(300)]
 
@@ -89,7 +85,7 @@ FILES = {"fit.py": FIT, "data.csv": "1,2\n", "model/m": "weights\n", "model/deep
 class Volunteers:
     """The project with an app for containers, as a process that can be killed."""
 
-    other: Other
+    other: object
     _process: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(self, path=None):

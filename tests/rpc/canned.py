@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,10 +11,6 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from tests.contract.replay import ReplayReply
 from tests.rpc.scripted import AUTHENTICATOR
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 URL = "http://boinc.example.edu/test/"
 XML = {"Content-Type": "text/xml"}
@@ -28,7 +23,7 @@ class Canned:
 
     body: bytes
     status: int = 200
-    headers: Mapping[str, str] = field(default_factory=lambda: XML)
+    headers: object = field(default_factory=lambda: XML)
     chunk: int = 65536
     sent: list[bytes] = field(default_factory=list)
 

@@ -20,11 +20,6 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import ssl
-
 
 AUTHENTICATOR = "5ecre7c0ffee5ecre7c0ffee5ecre7c0"
 PONG = b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<ping>\n<success>1</success>\n</ping>\n'
@@ -66,7 +61,7 @@ Play = Callable[[Answer], bool]
 class Scripted:
     """Answers in order; the last answer stands for all later requests."""
 
-    context: ssl.SSLContext | None = None
+    context: object = None
     answers: deque[Play] = field(default_factory=deque)
     requests: list[Request] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)

@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tests.daemon.gridmanager import Gridmanager, submission
 from tests.soak.node import User
 from tests.soak.work import APP, FAILURE
-
-if TYPE_CHECKING:
-    from tests.soak.node import Job
 
 #: Jobs in a batch at most: those of one condor_submit.
 _TOGETHER = 40
@@ -34,7 +30,7 @@ class Batch:
     """
 
     name: str
-    jobs: dict[str, Job]
+    jobs: object
     known: bool = False
     since: str = "0"
     leased: float = -math.inf

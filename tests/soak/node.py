@@ -10,16 +10,11 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 
 from tests.daemon.process import Daemon, HasEnded
 from tests.soak import work as jobs
-
-if TYPE_CHECKING:
-    from tests.soak.clock import Clock
-    from tests.soak.work import Work
 
 ROOT = Path(__file__).parent.parent.parent
 #: That HTCondor has asked about a job is written down once a minute, which is half a day here; a
@@ -75,7 +70,7 @@ class Job:
         late: simulated seconds that it came home after the earliest time at which it could.
     """
 
-    work: Work
+    work: object
     directory: Path
     due: float
     id: str = ""
@@ -127,7 +122,7 @@ class Plan:
     seconds: float
     jobs: int
     seed: str
-    clock: Clock
+    clock: object
     read: float = 3.0
     deaths: int = 12
     #: The part of the time in which daemons die; the last of each lives long, and is measured.

@@ -10,7 +10,6 @@ import threading
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
@@ -24,10 +23,6 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit.made_files import MadeFiles
 from boinc_gahp.submit.project_cache import ProjectCache
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-
 URL = "http://boinc.example.edu/test/"
 SECRET = "a11ce000000000000000000000000001"
 
@@ -38,7 +33,7 @@ Arguments = dict[str, list[str]]
 @dataclass
 class Reply:
     body: bytes
-    headers: Mapping[str, str]
+    headers: object
     status: int = 200
     reason: str = "OK"
     received: int = 0
@@ -55,7 +50,7 @@ class Reply:
 class Script:
     """Replies by RPC; each is the root's contents, or a function that makes them."""
 
-    replies: dict[str, str | Callable[[Arguments], str]] = field(default_factory=dict)
+    replies: object = field(default_factory=dict)
     files: dict[tuple[str, int], tuple[str, bytes]] = field(default_factory=dict)
     page: bytes | None = None
     #: What get_output3.php answers.

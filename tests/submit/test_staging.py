@@ -8,7 +8,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,12 +20,6 @@ from boinc_gahp.submit.context import Uploads
 from boinc_gahp.submit.staging import Staging
 from tests.submit.scripted import SECRET, URL, Reply, error
 from tests.submit.test_association import FATAL, Server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from boinc_gahp.rpc._build import FormBody
-    from tests.submit.scripted import Arguments
 
 
 @dataclass
@@ -49,10 +42,10 @@ class FileServer(Server):
     """
 
     limit: int = 8 << 20
-    hook: Callable[[list[str], FormBody], str | None] = lambda _names, _rest: None
+    hook: object = lambda _names, _rest: None
     posts: list[Post] = field(default_factory=list)
-    asked: Callable[[Arguments], None] = lambda _: None
-    form: Callable[[bytes], None] = lambda _: None
+    asked: object = lambda _: None
+    form: object = lambda _: None
 
     def query_files(self, arguments):
         reply = super().query_files(arguments)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,10 +13,6 @@ from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import Journal
 from boinc_gahp.submit.types import Job, SubmitRequest
 from tests.submit.scripted import Script, batch, error, job
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 NAMES = [f"b#1.{number}" for number in range(4)]
 REQUEST = SubmitRequest("b", "app", [(name, Job()) for name in NAMES])
@@ -46,7 +41,7 @@ class Server(Script):
         sent: the names in each submit_batch.
     """
 
-    answers: list[Callable[[list[str]], str]] = field(default_factory=list)
+    answers: object = field(default_factory=list)
     made: list[str] = field(default_factory=list)
     sent: list[list[str]] = field(default_factory=list)
     state: int = 0
