@@ -185,10 +185,11 @@ def _size(place: Path) -> int:
         return 0
 
 
-def write_streams(sink: Sink, stderr: str, scope: CancelScope) -> None:
+def write_streams(sink: Sink, stderr: str, scope: CancelScope) -> int:
     """Write stderr, and an empty stdout, where they are wanted; at the same place only stderr.
 
-    They are written from scratch: a repeated fetch must not double them.
+    They are written from scratch: a repeated fetch must not double them. Returns how many bytes are
+    in them.
 
     Raises:
         OutputError: one cannot be written.
@@ -199,6 +200,7 @@ def write_streams(sink: Sink, stderr: str, scope: CancelScope) -> None:
     with Directories(scope) as directories:
         for item, text in streams.values():
             _write(sink, item, text, scope, directories)
+    return sum(map(_size, streams))
 
 
 def _write(

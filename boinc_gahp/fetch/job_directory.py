@@ -279,5 +279,4 @@ def fetch_failed(
         if isinstance(error.__cause__, OSError) or (error.passes and not is_late):
             raise
         log.warning("No outputs of the failed job %s are fetched: %s", request.job_name, error)
-    write_streams(sink, text, scope)
-    return len(text)
+    return write_streams(sink, text, scope)

@@ -219,8 +219,12 @@ def test_outputs_of_a_failed_job_wait_for_a_project_that_is_down_but_not_for_eve
         fetch(script, tmp_path)
     assert raised.value.passes
     request = FetchRequest(JOB, str(tmp_path), "job.err", "ALL")
-    fetch_failed(script.context(), request, "it failed", is_late=True)
-    assert (tmp_path / "job.err").read_text() == "it failed"
+    assert fetch_failed(script.context(), request, "é failed", is_late=True) == len(
+        b"\xc3\xa9 failed"
+    )
+    assert (tmp_path / "job.err").read_text() == "é failed"
+    unwanted = FetchRequest(JOB, str(tmp_path), None, "ALL")
+    assert fetch_failed(script.context(), unwanted, "it failed", is_late=True) == 0
 
 
 def test_a_failed_jobs_instances_need_not_be_known(tmp_path):
