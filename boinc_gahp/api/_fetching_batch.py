@@ -356,7 +356,7 @@ def fetch_streams(batch: KnownBatch, job: JobInfo, path: Path) -> FetchRecord | 
     folder = under_way.folder(path, finished, stderr=True, again=False, streams_only=True)
     if not folder.stderr_is_output:
         return None
-    folder.fill(batch.session.url, under_way.bring, under_way.scope, path.parent.stat())
+    folder.fill(batch.session.rpc.url, under_way.bring, under_way.scope, path.parent.stat())
     return folder.note
 
 

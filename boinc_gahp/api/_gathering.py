@@ -83,7 +83,7 @@ def failed_job(
     line = last_line(stderr)
     said = f"; the last line of its stderr: {quoted(line, _LONGEST)}" if line else ""
     return JobFailed(
-        f"job {name!r} of batch {batch.name!r} (id {batch.id}) of {batch.session.host} failed: "
+        f"job {name!r} of batch {batch.name!r} (id {batch.id}) of {batch.session.rpc.host} failed: "
         f"{why}{said}",
         job=name,
         exit_status=exit_status,
@@ -160,8 +160,8 @@ class ResultCollector(Generic[T]):
         if os.getpid() != self._process:
             raise GatheringEnded(
                 f"the results of batch {self.batch.name!r} (id {self.batch.id}) of "
-                f"{self.batch.session.host} come to process {self._process}, of which this one is "
-                "a child: wait there, or make the same call here"
+                f"{self._session.rpc.host} come to process {self._process}, of which this one is a "
+                "child: wait there, or make the same call here"
             )
 
     def abort(self, name: str | None = None) -> None:
@@ -199,7 +199,7 @@ class ResultCollector(Generic[T]):
             if trouble is None or self._session.closing.is_set():
                 trouble = GatheringEnded(
                     f"the project object was closed before the result of job {name!r} of batch "
-                    f"{self.batch.name!r} (id {self.batch.id}) of {self.batch.session.host} was "
+                    f"{self.batch.name!r} (id {self.batch.id}) of {self._session.rpc.host} was "
                     "here: the job goes on, and the same call picks it up"
                 )
             self._fail(future, trouble)

@@ -164,7 +164,7 @@ class RowMaker:
 
 def records(batch: KnownBatch, which: Iterable[int | str] | None) -> list[Row]:
     """Return rows of a batch's jobs, in the order of their submission; see ``Batch.to_records``."""
-    url = batch.session.url
+    url = batch.session.rpc.url
     root = batch.directory
     session = batch.session
     listed = finding.find_jobs(session, batch.id, batch.name, which)
@@ -304,7 +304,7 @@ def _write(
 
 
 def _read(path: Path) -> tuple[list[str], list[Row]] | None:
-    """Return the keys and rows of a file; none if there is no file. None: it is not ours."""
+    """Return the keys and rows of a file, both empty without a file; None: it is not ours."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None

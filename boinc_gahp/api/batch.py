@@ -339,12 +339,8 @@ class Batch(KnownBatch):
                 :meth:`Project.submit`.
         """
         with shown(progress, StepView) as report:
-            made = retrying.retry(self, _several(jobs), progress=report)
-        if made is None:
-            return None
-        batch = Batch(self.project, made.info)
-        batch.existed, batch.compared = made.existed, made.compared
-        return batch
+            sent = retrying.retry(self, _several(jobs), progress=report)
+        return None if sent is None else _control.submitted(Batch(self.project, sent.info), sent)
 
     def retries(self) -> list[Batch]:
         """Return the batches that :meth:`retry` has made of this one, in their order.

@@ -366,7 +366,7 @@ def program_note(batch: KnownBatch, job: JobInfo, root: Path | None) -> FetchRec
 
     if root is None or job.state is not JobState.DONE:
         return None
-    note = note_of(root / folder_name(job.name), batch.session.url, job.id)
+    note = note_of(root / folder_name(job.name), batch.session.rpc.url, job.id)
     return None if note is None or note.exit_status is None else note
 
 

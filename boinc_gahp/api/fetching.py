@@ -149,7 +149,7 @@ def fetch(
     def work(job: FinishedJob) -> None:
         path = root / folder_name(job.called)
         folder = under_way.folder(path, job, stderr=stderr, again=again)
-        sizes.append(folder.fill(batch.session.url, under_way.bring, under_way.scope, parent))
+        sizes.append(folder.fill(batch.session.rpc.url, under_way.bring, under_way.scope, parent))
         note = folder.note
         assert note is not None  # noqa: S101  (fill has made it)
         notes[job.id] = note
@@ -267,7 +267,7 @@ def _ids_in(batch: KnownBatch, root: Path) -> set[int]:
     return {
         number
         for note in notes
-        if note is not None and note.project == batch.session.url
+        if note is not None and note.project == batch.session.rpc.url
         for number in (note.job_id, *note.attempts)
     }
 

@@ -296,7 +296,7 @@ class Function(Generic[T]):
         return batch
 
     def __repr__(self) -> str:
-        return f"<Function {self.name!r} in {self.image} on {self._project.session.host}>"
+        return f"<Function {self.name!r} in {self.image} on {self._project.session.rpc.host}>"
 
 
 class _Calls(NamedTuple):
@@ -418,7 +418,7 @@ class _Reader:
         said = shorten(f"{raised.type_name}: {raised.message}".removeprefix(": "), _LONG)
         text = (
             f"{self._function}({_listed(result.parameters)}), job {result.name!r} of batch "
-            f"{self._batch.name!r} (id {self._batch.id}) of {self._batch.session.host}, "
+            f"{self._batch.name!r} (id {self._batch.id}) of {self._batch.session.rpc.host}, "
             f"{'raised' if raised.type_name else 'has no value:'} {said}"
         )
         error = RemoteError(

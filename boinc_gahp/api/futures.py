@@ -159,7 +159,7 @@ class JobFuture(concurrent.futures.Future[T]):
             batch = self.batch
             raise concurrent.futures.CancelledError(
                 f"job {self.job_name!r} of batch {batch.name!r} (id {batch.id}) of "
-                f"{batch.session.host} was aborted from here"
+                f"{batch.session.rpc.host} was aborted from here"
             ) from None
 
     def __await__(self) -> Generator[Any, None, T]:
@@ -293,7 +293,7 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
                     raise TimeoutError(
                         f"{len(self) - self.here:,} of {len(self):,} results of batch "
                         f"{self.batch.name!r} (id {self.batch.id}) of "
-                        f"{self.batch.session.host} are not here after {seconds:g} s: "
+                        f"{self.batch.session.rpc.host} are not here after {seconds:g} s: "
                         f"its jobs continue on the project{why}"
                     )
             if report is not None:

@@ -157,7 +157,7 @@ class BatchJob:
         root = self.batch.directory
         if root is not None:
             folder = root / folder_name(self.name)
-            note = note_of(folder, self.batch.session.url, self.id)
+            note = note_of(folder, self.batch.session.rpc.url, self.id)
             if note is not None and note.stderr in note.there(folder):
                 return (folder / str(note.stderr)).read_text("utf-8", "replace")
         found = log_of(self.batch, self.info)
@@ -174,7 +174,7 @@ class BatchJob:
                 f"{named} was not fetched on this machine: call batch.fetch(directory) first"
             )
         folder = root / folder_name(self.name)
-        note = note_of(folder, batch.session.url, self.id)
+        note = note_of(folder, batch.session.rpc.url, self.id)
         if note is not None:
             return folder, note
         if not root.is_dir():

@@ -217,10 +217,10 @@ class KnownBatch:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KnownBatch):
             return NotImplemented
-        return (self.session.url, self.id) == (other.session.url, other.id)
+        return (self.session.rpc.url, self.id) == (other.session.rpc.url, other.id)
 
     def __hash__(self) -> int:
-        return hash((self.session.url, self.id))
+        return hash((self.session.rpc.url, self.id))
 
     def __repr__(self) -> str:
         words = [f"<Batch {self.id} {self.name!r} {self.state.words}"]

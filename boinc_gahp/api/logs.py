@@ -195,7 +195,7 @@ def _image_of(batch: KnownBatch) -> str | None:
     return "" if program is None else str(json.loads(program.shared).get("image", ""))
 
 
-#: About so many reasons one job each is asked about, the most frequent ones.
+#: For so many reasons, the most frequent ones, the project is asked about one job each.
 REASONS_ASKED = 5
 #: Characters of a line of stderr that are kept.
 _LONGEST = 200

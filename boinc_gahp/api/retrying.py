@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.family import RetryStatus
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.session import Session
+    from boinc_gahp.api.submission import Submitted
     from boinc_gahp.api.types import Job, OnProgress
     from boinc_gahp.rpc.types import BatchInfo, JobInfo
 
@@ -135,8 +136,8 @@ def _manifest(parent: KnownBatch) -> Manifest:
     if manifest is None:
         raise NotKnownHere(
             f"what was submitted as batch {parent.name!r} (id {parent.id}) of "
-            f"{parent.session.host} is not known here, and a project does not tell it: retry the "
-            "batch on the machine that submitted it, or submit the failed jobs as a new batch"
+            f"{parent.session.rpc.host} is not known here, and a project does not tell it: retry "
+            "the batch on the machine that submitted it, or submit the failed jobs as a new batch"
         )
     return manifest
 
@@ -160,7 +161,7 @@ def retry(
     jobs: Iterable[int | str] | None = None,
     *,
     progress: OnProgress | None = None,
-) -> KnownBatch | None:
+) -> Submitted | None:
     """Send failed jobs again; see :meth:`Batch.retry`."""
     wanted = None if jobs is None else list(jobs)
     for round_ in range(_ROUNDS):
@@ -178,7 +179,7 @@ def retry(
     raise AssertionError  # pragma: no cover  (the loop returns or raises)
 
 
-def _send(plan: RetryPlan, progress: OnProgress | None) -> KnownBatch:
+def _send(plan: RetryPlan, progress: OnProgress | None) -> Submitted:
     """Send what was planned; raises what :func:`retry` raises."""
     from boinc_gahp.api import submission  # noqa: PLC0415  (not for lists of batches)
     from boinc_gahp.api.manifest import Lineage  # noqa: PLC0415
@@ -200,8 +201,7 @@ def _send(plan: RetryPlan, progress: OnProgress | None) -> KnownBatch:
     names = dict(zip((job.name or "" for job in jobs), plan.jobs, strict=True))
     lineage = Lineage(parent.id, names)
     request = build_request(manifest.app_name, jobs, **options)
-    sent = submission.submit(session, manifest.app_name, request, lineage)
-    return _control.submitted(KnownBatch(session, sent.info), sent)
+    return submission.submit(session, manifest.app_name, request, lineage)
 
 
 def jobs_again(

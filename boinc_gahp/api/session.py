@@ -44,16 +44,6 @@ class Session:
         self._lock = threading.Lock()
 
     @property
-    def url(self) -> str:
-        """The project's address."""
-        return self.rpc.url
-
-    @property
-    def host(self) -> str:
-        """The project's host (and port, unless it is the scheme's default)."""
-        return self.rpc.host
-
-    @property
     def context(self) -> FetchContext:
         """What submits and fetches need, over ``rpc``; made at first use."""
         with self._lock:

@@ -100,7 +100,7 @@ FOLLOW_LINKS = Option(
 #: The others are fields of :class:`boinc_gahp.submit.container_jobs.ContainerJob`.
 OPTIONS = (
     Option("network", "let the program use the network (default: it cannot)", "Network"),
-    # A job with more processors than this is no job for one computer of a volunteer.
+    # No volunteer has a computer with more processors.
     Option("cpus", "processors for each job", None, 1, 1, 1024),
     # Each error is another volunteer's time.
     Option(

@@ -147,7 +147,7 @@ def _not_here(batch: KnownBatch) -> int:
         return 0
     jobs = batch.session.rpc.iter_jobs(batch.id)
     done = (job for job in jobs if job.state is JobState.DONE)
-    notes = (note_of(root / folder_name(job.name), batch.session.url, job.id) for job in done)
+    notes = (note_of(root / folder_name(job.name), batch.session.rpc.url, job.id) for job in done)
     return sum(note is None for note in notes)
 
 
