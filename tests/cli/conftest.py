@@ -80,8 +80,7 @@ def log_stopped():
 class Report:
     """What check printed."""
 
-    def __init__(self, status, text):
-        self.status = status
+    def __init__(self, text):
         self.text = text
         self.points = [
             (word, rest)
@@ -96,8 +95,20 @@ class Report:
             if rest.startswith((f"{topic}:", f"{topic} "))
         ]
 
+    def only(self, topic, level, *words):
+        """Return the text of the only point on a topic, which has this level and these words."""
+        [point] = self.of(topic)
+        return told(point, level, *words)
+
     def levels(self):
         return {word for word, _ in self.points}
+
+
+def told(point, level, *words):
+    """Return the text of a point, which has this level and these words."""
+    found, text = point
+    assert (found, [word for word in words if word not in text]) == (level, []), text
+    return text
 
 
 def write_settings(path, url, authenticator, more="", section="project"):
@@ -119,14 +130,14 @@ def settings(home, project):
 
 @pytest.fixture
 def check(home, capsys, monkeypatch):
-    """Runs ``boinc_gahp check`` in this process."""
+    """Runs ``boinc_gahp check`` in this process; its exit status is that of what it has found."""
     monkeypatch.setattr(project_checks, "RETRY", 0.3)
 
     def check(*arguments):
-        status = main(["check", *arguments])
-        out, err = capsys.readouterr()
-        assert err == ""
-        return Report(status, out)
+        status, out, err = command(capsys, "check", *arguments)
+        report = Report(out)
+        assert (status, err) == (1 if report.levels() & {"warning", "FAILED"} else 0, "")
+        return report
 
     return check
 

@@ -8,7 +8,7 @@ from boinc_gahp.localproject import new_app
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from tests import faultproxy
-from tests.cli.conftest import write_settings
+from tests.cli.conftest import told, write_settings
 from tests.faultproxy import FaultProxy
 from tests.helpers import command
 from tests.inside import workunit_names
@@ -103,18 +103,17 @@ def test_an_estimate_counts_jobs_without_a_size_as_create_work_does(do):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "said"),
     [
         (["buda:other", "--input", "in=a.csv"], "does not tell which outputs its BUDA app"),
         (["buda:fit", "--each", "*.csv"], "name the one that gets the files: --input NAME={path}"),
     ],
 )
-def test_what_cannot_be_sent_is_said_and_nothing_is_made(do, project, words, told):
+def test_what_cannot_be_sent_is_said_and_nothing_is_made(do, project, words, said):
     before = len(workunit_names(project))
     status, _, err = do("batch", "submit", *words)
     assert status == 1
-    assert told in err.splitlines()[0]
-
+    assert said in err.splitlines()[0]
     assert len(workunit_names(project)) == before
 
 
@@ -124,24 +123,18 @@ def test_apps_and_check_say_what_a_project_does_not_tell(do, check, settings):
     assert "you may submit them" in out
     assert "does not tell which BUDA apps it has" in out
     report = check("--app", "buda:fit")
-    assert report.status == 0
+    assert report.levels() == {"ok", "note"}
     assert report.of("app buda")[0][0] == "ok"
-    ((level, text),) = report.of("app buda:fit")
-    assert level == "note"
-    assert "wait for ever" in text
-    assert text.endswith("Jobs have to name the outputs")
-    assert check("--app", "buda:a/b").status == 1
+    report.only("app buda:fit", "note", "wait for ever", "Jobs have to name the outputs")
+    assert "FAILED" in check("--app", "buda:a/b").levels()
 
 
 def test_check_sees_a_template_that_would_apply_to_all_jobs(check, settings, project):
     path = project.core.templates / "buda_in"
     path.write_text("<workunit><rsc_fpops_est>1</rsc_fpops_est></workunit>")
-    try:
-        report = check("--app", "buda:fit")
-    finally:
-        path.unlink()
-    assert report.status == 1
-    assert "templates/buda_in" in report.of("app buda")[0][1]
+    report = check("--app", "buda:fit")
+    path.unlink()
+    told(report.of("app buda")[0], "FAILED", "templates/buda_in")
 
 
 def test_an_app_that_the_projects_form_does_not_find_is_refused(do, check, settings, project):

@@ -5,6 +5,7 @@ import pytest
 from boinc_gahp.cli.check.project_checks import check_outputs
 from boinc_gahp.rpc.types import BatchInfo
 from boinc_gahp.states import BatchState
+from tests.cli.conftest import told
 from tests.fetch.test_fetch_scripted import FILE, GONE, instance, uploaded
 from tests.submit.scripted import Reply, Script, batch, job
 
@@ -36,9 +37,8 @@ def test_of_outputs_that_are_where_they_were_uploaded_nothing_is_told():
 
 
 def test_outputs_that_are_moved_and_can_be_fetched_are_well():
-    [(level, text)] = outputs(GONE, Reply(b"one", FILE))
-    assert level == "ok"
-    assert "batch_collect_assimilator" in text
+    [point] = outputs(GONE, Reply(b"one", FILE))
+    told(point, "ok", "batch_collect_assimilator")
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,8 @@ def test_outputs_that_are_moved_and_can_be_fetched_are_well():
     ids=["no page", "not there", "login"],
 )
 def test_outputs_that_are_gone_are_a_warning_with_what_the_admin_does(moved, why):
-    [(level, text)] = outputs(GONE, moved)
-    assert level == "warning"
-    assert why in text
-    assert "sample_dummy_assimilator -d 3 --app uppercase" in text
+    [point] = outputs(GONE, moved)
+    told(point, "warning", why, "sample_dummy_assimilator -d 3 --app uppercase")
 
 
 @pytest.mark.usefixtures("log_stopped", "settings")
@@ -65,6 +63,4 @@ def test_an_app_has_its_versions_or_gets_no_volunteers(check, project):
     with project.core.db.write() as connection:
         connection.execute("DELETE FROM app_version")
     report = check("--app", "multi")
-    assert report.status == 1
-    level, text = report.of("app multi")[2]
-    assert (level, "it has no versions, so no volunteer gets its jobs" in text) == ("warning", True)
+    told(report.of("app multi")[2], "warning", "it has no versions, so no volunteer gets its jobs")

@@ -7,7 +7,7 @@ from boinc_gahp.localproject import new_app
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests import faultproxy
-from tests.cli.conftest import write_settings
+from tests.cli.conftest import told, write_settings
 from tests.contract.replay import WIRE
 from tests.faultproxy import FaultProxy
 from tests.inside import batches, staged_files, workunit_names
@@ -41,27 +41,17 @@ def template(settings, project):
         each.unlink(missing_ok=True)
 
 
-def add(settings, line):
-    with settings.open("a") as file:
-        file.write(line + "\n")
-
-
 @pytest.mark.parametrize("arguments", [[], ["--app", "docker"], ["--app", "uppercase"]])
 @pytest.mark.usefixtures("settings")
-def test_the_app_that_takes_container_jobs_is_looked_at_once(check, arguments):
+def test_the_app_that_takes_container_jobs_is_looked_at_once(check, project, arguments):
     report = check(*arguments)
-    assert report.status == 0
-    told = report.of("app docker")
-    assert [level for level, _ in told] == ["ok", "note", "note", "ok"]
-    assert told[0][1] == ": jobs that bring their own programs may be submitted"
-    assert "does not tell the largest file that it takes (upload_max_filesize" in told[1][1]
-    assert told[3][1].startswith(": versions 1.00 ")
-    assert told[3][1].endswith(" (docker)")
+    may, limit, _, versions = report.of("app docker")
+    told(may, "ok", ": jobs that bring their own programs may be submitted")
+    told(limit, "note", "does not tell the largest file that it takes (upload_max_filesize")
+    told(versions, "ok", ": versions 1.00 ", " (docker)")
+    assert report.levels() == {"ok", "note"}
     assert bool(report.of("app uppercase")) == ("uppercase" in arguments)
-
-
-def test_nothing_is_stored_by_the_check(check, settings, project):
-    check()
+    # Nothing is stored by it.
     assert (workunit_names(project), batches(project), staged_files(project)) == ([], [], [])
 
 
@@ -70,11 +60,8 @@ def test_a_template_of_the_app_fails_with_what_to_remove(check, template, both):
     template.write_text(template.with_name("uppercase_in").read_text())
     if both:
         template.with_name("docker_out").write_text("<output_template/>")
-    report = check()
-    assert report.status == 1
-    level, text = report.of("app docker")[0]
-    assert level == "FAILED"
-    assert "has a file templates/docker_in, whose number of input files would apply" in text
+    said = "has a file templates/docker_in, whose number of input files would apply"
+    text = told(check().of("app docker")[0], "FAILED", said)
     assert text.endswith("ask the project's admin to remove templates/docker_in")
 
 
@@ -87,33 +74,23 @@ def test_an_app_without_templates_that_the_settings_do_not_name_fails_with_what_
     check, settings, project
 ):
     write_settings(settings, project.url, project.authenticator)
-    report = check("--app", "docker")
-    assert report.status == 1
-    [(level, text)] = report.of("app docker")
-    assert level == "FAILED"
-    assert "no template files" in text
-    assert 'set container_app = "docker" in the project\'s section of the settings' in text
+    said = 'set container_app = "docker" in the project\'s section of the settings'
+    check("--app", "docker").only("app docker", "FAILED", "no template files", said)
 
 
 def test_a_missing_app_and_a_missing_right_fail(check, settings, project):
     write_settings(settings, project.url, project.authenticator, "container_app = 'dokcer'")
-    [(level, text)] = check().of("app dokcer")
-    assert (level, "no app of this name" in text) == ("FAILED", True)
+    check().only("app dokcer", "FAILED", "no app of this name")
     other = project.add_user("other", apps=["multi"])
     write_settings(settings, project.url, other, APP)
-    [(level, text)] = check().of("app docker")
-    assert (level, "the account may not submit to it" in text) == ("FAILED", True)
+    check().only("app docker", "FAILED", "the account may not submit to it")
 
 
 def test_a_question_that_the_project_does_not_answer_fails(check, settings, project):
     with FaultProxy(project.url) as proxy:
         write_settings(settings, proxy.url, project.authenticator, APP)
         proxy.fail("estimate_batch", faultproxy.html(), times=None)
-        report = check()
-    assert report.status == 1
-    level, text = report.of("app docker")[0]
-    assert level == "FAILED"
-    assert "[BG-" in text
+        told(check().of("app docker")[0], "FAILED", "[BG-")
 
 
 def test_a_projects_words_are_the_recorded_ones():
@@ -121,57 +98,37 @@ def test_a_projects_words_are_the_recorded_ones():
     assert f"<error_msg>{container_checks._NOT_READ}" in recording.read_text()
 
 
-class TestImage:
-    @pytest.mark.usefixtures("settings")
-    def test_none_is_told(self, check):
-        [(level, text)] = check().of("container_image")
-        assert level == "note"
-        assert "a container job from HTCondor that names no image is held" in text
+@pytest.mark.parametrize(
+    ("image", "level", "said"),
+    [
+        (None, "note", "a container job from HTCondor that names no image is held"),
+        ("docker://python:3.12-slim", "ok", "docker.io/library/python:3.12-slim"),
+        ("docker://Not An Image", "FAILED", "docker://Not An Image"),
+        ("x.sif", "FAILED", "x.sif"),
+        ("rootfs:no.tar", "FAILED", "no.tar' cannot be read: No such file or directory"),
+        ("rootfs:root.tar", "ok", "root.tar, a file of 3"),
+    ],
+)
+def test_the_image_is_told_or_refused(check, settings, image, level, said):
+    settings.with_name("root.tar").write_bytes(bytes(3_000_000))
+    if image:
+        with settings.open("a") as file:
+            file.write(f"container_image = '{image}'\n")
+    check().only("container_image", level, said)
 
-    def test_one_of_a_registry_is_told_by_its_whole_name(self, check, settings):
-        add(settings, "container_image = 'docker://python:3.12-slim'")
-        [(level, text)] = check().of("container_image")
-        assert level == "ok"
-        assert "docker.io/library/python:3.12-slim" in text
 
-    @pytest.mark.parametrize("name", ["docker://Not An Image", "x.sif", "shub://a/b"])
-    def test_what_is_no_image_fails(self, check, settings, name):
-        add(settings, f"container_image = '{name}'")
-        report = check()
-        assert report.status == 1
-        [(level, text)] = report.of("container_image")
-        assert (level, name in text) == ("FAILED", True)
-
-    def test_a_file_is_looked_at(self, check, settings):
-        file = settings.with_name("root.tar")
-        add(settings, "container_image = 'rootfs:root.tar'")
-        [(level, text)] = check().of("container_image")
-        assert level == "FAILED"
-        assert f"{str(file)!r} cannot be read: No such file or directory" in text
-        file.write_bytes(bytes(3_000_000))
-        [(level, text)] = check().of("container_image")
-        assert level == "ok"
-        assert f"the one in {file}, a file of 3" in text
-
-    def test_one_without_an_app_is_a_warning(self, check, settings, project):
-        more = "container_image = 'docker://python'\n"
-        write_settings(settings, project.url, project.authenticator, more)
-        [(level, text)] = check().of("container_image")
-        assert level == "warning"
-        assert "there is no container_app" in text
+def test_an_image_without_an_app_is_a_warning(check, settings, project):
+    more = "container_image = 'docker://python'\n"
+    write_settings(settings, project.url, project.authenticator, more)
+    check().only("container_image", "warning", "there is no container_app")
 
 
 def test_an_app_without_a_plan_class_for_docker_is_a_warning(check, settings, project):
+    rename = "UPDATE app_version SET plan_class = ? WHERE plan_class = ?"
     with project.core.db.write() as connection:
-        connection.execute("UPDATE app_version SET plan_class = 'mt' WHERE plan_class = 'docker'")
-    try:
-        report = check()
-    finally:
-        with project.core.db.write() as connection:
-            connection.execute(
-                "UPDATE app_version SET plan_class = 'docker' WHERE plan_class = 'mt'"
-            )
-    assert report.status == 1
-    level, text = report.of("app docker")[3]
-    assert level == "warning"
-    assert "no version has a plan class with docker in its name" in text
+        connection.execute(rename, ("mt", "docker"))
+    report = check()
+    with project.core.db.write() as connection:
+        connection.execute(rename, ("docker", "mt"))
+    said = "no version has a plan class with docker in its name"
+    told(report.of("app docker")[3], "warning", said)

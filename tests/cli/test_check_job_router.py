@@ -7,6 +7,7 @@ import pytest
 
 from boinc_gahp.htcondor import _boinc_attributes
 from tests.cli.condor_tools import ROUTE, ROUTER, htcondor, job_router
+from tests.cli.conftest import told
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("log_stopped", "settings")]
 
@@ -15,9 +16,8 @@ CONF = Path(__file__).parents[2] / "conf"
 
 @pytest.mark.usefixtures("condor")
 def test_none_is_noted():
-    [(level, text)] = job_router()
-    assert level == "note"
-    assert "conf/zz-boinc_gahp.router.conf" in text
+    [point] = job_router()
+    told(point, "note", "conf/zz-boinc_gahp.router.conf")
 
 
 @pytest.mark.parametrize("name", ["DAEMON_LIST", "MASTER.DAEMON_LIST"])
@@ -35,10 +35,9 @@ def test_one_that_does_not_run_fails_and_names_the_file_to_mend(condor, name):
 def test_a_route_that_another_file_leaves_out_fails_and_names_that_file(condor):
     condor.set(**ROUTER)
     condor.last_set("JOB_ROUTER_ROUTE_NAMES", "Other", "/etc/condor/zzz.conf, line 3")
-    [(level, text)] = job_router()
-    assert level == "FAILED"
-    assert "route Boinc leads to BOINC, but is not in JOB_ROUTER_ROUTE_NAMES" in text
-    assert "last set in /etc/condor/zzz.conf, line 3; add it there" in text
+    [point] = job_router()
+    said = "route Boinc leads to BOINC, but is not in JOB_ROUTER_ROUTE_NAMES"
+    told(point, "FAILED", said, "last set in /etc/condor/zzz.conf, line 3; add it there")
     condor.set(JOB_ROUTER_ROUTE_NAMES=None)
     assert "which no file sets" in job_router()[0][1]
 
@@ -60,37 +59,30 @@ def test_a_constraint_that_keeps_jobs_from_the_route_is_a_warning_that_names_its
     condor.set(**ROUTER)
     name = "JOB_ROUTER_SOURCE_JOB_CONSTRAINT"
     condor.last_set(name, constraint, "/etc/condor/condor_config.local, line 9")
-    (level, text), *_ = job_router()
-    assert level == ("ok" if lets_in else "warning")
-    if not lets_in:
-        assert f"{name}, which is last set in /etc/condor/condor_config.local, line 9" in text
-        assert "|| (WantBoinc =?= true) || (BoincApp isnt undefined)" in text
+    place = f"{name}, which is last set in /etc/condor/condor_config.local, line 9"
+    said = (place, "|| (WantBoinc =?= true) || (BoincApp isnt undefined)")
+    told(job_router()[0], *(("ok",) if lets_in else ("warning", *said)))
 
 
 def test_a_transform_that_another_file_leaves_out_is_a_warning_that_names_that_file(condor):
     condor.set(**ROUTER)
     condor.last_set("JOB_TRANSFORM_NAMES", "Other", "/etc/condor/zzz.conf, line 4")
-    level, text = job_router()[1]
-    assert level == "warning"
-    assert "the transform Boinc, which saves them, is not in JOB_TRANSFORM_NAMES" in text
-    assert "/etc/condor/zzz.conf, line 4" in text
+    said = "the transform Boinc, which saves them, is not in JOB_TRANSFORM_NAMES"
+    told(job_router()[1], "warning", said, "/etc/condor/zzz.conf, line 4")
 
 
 def test_a_route_that_htcondor_leaves_out_fails(condor):
     condor.set(**ROUTER)
     condor.accepts("Other")
-    [(level, text)] = job_router()
-    assert level == "FAILED"
-    assert "drops route Boinc" in text
-    assert "JobRouterLog" in text
+    [point] = job_router()
+    told(point, "FAILED", "drops route Boinc", "JobRouterLog")
 
 
 def test_entries_are_a_thing_of_the_past(condor):
     entries = '[ GridResource = "batch boinc"; ]'
     condor.set(DAEMON_LIST="JOB_ROUTER", JOB_ROUTER_ENTRIES=entries)
-    [(level, text)] = job_router()
-    assert level == "FAILED"
-    assert "write the route with JOB_ROUTER_ROUTE_NAMES" in text
+    [point] = job_router()
+    told(point, "FAILED", "write the route with JOB_ROUTER_ROUTE_NAMES")
 
 
 @pytest.mark.parametrize(
@@ -105,10 +97,9 @@ def test_entries_are_a_thing_of_the_past(condor):
 )
 def test_remaps_that_would_be_lost_are_a_warning(condor, change):
     condor.set(**(ROUTER | change))
-    found = job_router()
-    assert found[0] == ("ok", "Job Router: route Boinc leads to BOINC")
-    assert found[1][0] == "warning"
-    assert "loses transfer_output_remaps" in found[1][1]
+    first, second, *_ = job_router()
+    assert first == ("ok", "Job Router: route Boinc leads to BOINC")
+    told(second, "warning", "loses transfer_output_remaps")
 
 
 def test_remaps_may_come_back_in_other_ways(condor):
@@ -121,18 +112,19 @@ def test_remaps_may_come_back_in_other_ways(condor):
         assert len(job_router()) == 1
 
 
-def test_a_route_that_passes_on_no_app_is_a_warning(condor):
-    route = ROUTE.replace("COPY /^Boinc(.+)/ remote_Boinc\\1", "")
-    condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": route}))
-    assert [level for level, _ in job_router()] == ["ok", "warning"]
-    assert "COPY /^Boinc(.+)/ remote_Boinc\\1" in job_router()[1][1]
-
-
-def test_that_no_route_takes_jobs_that_bring_their_own_program_is_noted(condor):
-    route = ROUTE.replace("WantBoinc =?= true || ", "")
-    condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": route}))
-    assert [level for level, _ in job_router()] == ["ok", "note"]
-    assert "+WantBoinc = true" in job_router()[1][1]
+@pytest.mark.parametrize(
+    ("line", "level", "said"),
+    [
+        ("COPY /^Boinc(.+)/ remote_Boinc\\1", "warning", "COPY /^Boinc(.+)/ remote_Boinc\\1"),
+        ("WantBoinc =?= true || ", "note", "+WantBoinc = true"),
+    ],
+    ids=["app", "own program"],
+)
+def test_what_a_route_does_not_pass_on_or_take_is_told(condor, line, level, said):
+    condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": ROUTE.replace(line, "")}))
+    first, second = job_router()
+    assert first[0] == "ok"
+    told(second, level, said)
 
 
 def test_a_transform_for_attributes_that_is_in_no_list_is_a_warning(condor):
@@ -141,16 +133,17 @@ def test_a_transform_for_attributes_that_is_in_no_list_is_a_warning(condor):
         EXTENDED_SUBMIT_COMMANDS='container_image = "image" docker_image = "image"',
     )
     condor.last_set("JOB_TRANSFORM_NAMES", "Other", "/etc/condor/zzz.conf, line 5")
-    [told] = [text for level, text in htcondor() if "BoincAttributes" in text]
-    assert "not in JOB_TRANSFORM_NAMES, which is last set in /etc/condor/zzz.conf, line 5" in told
+    [said] = [text for level, text in htcondor() if "BoincAttributes" in text]
+    assert "not in JOB_TRANSFORM_NAMES, which is last set in /etc/condor/zzz.conf, line 5" in said
     condor.set(JOB_TRANSFORM_NAMES="Other BoincAttributes")
     assert "EXTENDED_SUBMIT_COMMANDS" not in str(htcondor())
-    condor.set(EXTENDED_SUBMIT_COMMANDS="project = true")
-    [told] = [text for level, text in htcondor() if "EXTENDED_SUBMIT_COMMANDS" in text]
-    assert "condor_submit drops container_image and docker_image from grid jobs" in told
-    condor.set(EXTENDED_SUBMIT_COMMANDS='container_image = "image"')
-    [told] = [text for level, text in htcondor() if "EXTENDED_SUBMIT_COMMANDS" in text]
-    assert "condor_submit drops docker_image from grid jobs" in told
+    for given, dropped in (
+        ("project = true", "container_image and docker_image"),
+        ('container_image = "image"', "docker_image"),
+    ):
+        condor.set(EXTENDED_SUBMIT_COMMANDS=given)
+        [said] = [text for level, text in htcondor() if "EXTENDED_SUBMIT_COMMANDS" in text]
+        assert f"condor_submit drops {dropped} from grid jobs" in said
     condor.set(JOB_TRANSFORM_NAMES="Other")
     assert "EXTENDED_SUBMIT_COMMANDS" in str(htcondor())
 
