@@ -83,7 +83,10 @@ class Gridmanager:
         self._ready = True
 
     def _line(self):
-        line = self.daemon.line()
+        try:
+            line = self.daemon.line()
+        except AssertionError as error:
+            raise type(error)(f"{error}; unanswered: {self._asked}") from None
         assert line.startswith(PREFIX), line
         return words.split(line.removeprefix(PREFIX))
 

@@ -14,8 +14,8 @@ from tests.soak.work import APP, FAILURE
 _TOGETHER = 40
 #: Real seconds between queries; HTCondor's are a minute.
 _LOOK_EVERY = 1.0
-#: Simulated seconds between renewals of leases, which are this long.
-_LEASE, _RENEW = 21600, 5400.0
+#: Simulated seconds between renewals of leases, and before one that failed is tried again.
+_RENEW, _RENEW_AGAIN = 5400.0, 300.0
 
 
 @dataclass
@@ -57,32 +57,37 @@ class BoincUser(User):
         gridmanager = Gridmanager(daemon)
         assert gridmanager.say(["BOINC_SELECT_PROJECT", self.url, self.authenticator]) == ["S"]
         gridmanager.do("BOINC_PING")
-        self._recover(gridmanager)
+        for batch in self._batches:
+            batch.since, batch.known = "0", False
         looked = -math.inf
         while (self.left or self._batches) and time.monotonic() < until:
             self._submit(gridmanager)
             self._cancel(gridmanager)
             if looked < time.monotonic() - _LOOK_EVERY:
                 looked = time.monotonic()
+                self._recover(gridmanager)
                 self._renew(gridmanager)
                 self._look(gridmanager)
                 self._fetch(gridmanager)
             self._retire(gridmanager)
             time.sleep(0.1)
 
+    @property
+    def _known(self):
+        return [batch for batch in self._batches if batch.known]
+
     def _recover(self, gridmanager):
-        """Find out what the project has, as after a crash; what it does not know is sent."""
-        for batch in list(self._batches):
-            batch.since, batch.known = "0", False
-            while not batch.known and batch in self._batches:
-                words = gridmanager.do("BOINC_QUERY_BATCHES", "0", "1", batch.name)
-                if words[0] == "NULL" and int(words[2]):
-                    batch.known = True
-                    self._note(batch, words[3:])
-                elif words[0] == "NULL" or words[0].endswith(f"no batch named {batch.name}"):
-                    self._send(gridmanager, batch)
-                else:
-                    time.sleep(0.2)  # held, and released
+        """Find out what the project has, as after a crash; what it does not know is sent.
+
+        A batch that cannot be asked about is held, and released; the others are not kept waiting.
+        """
+        for batch in [batch for batch in self._batches if not batch.known]:
+            words = gridmanager.do("BOINC_QUERY_BATCHES", "0", "1", batch.name)
+            if words[0] == "NULL" and int(words[2]):
+                batch.known = True
+                self._note(batch, words[3:])
+            elif words[0] == "NULL" or words[0].endswith(f"no batch named {batch.name}"):
+                self._send(gridmanager, batch)
 
     def _submit(self, gridmanager):
         """Put what is due into a batch."""
@@ -125,13 +130,12 @@ class BoincUser(User):
     def _renew(self, gridmanager):
         for batch in self._batches:
             if batch.leased < self.now - _RENEW:
-                until = f"{self.plan.clock.origin + self.now + _LEASE:.0f}"
+                until = f"{self.plan.clock.origin + self.now + self.plan.lease:.0f}"
                 [error] = gridmanager.do("BOINC_SET_LEASE", batch.name, until)
-                # After an error it is tried again five minutes later.
-                batch.leased = self.now if error == "NULL" else self.now - _RENEW + 300
+                batch.leased = self.now - (0.0 if error == "NULL" else _RENEW - _RENEW_AGAIN)
 
     def _look(self, gridmanager):
-        for batch in self._batches:
+        for batch in self._known:
             words = gridmanager.do("BOINC_QUERY_BATCHES", batch.since, "1", batch.name)
             if words[0] == "NULL":
                 batch.since = words[1]
@@ -171,7 +175,7 @@ class BoincUser(User):
                     self.problem(job, f"failed, and has exit code {words[1]}")
 
     def _retire(self, gridmanager):
-        for batch in list(self._batches):
+        for batch in self._known:
             if not batch.left:
                 # What it says is not looked at; the job leaves the queue.
                 [error] = gridmanager.do("BOINC_RETIRE_BATCH", batch.name)

@@ -40,6 +40,8 @@ authenticator = "{authenticator}"
 connect = {read}
 read = {read}
 retry = {read}
+submit = 60
+submit_margin = 15
 
 [htcondor]
 quiet = 0.3
@@ -48,7 +50,7 @@ poll_shortest = {shortest}
 poll_longest = {longest}
 poll_all = 1800
 lease = {lease}
-history = 14400
+history = {lease}
 
 [jobs]
 lease = {lease}
@@ -132,7 +134,7 @@ class Plan:
 
     @property
     def lease(self):
-        """How long batches last that are not renewed, in simulated seconds."""
+        """How long batches last that are not renewed, and ended jobs are kept, in simulated seconds."""
         return max(6 * jobs.HOUR, 90 * self.clock.speed)
 
 
@@ -254,7 +256,7 @@ class User:
         begun = time.time() - self.plan.clock.origin
         is_to_die = begun < self.plan.dying * self.plan.seconds
         mean = self.plan.dying * self.plan.seconds / self.plan.deaths
-        # A submit may take some twenty requests, and each its retries.
+        # More than a BOINC_SUBMIT may take.
         with Daemon(command, environ=environ, cwd=self.home, timeout=150.0) as daemon:
             over = threading.Event()
 
