@@ -134,7 +134,7 @@ class Plan:
 
     @property
     def lease(self):
-        """How long batches last that are not renewed, and ended jobs are kept, in simulated seconds."""
+        """How long batches without a renewal, and ended jobs, are kept, in simulated seconds."""
         return max(6 * jobs.HOUR, 90 * self.clock.speed)
 
 
