@@ -6,9 +6,15 @@ import threading
 import time
 
 import trustme
+from hypothesis import strategies as st
 
 from boinc_gahp.cli.main import main
 from boinc_gahp.rpc._refusals import meaning
+
+#: Any text that was decoded from bytes.
+TEXTS = st.binary().map(lambda data: data.decode("utf-8", "surrogateescape")) | st.text(
+    st.characters(exclude_categories=["Cs"])
+)
 
 
 def wait_for(condition, what, timeout=60.0, pause=0.02):

@@ -14,7 +14,7 @@ from boinc_gahp.errors import BadRequest, StagingError, TransportError
 from boinc_gahp.htcondor.attributes import AdRefused
 from boinc_gahp.submit.digests import stat_input
 from boinc_gahp.submit.trees import look, walk
-from tests.htcondor.test_container_ad import inside
+from tests.htcondor.ads import inside
 
 SECRETS = [".ssh/id_rsa", ".config/gcloud/credentials.db", ".condor/tokens.d/pool"]
 

@@ -6,8 +6,7 @@ from hypothesis import given, strategies as st
 from boinc_gahp.errors import ConfigError, GahpError
 from boinc_gahp.gahp import words
 from tests.daemon.conversation import conversing
-from tests.gahp.test_results import TEXTS
-from tests.helpers import wait_for
+from tests.helpers import TEXTS, wait_for
 
 #: Every command that uses a job, and the words of its errors beside id, code and message.
 ERRORS = {

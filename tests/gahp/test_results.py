@@ -1,11 +1,12 @@
 """Words of Result Lines: as many as the gridmanager wants, whatever is in them."""
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
 
 from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.gahp.results import BOINC, NO_AD
 from boinc_gahp.gahp.words import split
+from tests.helpers import TEXTS
 
 #: ``gridmanager-batch.rst``, "Result lines": a command's words in a success and in an error.
 LINES = {
@@ -16,11 +17,6 @@ LINES = {
     "BLAH_JOB_REFRESH_PROXY": (["7", "0", "NULL"], ["7", "1", "{}"]),
     "BOINC_PING": (["7", "NULL"], ["7", "{}"]),
 }
-
-#: Any text that was decoded from bytes.
-TEXTS = st.binary().map(lambda data: data.decode("utf-8", "surrogateescape")) | st.text(
-    st.characters(exclude_categories=["Cs"])
-)
 
 
 def as_htcondor_reads(line):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -176,3 +178,30 @@ def refuse(words, marker=b"", *, rpc="submit_batch"):
     """Refuse with ``words`` a request that holds ``marker``, have the project do any other."""
     text = f"<{rpc}><error><error_num>-1</error_num><error_msg>{words}</error_msg></error>"
     return only_for(faultproxy.body(f"{text}</{rpc}>".encode()), marker)
+
+
+SENDER = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from boinc_gahp.config.settings import HTCondor
+from tests.htcondor.desk import desk_of
+from tests.htcondor.helpers import Site
+url, authenticator, directory = sys.argv[1:]
+settings = HTCondor(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)
+site = Site(Path(directory), None, SimpleNamespace(url=url), authenticator, settings)
+with desk_of(site) as desk:
+    while not desk.is_idle():
+        desk.context.stopping.wait(0.01)
+"""
+
+
+def kill_at(site, step, *, carried_out):
+    """Have another process send the jobs that wait, and kill it when ``step`` is under way."""
+    hang = faultproxy.hang(carried_out=carried_out)
+    site.proxy.fail(step, hang)
+    command = [sys.executable, "-c", SENDER, site.proxy.url, site.authenticator]
+    with subprocess.Popen([*command, str(site.directory)]) as process:
+        wait_for(hang.reached.is_set, f"{step} under way")
+        process.kill()
+    return hang

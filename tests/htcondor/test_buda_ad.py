@@ -1,30 +1,23 @@
 """What an ad for a BUDA app asks for, and why it cannot be."""
 
+from functools import partial
+
 import pytest
 
-from boinc_gahp.config.settings import HTCondor, ProjectSettings
-from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.containers.rules import FPOPS_BOUND
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._fetching import request_for
-from boinc_gahp.htcondor._job_ad import read_ad
-from boinc_gahp.htcondor.attributes import AdRefused
 from boinc_gahp.templates.reading import read_input_template, read_output_template
-from tests.htcondor.test_job_ad import ad
-
-PROJECT = ProjectSettings(ProjectUrl("http://127.0.0.1/test/"), container_app="docker")
+from tests.htcondor import ads
 
 
-def job(iwd, project=PROJECT, **values):
+def job(iwd, project=ads.PROJECT, **values):
     (iwd / "data.csv").write_text("1\n")
     usual = {"BoincApp": "buda:fit", "TransferInput": "data.csv", "TransferOutput": "fit.json,log"}
-    return read_ad(ad(iwd, **(usual | values)), HTCondor(), lambda _: project)
+    return ads.job(iwd, project, **(usual | values))
 
 
-def refused(iwd, **values):
-    with pytest.raises(AdRefused) as raised:
-        job(iwd, **values)
-    return str(raised.value)
+refused = partial(ads.refused, read=job)
 
 
 def outputs(description):
@@ -54,7 +47,6 @@ def test_the_outputs_that_a_job_names_are_those_that_it_has(tmp_path):
     assert found.parameters.fpops_bound == 1e12
     fetch = request_for("job", found, 1)
     assert fetch.specs == (("run/a.txt", "a.txt"), ("b", "b"))
-    assert fetch.ad is not None
     assert fetch.ad.output_template == read_output_template(found.output_template)
 
 

@@ -3,57 +3,29 @@
 import json
 import os
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.config.settings import HTCondor, ProjectSettings
-from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.containers.image import Image
 from boinc_gahp.containers.script import Program
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._fetching import container_request_for
-from boinc_gahp.htcondor._job_ad import read_ad
-from boinc_gahp.htcondor.attributes import AdRefused
 from boinc_gahp.rpc._build import submission_document
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit.container_jobs import ContainerJob, Tree, make_container_jobs
 from boinc_gahp.submit.made_files import MadeFiles
 from boinc_gahp.submit.types import LocalFile
-from tests.htcondor.test_job_ad import ad
+from tests.htcondor import ads
+from tests.htcondor.ads import MD5, PROJECT, container_job as job, inside
 
-PROJECT = ProjectSettings(ProjectUrl("http://127.0.0.1/test/"), container_app="docker")
-WITH_IMAGE = ProjectSettings(
-    ProjectUrl("http://127.0.0.1/test/"), container_app="docker", container_image="debian:13"
-)
-MD5 = "d41d8cd98f00b204e9800998ecf8427e"
-NO_CONTAINERS = ProjectSettings(ProjectUrl("http://127.0.0.1/test/"))
+WITH_IMAGE = replace(PROJECT, container_image="debian:13")
+NO_CONTAINERS = replace(PROJECT, container_app=None)
 
-
-def job(
-    iwd,
-    project=PROJECT,
-    settings=HTCondor(),  # noqa: B008
-    **values,
-):
-    (iwd / "fit.py").write_text("#!/usr/bin/python3\n")
-    usual = {"BoincApp": None, "Cmd": f"{iwd}/fit.py", "ContainerImage": "python:3"}
-    return read_ad(ad(iwd, **(usual | values)), settings, lambda _: project)
-
-
-def inside(iwd, **values):
-    found = job(iwd, **values).container
-    assert found is not None
-    return found
-
-
-def refused(iwd, **values):
-    with pytest.raises(AdRefused) as raised:
-        job(iwd, **values)
-    assert "\n" not in str(raised.value)
-    return str(raised.value)
+refused = partial(ads.refused, read=job)
 
 
 def test_a_job_with_an_image_runs_its_executable_in_a_container(tmp_path):
@@ -82,7 +54,6 @@ def test_the_image_can_be_named_in_three_ways(tmp_path, name):
 
 def test_a_job_without_an_image_gets_the_sites(tmp_path):
     found = job(tmp_path, WITH_IMAGE, ContainerImage=None)
-    assert found.container is not None
     assert found.container.image.name == "docker.io/library/debian:13"
 
 
@@ -102,7 +73,7 @@ def test_without_an_app_for_containers_the_admin_is_told_what_to_set(tmp_path):
     "values", [{"BoincApp": "uppercase"}, {"Queue": "uppercase@"}], ids=["attribute", "queue"]
 )
 def test_a_job_for_an_installed_app_goes_on_as_before(tmp_path, values):
-    found = job(tmp_path, project=WITH_IMAGE, **dict[str, Any](values))
+    found = job(tmp_path, project=WITH_IMAGE, **values)
     assert (found.app_name, found.container) == ("uppercase", None)
 
 
@@ -148,7 +119,6 @@ def test_directories_and_files_travel(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
     found = job(tmp_path, TransferInput="model, more/, data/in.csv", In="in.txt")
-    assert found.container is not None
     assert [name for name, _ in found.inputs] == ["fit.py", "in.csv", "in.txt"]
     assert [tree[:2] for tree in found.container.trees] == [
         ("model", f"{tmp_path}/model"),
@@ -220,7 +190,8 @@ def test_an_environment_in_the_old_syntax_is_read(tmp_path):
         ({"GPUNumber": 1}, "GPU"),
         ({"RequestGPUs": 1}, "GPU"),
         ({"OAuthServicesNeeded": "box"}, "use_oauth_services"),
-        ({"x509userproxy": "/tmp/x509"}, "credentials"),
+        ({"ScitokensFile": "/tmp/token"}, "use_scitokens"),
+        ({"x509userproxy": "/tmp/x509"}, "needs credentials (x509userproxy)"),
         ({"Cmd": None}, "no executable"),
         ({"BoincImage": "rootfs:none.tar.gz"}, "the job's image"),
         ({"BoincNetwork": "perhaps"}, "true or false"),
@@ -246,7 +217,6 @@ def test_requests_reach_the_description(tmp_path):
         tmp_path, RequestCpus=2, RequestDisk=2048, RequestMemory=512, BoincNetwork=True,
         BoincQuorum=2, BoincMaxErrors=7, BoincPriority=5,
     )  # fmt: skip
-    assert found.container is not None
     assert (found.container.cpus, found.container.network, found.container.quorum) == (2, True, 2)
     assert (found.container.max_errors, found.container.priority) == (7, 5)
     assert found.parameters.disk_bound == 2 * 2**20
@@ -282,12 +252,6 @@ def test_a_description_comes_back_from_the_ledger(environment, trees, cpus, netw
     assert JobDescription.from_json(described.to_json()) == described
 
 
-def test_the_program_of_a_job_is_its_words_environment_and_input(tmp_path):
-    (tmp_path / "in").write_text("")
-    found = inside(tmp_path, Arguments="a b", Environment="A=1", In="in")
-    assert found.program == Program(("a", "b"), (("A", "1"),), "in")
-
-
 @pytest.mark.parametrize("outputs", [(), ("result.json",), tuple(f"o{n}" for n in range(20)), None])
 @pytest.mark.parametrize("trees", [0, 3])
 @pytest.mark.parametrize("inputs", [0, 10, 70])
@@ -304,7 +268,6 @@ def test_the_size_of_a_job_is_not_estimated_too_low(tmp_path, outputs, trees, in
         Out="out",
         Err="err",
     )
-    assert described.container is not None
     [(_, made)] = make_container_jobs(
         [("bg-" + 32 * "0" + "-10000", described.container)],
         MadeFiles.of(tmp_path / "state"),
@@ -349,7 +312,6 @@ def test_the_program_of_a_job_is_replaced_only_if_the_job_names_it(
     tmp_path, outputs, remaps, *, kept
 ):
     found = job(tmp_path, TransferOutput=outputs, TransferOutputRemaps=remaps)
-    assert found.container is not None
     request = container_request_for("j", found, found.container, None)
     assert (("fit.py", "/dev/null") in request.remaps) is kept
 

@@ -14,8 +14,7 @@ from boinc_gahp.submit.container_jobs import ContainerJob, Tree
 from boinc_gahp.submit.trees import look
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.desk import desk_of, for_sending, refuse
-from tests.htcondor.test_sending_killed import kill_at
+from tests.htcondor.desk import desk_of, for_sending, kill_at, refuse
 from tests.localproject.in_containers import APP, add_container_app
 
 

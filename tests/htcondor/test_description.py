@@ -7,9 +7,8 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.submit.types import LocalFile, Parameters, RemoteFile
+from tests.helpers import TEXTS
 
-#: Texts as paths are: any characters, and bytes that are no UTF-8 as surrogates.
-TEXTS = st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")) | st.text()
 SIZES = st.integers(0, 2**63 - 1)
 AMOUNTS = st.none() | st.floats(min_value=1e-3, max_value=1e30)
 DESCRIPTIONS = st.builds(

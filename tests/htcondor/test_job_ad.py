@@ -1,7 +1,5 @@
 """What a job's ad asks for, and why it cannot be."""
 
-import os
-
 import pytest
 
 from boinc_gahp.config.settings import HTCondor
@@ -9,62 +7,9 @@ from boinc_gahp.htcondor._boinc_attributes import NAMES, option
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._job_ad import read_ad
 from boinc_gahp.htcondor.attributes import AdRefused
-from boinc_gahp.submit.types import LocalFile, Parameters, RemoteFile
+from boinc_gahp.submit.types import Parameters, RemoteFile
 from boinc_gahp.text import visible
-
-SETTINGS = HTCondor()
-MD5 = "D41D8CD98F00B204E9800998ECF8427E"
-
-
-def ad(iwd, **values):
-    """Return an ad: what is always there, and ``values``; a bytes value is an expression."""
-    usual = {
-        "In": "/dev/null",
-        "Out": "/dev/null",
-        "Err": "/dev/null",
-        "Cmd": "/home/alice/run.sh",
-        "Iwd": str(iwd),
-        "gridtype": "boinc",
-        "Arguments": "",
-        "Environment": "",
-        "GridResource": "batch boinc",
-        "JobDirectory": "home_bl_127.0.0.1_9618_vm_1.0_1795261016",
-        "BoincApp": "uppercase",
-    }
-    shown = {name: _shown(value) for name, value in (usual | values).items() if value is not None}
-    return f"[ {'; '.join(f'{name} = {value}' for name, value in shown.items())} ]"
-
-
-def _shown(value):
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
-    if isinstance(value, str):
-        return '"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"'))
-    return str(value).lower()
-
-
-def job(iwd, **values):
-    return read_ad(ad(iwd, **values), SETTINGS)
-
-
-def refused(iwd, **values):
-    with pytest.raises(AdRefused) as raised:
-        job(iwd, **values)
-    text = str(raised.value)
-    assert "\n" not in text
-    text.encode()
-    return text
-
-
-def local(iwd, *names):
-    files = []
-    for name in names:
-        path = iwd / name
-        path.write_bytes(os.fsencode(name))
-        status = path.stat()
-        files.append((name, LocalFile(path, (status.st_size, status.st_mtime_ns))))
-    return tuple(files)
-
+from tests.htcondor.ads import MD5, SETTINGS, ad, job, local, refused
 
 # All of it.
 

@@ -10,7 +10,7 @@ from boinc_gahp.htcondor._files import MAX_TEMPLATE
 from boinc_gahp.htcondor._job_ad import read_ad
 from boinc_gahp.htcondor.attributes import AdRefused
 from boinc_gahp.submit.types import RemoteFile
-from tests.htcondor.test_job_ad import MD5, SETTINGS, ad, job, local, refused
+from tests.htcondor.ads import MD5, SETTINGS, ad, job, local, refused
 
 URL = "https://data.example.org/d/big.dat"
 

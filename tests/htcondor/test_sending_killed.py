@@ -1,69 +1,19 @@
 """A sending process is killed at any step; the next one goes on, and each job has one workunit."""
 
-import subprocess
-import sys
-
 import pytest
 
 from boinc_gahp.htcondor.hold_codes import HoldCode
-from tests import faultproxy
-from tests.helpers import wait_for
-from tests.htcondor.desk import desk_of, for_sending, refuse
+from tests.htcondor.desk import desk_of, for_sending, kill_at, refuse
 
 pytestmark = pytest.mark.long
 
 WORDS = "create_work failed: bad stdin argument 3"
-
-SENDER = """
-import sys, threading
-from pathlib import Path
-from boinc_gahp.fetch.context import FetchContext
-from boinc_gahp.htcondor._context import AccountContext, CancelScopes
-from boinc_gahp.config.settings import ProjectSettings, Settings
-from boinc_gahp.config.settings import HTCondor
-from boinc_gahp.ledger.jobs import JobLedger
-from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.rpc.client import WebRpcs
-from tests.htcondor.desk import Desk
-url, authenticator, directory = sys.argv[1:]
-settings = Settings(htcondor=HTCondor(quiet=0.0, poll_shortest=0.05, poll_longest=0.1))
-ledger = Ledger(Path(directory) / "state" / "ledger.sqlite")
-project = WebRpcs(url, authenticator)
-cache = Path(directory) / "cache"
-fetches = FetchContext.of(project, settings, ledger, cache, ProjectSettings(project.url))
-jobs = JobLedger(ledger.store)
-stopping = threading.Event()
-context = AccountContext(
-    project=fetches,
-    jobs=jobs,
-    url=project.url,
-    account=project.account,
-    settings=settings,
-    wake=lambda: None,
-    stopping=stopping,
-    scopes=CancelScopes(),
-)
-desk = Desk(None, context)
-while not desk.is_idle():
-    stopping.wait(0.01)
-"""
 
 
 @pytest.fixture
 def site(site, monkeypatch):
     # What is patched holds for the second process alone: the first one never gets so far.
     return for_sending(site, monkeypatch, read=2)
-
-
-def kill_at(site, step, *, carried_out):
-    """Have another process send the jobs that wait, and kill it when ``step`` is under way."""
-    hang = faultproxy.hang(carried_out=carried_out)
-    site.proxy.fail(step, hang)
-    command = [sys.executable, "-c", SENDER, site.proxy.url, site.authenticator]
-    with subprocess.Popen([*command, str(site.directory)]) as process:
-        wait_for(hang.reached.is_set, f"{step} under way")
-        process.kill()
-    return hang
 
 
 @pytest.mark.parametrize(

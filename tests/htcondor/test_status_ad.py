@@ -6,11 +6,12 @@ from typing import get_args
 
 import classad2
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
 
 from boinc_gahp.gahp import words
 from boinc_gahp.htcondor._status_ad import status_ad
 from boinc_gahp.ledger.rows import JobRow, State
+from tests.helpers import TEXTS
 
 WORDS = {
     "waiting": 1,
@@ -104,7 +105,7 @@ def test_a_job_that_was_cancelled_since_it_was_to_be_held_is_told_to_be_held():
     assert status_ad(row("cancelled"))[0] == 3
 
 
-@given(st.text() | st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")))
+@given(TEXTS)
 def test_any_reason_is_one_word_that_htcondor_can_parse(reason):
     _, ad = status_ad(row("failed", hold_reason=reason, hold_code=2304, hold_subcode=1))
     line = words.join(["7", "0", "NULL", "5", ad])

@@ -14,8 +14,8 @@ from boinc_gahp.ledger import _migrations, store as ledger_store
 from boinc_gahp.ledger._migrations import VERSION
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.store import Store
+from tests.ledger.crowd import locked, put
 from tests.ledger.jobs import counts, new_job
-from tests.ledger.test_store import locked, put
 
 KILLED = """
 import os, sys, threading

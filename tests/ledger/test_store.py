@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 
 import pytest
@@ -16,54 +16,8 @@ from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger.opening import LOG_KEPT
 from boinc_gahp.ledger.store import Store
 from tests.helpers import wait_for
+from tests.ledger.crowd import Crowd, committing, keys, locked, put, queued, writing
 from tests.ledger.jobs import new_job
-
-
-def put(key, value=""):
-    def change(connection):
-        connection.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (key, value))
-
-    return change
-
-
-def keys(path):
-    """Return what is on the disk, by a connection that has nothing to do with the store."""
-    with closing(sqlite3.connect(path)) as connection:
-        return {key for (key,) in connection.execute("SELECT key FROM meta")} - {"token"}
-
-
-@contextmanager
-def locked(path):
-    """Hold the file's write lock, as another process that is writing does."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        yield
-        connection.execute("ROLLBACK")
-
-
-class UnfinishedHeads:
-    """Threads that each do something once, and what came of it."""
-
-    def __init__(self, *tasks):
-        self.results = [None] * len(tasks)
-        self._threads = [
-            threading.Thread(target=self._do, args=(index, task))
-            for index, task in enumerate(tasks)
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def _do(self, index, task):
-        try:
-            self.results[index] = task()
-        except Exception as error:  # noqa: BLE001
-            self.results[index] = error
-
-    def join(self):
-        for thread in self._threads:
-            thread.join(60)
-            assert not thread.is_alive()
-        return self.results
 
 
 def count_commits(store):
@@ -73,24 +27,6 @@ def count_commits(store):
         lambda statement: seen.append(statement) if statement == "COMMIT" else None
     )
     return seen
-
-
-def writing(store, keys):
-    return UnfinishedHeads(*(lambda key=key: store.write(put(key)) for key in keys))
-
-
-def queued(store, count):
-    wait_for(lambda: len(store._queue) == count, f"{count} changes that wait")
-
-
-@contextmanager
-def committing(store):
-    """Keep a commit, of the key "first", under way: what others write waits."""
-    with locked(store.path):
-        crowd = writing(store, ["first"])
-        wait_for(store._connection_lock.locked, "a commit")
-        yield
-    assert crowd.join() == [None]
 
 
 def test_changes_that_wait_for_a_commit_share_the_next(store):
@@ -108,7 +44,7 @@ def test_of_a_thousand_accepts_by_fifty_threads_none_is_lost(store, jobs):
     def accept_twenty(thread):
         return [jobs.accept(new_job(f"{thread}.{number}")).id for number in range(20)]
 
-    crowd = UnfinishedHeads(*(lambda thread=thread: accept_twenty(thread) for thread in range(50)))
+    crowd = Crowd(*(lambda thread=thread: accept_twenty(thread) for thread in range(50)))
     ids = [job_id for some in crowd.join() for job_id in some]
     assert len(set(ids)) == 1000
     with closing(sqlite3.connect(store.path)) as connection:
@@ -130,7 +66,7 @@ def test_a_change_that_fails_leaves_those_committed_with_it(store):
         raise ZeroDivisionError
 
     with committing(store):
-        rest = UnfinishedHeads(
+        rest = Crowd(
             lambda: store.write(put("before")),
             lambda: store.write(fail_late),
             lambda: store.write(put("first")),
@@ -146,7 +82,7 @@ def test_a_change_that_fails_leaves_those_committed_with_it(store):
 
 def test_a_commit_that_fails_is_told_to_all_that_shared_it(store):
     with committing(store):
-        rest = UnfinishedHeads(
+        rest = Crowd(
             lambda: store.write(put("one")),
             # As SQLite does by itself when the disk is full.
             lambda: store.write(lambda connection: connection.execute("ROLLBACK")),
@@ -206,7 +142,7 @@ def test_a_thread_that_is_interrupted_while_its_change_waits_has_it_made(store, 
         interrupt()
 
     with committing(store):
-        crowd = UnfinishedHeads(interrupt_when_it_waits)
+        crowd = Crowd(interrupt_when_it_waits)
         with pytest.raises(KeyboardInterrupt):
             store.write(put("mine"))
         assert crowd.join() == [None]
@@ -354,7 +290,7 @@ def test_a_reader_is_not_held_up_by_a_commit_and_sees_one_moment(store):
         inside.set()
         assert go_on.wait(60)
 
-    crowd = UnfinishedHeads(lambda: store.write(slow))
+    crowd = Crowd(lambda: store.write(slow))
     assert inside.wait(60)
     with store.read() as connection:
         seen = connection.execute("SELECT key FROM meta WHERE key IN ('old', 'new')").fetchall()
@@ -389,7 +325,7 @@ def test_many_readers_share_few_connections(store):
             group_key.wait(60)
             return int(connection.execute("SELECT count(*) FROM meta").fetchone()[0])
 
-    assert UnfinishedHeads(*[read] * 20).join() == [1] * 20
+    assert Crowd(*[read] * 20).join() == [1] * 20
     assert len(store._readers) <= 4
 
 
@@ -423,7 +359,7 @@ def test_closing_waits_for_the_commit_under_way_and_for_what_is_queued(store):
     with committing(store):
         crowd = writing(store, ["one", "two"])
         queued(store, 2)
-        closing_it = UnfinishedHeads(store.close)
+        closing_it = Crowd(store.close)
         wait_for(lambda: store._is_closed, "the end")
         with pytest.raises(LedgerError, match="was closed"):
             store.write(put("key"))
@@ -470,7 +406,7 @@ def test_the_log_does_not_grow_for_ever_under_readers_that_overlap(store, monkey
                 connection.execute("SELECT count(*) FROM meta").fetchone()
                 stop.wait(0.02)
 
-    crowd = UnfinishedHeads(*(lambda offset=offset: read_on(offset) for offset in range(2)))
+    crowd = Crowd(*(lambda offset=offset: read_on(offset) for offset in range(2)))
     store.write(lambda connection: connection.execute("CREATE TABLE wide (x)").rowcount)
     largest = 0
     for _ in range(40):

@@ -18,8 +18,8 @@ from boinc_gahp.ledger.listing import all_pending_aborts
 from boinc_gahp.ledger.store import Store
 from boinc_gahp.ledger.upkeep import drop_unneeded
 from tests.helpers import wait_for
+from tests.ledger.crowd import committing, queued, writing
 from tests.ledger.jobs import ACCOUNT, HOLD, MINE, URL, finish, new_job, submitted
-from tests.ledger.test_store import committing, queued, writing
 
 DAY = 86400.0
 NEVER = threading.Event()
