@@ -17,7 +17,7 @@ from boinc_gahp.containers.ending import LARGEST, Ending, read_ending
 from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.names import new_file, shown
-from boinc_gahp.fetch.sinks import Delivery, Members
+from boinc_gahp.fetch.sinks import Members, Placement
 from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class ProgramFolder(Folder):
         self._alone: dict[str, Path] = {}
         #: Files and directories of the archive.
         self._unpacked: set[str] = set()
-        self._streams: dict[str, Delivery] = {}
+        self._streams: dict[str, Placement] = {}
 
     def read(self, content: bytes) -> None:
         """Note how the program ended. If it was not run, only the streams are wanted."""
@@ -77,7 +77,7 @@ class ProgramFolder(Folder):
         if self.ending.problem is not None or self._streams_only:
             self.packed = None
 
-    def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+    def select(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
         """Return what is wanted beside the archive's files."""
         self._alone.clear()
         files = []
@@ -86,7 +86,7 @@ class ProgramFolder(Folder):
             self._alone[name] = files[-1].destination
         taken = {self._name(item.destination) for item in files}
         self._streams = {
-            stream: self._delivery(stream, next((n for n in names if n not in taken), names[-1]))
+            stream: self._placement(stream, next((n for n in names if n not in taken), names[-1]))
             for stream, names in _STREAMS.items()
             if stream in outputs and (stream != STDERR or self.wants_stderr)
         }
@@ -97,15 +97,15 @@ class ProgramFolder(Folder):
         self._outputs = {name: self._name(place) for name, place in self._alone.items()}
         return found
 
-    def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
+    def stderr(self, outputs: Mapping[str, str]) -> Placement | None:  # noqa: ARG002
         """Return where stderr goes."""
         return self._streams.get(STDERR)
 
-    def stdout(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
+    def stdout(self, outputs: Mapping[str, str]) -> Placement | None:  # noqa: ARG002
         """Return where stdout goes."""
         return self._streams.get(STDOUT)
 
-    def streams(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:  # noqa: ARG002
+    def streams(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:  # noqa: ARG002
         """Return where both go."""
         return tuple(item for item in self._streams.values() if not self.has(item))
 
@@ -200,5 +200,5 @@ class ProgramFolder(Folder):
             if name not in made and not any(each.startswith(f"{name}/") for each in made)
         ]
 
-    def _file(self, output: str, name: str) -> Delivery:
-        return self._delivery(output, new_file(shown(name), self.describe(output)))
+    def _file(self, output: str, name: str) -> Placement:
+        return self._placement(output, new_file(shown(name), self.describe(output)))

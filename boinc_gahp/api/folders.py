@@ -17,7 +17,7 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.destinations import Directories
 from boinc_gahp.fetch.leftovers import sweep
 from boinc_gahp.fetch.names import new_file, shown
-from boinc_gahp.fetch.sinks import Delivery, Sink
+from boinc_gahp.fetch.sinks import Placement, Sink
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.fetch.types import OWN, FetchResult
 
@@ -268,30 +268,30 @@ class Folder(Sink):
         self._outputs: dict[str, str] = {}
         self.wants_stderr = stderr
 
-    def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+    def select(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
         """Return all outputs."""
         found = self.distinct(
-            self._delivery(name, new_file(shown(plain), self.describe(name)))
+            self._placement(name, new_file(shown(plain), self.describe(name)))
             for name, plain in outputs.items()
         )
         self._outputs = {item.output: self._name(item.destination) for item in found}
         return found
 
-    def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:
+    def stderr(self, outputs: Mapping[str, str]) -> Placement | None:
         """Return where stderr goes; no output has that name."""
         if not self.wants_stderr:
             return None
         taken = {self._name(item.destination) for item in self.select(outputs)}
         free = (name for name in _STDERR if name not in taken)
-        return self._delivery("stderr", next(free, f"{OWN}.stderr"))
+        return self._placement("stderr", next(free, f"{OWN}.stderr"))
 
-    def has(self, item: Delivery) -> bool:
+    def has(self, item: Placement) -> bool:
         """Return whether the note lists the file and it is in place."""
         return self._name(item.destination) in self.have
 
-    def _delivery(self, output: str, name: str) -> Delivery:
+    def _placement(self, output: str, name: str) -> Placement:
         # The folder's name comes from the network, too.
-        return Delivery(output, self.directory / name, self.directory.parent)
+        return Placement(output, self.directory / name, self.directory.parent)
 
     def _name(self, path: Path) -> str:
         return str(path.relative_to(self.directory))

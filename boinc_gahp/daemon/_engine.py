@@ -48,7 +48,7 @@ class LineAnswer:
             if all is well.
         accepted: whether it was carried out or queued.
         ended: HTCondor's ids of the ended jobs that ``output`` reports; for
-            :meth:`Engine.delivered`, once all of it was written.
+            :meth:`Engine.lines_written`, once all of it was written.
     """
 
     output: bytes
@@ -164,7 +164,7 @@ class Engine:
         self._taken += len(taken)
         return taken
 
-    def delivered(self, ended: Iterable[str]) -> None:
+    def lines_written(self, ended: Iterable[str]) -> None:
         """Start recording that HTCondor was told that these jobs have ended."""
         for job_id in ended:
             try:
@@ -173,7 +173,7 @@ class Engine:
                 log.error("Cannot record that HTCondor knows the end of %s: %s", job_id, error)
 
     def finish_telling(self, timeout: float) -> None:
-        """Wait until everything delivered is recorded, at most ``timeout`` seconds."""
+        """Wait until all that was told is recorded, at most ``timeout`` seconds."""
         self._telling.close(timeout, drop=False)
 
     def _refusal(self, announcement: bytes, reason: str) -> LineAnswer:

@@ -113,7 +113,7 @@ class Loop:
         del self._output[:written]
         self._written += written
         while self._marks and self._marks[0][0] <= self._written:
-            self._engine.delivered(self._marks.popleft()[1])
+            self._engine.lines_written(self._marks.popleft()[1])
 
     def _drop_output(self) -> None:
         """Remember that nobody reads stdout any more."""

@@ -10,7 +10,7 @@ job_directory  HTCondor's place: the rules of BOINC_FETCH_OUTPUT and of job ads
 container_...  ... of container jobs, whose own files tell how the program ended
 names          which names from the network are names for files
 stderr         what the job wrote to stderr, without the client's wrapper
-_delivered     what was delivered before
+_placed        what was put in place before
 _uploaded      which outputs it has, and which of the uploaded files is which
 _download      one file, from the project into temporary files
 _archive       archives from the network; _zip_archive and _tar_archive read them

@@ -21,7 +21,7 @@ from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.destinations import check_directory
 from boinc_gahp.fetch.engine import fetch
 from boinc_gahp.fetch.names import DEV_NULL, below, is_hidden, new_file
-from boinc_gahp.fetch.sinks import Delivery, Members, Sink
+from boinc_gahp.fetch.sinks import Members, Placement, Sink
 from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.submit.checks import base_name
 from boinc_gahp.text import listed
@@ -71,7 +71,7 @@ class ContainerDirectory(Sink):
         #: The most parts that one of these has.
         self._deepest = max((path.count("/") + 1 for path in self._named), default=1)
         #: What is delivered beside the archive's files.
-        self._selected: tuple[Delivery, ...] = ()
+        self._selected: tuple[Placement, ...] = ()
         #: Where there are files already when the archive is read.
         self._there: Set[Path] = frozenset()
         #: Named outputs that are in the archive.
@@ -85,19 +85,19 @@ class ContainerDirectory(Sink):
         if self.ending.problem is not None:
             self.packed = None
 
-    def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+    def select(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
         """Return what is wanted beside the archive's files; see :meth:`Sink.select`."""
         # Directories are made for the streams, so these come first; and a file for both is stdout.
         streams = {}
         for name, stream in ((STDERR, self.stderr(outputs)), (STDOUT, self.stdout(outputs))):
             if stream is not None and name in outputs:
-                streams[stream.destination] = Delivery(name, stream.destination)
+                streams[stream.destination] = Placement(name, stream.destination)
         wanted = list(streams.values())
         if self.ending.problem is None:
             there = {below(name.removeprefix(WORK)): name for name in outputs if _is_users(name)}
             for path, name in self._named.items():
                 if path in there:
-                    wanted += [Delivery(there[path], place) for place in self._places(name)]
+                    wanted += [Placement(there[path], place) for place in self._places(name)]
         self._selected = self.distinct(wanted)
         return self._selected
 
@@ -131,15 +131,15 @@ class ContainerDirectory(Sink):
         taken = [item for item in self._selected if item.destination in self._there]
         return Members(self.distinct((*taken, *files))[len(taken) :], tuple(made.items()))
 
-    def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
+    def stderr(self, outputs: Mapping[str, str]) -> Placement | None:  # noqa: ARG002
         """Return where stderr goes."""
         return self._stream("stderr", self._request.stderr)
 
-    def stdout(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
+    def stdout(self, outputs: Mapping[str, str]) -> Placement | None:  # noqa: ARG002
         """Return where stdout goes."""
         return self._stream("stdout", self._request.stdout)
 
-    def streams(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+    def streams(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
         """Return where both go, the same place once."""
         both = (self.stdout(outputs), self.stderr(outputs))
         return tuple({item.destination: item for item in both if item is not None}.values())
@@ -186,8 +186,8 @@ class ContainerDirectory(Sink):
 
     def _of_named(
         self, members: Mapping[str, str], directories: Sequence[str], what: str
-    ) -> tuple[list[Delivery], dict[Path, Path | None]]:
-        files: list[Delivery] = []
+    ) -> tuple[list[Placement], dict[Path, Path | None]]:
+        files: list[Placement] = []
         made: dict[Path, Path | None] = {}
         # Outputs that are in place by themselves need nothing of the archive.
         lacking = {
@@ -214,11 +214,11 @@ class ContainerDirectory(Sink):
             for path in whole:
                 self._unpacked.add(path)
                 if path == member:
-                    files += [Delivery(member, place) for place in lacking.get(path, ())]
+                    files += [Placement(member, place) for place in lacking.get(path, ())]
                     continue
                 for place, rest in inside(path, member):
                     if rest:
-                        files.append(Delivery(member, place / rest, place))
+                        files.append(Placement(member, place / rest, place))
         for member in directories:
             for path in self._above(member):
                 self._unpacked.add(path)
@@ -227,7 +227,7 @@ class ContainerDirectory(Sink):
                         made.setdefault(place / rest, place)
         return files, made
 
-    def _new_files(self, members: Mapping[str, str], what: str) -> Iterator[Delivery]:
+    def _new_files(self, members: Mapping[str, str], what: str) -> Iterator[Placement]:
         renamed = {name for name, _ in self._request.remaps}
         for member in members:
             if "/" in member:
@@ -236,12 +236,12 @@ class ContainerDirectory(Sink):
                     "names no outputs"
                 )
             if member in renamed:
-                yield from (Delivery(member, place) for place in self._places(member))
+                yield from (Placement(member, place) for place in self._places(member))
             elif is_hidden(member):
                 self._hidden.append(member)
             else:
                 name = new_file(member, what)
-                yield Delivery(member, self.directory / name, self.directory)
+                yield Placement(member, self.directory / name, self.directory)
 
     def _inside(self, place: Path, name: str, what: str) -> str | None:
         """Return the name of a file in a directory that is delivered; None if it is left out."""
@@ -309,8 +309,8 @@ class ContainerDirectory(Sink):
             return None
         return [(self.absolute(to), to.endswith("/")) for to in paths if to != DEV_NULL]
 
-    def _stream(self, name: str, path: str | None) -> Delivery | None:
-        return None if path in (None, DEV_NULL) else Delivery(name, self.absolute(path or ""))
+    def _stream(self, name: str, path: str | None) -> Placement | None:
+        return None if path in (None, DEV_NULL) else Placement(name, self.absolute(path or ""))
 
 
 def _is_users(output: str) -> bool:

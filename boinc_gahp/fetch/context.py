@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.config.accounts import authenticator_of
 from boinc_gahp.config.places import cache_dir, ledger_file, state_dir
 from boinc_gahp.config.settings import ProjectSettings
-from boinc_gahp.fetch._delivered import Delivered
+from boinc_gahp.fetch._placed import PlacedFiles
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
@@ -29,10 +29,10 @@ class FetchContext(Context):
     """A project as one account sees it, and what was fetched from it.
 
     Attributes:
-        delivered: the outputs that were delivered before.
+        placed: the outputs that were put in place before.
     """
 
-    delivered: Delivered = field(default_factory=lambda: Delivered(None))
+    placed: PlacedFiles = field(default_factory=lambda: PlacedFiles(None))
 
     @classmethod
     def of(
@@ -61,12 +61,12 @@ class FetchContext(Context):
             cache_dir=cache_dir,
             made=MadeFiles.of(state_dir(settings)),
             digests=Digests(cache_dir if settings.staging.md5_cache else None),
-            delivered=Delivered(cache_dir),
+            placed=PlacedFiles(cache_dir),
         )
 
     def close(self) -> None:
         """Close the connections to the project; the ledger stays open."""
-        self.delivered.close()
+        self.placed.close()
         self.project.close()
 
 

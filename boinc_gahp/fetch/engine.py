@@ -7,7 +7,7 @@ The steps are the same for all callers:
 3. An output that tells about the others is read, if the sink has one.
 4. The sink says which of them are wanted, and where each goes (:mod:`.sinks`).
 5. stderr is written, without the client's wrapper (:mod:`.stderr`).
-6. Outputs that were delivered before, and are still there, are skipped (:mod:`.delivered`).
+6. Outputs that were delivered before, and are still there, are skipped (:mod:`._placed`).
 7. Each other output is found among the files that the instance uploaded (:mod:`.uploaded`), and
    is downloaded into a temporary file beside its destination (:mod:`.download`); an archive is
    unpacked there (:mod:`.archive`).
@@ -27,8 +27,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch._delivered import Delivered
 from boinc_gahp.fetch._download import download
+from boinc_gahp.fetch._placed import PlacedFiles
 from boinc_gahp.fetch._uploaded import NotUploaded, outputs_of, uploaded_by
 from boinc_gahp.fetch.destinations import Directories, explain
 from boinc_gahp.fetch.names import plain_names
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located
-    from boinc_gahp.fetch.sinks import Delivery, Members, Sink
+    from boinc_gahp.fetch.sinks import Members, Placement, Sink
     from boinc_gahp.fetch.temporary import TemporaryDirectory, TemporaryFile
     from boinc_gahp.rpc.types import CompletedJob, ResultInfo
     from boinc_gahp.templates.types import OutputTemplate
@@ -204,7 +204,7 @@ def write_streams(sink: Sink, stderr: str, scope: CancelScope) -> int:
 
 
 def _write(
-    sink: Sink, stream: Delivery, text: str, scope: CancelScope, directories: Directories
+    sink: Sink, stream: Placement, text: str, scope: CancelScope, directories: Directories
 ) -> None:
     if sink.makes_directories:
         directories.check(stream.destination, stream.inside, make=True)
@@ -233,7 +233,7 @@ class _Fetch:
         self._directories = directories
         self._uploaded = uploaded_by(context, sink.job_name, instance)
         self._instance = sink.job_name if instance is None else instance.name
-        self._delivered = Delivered(None) if sink.again else context.delivered
+        self._placed = PlacedFiles(None) if sink.again else context.placed
         self._streams = sink.streams({})
         #: The paths of the outputs that are in place.
         self.places: list[Path] = []
@@ -246,12 +246,12 @@ class _Fetch:
         self,
         outputs: Mapping[str, Output],
         plain: Mapping[str, str],
-        deliveries: Sequence[Delivery],
+        placements: Sequence[Placement],
     ) -> None:
         """Fetch plain outputs."""
         self._streams = self._sink.streams(plain)
-        absent: dict[str, list[Delivery]] = {}
-        for item in self._absent([item for item in deliveries if not self._sink.has(item)]):
+        absent: dict[str, list[Placement]] = {}
+        for item in self._absent([item for item in placements if not self._sink.has(item)]):
             try:
                 self._check(item)
             except OutputError:
@@ -269,7 +269,7 @@ class _Fetch:
 
     def remember(self) -> None:
         """Remember the outputs that were put in place."""
-        self._delivered.remember(self._new)
+        self._placed.remember(self._new)
         self._new.clear()
         self._new_since = math.inf
 
@@ -289,11 +289,11 @@ class _Fetch:
             if stream.destination not in self.places:
                 _write(self._sink, stream, "", self._scope, self._directories)
 
-    def _check(self, item: Delivery) -> None:
+    def _check(self, item: Placement) -> None:
         make = self._sink.makes_directories and any(map(item.is_at, self._streams))
         self._directories.check(item.destination, item.inside, make=make)
 
-    def _note(self, item: Delivery, status: os.stat_result, md5: str) -> None:
+    def _note(self, item: Placement, status: os.stat_result, md5: str) -> None:
         """Note an output that is in place; it is remembered soon, with others."""
         self.places.append(item.destination)
         now = time.monotonic()
@@ -302,7 +302,7 @@ class _Fetch:
         if now > self._new_since + _REMEMBERED:
             self.remember()
 
-    def _file(self, output: Output, items: Sequence[Delivery]) -> None:
+    def _file(self, output: Output, items: Sequence[Placement]) -> None:
         with ExitStack() as stack:
             files = [
                 stack.enter_context(
@@ -341,7 +341,7 @@ class _Fetch:
     def archive(self, output: Output) -> None:
         """Fetch the files in an archive."""
         key = (*self._context.owner, self._instance, output.name)
-        names = self._delivered.members(key)
+        names = self._placed.members(key)
         if names is not None:
             # A directory's name ends in a slash.
             directories = [name.removesuffix("/") for name in names if name.endswith("/")]
@@ -359,7 +359,7 @@ class _Fetch:
             with packed.contents() as contents, self._opened(output, contents) as archive:
                 self._unpack(output, archive, packed)
                 directories = [f"{name}/" for name in archive.directories]
-                self._delivered.remember_members(key, [*archive.files, *directories])
+                self._placed.remember_members(key, [*archive.files, *directories])
 
     def _opened(self, output: Output, contents: BinaryIO) -> Archive[Any]:
         jobs = self._context.settings.jobs
@@ -396,14 +396,14 @@ class _Fetch:
                     raise explain(error, path) from error
             self._directories.check(path / OWN, inside, make=inside is None)
             if is_new:
-                self._context.delivered.made(self._directory_key(path), path.stat())
+                self._context.placed.made(self._directory_key(path), path.stat())
 
     def _is_own(self, path: Path) -> bool:
         try:
             status = path.stat(follow_symlinks=False)
         except OSError:
             return False
-        return self._context.delivered.is_made(self._directory_key(path), status)
+        return self._context.placed.is_made(self._directory_key(path), status)
 
     def _directory_key(self, path: Path) -> tuple[str, ...]:
         return (*self._context.owner, self._sink.job_name, "directory", str(path))
@@ -422,19 +422,19 @@ class _Fetch:
             for item, name, md5 in parts:
                 self._note(item, self._place(room, name, item), md5)
 
-    def _key(self, item: Delivery) -> tuple[str, ...]:
+    def _key(self, item: Placement) -> tuple[str, ...]:
         return (*self._context.owner, self._instance, item.output, str(item.destination))
 
-    def _absent(self, items: Sequence[Delivery]) -> list[Delivery]:
+    def _absent(self, items: Sequence[Placement]) -> list[Placement]:
         """Return those that are to be fetched: not those that were delivered, and are there."""
-        there = self._delivered.still_there({item.destination: self._key(item) for item in items})
+        there = self._placed.still_there({item.destination: self._key(item) for item in items})
         self.places += [item.destination for item in items if item.destination in there]
         return [item for item in items if item.destination not in there]
 
     def _extract(
         self,
         archive: Archive[Any],
-        item: Delivery,
+        item: Placement,
         room: TemporaryDirectory,
         name: str,
         packed: TemporaryFile,
@@ -467,7 +467,7 @@ class _Fetch:
             raise explain(error, item.destination) from error
         return digest.hexdigest()
 
-    def _place(self, room: TemporaryDirectory, name: str, item: Delivery) -> os.stat_result:
+    def _place(self, room: TemporaryDirectory, name: str, item: Placement) -> os.stat_result:
         """Put a complete file in place; return its status there."""
         status = room.place(name, item.destination, item.inside, self._directories)
         if status is not None:

@@ -18,7 +18,7 @@ from boinc_gahp.fetch.destinations import check_directory
 from boinc_gahp.fetch.engine import FailedAttempt, fetch, write_streams
 from boinc_gahp.fetch.failures import failed_job
 from boinc_gahp.fetch.names import DEV_NULL, new_file
-from boinc_gahp.fetch.sinks import Delivery, Sink
+from boinc_gahp.fetch.sinks import Placement, Sink
 from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.submit.checks import base_name, find_output
 from boinc_gahp.text import listed
@@ -56,7 +56,7 @@ class JobDirectory(Sink):
         self.makes_directories = request.ad is not None
         self._request = request
 
-    def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+    def select(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
         """Return what is to be delivered, each pair once; see :meth:`Sink.select`."""
         if self._request.ad is not None:
             wanted = self._of_ad(self._request.ad, outputs)
@@ -67,27 +67,27 @@ class JobDirectory(Sink):
         is_one = stderr is None or stderr.is_at(self.stdout(outputs))
         return self.distinct(wanted, None if is_one else stderr)
 
-    def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
+    def stderr(self, outputs: Mapping[str, str]) -> Placement | None:  # noqa: ARG002
         """Return where the request wants stderr."""
         path = self._request.stderr
-        return None if path is None or path in _NOWHERE else self._delivery("stderr", path)
+        return None if path is None or path in _NOWHERE else self._placement("stderr", path)
 
-    def stdout(self, outputs: Mapping[str, str]) -> Delivery | None:
+    def stdout(self, outputs: Mapping[str, str]) -> Placement | None:
         """Return where a job ad wants stdout, or a Request Line whose stdout is not an output."""
         request = self._request
         if request.ad is None:
             at = self._stdout_at(outputs)
-            return None if at is None else self._delivery("stdout", request.specs[at][1])
+            return None if at is None else self._placement("stdout", request.specs[at][1])
         if request.ad.stdout is None or request.ad.stdout == DEV_NULL:
             return None
-        return self._delivery("stdout", request.ad.stdout)
+        return self._placement("stdout", request.ad.stdout)
 
     def prepare(self) -> None:
         """Refuse a job ad's directory that does not exist, before it is made for stdout."""
         if self._request.ad is not None:
             check_directory(self._request.directory)
 
-    def _all(self, outputs: Mapping[str, str]) -> list[Delivery]:
+    def _all(self, outputs: Mapping[str, str]) -> list[Placement]:
         renames: dict[str, list[str]] = {}
         for source, destination in self._request.specs:
             name = find_output(source, outputs)
@@ -99,13 +99,13 @@ class JobDirectory(Sink):
         for name, plain in outputs.items():
             if name in renames:
                 paths = [path for path in renames[name] if path != DEV_NULL]
-                wanted += [self._delivery(name, path) for path in paths]
+                wanted += [self._placement(name, path) for path in paths]
             else:
                 path = new_file(plain, self.describe(name))
-                wanted.append(self._delivery(name, path, self.directory))
+                wanted.append(self._placement(name, path, self.directory))
         return wanted
 
-    def _some(self, outputs: Mapping[str, str]) -> list[Delivery]:
+    def _some(self, outputs: Mapping[str, str]) -> list[Placement]:
         stderr = self._stderr_paths()
         stdout = self._stdout_at(outputs)
         wanted = []
@@ -114,25 +114,25 @@ class JobDirectory(Sink):
                 continue  # stderr is written already, and /dev/null keeps nothing
             name = find_output(source, outputs)
             if name is not None:
-                wanted.append(self._delivery(name, destination))
+                wanted.append(self._placement(name, destination))
             elif at != stdout:
                 raise self._no_such_output(source, outputs)
         return wanted
 
-    def _of_ad(self, ad: AdFiles, outputs: Mapping[str, str]) -> list[Delivery]:
+    def _of_ad(self, ad: AdFiles, outputs: Mapping[str, str]) -> list[Placement]:
         specs = self._request.specs
         claimed = {find_output(source, outputs) for source, _ in specs}
         stdout = self.stdout(outputs)
-        standard: list[Delivery] = []
+        standard: list[Placement] = []
         if stdout is not None:
             name = find_output(base_name(ad.stdout or ""), outputs)
             if name is None:
                 name = next((name for name in _STDOUTS if name in outputs), None)
             if name is not None:
-                standard.append(Delivery(name, stdout.destination))
+                standard.append(Placement(name, stdout.destination))
         if self.takes_all:
-            # An output that is delivered as stdout is not also delivered under its own name.
-            own = {delivery.output for delivery in standard} - claimed
+            # An output that is put in place as stdout is not also under its own name.
+            own = {item.output for item in standard} - claimed
             others = {name: plain for name, plain in outputs.items() if name not in own}
             return self._all(others) + standard
         wanted = []
@@ -142,7 +142,7 @@ class JobDirectory(Sink):
         for source, destination in specs:
             name = find_output(source, outputs)
             if name is not None and destination != DEV_NULL:
-                wanted.append(self._delivery(name, destination))
+                wanted.append(self._placement(name, destination))
             elif name is None and base_name(source) not in written:
                 raise self._no_such_output(source, outputs)
         return wanted + standard
@@ -183,8 +183,8 @@ class JobDirectory(Sink):
             f"job {self.job_name!r} has no output {source!r}; its outputs are: {names}"
         )
 
-    def _delivery(self, output: str, path: str, inside: Path | None = None) -> Delivery:
-        return Delivery(output, self.absolute(path), inside)
+    def _placement(self, output: str, path: str, inside: Path | None = None) -> Placement:
+        return Placement(output, self.absolute(path), inside)
 
 
 def fetch_output(

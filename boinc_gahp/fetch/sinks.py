@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class Placement:
     """One output, or stderr or stdout, and a place where it goes.
 
     Attributes:
@@ -35,8 +35,8 @@ class Delivery:
     destination: Path
     inside: Path | None = field(default=None, compare=False)
 
-    def is_at(self, other: Delivery | None) -> bool:
-        """Return whether another delivery goes to the same place."""
+    def is_at(self, other: Placement | None) -> bool:
+        """Return whether another one goes to the same place."""
         return other is not None and self.destination == other.destination
 
 
@@ -49,7 +49,7 @@ class Members(NamedTuple):
             network. None: the request gave the whole path, and the directory above it exists.
     """
 
-    files: tuple[Delivery, ...]
+    files: tuple[Placement, ...]
     directories: tuple[tuple[Path, Path | None], ...]
 
 
@@ -90,7 +90,7 @@ class Sink(ABC):
         self.is_own: Callable[[Path], bool] = lambda _: False
 
     @abstractmethod
-    def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+    def select(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
         """Return which outputs are wanted, and where each goes.
 
         Raises:
@@ -98,14 +98,14 @@ class Sink(ABC):
         """
 
     @abstractmethod
-    def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:
+    def stderr(self, outputs: Mapping[str, str]) -> Placement | None:
         """Return where stderr goes; None: nowhere."""
 
-    def stdout(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
+    def stdout(self, outputs: Mapping[str, str]) -> Placement | None:  # noqa: ARG002
         """Return where stdout goes: an empty file if no output goes there. None: nowhere."""
         return None
 
-    def streams(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+    def streams(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
         """Return where there is an empty file if no output goes there."""
         stdout = self.stdout(outputs)
         return () if stdout is None or stdout.is_at(self.stderr(outputs)) else (stdout,)
@@ -139,7 +139,7 @@ class Sink(ABC):
         made = [(home / new_file(name, what), home) for name in directories if self.takes_all]
         return Members(files, tuple(made))
 
-    def has(self, item: Delivery) -> bool:  # noqa: ARG002
+    def has(self, item: Placement) -> bool:  # noqa: ARG002
         """Return whether a file is known to be in place."""
         return False
 
@@ -155,20 +155,20 @@ class Sink(ABC):
         return Path(os.path.normpath(os.path.join(self.directory, path)))  # noqa: PTH118
 
     def distinct(
-        self, wanted: Iterable[Delivery], stderr: Delivery | None = None
-    ) -> tuple[Delivery, ...]:
-        """Return the deliveries without duplicates.
+        self, wanted: Iterable[Placement], stderr: Placement | None = None
+    ) -> tuple[Placement, ...]:
+        """Return the placements without duplicates.
 
         Raises:
             OutputError: two files would get the same name, or one that of ``stderr``.
         """
-        deliveries = tuple(dict.fromkeys(wanted))
+        placements = tuple(dict.fromkeys(wanted))
         taken = {} if stderr is None else {stderr.destination: stderr.output}
-        for delivery in deliveries:
-            other = taken.setdefault(delivery.destination, delivery.output)
-            if other != delivery.output:
+        for item in placements:
+            other = taken.setdefault(item.destination, item.output)
+            if other != item.output:
                 raise OutputError(
-                    f"{other} and {delivery.output} of job {self.job_name!r} would both be written "
-                    f"to {str(delivery.destination)!r}: give them different names"
+                    f"{other} and {item.output} of job {self.job_name!r} would both be written "
+                    f"to {str(item.destination)!r}: give them different names"
                 )
-        return deliveries
+        return placements

@@ -18,7 +18,7 @@ from boinc_gahp import logs
 from boinc_gahp.cli.check.checks import Level, check_directories
 from boinc_gahp.config.settings import Logging, Settings, State
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.fetch._delivered import Delivered
+from boinc_gahp.fetch._placed import PlacedFiles
 from boinc_gahp.files import make_private_directory, who_else_can_write
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.ledger import Ledger
@@ -192,7 +192,7 @@ def test_put_files_into_a_state_directory_that_everyone_can_write(mode, tmp_path
         AccountLock(state, "https://boinc.example.edu/", "account").try_acquire()
     assert told in str(ledger.value)
     assert told in str(lock.value)
-    Delivered(state).members(("key",))
+    PlacedFiles(state).members(("key",))
     Digests(state).of([__file__])
     assert caplog.text.count(told) >= 2
     assert not [*state.iterdir()]
@@ -238,7 +238,7 @@ def test_have_a_file_written_by_a_link_in_a_state_directory(name, tmp_path, capf
             logs.stop()
         assert "is a symbolic link: it is not followed" in capfd.readouterr().err
     else:
-        Delivered(state).members(("key",))
+        PlacedFiles(state).members(("key",))
         Digests(state).of([__file__])
         assert "is a symbolic link: it is not followed" in caplog.text
     assert precious.read_text() == "precious\n" * 100

@@ -142,21 +142,21 @@ def test_the_ends_of_jobs_come_with_the_results_that_tell_of_them(conversation):
     assert ended == ("completed", "held")
     assert conversation.reply("RESULTS").ended == ()
     assert conversation.service.tells == []
-    conversation.engine.delivered(ended)
+    conversation.engine.lines_written(ended)
     wait_for(lambda: len(conversation.service.tells) == 2, "the service was told")
     assert sorted(conversation.service.tells) == ["completed", "held"]
 
 
 def test_what_htcondor_was_told_is_written_down_before_the_end(conversation):
     conversation.result("BLAH_PING 2 boinc")
-    conversation.engine.delivered([f"j{number}" for number in range(500)])
+    conversation.engine.lines_written([f"j{number}" for number in range(500)])
     conversation.engine.finish_telling(20)
     assert len(conversation.service.tells) == 500
 
 
 @pytest.mark.parametrize("job", ["fail locked", "bug"])
 def test_trouble_with_telling_is_logged(conversation, job, caplog):
-    conversation.engine.delivered([job])
+    conversation.engine.lines_written([job])
     conversation.engine.finish_telling(20)
     assert "annot record that HTCondor knows the end of " in caplog.text
 
@@ -167,7 +167,7 @@ def test_telling_that_gets_no_thread_is_logged(conversation, monkeypatch, caplog
 
     with monkeypatch.context() as patched:
         patched.setattr("threading.Thread.start", refuse)
-        conversation.engine.delivered(["j1"])
+        conversation.engine.lines_written(["j1"])
     assert "Cannot record that HTCondor knows the end of j1: can't start new thread" in caplog.text
 
 

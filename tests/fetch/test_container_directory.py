@@ -82,7 +82,7 @@ class Job:
         try:
             return fetch_container(context, self.request(home), *([scope] if scope else []))
         finally:
-            context.delivered.close()
+            context.placed.close()
 
 
 ALL = {EXIT: b"0\n", OUT: b"said\n", ERR: b"complained\n"}

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.job_directory import JobDirectory
 from boinc_gahp.fetch.names import plain_names
-from boinc_gahp.fetch.sinks import Delivery
+from boinc_gahp.fetch.sinks import Placement
 from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.submit.checks import find_output
 
@@ -27,8 +27,8 @@ def everything(*specs, stderr="job.err"):
 
 
 def chosen(request, outputs=APP):
-    deliveries = JobDirectory(request).select(plain_names(outputs))
-    return [(item.output, str(item.destination)) for item in deliveries]
+    placements = JobDirectory(request).select(plain_names(outputs))
+    return [(item.output, str(item.destination)) for item in placements]
 
 
 def test_all_gives_every_output_its_base_name_in_the_directory():
@@ -208,18 +208,18 @@ def test_whatever_the_outputs_a_gridmanagers_own_pairs_write_no_empty_file(outpu
     pairs = [(name, name) for name in outputs if name != err] + [(out, out)]
     if err != out:
         pairs.append((err, err))
-    deliveries = JobDirectory(some(*pairs, stderr=err)).select(plain_names(outputs))
-    assert {item.output for item in deliveries} == set(outputs) - {err}
+    placements = JobDirectory(some(*pairs, stderr=err)).select(plain_names(outputs))
+    assert {item.output for item in placements} == set(outputs) - {err}
 
 
 @given(st.lists(st.tuples(names, names), max_size=4), st.lists(sane, unique=True, max_size=4))
 def test_what_is_delivered_was_asked_for(specs, outputs):
     try:
-        deliveries = JobDirectory(some(*specs, stderr=None)).select(plain_names(outputs))
+        placements = JobDirectory(some(*specs, stderr=None)).select(plain_names(outputs))
     except OutputError:
         return
-    for item in deliveries:
-        assert isinstance(item, Delivery)
+    for item in placements:
+        assert isinstance(item, Placement)
         assert item.output in outputs
         assert any(
             find_output(source, dict.fromkeys(outputs, "")) == item.output for source, _ in specs

@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 
 from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.fetch._delivered import Delivered
+from boinc_gahp.fetch._placed import PlacedFiles
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
@@ -125,7 +125,7 @@ class Script:
             cache=ProjectCache(project),
             cache_dir=cache_dir,
             made=MadeFiles(Path("nowhere")),
-            delivered=Delivered(cache_dir),
+            placed=PlacedFiles(cache_dir),
         )
 
 

@@ -1,18 +1,18 @@
-"""What is remembered of delivered outputs."""
+"""What is remembered of outputs in place."""
 
 import stat
 import threading
 
-from boinc_gahp.fetch._delivered import Delivered
+from boinc_gahp.fetch._placed import PlacedFiles
 
 
 def test_it_knows_thousands_of_files_and_which_of_them_were_changed(tmp_path):
-    delivered = Delivered(tmp_path / "cache")
+    placed = PlacedFiles(tmp_path / "cache")
     paths = [tmp_path / str(number) for number in range(1_200)]
     for path in paths:
         path.write_text("text")
     keys = {path: ("job", path.name) for path in paths}
-    delivered.remember(
+    placed.remember(
         (keys[path], path.stat(), "1cb251ec0d568de6a929b520c4aed8d1") for path in paths[1:]
     )
     paths[7].unlink()
@@ -20,14 +20,14 @@ def test_it_knows_thousands_of_files_and_which_of_them_were_changed(tmp_path):
     paths[9].unlink()
     paths[9].write_text("text")
     try:
-        assert delivered.still_there(keys) == set(paths) - {paths[0], paths[7], paths[8]}
-        assert delivered.still_there({}) == set()
+        assert placed.still_there(keys) == set(paths) - {paths[0], paths[7], paths[8]}
+        assert placed.still_there({}) == set()
     finally:
-        delivered.close()
+        placed.close()
 
 
 def test_files_that_many_threads_deliver_are_all_remembered(tmp_path):
-    delivered = Delivered(tmp_path / "cache")
+    placed = PlacedFiles(tmp_path / "cache")
     paths = [tmp_path / str(number) for number in range(400)]
     for path in paths:
         path.touch()
@@ -35,16 +35,16 @@ def test_files_that_many_threads_deliver_are_all_remembered(tmp_path):
 
     def put(some):
         for path in some:
-            delivered.remember([(keys[path], path.stat(), "")])
-            delivered.still_there({path: keys[path]})
+            placed.remember([(keys[path], path.stat(), "")])
+            placed.still_there({path: keys[path]})
 
     threads = [threading.Thread(target=put, args=(paths[at::8],)) for at in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    delivered.close()
-    again = Delivered(tmp_path / "cache")
+    placed.close()
+    again = PlacedFiles(tmp_path / "cache")
     try:
         assert again.still_there(keys) == set(paths)
     finally:
@@ -53,11 +53,11 @@ def test_files_that_many_threads_deliver_are_all_remembered(tmp_path):
 
 def test_it_can_be_read_by_its_owner_alone(tmp_path):
     tmp_path.chmod(0o755)  # a directory that was there before, [state] cache_dir for example
-    delivered = Delivered(tmp_path)
-    delivered.remember_members(("a job's archive",), ["results.txt"])
+    placed = PlacedFiles(tmp_path)
+    placed.remember_members(("a job's archive",), ["results.txt"])
     try:
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     finally:
-        delivered.close()
+        placed.close()
     assert set(modes) >= {"delivered.sqlite", "delivered.sqlite-wal"}
     assert set(modes.values()) == {0o600}

@@ -1,4 +1,4 @@
-"""Remembers which outputs were delivered, so that a repeated fetch leaves them alone.
+"""Remembers which outputs were put in place, so that a repeated fetch leaves them alone.
 
 It is a cache in the user's cache directory: if it cannot be used, outputs are fetched again.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.fetch")
 
-#: Seconds after which deliveries are forgotten.
+#: Seconds after which placements are forgotten.
 _KEEP = 30 * 86400.0
 #: Keys in one statement, fewer than any SQLite allows.
 _MOST_KEYS = 500
@@ -54,8 +54,8 @@ create table if not exists archive (
 """
 
 
-class Delivered:
-    """Outputs that were delivered: where to, with length and MD5. Thread-safe; never fails.
+class PlacedFiles:
+    """Outputs that were put in place: where, with length and MD5. Thread-safe; never fails.
 
     Keys are tuples of strings: project, account, instance, output, destination.
 
@@ -80,7 +80,7 @@ class Delivered:
             self._forget()
 
     def still_there(self, keys: Mapping[Path, Sequence[str]]) -> frozenset[Path]:
-        """Return those of the destinations whose delivered file is still there, unchanged.
+        """Return those of the destinations whose file is still there, unchanged.
 
         Args:
             keys: the key of each file, by its destination.
@@ -102,7 +102,7 @@ class Delivered:
         return frozenset(files[key][0] for key, *row in found if _is_it(*files[key], row))
 
     def remember(self, files: Iterable[tuple[Sequence[str], os.stat_result, str]]) -> None:
-        """Note that files were delivered: the key of each, its status there, and its MD5."""
+        """Note that files were put in place: the key of each, its status there, and its MD5."""
         now = time.time()
         rows = [
             (_key(key), status.st_size, status.st_mtime_ns, status.st_ino, md5, now)
@@ -131,7 +131,7 @@ class Delivered:
         return inode == status.st_ino
 
     def members(self, key: Sequence[str]) -> tuple[str, ...] | None:
-        """Return the names of the files in an archive that was delivered, or None."""
+        """Return the names of the files in an archive that was unpacked, or None."""
         rows = self._execute("select members from archive where key = ?", [_key(key)])
         return tuple(json.loads(str(rows[0][0]))) if rows else None
 
