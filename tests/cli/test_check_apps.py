@@ -6,7 +6,7 @@ from boinc_gahp.cli.check.project_checks import check_outputs
 from boinc_gahp.rpc.types import BatchInfo
 from boinc_gahp.states import BatchState
 from tests.cli.conftest import told
-from tests.fetch.test_fetch_scripted import FILE, GONE, instance, uploaded
+from tests.fetch.jobs import FILE, GONE, instance, uploaded
 from tests.submit.scripted import Reply, Script, batch, job
 
 BATCHES = [

@@ -1,91 +1,32 @@
 """The outputs of container jobs: which files there are, and where each is delivered."""
 
-import io
 import logging
 import os
 import stat
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from boinc_gahp.config.settings import JobSettings, Settings
+from boinc_gahp.config.settings import JobSettings
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.cancel import Stopped
-from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
+from boinc_gahp.fetch.container_directory import ProgramNotRun
 from boinc_gahp.fetch.locate import NoResult
-from boinc_gahp.fetch.types import ContainerRequest, FetchResult
-from boinc_gahp.templates.reading import read_output_template
-from tests.fetch.test_fetch_ad import Closing, found, note_syncs
-from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, failed, instance, templates
-from tests.submit.scripted import Script, batch, job
+from boinc_gahp.fetch.types import FetchResult
+from tests.fetch.jobs import (
+    ALL,
+    EXIT,
+    OUT,
+    PACKED,
+    Job,
+    cancel_at_every_step,
+    failed,
+    found,
+    note_syncs,
+    output_template,
+    tar,
+)
 
-EXIT, OUT, ERR, PACKED = "_exit", "_stdout", "_stderr", "_outputs.tar"
-
-
-def tar(members, modes=None):
-    """Return a tar archive; a member without contents is a directory."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        for name, data in members.items():
-            info = tarfile.TarInfo(name)
-            info.mode = (modes or {}).get(name, 0o644)
-            info.type = tarfile.DIRTYPE if data is None else tarfile.REGTYPE
-            info.size = len(data or b"")
-            archive.addfile(info, io.BytesIO(data or b""))
-    return buffer.getvalue()
-
-
-class Job:
-    """A finished container job on a project that answers from a script.
-
-    Args:
-        files: what its instance uploaded, by open names.
-        outputs: the names that the job asks for.
-        remaps: where they go.
-        out: where stdout goes.
-        err: where stderr goes.
-    """
-
-    def __init__(self, files, outputs=(), remaps=(), *, out="job.out", err="job.err"):
-        named = [f"work/{name}" for name in outputs or ()]
-        names = [EXIT, OUT, ERR, *dict.fromkeys(named), PACKED]
-        optional = tuple(names[1:])
-        text = templates(*names, optional=optional)
-        own = text.partition("</input_template>")[2].removesuffix("</templates>")
-        outputs = None if outputs is None else tuple(outputs)
-        self.wanted = ContainerRequest(
-            JOB, "/", outputs, remaps, out, err, 7, read_output_template(own)
-        )
-        present = [name for name in names if name in files]
-        assert len(present) == len(files), "a file is no output"
-        self.script = Script(
-            {
-                "query_batch": batch(7, "b", 2, job(1, JOB, 119)),
-                "query_job": instance(*(len(files[name]) for name in present)),
-                "query_completed_job": completed(),
-            },
-            {
-                (INSTANCE, place): (f"{INSTANCE}_r1_{names.index(name)}", files[name])
-                for place, name in enumerate(present)
-            },
-        )
-
-    def request(self, home):
-        return replace(self.wanted, directory=str(home))
-
-    def fetch(self, home, *, scope=None, settings=None, cache=None):
-        context = self.script.context(
-            cache_dir=cache, settings=Settings(jobs=settings or JobSettings())
-        )
-        try:
-            return fetch_container(context, self.request(home), *([scope] if scope else []))
-        finally:
-            context.placed.close()
-
-
-ALL = {EXIT: b"0\n", OUT: b"said\n", ERR: b"complained\n"}
 STREAMS = {"job.err": b"complained\n", "job.out": b"said\n"}
 
 
@@ -344,9 +285,7 @@ def test_an_end_that_is_very_long_is_not_read_into_memory(tmp_path):
 
 def test_a_template_without_the_file_for_the_end_is_no_fault(tmp_path):
     one = Job(ALL)
-    text = templates(OUT, optional=(OUT,))
-    own = text.partition("</input_template>")[2].removesuffix("</templates>")
-    one.wanted = replace(one.wanted, output_template=read_output_template(own))
+    one.wanted = replace(one.wanted, output_template=output_template(OUT, optional=(OUT,)))
     with pytest.raises(ProgramNotRun):
         one.fetch(tmp_path)
 
@@ -481,24 +420,10 @@ def test_what_is_in_place_is_not_fetched_again(tmp_path):
 
 
 def test_nothing_appears_after_a_cancel_at_any_step(tmp_path):
-    steps = 0
-    while True:
-        steps += 1
-        home = tmp_path / str(steps)
-        home.mkdir()
-        scope = Closing(steps, home)
-        try:
-            everything().fetch(home, scope=scope)
-        except Stopped:
-            scope.join()
-        else:
-            break
-        after = found(home)
-        shown = {name: data for name, data in scope.seen.items() if ".boinc_gahp" not in name}
-        assert after == shown, f"step {steps}"
-        assert after.items() <= WHOLE.items(), f"step {steps}"
-    assert steps > 20
-    assert found(home) == WHOLE
+    def cancelled(home, scope):
+        everything().fetch(home, scope=scope)
+
+    cancel_at_every_step(cancelled, tmp_path, WHOLE, {})
 
 
 def test_all_directories_are_on_the_disk(tmp_path, monkeypatch):

@@ -5,7 +5,6 @@ import io
 import os
 import threading
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,8 +19,17 @@ from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, FetchRequest
 from boinc_gahp.submit.query import query_jobs
-from boinc_gahp.templates.reading import read_output_template
-from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, done, failed, templates
+from tests.fetch.jobs import (
+    INSTANCE,
+    JOB,
+    cancel_at_every_step,
+    completed,
+    done,
+    failed,
+    found,
+    note_syncs,
+    output_template,
+)
 from tests.helpers import wait_for
 from tests.submit.scripted import Script, batch, error, job
 
@@ -108,15 +116,6 @@ def fetch(
     assert result.exit_status == 0
 
 
-def found(home):
-    """Return all that is below a directory, with the files' contents."""
-    there = {}
-    for path in sorted(home.rglob("*")):
-        with suppress(FileNotFoundError):  # another thread's temporary file
-            there[str(path.relative_to(home))] = path.read_bytes() if path.is_file() else None
-    return there
-
-
 def packed():
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
@@ -165,52 +164,12 @@ def test_everything_is_where_the_ad_wants_it(script, whole, tmp_path):
         assert found(tmp_path) == whole
 
 
-class Closing(CancelScope):
-    """Is closed by another thread at the n-th time that it is asked."""
-
-    def __init__(self, at, home):
-        super().__init__()
-        self.left = at
-        self.seen = {}
-        self._home = home
-        self._closer = threading.Thread(target=self.close)
-
-    def check(self):
-        self.left -= 1
-        if self.left == 0:
-            self._closed = True  # its closer only waits until everybody is out
-            self._closer.start()
-            self.seen = found(self._home)
-        super().check()
-
-    def join(self):
-        self._closer.join(60)
-        assert not self._closer.is_alive()
-
-
 @KINDS
 def test_nothing_appears_after_a_cancel_at_any_step(script, whole, tmp_path):
-    steps = 0
-    while True:
-        steps += 1
-        home = tmp_path / str(steps)
-        home.mkdir()
-        (home / "out0").write_bytes(b"old")
-        scope = Closing(steps, home)
-        try:
-            fetch(script(), home, scope=scope)
-        except Stopped:
-            scope.join()
-        else:
-            break
-        after = found(home)
-        shown = {name: data for name, data in scope.seen.items() if ".boinc_gahp" not in name}
-        assert after == shown, f"step {steps}"
-        assert after.pop("out0") in {b"old", whole.get("out0")}
-        assert after.items() <= whole.items(), f"step {steps}"
-    assert steps > 20
-    home = tmp_path / str(steps)
-    assert {**whole, "out0": found(home)["out0"]} == found(home)
+    def cancelled(home, scope):
+        fetch(script(), home, scope=scope)
+
+    cancel_at_every_step(cancelled, tmp_path, whole, {"out0": b"old"})
 
 
 def test_what_is_on_its_way_vanishes_with_the_cancel_and_not_when_the_network_wakes(tmp_path):
@@ -232,20 +191,6 @@ def test_what_is_on_its_way_vanishes_with_the_cancel_and_not_when_the_network_wa
     room.discard()
     assert found(tmp_path) == {other.path.name: b""}
     other.discard()
-
-
-def note_syncs(root, monkeypatch):
-    """Return a list that gets each path below ``root`` that is synced to the disk."""
-    synced = []
-    fsync = os.fsync
-
-    def noting(descriptor):
-        path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
-        synced.append(path.removeprefix(str(root)))
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", noting)
-    return synced
 
 
 def test_the_directories_are_on_the_disk_too(tmp_path, monkeypatch):
@@ -386,9 +331,9 @@ def test_a_directory_of_stdout_that_cannot_be_made_is_reported(tmp_path):
 
 
 def test_a_template_of_the_jobs_own_names_its_outputs(tmp_path):
-    own = templates("x", "y").partition("</input_template>")[2].removesuffix("</templates>")
+    own = output_template("x", "y")
     script = done("other", present=(0, 1))
-    fetch(script, tmp_path, ad=AdFiles("stdout", output_template=read_output_template(own)))
+    fetch(script, tmp_path, ad=AdFiles("stdout", output_template=own))
     assert {"x", "y", "stdout"} <= found(tmp_path).keys()
     assert script.count("get_templates") == 0
 

@@ -3,90 +3,26 @@
 import io
 import os
 import zipfile
-from xml.sax.saxutils import escape
 
 import pytest
 
 from boinc_gahp.errors import NotFound, OutputError, ProtocolError, RpcError
 from boinc_gahp.fetch.job_directory import fetch_failed, fetch_output
 from boinc_gahp.fetch.types import FetchRequest, FetchResult
+from tests.fetch.jobs import (
+    FATAL,
+    FILE,
+    GONE,
+    INSTANCE,
+    JOB,
+    completed,
+    done,
+    failed,
+    instance,
+    templates,
+    uploaded,
+)
 from tests.submit.scripted import Reply, Script, batch, error, job
-
-JOB = "b#1.0"
-INSTANCE = "b#1.0_0"
-
-STDERR = (
-    "<core_client_version>7.20.5</core_client_version>\n<![CDATA[\n"
-    "<stderr_txt>\nsaid\n\n</stderr_txt>\n]]>"
-)
-FATAL = (
-    "<completed_job><error_mask>2</error_mask>\n"
-    "<b>Fatal error</b>: Uncaught mysqli_sql_exception in <b>x</b><br />"
-)
-
-
-def completed(status=0, *, result="canonical_resultid"):
-    return (
-        f"<completed_job><error_mask>0</error_mask><{result}>119</{result}>"
-        f"<exit_status>{status}</exit_status><elapsed_time>2.5</elapsed_time>"
-        f"<cpu_time>1.5</cpu_time><stderr_out><![CDATA[{escape(STDERR)}]]></stderr_out>"
-        "</completed_job>"
-    )
-
-
-def templates(*outputs, optional=()):
-    infos = "".join(
-        f"<file_info><name><OUTFILE_{number}/></name><generated_locally/>"
-        "<upload_when_present/><max_nbytes>5000000</max_nbytes><url><UPLOAD_URL/></url></file_info>"
-        for number in range(len(outputs))
-    )
-    refs = "".join(
-        f"<file_ref><file_name><OUTFILE_{number}/></file_name><open_name>{name}</open_name>"
-        f"{'<optional/>' if name in optional else ''}</file_ref>"
-        for number, name in enumerate(outputs)
-    )
-    return (
-        "<templates>\n<input_template>\n<file_info>\n</file_info>\n<workunit>\n<file_ref>\n"
-        "<open_name>in</open_name>\n</file_ref>\n</workunit>\n</input_template>\n"
-        f"<output_template>\n{infos}\n<result>\n{refs}\n</result>\n</output_template>\n</templates>"
-    )
-
-
-def instance(*sizes, state="Completed and validated"):
-    files = "".join(f"<outfile><size>{size}</size></outfile>" for size in sizes)
-    return f"<instance><name>{INSTANCE}</name><id>119</id><state>{state}</state>{files}</instance>"
-
-
-def uploaded(*numbers):
-    return {
-        (INSTANCE, place): (f"{INSTANCE}_r799338679_{number}", f"file {number}".encode())
-        for place, number in enumerate(numbers)
-    }
-
-
-def done(*outputs, optional=(), present=(0,)):
-    return Script(
-        {
-            "query_batch": batch(7, "b", 2, job(1, JOB, 119)),
-            "query_job": instance(*range(len(present))),
-            "query_completed_job": completed(),
-            "get_templates": templates(*outputs, optional=optional),
-        },
-        uploaded(*present),
-    )
-
-
-def failed(details, told=FATAL):
-    def query_batch(asked):
-        return batch(7, "b", 2, job(1, JOB, 0, details if asked["get_job_details"] else ""))
-
-    return Script(
-        {
-            "query_batch": query_batch,
-            "query_job": instance(state="Error while computing"),
-            "query_completed_job": told,
-        }
-    )
 
 
 def fetch(script, home, *specs, name=JOB):
@@ -319,12 +255,6 @@ def test_where_the_instance_is_not_shown_the_file_is_asked_for_by_its_job(tmp_pa
     assert script.count("result_file") == 0
 
 
-GONE = f"ERROR: no such file /srv/boinc/upload/324/{INSTANCE}_r799338679_0".encode()
-FILE = {
-    "Content-Type": "application/octet-stream",
-    "Content-Disposition": f"attachment; filename={JOB}__file_out0",
-    "Content-Length": "3",
-}
 HTML = {"Content-Type": "text/html; charset=UTF-8"}
 
 

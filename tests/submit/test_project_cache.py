@@ -6,7 +6,7 @@ from boinc_gahp.errors import NotFound
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.submit import project_cache as module
 from boinc_gahp.submit.project_cache import ProjectCache, Recent
-from tests.fetch.test_fetch_scripted import templates
+from tests.fetch.jobs import templates
 from tests.submit.scripted import Script, batch, error, job
 
 
