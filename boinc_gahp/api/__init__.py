@@ -23,7 +23,7 @@ table, rows     jobs from a table: of Python, and of a file; rows reads CSV and 
 _row_jobs       a row as a job; row_values checks its cells, patterns fills placeholders
 files           input files and arguments as text
 programs        commands as jobs in containers, with _program_files from their words
-request         jobs as a request to submit; splitting divides what is too large
+request         jobs as a request to submit
 submission      submits, plans and estimates
 manifest        what was submitted; manifest_files keeps it on this machine
 comparing       whether a batch that is there has the same jobs, and the difference
@@ -31,13 +31,12 @@ finding         the batch or the job of a name or id
 _control        the lease, abort, retire
 watching        asks until batches are over; counting makes numbers of the answers
 progress        shows it on terminals and in notebooks
-fetching        outputs, with fetching_batch's threads, into folders or zips
-_job_templates  which outputs jobs have; _program_folders are for those of programs
+fetching        outputs, with _fetching_batch's threads, into folders or zips; of jobs that ran
+                programs, into _program_folders
 _records        a row for each job, for DataFrames and for jobs.csv
 logs            how single jobs ended, what they wrote, and each reason once
 _runs, _mapping from rows to futures over the jobs of an app, or of a program
 futures         a future for each job; _gathering sets their results as the jobs end
-_naming         a batch's name that is made from its contents
 family          a batch and its retries, and which of them count; retrying sends them
 =============== ===================================================================================
 """

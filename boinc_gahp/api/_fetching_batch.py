@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import finding
-from boinc_gahp.api._job_templates import JobTemplates
+from boinc_gahp.api._program_folders import JobTemplates, ProgramFolder
 from boinc_gahp.api.family import with_retries
 from boinc_gahp.api.folders import FinishedJob, Folder
 from boinc_gahp.api.types import JobState
@@ -282,8 +282,6 @@ class BatchFetch:
         if own is None or not own.is_program:
             made = Folder(path, job, stderr=stderr, again=again)
         else:
-            from boinc_gahp.api._program_folders import ProgramFolder  # noqa: PLC0415  (few need it)
-
             made = ProgramFolder(
                 path,
                 job,

@@ -1,32 +1,45 @@
-"""From a table of parameters to futures: over the jobs of an app, and over those of a program."""
+"""From a table of parameters to futures: over the jobs of an app, and over those of a program.
+
+The batch's name is made from the contents: the same jobs have the same name. So a program that was
+killed and runs again finds its batch, without a name that somebody has to choose. The name is
+``<stem>-<12 hex digits>``. If the batch of that name was aborted or retired, it takes no more jobs,
+and the next one is ``<stem>-<12 hex digits>-2``, ``-3`` and so on.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from boinc_gahp.api import _control, submission
 from boinc_gahp.api._gathering import failed_job
-from boinc_gahp.api._naming import UNNAMED, contents_name, free_name
 from boinc_gahp.api.app import look_up
 from boinc_gahp.api.folders import folder_name
 from boinc_gahp.api.futures import JobFutures, JobResult
+from boinc_gahp.api.manifest import describe
+from boinc_gahp.api.manifest_files import readable_md5s
+from boinc_gahp.api.patterns import BATCH
 from boinc_gahp.api.progress import StepView, shown
-from boinc_gahp.api.request import build_request, renamed
+from boinc_gahp.api.request import build_request, renamed, similar_names
 from boinc_gahp.api.table import jobs_from
-from boinc_gahp.errors import BadRequest
+from boinc_gahp.errors import BadRequest, NotFound, NotOwner
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit.buda_names import buda_name, short_name
-from boinc_gahp.submit.types import Job
+from boinc_gahp.submit.checks import MAX_BATCH_NAME
+from boinc_gahp.submit.types import Job, LocalFile
 from boinc_gahp.text import did_you_mean, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from typing_extensions import Unpack
 
@@ -35,9 +48,17 @@ if TYPE_CHECKING:
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.watching import Poll
     from boinc_gahp.rpc.types import BatchInfo
-    from boinc_gahp.submit.types import File
+    from boinc_gahp.submit.types import File, SubmitRequest
 
-__all__ = ["directory_for", "futures_of", "map_jobs", "run_program"]
+__all__ = [
+    "UNNAMED",
+    "contents_name",
+    "directory_for",
+    "free_name",
+    "futures_of",
+    "map_jobs",
+    "run_program",
+]
 
 T = TypeVar("T")
 
@@ -53,6 +74,17 @@ class Sender(Protocol):
     def handle(self, info: BatchInfo) -> Batch: ...
 
 
+#: The name of a batch whose name is not known yet.
+UNNAMED = f"{{{BATCH}}}"
+
+#: How many hex digits of the digest a name has. Should two requests have the same, the second is
+#: refused, because its jobs are others than those of the first.
+_DIGITS = 12
+#: The most characters of a name's stem, so that there is room for the digits and a number.
+_STEM = MAX_BATCH_NAME - 40
+#: What a job's line in the manifest has besides what is sent to the project.
+_NOT_SENT = ("sources", "parameters", "retry_of")
+_TAKES_NO_MORE = (BatchState.ABORTED, BatchState.RETIRED)
 #: How many names an error lists.
 _NAMED = 5
 #: Characters of a program's name that its batch's name does not have.
@@ -226,3 +258,62 @@ def _check_outputs(
                 f"outputs has {name!r}, which jobs of {app_name} do not make; their outputs are: "
                 f"{there}{did_you_mean(name, made, show=repr)}"
             )
+
+
+# -- names of batches
+
+
+def contents_name(session: Session, stem: str, request: SubmitRequest) -> str:
+    """Return the name for the contents of a request; see :func:`free_name`.
+
+    The name depends on the account, the app, and on all that is sent for the jobs: arguments, open
+    names and contents of the files, sizes, priorities and templates. It does not depend on where
+    the files are, on the parameters of rows, or on the lease.
+
+    Args:
+        session: the project and the account.
+        stem: what the name begins with.
+        request: for a batch of the name :data:`UNNAMED`.
+
+    Raises:
+        StagingError: a file changed while it was read.
+    """
+    digest = hashlib.sha256()
+    # Two accounts cannot have batches of the same name.
+    for each in chain([session.rpc.account], _contents(session, request)):
+        digest.update(json.dumps(each, sort_keys=True).encode() + b"\n")
+    return f"{stem[:_STEM]}-{digest.hexdigest()[:_DIGITS]}"
+
+
+def free_name(session: Session, name: str) -> str:
+    """Return the name, or the first like it whose batch was neither aborted nor retired.
+
+    Raises:
+        RpcError: the project could not be asked.
+    """
+    for each in chain([name], similar_names(name)):
+        try:
+            found = session.rpc.query_batch(batch_name=each).batch
+        except NotFound:
+            return each
+        except NotOwner:
+            continue
+        if found.state not in _TAKES_NO_MORE:
+            return each
+    raise AssertionError("there is always another name")
+
+
+def _contents(session: Session, request: SubmitRequest) -> Iterator[object]:
+    """Yield what is sent for a request; reads files whose MD5s are not remembered."""
+    paths = (
+        item.path
+        for _, job in request.jobs
+        for item in job.files.values()
+        if isinstance(item, LocalFile)
+    )
+    md5s = readable_md5s(session, paths, progress=request.progress)
+    manifest = describe(request, md5s)
+    yield manifest.common
+    for name, line in manifest.jobs.items():
+        sent = json.loads(line)
+        yield name, {key: value for key, value in sent.items() if key not in _NOT_SENT}

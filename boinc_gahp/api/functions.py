@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from boinc_gahp.api import _control
 from boinc_gahp.api._gathering import failed_job
-from boinc_gahp.api._mapping import directory_for
-from boinc_gahp.api._naming import UNNAMED, contents_name, free_name
+from boinc_gahp.api._mapping import UNNAMED, contents_name, directory_for, free_name
 from boinc_gahp.api.finding import find_batch
 from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
 from boinc_gahp.api.manifest_files import Manifests

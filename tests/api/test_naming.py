@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from boinc_gahp.api._naming import UNNAMED, contents_name, free_name, name_of
+from boinc_gahp.api._mapping import UNNAMED, contents_name, free_name
 from boinc_gahp.api.request import build_request, renamed
 from boinc_gahp.api.table import jobs_from
 from boinc_gahp.api.types import InlineFile, Job, Parameters
@@ -72,14 +72,16 @@ def test_names_of_jobs_may_have_the_batchs_name(site):
 
 
 def test_another_accounts_batch_takes_a_name(site):
-    name = name_of(site.project.session, "x", ["contents"])
+    name = named(site, Job(args=["x"]))
     assert free_name(site.project.session, name) == name
     site.batch(1, name, project=site.somebody_else())
     assert free_name(site.project.session, name) == f"{name}-2"
 
 
 def test_a_long_stem_leaves_room(site):
-    assert len(name_of(site.project.session, "x" * 300, [])) <= MAX_BATCH_NAME - 20
+    request = build_request("uppercase", [Job(**JOB)], name=UNNAMED)
+    name = contents_name(site.project.session, "x" * 300, request)
+    assert len(name) <= MAX_BATCH_NAME - 20
 
 
 @pytest.mark.parametrize("app", ["uppercase", "buda:fit"])

@@ -3,8 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api._job_templates import unknown_template
-from boinc_gahp.api._program_folders import ProgramFolder
+from boinc_gahp.api._program_folders import ProgramFolder, unknown_template
 from boinc_gahp.api.folders import FetchRecord, FinishedJob
 from boinc_gahp.errors import OutputError
 

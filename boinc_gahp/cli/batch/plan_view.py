@@ -84,7 +84,7 @@ def _parts(
     if not options.split:
         yield jobs
         return
-    from boinc_gahp.api.splitting import split
+    from boinc_gahp.api.project import split
 
     try:
         parts = split(project.session, options.app, jobs, **more)
