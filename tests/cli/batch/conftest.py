@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import struct
@@ -114,13 +115,39 @@ def often(monkeypatch):
 
 
 @pytest.fixture
-def proxy(site, tmp_path, monkeypatch):
-    """A proxy that the settings name; the working directory has an input file."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "in.txt").write_text(str(tmp_path))
+def tag(tmp_path):
+    """A text for names that no other test has."""
+    return tmp_path.name
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The working directory, with an input file; state and cache are this test's own, too."""
+    for kind in ("STATE", "CACHE"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", str(tmp_path / kind))
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "in.txt").write_text("hello\n")
+    monkeypatch.chdir(here)
+    return here
+
+
+@pytest.fixture
+def small(site):
+    """Settings of whose requests each has 10,000 bytes at most."""
+    # Beside the other: the authenticator's file is named from there.
+    config = site.config.with_name("small.toml")
+    config.write_text(f"{site.config.read_text()}max_post_bytes = 10_000\n")
+    return config
+
+
+@pytest.fixture
+def proxy(site, here, monkeypatch):
+    """A proxy that the settings name; the project does not have the input file yet."""
+    (here / "in.txt").write_text(str(here))
     with FaultProxy(site.project.url) as proxy:
         config = write_settings(
-            tmp_path / "boinc_gahp.toml",
+            here.with_name("boinc_gahp.toml"),
             proxy.url,
             site.project.authenticator,
             "[timeouts]\nretry = 0.1\n",
@@ -147,6 +174,24 @@ class Command:
     def __call__(self, *words):
         """Run it in this process; return exit status, stdout and stderr."""
         return command(self._capsys, "batch", *words)
+
+    def good(self, *words):
+        """Return what it prints when all goes well, without a word on stderr."""
+        status, out, err = self(*words)
+        assert (status, err) == (0, ""), out
+        return out
+
+    def refused(self, *words, status=1):
+        """Return what it says on stderr when it prints nothing and ends so."""
+        ended, out, err = self(*words)
+        assert (ended, out) == (status, ""), err
+        return err
+
+    def json(self, *words, status=0):
+        """Return the document that it prints."""
+        ended, out, err = self(*words, "--json")
+        assert ended == status, err
+        return json.loads(out)
 
     def piped(self, *words, stdin="", **environment):
         """Run the installed command on pipes."""

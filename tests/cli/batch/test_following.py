@@ -42,8 +42,7 @@ def abort_all(site):
 
 def test_a_submit_can_wait_and_fetch(site, batch, here, volunteers):
     words = ("submit", "uppercase", "--input", "in=in.txt", "--count", 2)
-    status, out, err = batch(*words, "--fetch", "results")
-    assert (status, err) == (0, "")
+    out = batch.good(*words, "--fetch", "results")
     assert "Next:" not in out
     assert "Its outputs:" not in out
     assert out.splitlines()[-1].startswith("2 jobs fetched ")
@@ -83,8 +82,7 @@ def test_several_batches_are_fetched_into_directories_with_their_names(
 @pytest.mark.parametrize("other", ["--json", "--dry-run"])
 @pytest.mark.parametrize("following", [("--wait",), ("--fetch", "x")], ids=["wait", "fetch"])
 def test_what_prints_one_answer_does_not_wait(site, batch, here, other, following):
-    status, out, err = batch("submit", "uppercase", "--input", "in=in.txt", other, *following)
-    assert (status, out) == (2, "")
+    err = batch.refused("submit", "uppercase", "--input", "in=in.txt", other, *following, status=2)
     assert f"{other} and {following[0]} do not go together" in err
 
 
@@ -124,8 +122,7 @@ def test_without_a_name_all_batches_in_progress_are_waited_for(site, batch, volu
 
 def test_if_no_batch_is_in_progress_there_is_nothing_to_wait_for(site, batch):
     abort_all(site)
-    status, out, err = batch("wait")
-    assert (status, err) == (0, "")
+    out = batch.good("wait")
     assert re.fullmatch(r"None of your batches on 127\.0\.0\.1:\d+ is in progress\.\n", out)
     assert batch("wait", "--json") == (0, "", "")
 

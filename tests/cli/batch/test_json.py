@@ -38,7 +38,7 @@ VALUES = st.recursive(
 
 def test_a_list_has_the_project_and_its_batches(site, batch):
     number, _ = site.batch("", name="批次 <&>")
-    document = json.loads(batch("list", "--json", "--limit", 1)[1])
+    document = batch.json("list", "--limit", 1)
     assert list(document) == ["project", "batches"]
     assert document["project"] == site.project.url
     (one,) = document["batches"]
@@ -51,7 +51,7 @@ def test_a_list_has_the_project_and_its_batches(site, batch):
 
 def test_a_batch_is_shown_with_jobs(site, batch):
     number, name = site.finished("", "--fail 4")
-    document = json.loads(batch("show", name, "--json")[1])
+    document = batch.json("show", name)
     assert list(document) == ["batch", "jobs", "reasons", "retries"]
     assert list(document["batch"]) == BATCH_KEYS
     assert TIME.fullmatch(document["batch"]["ended"])
@@ -62,7 +62,7 @@ def test_a_batch_is_shown_with_jobs(site, batch):
     assert failed["errors"] == ["too_many_error_results"]
     assert failed["exit_statuses"] == [4, 4, 4]
     assert done["canonical_instance"] == site.rpc.query_job(done["id"])[0].id
-    document = json.loads(batch("show", number, "--json", "--state", "failed")[1])
+    document = batch.json("show", number, "--state", "failed")
     assert [list(job) for job in document["jobs"]] == [JOB_KEYS]
 
 

@@ -17,8 +17,7 @@ def test_batches_are_listed_newest_first_with_state_progress_failures_and_lease(
     done, done_name = site.finished("", "--fail 3")
     waiting, waiting_name = site.batch("", "", "", lease=time.time() + 10.5 * 86400)
     empty, empty_name = site.batch()
-    status, out, err = batch("list", "--limit", 3)
-    assert (status, err) == (0, "")
+    out = batch.good("list", "--limit", 3)
     title, *rows = out.splitlines()[:4]
     assert " ".join(title.split()) == "id name app state over jobs failed age end kept for"
     assert [row.split()[:2] for row in rows] == [
@@ -42,16 +41,13 @@ def test_states_and_apps_choose_batches(site, batch):
     _, out, _ = batch("list", "--state", "in_progress", "--state", "init", "--app", "uppercase")
     listed = [line.split()[0] for line in out.splitlines()[1:]]
     assert listed[:2] == [str(empty), str(number)]
-    status, out, _ = batch("list", "--app", "nothing")
-    assert status == 0
+    out = batch.good("list", "--app", "nothing")
     assert re.match(r"None of your \d+ batches on 127\.0\.0\.1:\d+ matches\.$", out)
     assert batch("list", "--app", "upercase")[1].endswith("matches; did you mean uppercase?\n")
 
 
 def test_a_wrong_state_is_reported_with_the_nearest_one(batch):
-    status, out, err = batch("list", "--state", "in-progress")
-    assert (status, out) == (2, "")
-    assert "did you mean in_progress?" in err
+    assert "did you mean in_progress?" in batch.refused("list", "--state", "in-progress", status=2)
 
 
 def test_an_account_without_batches_is_told_how_to_make_one(site, batch, tmp_path):
@@ -61,8 +57,7 @@ def test_an_account_without_batches_is_told_how_to_make_one(site, batch, tmp_pat
         f"[projects.new]\nurl = {site.project.url!r}\nauthenticator = {authenticator!r}\n"
     )
     config.chmod(0o600)
-    status, out, _ = batch("list", "--project", "new", "--config", config)
-    assert status == 0
+    out = batch.good("list", "--project", "new", "--config", config)
     assert out.startswith("You have no batches on 127.0.0.1:")
     assert "boinc_gahp batch submit" in out
 
@@ -127,8 +122,7 @@ def test_a_project_that_does_not_answer_is_reported_while_it_is_asked_again(batc
         "[timeouts]\nretry = 1.2\n"
     )
     config.chmod(0o600)
-    status, out, err = batch("list", "--config", config)
-    assert (status, out) == (1, "")
+    err = batch.refused("list", "--config", config)
     first, last = err.splitlines()
     assert re.search(r"cannot connect .*; trying again for up to 1 s$", first)
     assert "cannot connect" in last

@@ -10,8 +10,7 @@ from tests.inside import fail_attempts, tell_of_failed_jobs
 
 def test_one_job_has_its_stderr_alone(batch, mixed):
     number, name = mixed
-    status, out, err = batch("logs", number, f"{name}_0")
-    assert (status, err) == (0, "")
+    out = batch.good("logs", number, f"{name}_0")
     assert out == "starting uppercase args: \ncalled boinc_finish(0)\n"
     assert batch("logs", name, f"{name}_0", "--lines", "1")[1] == "called boinc_finish(0)\n"
 
@@ -19,8 +18,7 @@ def test_one_job_has_its_stderr_alone(batch, mixed):
 def test_several_jobs_have_a_head_each(batch, mixed, monkeypatch):
     tell_of_failed_jobs(monkeypatch)
     number, name = mixed
-    status, out, err = batch("logs", number)
-    assert (status, err) == (0, "")
+    out = batch.good("logs", number)
     first, second = out.split("\n\n")
     assert first.startswith(f"==> {name}_0: done <==\nstarting uppercase")
     assert second.splitlines() == [
@@ -50,18 +48,17 @@ def test_failed_attempts_at_a_job_that_is_not_over_have_pages(batch, site):
 
 def test_a_project_that_does_not_tell_has_pages_for_people(batch, site, mixed):
     number, name = mixed
-    status, out, err = batch("logs", number, f"{name}_1")
-    assert status == 0
+    out = batch.good("logs", number, f"{name}_1")
     assert "failing with" not in out
     assert f"{name}_1_2: Error while computing  {site.project.url}result.php?resultid=" in out
     assert err.startswith("This project does not tell the stderr of failed jobs")
-    [job] = json.loads(batch("logs", number, "--failed", "--json")[1])["jobs"]
+    [job] = batch.json("logs", number, "--failed")["jobs"]
     assert (job["why"], job["stderr"], len(job["instances"])) == ("exit status 7", None, 3)
 
 
 def test_json_has_the_text_as_it_is(batch, mixed):
     number, name = mixed
-    document = json.loads(batch("logs", number, "--json", "--lines", "1")[1])
+    document = batch.json("logs", number, "--lines", "1")
     assert list(document) == ["batch", "name", "jobs"]
     done, failed = document["jobs"]
     assert (done["job"], done["state"], done["stderr"]) == (
@@ -79,9 +76,7 @@ def test_jobs_that_are_not_over_say_so(batch, site):
     assert batch("logs", number, "--failed")[2] == "No job has failed: 2 waiting.\n"
     status, out, _ = batch("logs", number, f"{name}_0")
     assert (status, out.splitlines()[0]) == (0, f"{name}_0: waiting")
-    status, _, err = batch("logs", number, "nosuch")
-    assert status == 1
-    assert "has no job 'nosuch'" in err
+    assert "has no job 'nosuch'" in batch.refused("logs", number, "nosuch")
 
 
 def test_a_terminal_gets_the_first_jobs_and_all_on_demand(batch, mixed, monkeypatch):

@@ -28,8 +28,7 @@ def failed(batch, here):
     """A batch of two jobs, of which the second was aborted: its id and name."""
     name = f"r{here.parent.name[-12:]}n{next(_numbers)}"
     words = ("--input", "in=in.txt", "--count", 2, "--name", name, "--json")
-    status, out, err = batch("submit", "uppercase", *words)
-    assert (status, err) == (0, "")
+    out = batch.good("submit", "uppercase", *words)
     number = json.loads(out)["id"]
     assert batch("abort", number, "--job", f"{name}_1", "--yes")[0] == 0
     return number, name
@@ -42,7 +41,7 @@ def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(batch, failed):
         f"Batch '{name}-retry1' would send 1 job of batch {number} '{name}' again: {name}_1.\n"
         "Without --dry-run this is sent.\n",
     )
-    assert json.loads(batch("retry", name, "--dry-run", "--json")[1]) == {
+    assert batch.json("retry", name, "--dry-run") == {
         "name": f"{name}-retry1",
         "parent": number,
         "jobs_left": 0,
@@ -53,8 +52,7 @@ def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(batch, failed):
 
 def test_outputs_of_a_retry_come_with_those_of_the_batch(batch, site, here, failed):
     number, name = failed
-    status, out, err = batch("retry", number)
-    assert (status, err) == (0, "")
+    out = batch.good("retry", number)
     first, *_, wait, fetch = out.splitlines()
     again = int(first.split()[1])
     assert first.startswith(
@@ -81,7 +79,7 @@ def test_outputs_of_a_retry_come_with_those_of_the_batch(batch, site, here, fail
         ],
     )
     assert (here / name / f"{name}_1" / "out").read_text() == "HELLO\n"
-    shown = json.loads(batch("show", number, "--json")[1])
+    shown = batch.json("show", number)
     assert (shown["reasons"], [each["id"] for each in shown["retries"]]) == ([], [again])
     assert batch("retire", number, "--yes")[1] == (
         f"Batch {number} {name} is retired; its retry is not ({again} {name}-retry1): "
@@ -92,19 +90,18 @@ def test_outputs_of_a_retry_come_with_those_of_the_batch(batch, site, here, fail
 
 def test_a_job_can_be_named_and_must_have_failed(batch, failed):
     number, name = failed
-    status, _, err = batch("retry", number, "--job", f"{name}_0")
-    assert (status, "only jobs that failed are sent again" in err) == (1, True)
-    made = json.loads(batch("retry", number, "--job", f"{name}_1", "--json")[1])
+    assert "only jobs that failed are sent again" in batch.refused(
+        "retry", number, "--job", f"{name}_0"
+    )
+    made = batch.json("retry", number, "--job", f"{name}_1")
     assert (made["parent"], made["batch"]["name"]) == (number, f"{name}-retry1")
-    assert json.loads(batch("retry", number, "--json")[1])["batch"] is None
+    assert batch.json("retry", number)["batch"] is None
 
 
 def test_another_machine_says_what_to_do(batch, failed, monkeypatch, tmp_path):
     number, _ = failed
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
-    status, out, err = batch("retry", number)
-    assert (status, out) == (1, "")
-    assert "retry the batch on the machine that submitted it" in err
+    assert "retry the batch on the machine that submitted it" in batch.refused("retry", number)
     assert "Send them again" not in batch("show", number)[1]
 
 
@@ -121,14 +118,13 @@ def test_a_lost_lease_is_a_reason_to_send_jobs_again(batch, site, failed):
 def test_a_retry_that_fails_says_how_to_go_on_and_that_sends_each_job_once(batch, proxy, failed):
     number, name = failed
     proxy.fail("submit_batch", answering(500), times=None)
-    status, out, err = batch("retry", number)
-    assert (status, out) == (1, "")
+    err = batch.refused("retry", number)
     assert err.splitlines()[-1] == f"boinc_gahp: to continue: boinc_gahp batch retry {number}"
     proxy.heal()
     status, out, _ = batch("retry", number)
     assert (status, f"'{name}-retry1': 1 job of batch" in out) == (0, True)
     assert batch("retry", number)[1].startswith("Nothing to send")
-    made = json.loads(batch("show", f"{name}-retry1", "--json")[1])
+    made = batch.json("show", f"{name}-retry1")
     assert [job["name"] for job in made["jobs"]] == [f"{name}_1-retry1"]
 
 
@@ -139,8 +135,7 @@ def test_outputs_that_the_project_has_deleted_are_not_passed_over(batch, site, h
     site.work()
     for path in site.project.core.directory.glob(f"upload/*/{name}_1_*"):
         path.unlink()
-    status, _, err = batch("fetch", name)
-    assert (status, "has deleted output number 0" in err) == (1, True)
+    assert "has deleted output number 0" in batch.refused("fetch", name)
     status, out, _ = batch("retry", name)
     first, second = out.splitlines()
     assert status == 0

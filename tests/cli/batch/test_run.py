@@ -45,11 +45,9 @@ def here(tmp_path, monkeypatch):
 
 def shown(batch, *words):
     """Send a batch; return what ``batch show`` tells of it, and its name."""
-    status, out, err = batch(*RUN, "--json", *words)
-    assert (status, err) == (0, "")
+    out = batch.good(*RUN, "--json", *words)
     name = json.loads(out)["name"]
-    status, out, _ = batch("show", name, "--json")
-    assert status == 0
+    out = batch.good("show", name, "--json")
     return json.loads(out), name
 
 
@@ -93,24 +91,18 @@ def test_rows_and_counts_fill_in_words(site, batch):
 def test_the_same_command_again_sends_nothing_and_another_one_is_told(site, batch):
     words = ("--name", "run-twice", "--", "./fit.sh", "--n")
     assert batch(*RUN, *words, "5")[0] == 0
-    status, out, err = batch(*RUN, *words, "5")
-    assert (status, err) == (0, "")
+    out = batch.good(*RUN, *words, "5")
     assert "It was there already, with these jobs: nothing was sent." in out
-    status, out, err = batch(*RUN, *words, "6")
-    assert (status, out) == (1, "")
+    err = batch.refused(*RUN, *words, "6")
     assert "than these: command of job run-twice_0; to submit these as a new batch" in err
-    status, _, err = batch(*RUN, "--env", "A=1", *words, "5")
-    assert status == 1
+    err = batch.refused(*RUN, "--env", "A=1", *words, "5")
     assert "environment of job run-twice_0;" in err
-    status, _, err = batch(*RUN, "--output", "x", *words, "5")
-    assert status == 1
-    assert "outputs of job run-twice_0;" in err
+    assert "outputs of job run-twice_0;" in batch.refused(*RUN, "--output", "x", *words, "5")
 
 
 def test_a_dry_run_shows_what_the_program_would_find(site, batch):
     words = ("--dry-run", "--input", "in.csv=data/a.csv", "--", "./fit.sh", "two words", "data")
-    status, out, err = batch(*RUN, *words)
-    assert (status, err) == (0, "")
+    out = batch.good(*RUN, *words)
     assert "./fit.sh 'two words' data  " in out
     assert "in.csv=data/a.csv data/ fit.sh" in out
     assert "run.sh (made for these jobs)" in out
@@ -133,8 +125,7 @@ def test_a_dry_run_shows_what_the_program_would_find(site, batch):
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_sent(site, batch, words, told):
-    status, out, err = batch(*RUN, *words)
-    assert (status, out) == (1, "")
+    err = batch.refused(*RUN, *words)
     assert told in err
     assert err.count("\n") == 1
 
@@ -156,39 +147,32 @@ def test_what_cannot_be_is_told_before_anything_is_sent(site, batch, words, told
     ],
 )
 def test_a_wrong_command_line_has_status_2(site, batch, words, told):
-    status, out, err = batch(*RUN, *words)
-    assert (status, out) == (2, "")
-    assert told in err
+    assert told in batch.refused(*RUN, *words, status=2)
 
 
 def test_a_secret_can_be_allowed_and_an_image_can_be_wrong(site, batch):
     words = ("--env", "KEYBOARD=de", "--allow-env", "KEYBOARD", "--", "env")
     found, _ = shown(batch, *words)
     assert commands(found) == [["env"]]
-    status, _, err = batch("run", "--image", "Not An Image", "--app", "docker", "--", "id")
-    assert status == 1
+    err = batch.refused("run", "--image", "Not An Image", "--app", "docker", "--", "id")
     assert "is not the name of an image" in err
 
 
 def test_without_an_app_the_setting_is_named(site, batch):
-    status, _, err = batch("run", "--image", "debian", "--", "id")
-    assert status == 1
-    assert 'container_app = "docker"' in err
+    assert 'container_app = "docker"' in batch.refused("run", "--image", "debian", "--", "id")
 
 
 def test_a_submit_tells_what_it_sends_along(site, batch, here):
     (here / "data/far").symlink_to("/etc/hostname")
     words = ("--name", "along", "--", "./fit.sh", "data")
-    status, _, err = batch(*RUN, *words)
-    assert status == 1
+    err = batch.refused(*RUN, *words)
     assert "data/far' is a symbolic link that leads out of the directory" in err
     (here / "data/far").unlink()
     (here / "data/far").symlink_to("../rows.csv")
     sizes = [(here / name).stat().st_size for name in ("fit.sh", "data/a.csv", "data/b 2.csv")]
     told = "4 files, {} bytes sent along: data/ (3 files), fit.sh"
     told = told.format(sum(sizes) + (here / "rows.csv").stat().st_size)
-    status, out, _ = batch(*RUN, "--follow-links", "--dry-run", *words)
-    assert status == 0
+    out = batch.good(*RUN, "--follow-links", "--dry-run", *words)
     listed = out.partition(told)[2].partition("\n\n")[0]
     for name in ("data/a.csv", "data/b 2.csv", "data/far", "fit.sh"):
         assert name in listed

@@ -13,8 +13,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 def test_a_batch_is_shown_with_its_jobs_and_why_they_failed(site, batch):
     number, name = site.finished("", "--fail 7")
-    status, out, err = batch("show", name, "--details")
-    assert (status, err) == (0, "")
+    out = batch.good("show", name, "--details")
     assert out.startswith(f"Batch {number}  {name}\n")
     assert re.search(r"^  state     complete, 1 failed$", out, re.MULTILINE)
     assert re.search(r"^  cpu time  [\d.]+ s, of all instances$", out, re.MULTILINE)
@@ -35,8 +34,7 @@ def test_jobs_are_chosen_by_their_state_their_name_and_their_id(site, batch):
     both = _jobs(batch("show", number, "--job", f"{name}_2", "--job", jobs[0])[1])
     assert both == [f"{name}_2", f"{name}_0"]
     assert "None matches." in batch("show", number, "--state", "waiting")[1]
-    status, out, err = batch("show", number, "--job", f"{name}_3")
-    assert (status, out) == (1, "")
+    err = batch.refused("show", number, "--job", f"{name}_3")
     assert f"has no job '{name}_3'; did you mean '{name}_" in err
 
 
@@ -54,8 +52,7 @@ def test_a_terminal_shows_the_first_jobs_and_a_pipe_all(site, batch):
 def test_a_retired_batch_is_found_by_its_id_and_a_name_that_is_an_id_by_either(site, batch):
     number, name = site.batch("")
     other, _ = site.batch("", name=str(number))
-    status, _, err = batch("show", number)
-    assert status == 1
+    err = batch.refused("show", number)
     assert f"id:{number}" in err
     assert f"id:{other}" in err
     assert batch("show", f"name:{number}")[1].startswith(f"Batch {other}  {number}\n")
@@ -96,9 +93,8 @@ def swept(batch, directory, name):
     (directory / "in.txt").write_text("one")
     (directory / "rows.csv").write_text("seed,label\n1,a b\n2,\n")
     words = ["--rows", directory / "rows.csv", "--input", f"in={directory / 'in.txt'}"]
-    status, _, err = batch("submit", "uppercase", *words, "--args", "-s {seed}", "--name", name)
-    assert (status, err) == (0, "")
-    return json.loads(batch("show", name, "--json")[1])["jobs"]
+    batch.good("submit", "uppercase", *words, "--args", "-s {seed}", "--name", name)
+    return batch.json("show", name)["jobs"]
 
 
 def test_jobs_are_shown_with_what_was_submitted(site, batch, tmp_path, monkeypatch):
@@ -123,7 +119,7 @@ def test_jobs_are_shown_with_what_was_submitted(site, batch, tmp_path, monkeypat
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
     out = batch("show", name)[1]
     assert "what was submitted is known only on the machine that did it\n" in out
-    (job, _) = json.loads(batch("show", name, "--json")[1])["jobs"]
+    (job, _) = batch.json("show", name)["jobs"]
     assert job["args"] is job["parameters"] is job["inputs"] is None
 
 

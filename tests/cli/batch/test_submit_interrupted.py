@@ -26,32 +26,26 @@ def test_an_interrupted_submit_tells_how_to_go_on_and_that_makes_each_job_once(s
     wait_for(lambda: not child.isalive(), "its end")
     assert child.exitstatus == 130
     held.release()
-    exit_status, out, _ = batch(*again)
-    assert (exit_status, f"{again[-1]!r}: 5 jobs" in out) == (0, True)
+    assert f"{again[-1]!r}: 5 jobs" in batch.good(*again)
     assert [each.name for each in site.rpc.query_batches()].count(again[-1]) == 1
 
 
 def test_a_project_in_trouble_is_reported_with_how_to_go_on(batch, proxy):
     proxy.fail("query_files", status(500), times=None)
-    exit_status, out, err = batch(
-        "submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url
-    )
-    first, second = err.splitlines()
-    assert (exit_status, out) == (1, "")
+    words = ("submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url)
+    first, second = batch.refused(*words).splitlines()
     assert "query_files" in first
-    assert second.endswith(
-        f"to continue: boinc_gahp batch submit uppercase --input in=in.txt --name {proxy.url}"
-    )
+    assert second.endswith(f"to continue: boinc_gahp batch {' '.join(words)}")
     proxy.heal()
-    assert batch("submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url)[0] == 0
+    batch.good(*words)
 
 
 @pytest.mark.processes
 def test_what_goes_on_is_reported_as_a_shell_reads_it_and_harmless_to_the_terminal(
-    batch, proxy, tmp_path
+    batch, proxy, here
 ):
     proxy.fail("query_files", status(500), times=None)
-    (tmp_path / "it's  \x1b[31m\udcff").write_text("hello")
+    (here / "it's  \x1b[31m\udcff").write_text("hello")
     _, _, err = batch("submit", "uppercase", "--input", "in=it's  \x1b[31m\udcff")
     assert "\x1b" not in err
     line = err.splitlines()[-1].partition("to continue: ")[2]

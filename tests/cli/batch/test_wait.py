@@ -43,8 +43,7 @@ def test_the_exit_status_tells_success_and_partial_failure_and_failure(site, bat
     site.work()
     aborted, _ = site.batch("")
     site.rpc.abort_batch(batch_id=aborted)
-    status, out, err = batch("wait", good)
-    assert (status, err) == (0, "")
+    out = batch.good("wait", good)
     assert f"Batch {good} {good_name} is complete: 2 of 2 jobs done.\n" in out
     assert out.endswith(f"Its outputs: boinc_gahp batch fetch {good}\n")
     status, out, _ = batch("wait", mixed)
@@ -70,8 +69,7 @@ def test_a_pipe_gets_a_line_for_each_change_and_json_an_object(site, batch, ofte
     assert len(set(lines)) == len(lines) >= 2
     when = r"2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d"
     assert re.fullmatch(rf"{when}  batch {one} {one_name}: complete, 2 of 2 jobs over", lines[-1])
-    status, out, _ = batch("wait", one, "--json")
-    assert status == 0
+    out = batch.good("wait", one, "--json")
     last = json.loads(out.splitlines()[-1])
     assert (last["name"], last["state"], last["jobs_over"]) == (one_name, "complete", 2)
     assert last["is_over"] is True
@@ -186,6 +184,4 @@ def test_a_batch_that_vanishes_ends_the_waiting_and_is_reported(site, often, mon
 
 def test_a_batch_that_cannot_be_found_is_reported_before_any_waiting(site, batch):
     number, _ = site.batch("")
-    status, out, err = batch("wait", number, "no-such-batch")
-    assert (status, out) == (1, "")
-    assert "no batch 'no-such-batch'" in err
+    assert "no batch 'no-such-batch'" in batch.refused("wait", number, "no-such-batch")
