@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import termios
@@ -62,6 +63,15 @@ class Site:
         self.project.resume_volunteers()
         wait_for(lambda: not unfinished_jobs(self.project), "the end of all jobs")
         self.project.pause_volunteers()
+
+    @contextlib.contextmanager
+    def down(self):
+        """Stop the project's web server for a while."""
+        self.project.core.web_stopped = True
+        try:
+            yield
+        finally:
+            self.project.core.web_stopped = False
 
     def finished(self, *lines):
         """Submit a batch and let it be worked on; return id and name.
@@ -175,14 +185,14 @@ class Command:
         """Run it in this process; return exit status, stdout and stderr."""
         return command(self._capsys, "batch", *words)
 
-    def good(self, *words):
-        """Return what it prints when all goes well, without a word on stderr."""
-        status, out, err = self(*words)
-        assert (status, err) == (0, ""), out
+    def prints(self, *words, status=0):
+        """Return what it prints; it ends so, without a word on stderr."""
+        ended, out, err = self(*words)
+        assert (ended, err) == (status, ""), out
         return out
 
-    def refused(self, *words, status=1):
-        """Return what it says on stderr when it prints nothing and ends so."""
+    def refuses(self, *words, status=1):
+        """Return what it says on stderr; it ends so, and prints nothing."""
         ended, out, err = self(*words)
         assert (ended, out) == (status, ""), err
         return err
@@ -223,6 +233,13 @@ class Command:
         """Run it in this process, on a terminal of its own; return what it has written there."""
         return screen(["batch", *map(str, words)], columns=columns, **self.terminal)
 
+    @staticmethod
+    def ended(child):
+        """Return the exit status of what runs on a terminal, when it has ended."""
+        child.expect(pexpect.EOF)
+        child.close()
+        return child.exitstatus
+
     def close(self):
         """End what runs on terminals."""
         for child in self._children:
@@ -235,6 +252,11 @@ def batch(site, capsys):
     command = Command(capsys)
     yield command
     command.close()
+
+
+def plain(screen):
+    """Return the lines of a screen without colours and what else moves a cursor."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen)
 
 
 def screen(words, *, columns=80, **environment):

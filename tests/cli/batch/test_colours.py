@@ -25,32 +25,14 @@ COLOURED = ("check", "template check", "batch show")
 _COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3|4|9|10)\d(?:;[\d;]*)?m")
 
 
-@pytest.fixture(scope="module")
-def made(_site, tmp_path_factory):
-    """What the command lines are about."""
-    directory = tmp_path_factory.mktemp("colours")
-    data = directory / "data.txt"
-    data.write_text("hello\n")
-    template = directory / "template"
-    template.write_text("<input_template>\n<file_info>\n</file_info>\n</input_template>\n")
-    finished, _ = _site.finished("")
-    other, _ = _site.batch()
-    project = directory / "p"
-    main(["local-project", "init", str(project)])
-    return {
-        "batch": str(finished),
-        "other": str(other),
-        "data": str(data),
-        "template": str(template),
-        "p": str(project),
-        "directory": str(directory),
-    }
-
-
 @pytest.fixture
-def words_of(made, tmp_path, site):
+def words_of(site, done, tmp_path, capsys):
     """The words of each command line, for one use of it."""
-    places = {**made, "new": tmp_path / "new", "out": tmp_path / "out", "name": tmp_path.name[-20:]}
+    template = tmp_path / "template"
+    template.write_text("<input_template>\n<file_info>\n</file_info>\n</input_template>\n")
+    main(["local-project", "init", str(tmp_path / "p")])
+    capsys.readouterr()
+    places = {"batch": done[0], "template": template, "p": tmp_path / "p", "out": tmp_path / "out"}
     return {
         command: [*command.split(), *line.format(**places).split()]
         for command, line in LINES.items()

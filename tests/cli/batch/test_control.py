@@ -4,28 +4,25 @@ import io
 import json
 import time
 
-import pexpect
 import pytest
 
 from boinc_gahp.states import BatchState
 
 
 def state(site, number):
-    return site.rpc.query_batch(batch_id=number).batch.state
+    return site.rpc.batch(number).state
 
 
 def lease(site, number):
-    return site.rpc.query_batch(batch_id=number).batch.expire_time
+    return site.rpc.batch(number).expire_time
 
 
 def test_several_batches_are_aborted_and_each_error_is_reported(site, batch):
     one, one_name = site.batch("", "")
     two, two_name = site.batch("")
     status, out, err = batch("abort", one, "no-such-batch", two_name, two)
-    assert status == 1
     assert out == f"Batch {one} {one_name} is aborted.\nBatch {two} {two_name} is aborted.\n"
-    assert err.count("\n") == 1
-    assert "no batch 'no-such-batch'" in err
+    assert (status, err.count("\n"), "no batch 'no-such-batch'" in err) == (1, 1, True)
     assert state(site, one) is state(site, two) is BatchState.ABORTED
     assert "aborted already: there is nothing to abort" in batch("abort", one)[1]
 
@@ -33,13 +30,13 @@ def test_several_batches_are_aborted_and_each_error_is_reported(site, batch):
 def test_single_jobs_are_aborted_by_name_and_id_and_the_others_go_on(site, batch):
     number, name = site.batch("", "", "")
     jobs = [job.id for job in site.rpc.iter_jobs(number)]
-    out = batch.good("abort", name, "--job", f"{name}_0", "--job", jobs[2])
+    out = batch.prints("abort", name, "--job", f"{name}_0", "--job", jobs[2])
     assert f"Batch {number} {name} continues without 2 jobs" in out
     statuses = [job.status for job in site.rpc.iter_jobs(number)]
     assert statuses == ["error", "queued", "error"]
-    assert f"Job {name}_0 is failed already." in batch.good("abort", name, "--job", f"{name}_0")
-    assert batch("abort", name, "--job", "nothing")[0] == 1
-    assert batch("abort", name, number, "--job", f"{name}_1")[0] == 2
+    assert f"Job {name}_0 is failed already." in batch.prints("abort", name, "--job", f"{name}_0")
+    batch.refuses("abort", name, "--job", "nothing")
+    batch.refuses("abort", name, number, "--job", f"{name}_1", status=2)
 
 
 class _Terminal(io.StringIO):
@@ -57,9 +54,7 @@ def test_abort_asks_on_a_terminal_and_no_is_no(site, batch, monkeypatch):
     child.expect_exact("Abort 1 batch with 2 unfinished jobs? [y/N] ")
     child.sendline("n")
     child.expect_exact("Nothing was done.")
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == 1
+    assert batch.ended(child) == 1
     assert state(site, number) is BatchState.IN_PROGRESS
     monkeypatch.setattr("sys.stdin", _Terminal("y\n"))
     assert "is aborted." in batch.screen("abort", name)
@@ -89,11 +84,9 @@ def test_ctrl_c_and_bytes_that_are_no_text_answer_nothing(site, batch, monkeypat
 def test_retire_tells_on_a_terminal_what_would_be_lost(site, batch, monkeypatch):
     number, name = site.finished("")
     monkeypatch.setattr("sys.stdin", _Terminal())
-    question = (
-        "Retiring 1 batch loses the outputs of 1 job, which were not fetched on this machine. "
-        "Retire?"
-    )
-    assert f"{question} [y/N] \nNothing was done.\n" in batch.screen("retire", name)
+    question = "Retiring 1 batch loses the outputs of 1 job, which were not fetched on this machine"
+    asked = f"{question}. Retire? [y/N] \nNothing was done.\n"
+    assert asked in batch.screen("retire", name)
     assert state(site, number) is BatchState.COMPLETE
     monkeypatch.setattr("sys.stdin", _Terminal("y\n"))
     assert "is retired." in batch.screen("retire", name)
@@ -102,7 +95,7 @@ def test_retire_tells_on_a_terminal_what_would_be_lost(site, batch, monkeypatch)
 @pytest.mark.parametrize("given", [(), ("--yes",)])
 def test_retire_loses_no_outputs_unless_it_is_told_to(site, batch, given):
     number, name = site.finished("")
-    err = batch.refused("retire", number, *given)
+    err = batch.refuses("retire", number, *given)
     assert f"batch {number} {name} is not retired: the outputs of {name}_0 were not" in err
     assert f"To fetch them: boinc_gahp batch fetch {number};" in err
     assert state(site, number) is BatchState.COMPLETE
@@ -111,20 +104,17 @@ def test_retire_loses_no_outputs_unless_it_is_told_to(site, batch, given):
 
 
 @pytest.mark.parametrize("options", [(), ("--zip", "all.zip")])
-def test_retire_does_not_ask_after_a_fetch_and_may_be_repeated(
-    site, batch, options, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_retire_does_not_ask_after_a_fetch_and_may_be_repeated(site, batch, here, options):
     number, name = site.finished("")
-    assert batch("fetch", number, *options)[0] == 0
-    assert batch("retire", number) == (0, f"Batch {number} {name} is retired.\n", "")
+    batch.prints("fetch", number, *options)
+    assert batch.prints("retire", number) == f"Batch {number} {name} is retired.\n"
     assert state(site, number) is BatchState.RETIRED
-    assert batch("retire", number)[:2] == (0, f"Batch {number} {name} is retired already.\n")
+    assert batch.prints("retire", number) == f"Batch {number} {name} is retired already.\n"
 
 
 def test_extend_sets_the_end_and_says_it(site, batch):
     number, name = site.batch("", lease=time.time() + 86400)
-    out = batch.good("extend", name, "--for", "7d")
+    out = batch.prints("extend", name, "--for", "7d")
     assert abs(lease(site, number) - time.time() - 7 * 86400) < 60
     assert out.startswith(f"Batch {number} {name} is kept until 2")
 
@@ -132,7 +122,7 @@ def test_extend_sets_the_end_and_says_it(site, batch):
 @pytest.mark.parametrize("end", [2145290400.0, 0.0])
 def test_extend_for_a_span_does_not_shorten_a_lease(site, batch, end):
     number, _ = site.batch("", lease=end)
-    assert "is unchanged: it is kept until" in batch.good("extend", number, "--for", "7d")
+    assert "is unchanged: it is kept until" in batch.prints("extend", number, "--for", "7d")
     assert lease(site, number) == end
 
 
@@ -145,13 +135,13 @@ def test_extend_for_a_span_does_not_shorten_a_lease(site, batch, end):
     ],
 )
 def test_an_end_that_makes_no_sense_is_refused_before_anything_is_asked(batch, words, reason):
-    assert reason in batch.refused("extend", "some-batch", *words, status=2)
+    assert reason in batch.refuses("extend", "some-batch", *words, status=2)
 
 
 def test_a_retired_batch_cannot_be_kept(site, batch):
     number, _ = site.batch("")
     site.rpc.retire_batch(batch_id=number)
-    assert "there is nothing left to keep" in batch.refused("extend", number, "--for", "7d")
+    assert "there is nothing left to keep" in batch.refuses("extend", number, "--for", "7d")
 
 
 @pytest.mark.parametrize("words", [["abort"], ["retire"], ["extend", "--for", "1h"]])

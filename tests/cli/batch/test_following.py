@@ -3,12 +3,10 @@
 import re
 import time
 
-import pexpect
 import pytest
 
 from boinc_gahp.states import BatchState
-from tests.cli.conftest import write_settings
-from tests.faultproxy import FaultProxy, status as answer_status
+from tests.faultproxy import status as answer_status
 
 pytestmark = pytest.mark.usefixtures("often")
 
@@ -20,14 +18,6 @@ def volunteers(site):
     site.project.resume_volunteers()
     yield
     site.project.pause_volunteers()
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """A working directory with an input file."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "in.txt").write_text("hello\n")
-    return tmp_path
 
 
 def abort_all(site):
@@ -42,7 +32,7 @@ def abort_all(site):
 
 def test_a_submit_can_wait_and_fetch(site, batch, here, volunteers):
     words = ("submit", "uppercase", "--input", "in=in.txt", "--count", 2)
-    out = batch.good(*words, "--fetch", "results")
+    out = batch.prints(*words, "--fetch", "results")
     assert "Next:" not in out
     assert "Its outputs:" not in out
     assert out.splitlines()[-1].startswith("2 jobs fetched ")
@@ -51,29 +41,20 @@ def test_a_submit_can_wait_and_fetch(site, batch, here, volunteers):
 
 def test_a_submit_that_waits_has_the_exit_status_of_a_wait(site, batch, here, volunteers):
     words = ("submit", "uppercase", "--input", "in=in.txt", "--args", "--fail {index}")
-    status, out, _ = batch(*words, "--count", 2, "--wait")
-    assert status == 3
+    out = batch.prints(*words, "--count", 2, "--wait", status=3)
     assert "is complete, 1 failed: 1 of 2 jobs done." in out
     assert "1 job failed:" in out
-    status, out, _ = batch(*words, "--count", 2, "--fetch", "results")
-    assert status == 3
+    out = batch.prints(*words, "--count", 2, "--fetch", "results", status=3)
     assert out.count("1 job failed:") == 1
     assert len(list(here.glob("results/*/out"))) == 1
 
 
 def test_several_batches_are_fetched_into_directories_with_their_names(
-    site, batch, here, volunteers
+    small, batch, here, volunteers
 ):
-    config = site.config.with_name("small.toml")
-    small = site.config.read_text().replace(
-        "[project]\n", "[project]\nmax_post_bytes = 10_000\n", 1
-    )
-    config.write_text(small)
     words = ("submit", "uppercase", "--input", "in=in.txt", "--count", 15, "--delay", "4242")
-    status, _, err = batch(
-        *words, "--split", "--name", "parts", "--fetch", "results", "--config", config
-    )
-    assert (status, err) == (0, "")
+    words += ("--split", "--name", "parts", "--config", small)
+    batch.prints(*words, "--fetch", "results")
     names = {path.name for path in (here / "results").iterdir()}
     assert names == {"parts-1", "parts-2"}
     assert len(list(here.glob("results/*/*/out"))) == 15
@@ -82,7 +63,7 @@ def test_several_batches_are_fetched_into_directories_with_their_names(
 @pytest.mark.parametrize("other", ["--json", "--dry-run"])
 @pytest.mark.parametrize("following", [("--wait",), ("--fetch", "x")], ids=["wait", "fetch"])
 def test_what_prints_one_answer_does_not_wait(site, batch, here, other, following):
-    err = batch.refused("submit", "uppercase", "--input", "in=in.txt", other, *following, status=2)
+    err = batch.refuses("submit", "uppercase", "--input", "in=in.txt", other, *following, status=2)
     assert f"{other} and {following[0]} do not go together" in err
 
 
@@ -97,9 +78,7 @@ def test_ctrl_c_in_the_wait_of_a_submit_tells_both_commands_that_go_on(site, bat
     child.expect_exact("interrupted; the jobs continue; wait again with")
     child.expect(rf"boinc_gahp batch\s+wait {number}\r\n")
     child.expect(rf"and then: boinc_gahp batch fetch\s+{number} results\r\n")
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == 130
+    assert batch.ended(child) == 130
 
 
 # -- all batches
@@ -122,30 +101,26 @@ def test_without_a_name_all_batches_in_progress_are_waited_for(site, batch, volu
 
 def test_if_no_batch_is_in_progress_there_is_nothing_to_wait_for(site, batch):
     abort_all(site)
-    out = batch.good("wait")
+    out = batch.prints("wait")
     assert re.fullmatch(r"None of your batches on 127\.0\.0\.1:\d+ is in progress\.\n", out)
-    assert batch("wait", "--json") == (0, "", "")
+    assert not batch.prints("wait", "--json")
 
 
 # -- leases
 
 
-def test_a_lease_that_cannot_be_renewed_is_told_at_a_quarter(site, batch, tmp_path):
+def test_a_lease_that_cannot_be_renewed_is_told_at_a_quarter(site, batch, proxy):
     def refuse(exchange):
         abort_all(site)  # so the wait ends
         return answer_status(500)(exchange)
 
     told = {}
-    with FaultProxy(site.project.url) as proxy:
-        config = write_settings(
-            tmp_path / "c.toml", proxy.url, site.project.authenticator, "[timeouts]\nretry = 0.1\n"
-        )
-        proxy.fail("set_expire_time", refuse, times=1000)
-        for days in (5, 3):
-            number, name = site.batch("")
-            site.rpc.set_expire_time(time.time() + days * 86400 + 3600, batch_id=number)
-            status, _, told[days] = batch("wait", number, "--config", config)
-            assert status == 4
+    proxy.fail("set_expire_time", refuse, times=1000)
+    for days in (5, 3):
+        number, name = site.batch("")
+        site.rpc.set_expire_time(time.time() + days * 86400 + 3600, batch_id=number)
+        status, _, told[days] = batch("wait", number)
+        assert status == 4
     assert "The lease" not in told[5]
     err = told[3]
     said = rf"The lease of batch {number} \({name}\) ends in 3 days, and cannot be renewed: .*500"

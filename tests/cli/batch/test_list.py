@@ -9,22 +9,18 @@ import time
 import pytest
 
 from boinc_gahp.terminal.table import cells
-
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+from tests.cli.batch.conftest import plain
+from tests.cli.conftest import write_settings
 
 
 def test_batches_are_listed_newest_first_with_state_progress_failures_and_lease(site, batch):
     done, done_name = site.finished("", "--fail 3")
     waiting, waiting_name = site.batch("", "", "", lease=time.time() + 10.5 * 86400)
     empty, empty_name = site.batch()
-    out = batch.good("list", "--limit", 3)
-    title, *rows = out.splitlines()[:4]
+    title, *rows = batch.prints("list", "--limit", 3).splitlines()[:4]
     assert " ".join(title.split()) == "id name app state over jobs failed age end kept for"
-    assert [row.split()[:2] for row in rows] == [
-        [str(empty), empty_name],
-        [str(waiting), waiting_name],
-        [str(done), done_name],
-    ]
+    names = [(empty, empty_name), (waiting, waiting_name), (done, done_name)]
+    assert [row.split()[:2] for row in rows] == [[str(number), name] for number, name in names]
     assert re.search(r"uppercase +being made +0 ", rows[0])
     assert re.search(r"uppercase +in progress +0% +3 .* 10 days$", rows[1])
     assert re.search(
@@ -35,29 +31,27 @@ def test_batches_are_listed_newest_first_with_state_progress_failures_and_lease(
 def test_states_and_apps_choose_batches(site, batch):
     number, _ = site.batch("")
     empty, _ = site.batch()
-    _, out, _ = batch("list", "--state", "init")
+    out = batch.prints("list", "--state", "init")
     assert out.splitlines()[1].split()[0] == str(empty)
     assert all("being made" in line for line in out.splitlines()[1:])
-    _, out, _ = batch("list", "--state", "in_progress", "--state", "init", "--app", "uppercase")
+    out = batch.prints("list", "--state", "in_progress", "--state", "init", "--app", "uppercase")
     listed = [line.split()[0] for line in out.splitlines()[1:]]
     assert listed[:2] == [str(empty), str(number)]
-    out = batch.good("list", "--app", "nothing")
+    out = batch.prints("list", "--app", "nothing")
     assert re.match(r"None of your \d+ batches on 127\.0\.0\.1:\d+ matches\.$", out)
     assert batch("list", "--app", "upercase")[1].endswith("matches; did you mean uppercase?\n")
 
 
 def test_a_wrong_state_is_reported_with_the_nearest_one(batch):
-    assert "did you mean in_progress?" in batch.refused("list", "--state", "in-progress", status=2)
+    assert "did you mean in_progress?" in batch.refuses("list", "--state", "in-progress", status=2)
 
 
 def test_an_account_without_batches_is_told_how_to_make_one(site, batch, tmp_path):
-    config = tmp_path / "new.toml"
     authenticator = site.project.add_user("newcomer")
-    config.write_text(
-        f"[projects.new]\nurl = {site.project.url!r}\nauthenticator = {authenticator!r}\n"
+    config = write_settings(
+        tmp_path / "new.toml", site.project.url, authenticator, section="projects.new"
     )
-    config.chmod(0o600)
-    out = batch.good("list", "--project", "new", "--config", config)
+    out = batch.prints("list", "--project", "new", "--config", config)
     assert out.startswith("You have no batches on 127.0.0.1:")
     assert "boinc_gahp batch submit" in out
 
@@ -67,7 +61,7 @@ def test_a_table_fits_any_terminal_and_names_are_cut_last(site, batch):
     for columns in (40, 80, 200):
         screen = batch.screen("list", "--limit", 3, columns=columns)
         assert "\x1b[" in screen
-        lines = _ESCAPES.sub("", screen).splitlines()
+        lines = plain(screen).splitlines()
         assert all(cells(line) <= columns for line in lines)
         assert "批" in screen
     assert "批次" * 25 in screen
@@ -77,7 +71,7 @@ def test_a_table_fits_any_terminal_and_names_are_cut_last(site, batch):
 def test_at_80_columns_names_are_whole_or_have_half_of_the_line(site, batch):
     for length in (30, 60):
         site.batch("", name=f"sweep{'_' * (length - 10)}{length}end")
-    screen = _ESCAPES.sub("", batch.screen("list", "--limit", 2))
+    screen = plain(batch.screen("list", "--limit", 2))
     long, usual = screen.splitlines()[1:3]
     assert usual.split()[1] == f"sweep{'_' * 20}30end"
     assert len(long.split()[1]) >= 40
@@ -87,13 +81,12 @@ def test_at_80_columns_names_are_whole_or_have_half_of_the_line(site, batch):
 
 @pytest.mark.processes
 def test_nothing_is_imported_that_a_list_does_not_need(site):
+    program = (
+        "import sys; from boinc_gahp.cli.main import main; main(['batch', 'list']); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys; from boinc_gahp.cli.main import main; main(['batch', 'list']); "
-            "print(*sys.modules, file=sys.stderr)",
-        ],
+        [sys.executable, "-c", program],
         capture_output=True,
         text=True,
         timeout=60,
@@ -102,27 +95,15 @@ def test_nothing_is_imported_that_a_list_does_not_need(site):
         env={name: text for name, text in os.environ.items() if not name.startswith("COVERAGE_")},
     )
     rooms = {f"boinc_gahp.{room}" for room in ("htcondor", "daemon", "ledger", "localproject")}
-    heavy = {
-        "asyncio",
-        "flask",
-        "matplotlib",
-        "prompt_toolkit",
-        "rich.console",
-        "sqlite3",
-        "waitress",
-    }
-    assert not (rooms | heavy) & set(done.stderr.split())
+    heavy = "asyncio flask matplotlib prompt_toolkit rich.console sqlite3 waitress"
+    assert not (rooms | {*heavy.split()}) & {*done.stderr.split()}
 
 
 def test_a_project_that_does_not_answer_is_reported_while_it_is_asked_again(batch, tmp_path):
     config = tmp_path / "closed.toml"
     key = "0" * 32
-    config.write_text(
-        f"[project]\nurl = 'http://127.0.0.1:1/test/'\nauthenticator = '{key}'\n"
-        "[timeouts]\nretry = 1.2\n"
-    )
-    config.chmod(0o600)
-    err = batch.refused("list", "--config", config)
+    write_settings(config, "http://127.0.0.1:1/test/", key, "[timeouts]\nretry = 1.2\n")
+    err = batch.refuses("list", "--config", config)
     first, last = err.splitlines()
     assert re.search(r"cannot connect .*; trying again for up to 1 s$", first)
     assert "cannot connect" in last

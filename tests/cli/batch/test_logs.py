@@ -1,7 +1,5 @@
 """``boinc_gahp batch logs``: what jobs wrote to stderr, and how those that failed ended."""
 
-import json
-
 from boinc_gahp.cli.batch import logs as logs_module
 from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.rpc.types import JobInfo
@@ -10,7 +8,7 @@ from tests.inside import fail_attempts, tell_of_failed_jobs
 
 def test_one_job_has_its_stderr_alone(batch, mixed):
     number, name = mixed
-    out = batch.good("logs", number, f"{name}_0")
+    out = batch.prints("logs", number, f"{name}_0")
     assert out == "starting uppercase args: \ncalled boinc_finish(0)\n"
     assert batch("logs", name, f"{name}_0", "--lines", "1")[1] == "called boinc_finish(0)\n"
 
@@ -18,8 +16,7 @@ def test_one_job_has_its_stderr_alone(batch, mixed):
 def test_several_jobs_have_a_head_each(batch, mixed, monkeypatch):
     tell_of_failed_jobs(monkeypatch)
     number, name = mixed
-    out = batch.good("logs", number)
-    first, second = out.split("\n\n")
+    first, second = batch.prints("logs", number).split("\n\n")
     assert first.startswith(f"==> {name}_0: done <==\nstarting uppercase")
     assert second.splitlines() == [
         f"==> {name}_1: failed: exit status 7 <==",
@@ -29,9 +26,8 @@ def test_several_jobs_have_a_head_each(batch, mixed, monkeypatch):
         "starting uppercase args: --fail 7",
         "failing with 7 as asked",
     ]
-    assert batch("logs", number, "--failed")[1].splitlines()[0] == (
-        f"{name}_1: failed: exit status 7"
-    )
+    out = batch.prints("logs", number, "--failed")
+    assert out.startswith(f"{name}_1: failed: exit status 7\n")
 
 
 def test_failed_attempts_at_a_job_that_is_not_over_have_pages(batch, site):
@@ -48,8 +44,8 @@ def test_failed_attempts_at_a_job_that_is_not_over_have_pages(batch, site):
 
 def test_a_project_that_does_not_tell_has_pages_for_people(batch, site, mixed):
     number, name = mixed
-    out = batch.good("logs", number, f"{name}_1")
-    assert "failing with" not in out
+    status, out, err = batch("logs", number, f"{name}_1")
+    assert (status, "failing with" in out) == (0, False)
     assert f"{name}_1_2: Error while computing  {site.project.url}result.php?resultid=" in out
     assert err.startswith("This project does not tell the stderr of failed jobs")
     [job] = batch.json("logs", number, "--failed")["jobs"]
@@ -58,25 +54,18 @@ def test_a_project_that_does_not_tell_has_pages_for_people(batch, site, mixed):
 
 def test_json_has_the_text_as_it_is(batch, mixed):
     number, name = mixed
-    document = batch.json("logs", number, "--lines", "1")
-    assert list(document) == ["batch", "name", "jobs"]
-    done, failed = document["jobs"]
-    assert (done["job"], done["state"], done["stderr"]) == (
-        f"{name}_0",
-        "done",
-        "called boinc_finish(0)\n",
-    )
+    done, failed = batch.json("logs", number, "--lines", "1")["jobs"]
+    assert (done["job"], done["state"]) == (f"{name}_0", "done")
+    assert done["stderr"] == "called boinc_finish(0)\n"
     assert failed["exit_statuses"] == [7, 7, 7]
 
 
 def test_jobs_that_are_not_over_say_so(batch, site):
     number, name = site.batch("", "")
-    status, out, err = batch("logs", number)
-    assert (status, out, err) == (0, "", "No job is over yet: 2 waiting.\n")
+    assert batch("logs", number) == (0, "", "No job is over yet: 2 waiting.\n")
     assert batch("logs", number, "--failed")[2] == "No job has failed: 2 waiting.\n"
-    status, out, _ = batch("logs", number, f"{name}_0")
-    assert (status, out.splitlines()[0]) == (0, f"{name}_0: waiting")
-    assert "has no job 'nosuch'" in batch.refused("logs", number, "nosuch")
+    assert batch("logs", number, f"{name}_0")[1].startswith(f"{name}_0: waiting\n")
+    assert "has no job 'nosuch'" in batch.refuses("logs", number, "nosuch")
 
 
 def test_a_terminal_gets_the_first_jobs_and_all_on_demand(batch, mixed, monkeypatch):
@@ -91,8 +80,7 @@ def test_nothing_in_a_stderr_controls_the_terminal(batch, capsys, mixed, monkeyp
     text = "a\tb\x1b[2J\x1b]0;x\x07\n\u202eright\r50%\r\n\x9b1m\x00"
     log = JobEnd(JobInfo(1, "j\x1b[2J", 7, "done"), stderr=text)
     monkeypatch.setattr("boinc_gahp.api.logs.logs_of", lambda *_, **__: iter([log, log]))
-    _, out, _ = batch("logs", number)
-    head, *lines = out.splitlines()
+    head, *lines = batch.prints("logs", number).splitlines()
     assert head == "==> j\\x1b[2J: done <=="
     assert lines[:4] == ["a\tb\\x1b[2J\\x1b]0;x\\x07", "\\u202eright", "50%", "\\x9b1m\\x00"]
 
@@ -101,7 +89,6 @@ def test_jobs_that_wrote_nothing_are_counted_unless_they_are_named(batch, site):
     site.project.add_app("silent", "touch made", outputs="made")
     batch("submit", "silent", "--count", "2", "--name", "silent", "--json")
     site.work()
-    status, out, err = batch("logs", "silent")
-    assert (status, out) == (0, "")
-    assert err == "2 jobs that ended well wrote nothing to stderr.\n"
+    told = "2 jobs that ended well wrote nothing to stderr.\n"
+    assert batch("logs", "silent") == (0, "", told)
     assert batch("logs", "silent", "silent_1")[2] == "Job silent_1 wrote nothing to stderr.\n"

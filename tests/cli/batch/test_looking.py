@@ -3,7 +3,6 @@
 import re
 import threading
 
-import pexpect
 import pytest
 
 from boinc_gahp.backoff import Backoff
@@ -18,9 +17,8 @@ GAVE_UP = "; gave up after "
 @pytest.fixture
 def down(site):
     """Stops the project's web server."""
-    site.project.core.web_stopped = True
-    yield
-    site.project.core.web_stopped = False
+    with site.down():
+        yield
 
 
 @pytest.mark.parametrize("words", LOOKS, ids=[words[0] for words in LOOKS])
@@ -29,7 +27,7 @@ def test_a_look_that_takes_too_long_is_given_up_and_says_what_did_not_answer(
 ):
     # The pause after the first attempt would be longer than the time there is.
     monkeypatch.setattr("boinc_gahp.rpc.retry.BACKOFF", Backoff(3600.0))
-    err = batch.refused(*words, "--timeout", "60")
+    err = batch.refuses(*words, "--timeout", "60")
     last = err.splitlines()[-1]
     assert re.fullmatch(
         r"boinc_gahp: 127\.0\.0\.1:\d+ refuses query_batch\w* \(the project is down: try again "
@@ -44,9 +42,7 @@ def test_a_terminal_is_told_without_being_asked(site, batch, down):
     child = batch.on_terminal("list", columns=400)
     child.expect_exact("trying again for up to 10 s")
     child.expect_exact(GAVE_UP)
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == 1
+    assert batch.ended(child) == 1
 
 
 def test_a_pipe_waits_longer(site, batch, monkeypatch, capsys):
@@ -54,20 +50,17 @@ def test_a_pipe_waits_longer(site, batch, monkeypatch, capsys):
     monkeypatch.setattr(opening, "_PAUSE", 0.0)
     site.batch("")
     statuses = []
-    site.project.core.web_stopped = True
-    try:
-        looking = threading.Thread(target=lambda: statuses.append(main(["batch", "list"])))
+    told = ""
+
+    def is_told():
+        nonlocal told
+        told += capsys.readouterr().err
+        return "trying again for up to 120 s" in told
+
+    looking = threading.Thread(target=lambda: statuses.append(main(["batch", "list"])))
+    with site.down():
         looking.start()
-        told = ""
-
-        def is_told():
-            nonlocal told
-            told += capsys.readouterr().err
-            return "trying again for up to 120 s" in told
-
         wait_for(is_told, "the first attempt")
-    finally:
-        site.project.core.web_stopped = False
     looking.join(60)
     assert statuses == [0]
     assert GAVE_UP not in told + capsys.readouterr().err

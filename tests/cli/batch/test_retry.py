@@ -1,45 +1,25 @@
 """``boinc_gahp batch retry``, and what the other commands say of retries."""
 
-import itertools
-import json
-
 import pytest
 
 from tests.faultproxy import status as answering
 from tests.helpers import wait_for
 
-_numbers = itertools.count(1)
-
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    """The working directory, with a state directory of its own."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    here = tmp_path / "here"
-    here.mkdir()
-    (here / "in.txt").write_text("hello\n")
-    monkeypatch.chdir(here)
-    return here
-
-
-@pytest.fixture
-def failed(batch, here):
+def failed(batch, here, tag):
     """A batch of two jobs, of which the second was aborted: its id and name."""
-    name = f"r{here.parent.name[-12:]}n{next(_numbers)}"
-    words = ("--input", "in=in.txt", "--count", 2, "--name", name, "--json")
-    out = batch.good("submit", "uppercase", *words)
-    number = json.loads(out)["id"]
-    assert batch("abort", number, "--job", f"{name}_1", "--yes")[0] == 0
-    return number, name
+    words = ("--input", "in=in.txt", "--count", 2, "--name", tag)
+    number = batch.json("submit", "uppercase", *words)["id"]
+    batch.prints("abort", number, "--job", f"{tag}_1", "--yes")
+    return number, tag
 
 
 def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(batch, failed):
     number, name = failed
-    assert batch("retry", number, "--dry-run")[:2] == (
-        0,
+    assert batch.prints("retry", number, "--dry-run") == (
         f"Batch '{name}-retry1' would send 1 job of batch {number} '{name}' again: {name}_1.\n"
-        "Without --dry-run this is sent.\n",
+        "Without --dry-run this is sent.\n"
     )
     assert batch.json("retry", name, "--dry-run") == {
         "name": f"{name}-retry1",
@@ -52,7 +32,7 @@ def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(batch, failed):
 
 def test_outputs_of_a_retry_come_with_those_of_the_batch(batch, site, here, failed):
     number, name = failed
-    out = batch.good("retry", number)
+    out = batch.prints("retry", number)
     first, *_, wait, fetch = out.splitlines()
     again = int(first.split()[1])
     assert first.startswith(
@@ -60,23 +40,15 @@ def test_outputs_of_a_retry_come_with_those_of_the_batch(batch, site, here, fail
     )
     assert wait == f"  boinc_gahp batch wait {again}"
     assert fetch == f"  boinc_gahp batch fetch {number}"
-    status, out, _ = batch("retry", number)
-    assert (status, out.splitlines()) == (
-        0,
-        [
-            f"Nothing to send: all jobs of batch {number} '{name}' that failed were sent again.",
-            f"1 failed job sent again as {again} {name}-retry1: 1 not over. To wait for them: "
-            f"boinc_gahp batch wait {again}",
-        ],
+    assert batch.prints("retry", number) == (
+        f"Nothing to send: all jobs of batch {number} '{name}' that failed were sent again.\n"
+        f"1 failed job sent again as {again} {name}-retry1: 1 not over. To wait for them: "
+        f"boinc_gahp batch wait {again}\n"
     )
     site.work()
-    status, out, _ = batch("fetch", number)
-    assert (status, out.splitlines()) == (
-        0,
-        [
-            f"2 jobs fetched (110 bytes), 1 of them from retries; in {name}",
-            f"1 failed job sent again as {again} {name}-retry1: 1 done.",
-        ],
+    assert batch.prints("fetch", number) == (
+        f"2 jobs fetched (110 bytes), 1 of them from retries; in {name}\n"
+        f"1 failed job sent again as {again} {name}-retry1: 1 done.\n"
     )
     assert (here / name / f"{name}_1" / "out").read_text() == "HELLO\n"
     shown = batch.json("show", number)
@@ -85,12 +57,13 @@ def test_outputs_of_a_retry_come_with_those_of_the_batch(batch, site, here, fail
         f"Batch {number} {name} is retired; its retry is not ({again} {name}-retry1): "
         f"boinc_gahp batch retire {again}.\n"
     )
-    assert batch("retire", again)[0] == 0, "its outputs were fetched with those of its parent"
+    # Its outputs were fetched with those of its parent.
+    batch.prints("retire", again)
 
 
 def test_a_job_can_be_named_and_must_have_failed(batch, failed):
     number, name = failed
-    assert "only jobs that failed are sent again" in batch.refused(
+    assert "only jobs that failed are sent again" in batch.refuses(
         "retry", number, "--job", f"{name}_0"
     )
     made = batch.json("retry", number, "--job", f"{name}_1")
@@ -101,7 +74,7 @@ def test_a_job_can_be_named_and_must_have_failed(batch, failed):
 def test_another_machine_says_what_to_do(batch, failed, monkeypatch, tmp_path):
     number, _ = failed
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
-    assert "retry the batch on the machine that submitted it" in batch.refused("retry", number)
+    assert "retry the batch on the machine that submitted it" in batch.refuses("retry", number)
     assert "Send them again" not in batch("show", number)[1]
 
 
@@ -118,27 +91,23 @@ def test_a_lost_lease_is_a_reason_to_send_jobs_again(batch, site, failed):
 def test_a_retry_that_fails_says_how_to_go_on_and_that_sends_each_job_once(batch, proxy, failed):
     number, name = failed
     proxy.fail("submit_batch", answering(500), times=None)
-    err = batch.refused("retry", number)
+    err = batch.refuses("retry", number)
     assert err.splitlines()[-1] == f"boinc_gahp: to continue: boinc_gahp batch retry {number}"
     proxy.heal()
-    status, out, _ = batch("retry", number)
-    assert (status, f"'{name}-retry1': 1 job of batch" in out) == (0, True)
-    assert batch("retry", number)[1].startswith("Nothing to send")
+    assert f"'{name}-retry1': 1 job of batch" in batch.prints("retry", number)
+    assert batch.prints("retry", number).startswith("Nothing to send")
     made = batch.json("show", f"{name}-retry1")
     assert [job["name"] for job in made["jobs"]] == [f"{name}_1-retry1"]
 
 
-def test_outputs_that_the_project_has_deleted_are_not_passed_over(batch, site, here):
-    name = f"gone-{here.parent.name[-12:]}"
-    words = ("--input", "in=in.txt", "--count", 2, "--name", name)
-    assert batch("submit", "uppercase", *words)[0] == 0
+def test_outputs_that_the_project_has_deleted_are_not_passed_over(batch, site, here, tag):
+    batch.prints("submit", "uppercase", "--input", "in=in.txt", "--count", 2, "--name", tag)
     site.work()
-    for path in site.project.core.directory.glob(f"upload/*/{name}_1_*"):
+    for path in site.project.core.directory.glob(f"upload/*/{tag}_1_*"):
         path.unlink()
-    assert "has deleted output number 0" in batch.refused("fetch", name)
-    status, out, _ = batch("retry", name)
-    first, second = out.splitlines()
-    assert status == 0
+    status, _, err = batch("fetch", tag)
+    assert (status, "has deleted output number 0" in err) == (1, True)
+    first, second = batch.prints("retry", tag).splitlines()
     assert first.startswith("1 job of batch ")
     assert first.endswith("which fetch says, submit these jobs as a new batch.")
     assert second.startswith("No job of batch ")

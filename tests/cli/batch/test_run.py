@@ -32,23 +32,19 @@ def site(containers, monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
+def data(here):
     """The working directory, with a program and data."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "data").mkdir()
+    (here / "data").mkdir()
     for name in ("data/a.csv", "data/b 2.csv"):
-        (tmp_path / name).write_text(f"{tmp_path} {name}\n")
-    (tmp_path / "fit.sh").write_text("#!/bin/sh\n")
-    (tmp_path / "rows.csv").write_text("n,label\n1,one\n2,two words\n")
-    return tmp_path
+        (here / name).write_text(f"{here} {name}\n")
+    (here / "fit.sh").write_text("#!/bin/sh\n")
+    (here / "rows.csv").write_text("n,label\n1,one\n2,two words\n")
 
 
 def shown(batch, *words):
     """Send a batch; return what ``batch show`` tells of it, and its name."""
-    out = batch.good(*RUN, "--json", *words)
-    name = json.loads(out)["name"]
-    out = batch.good("show", name, "--json")
-    return json.loads(out), name
+    name = json.loads(batch.prints(*RUN, "--json", *words))["name"]
+    return batch.json("show", name), name
 
 
 def commands(found):
@@ -91,18 +87,18 @@ def test_rows_and_counts_fill_in_words(site, batch):
 def test_the_same_command_again_sends_nothing_and_another_one_is_told(site, batch):
     words = ("--name", "run-twice", "--", "./fit.sh", "--n")
     assert batch(*RUN, *words, "5")[0] == 0
-    out = batch.good(*RUN, *words, "5")
-    assert "It was there already, with these jobs: nothing was sent." in out
-    err = batch.refused(*RUN, *words, "6")
+    told = "It was there already, with these jobs: nothing was sent."
+    assert told in batch.prints(*RUN, *words, "5")
+    err = batch.refuses(*RUN, *words, "6")
     assert "than these: command of job run-twice_0; to submit these as a new batch" in err
-    err = batch.refused(*RUN, "--env", "A=1", *words, "5")
+    err = batch.refuses(*RUN, "--env", "A=1", *words, "5")
     assert "environment of job run-twice_0;" in err
-    assert "outputs of job run-twice_0;" in batch.refused(*RUN, "--output", "x", *words, "5")
+    assert "outputs of job run-twice_0;" in batch.refuses(*RUN, "--output", "x", *words, "5")
 
 
 def test_a_dry_run_shows_what_the_program_would_find(site, batch):
     words = ("--dry-run", "--input", "in.csv=data/a.csv", "--", "./fit.sh", "two words", "data")
-    out = batch.good(*RUN, *words)
+    out = batch.prints(*RUN, *words)
     assert "./fit.sh 'two words' data  " in out
     assert "in.csv=data/a.csv data/ fit.sh" in out
     assert "run.sh (made for these jobs)" in out
@@ -124,8 +120,8 @@ def test_a_dry_run_shows_what_the_program_would_find(site, batch):
         (["--cpus", "5000", "--", "id"], "cpus is 5000: expected a whole number from 1"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_sent(site, batch, words, told):
-    err = batch.refused(*RUN, *words)
+def test_what_cannot_be_is_told_before_anything_is_sent(batch, words, told):
+    err = batch.refuses(*RUN, *words)
     assert told in err
     assert err.count("\n") == 1
 
@@ -146,40 +142,37 @@ def test_what_cannot_be_is_told_before_anything_is_sent(site, batch, words, told
         (["--", "echo", "{file}"], "there is no --each"),
     ],
 )
-def test_a_wrong_command_line_has_status_2(site, batch, words, told):
-    assert told in batch.refused(*RUN, *words, status=2)
+def test_a_wrong_command_line_has_status_2(batch, words, told):
+    assert told in batch.refuses(*RUN, *words, status=2)
 
 
 def test_a_secret_can_be_allowed_and_an_image_can_be_wrong(site, batch):
     words = ("--env", "KEYBOARD=de", "--allow-env", "KEYBOARD", "--", "env")
     found, _ = shown(batch, *words)
     assert commands(found) == [["env"]]
-    err = batch.refused("run", "--image", "Not An Image", "--app", "docker", "--", "id")
+    err = batch.refuses("run", "--image", "Not An Image", "--app", "docker", "--", "id")
     assert "is not the name of an image" in err
 
 
 def test_without_an_app_the_setting_is_named(site, batch):
-    assert 'container_app = "docker"' in batch.refused("run", "--image", "debian", "--", "id")
+    assert 'container_app = "docker"' in batch.refuses("run", "--image", "debian", "--", "id")
 
 
 def test_a_submit_tells_what_it_sends_along(site, batch, here):
     (here / "data/far").symlink_to("/etc/hostname")
     words = ("--name", "along", "--", "./fit.sh", "data")
-    err = batch.refused(*RUN, *words)
-    assert "data/far' is a symbolic link that leads out of the directory" in err
+    told = "data/far' is a symbolic link that leads out of the directory"
+    assert told in batch.refuses(*RUN, *words)
     (here / "data/far").unlink()
     (here / "data/far").symlink_to("../rows.csv")
-    sizes = [(here / name).stat().st_size for name in ("fit.sh", "data/a.csv", "data/b 2.csv")]
-    told = "4 files, {} bytes sent along: data/ (3 files), fit.sh"
-    told = told.format(sum(sizes) + (here / "rows.csv").stat().st_size)
-    out = batch.good(*RUN, "--follow-links", "--dry-run", *words)
+    names = ["data/a.csv", "data/b 2.csv", "data/far", "fit.sh"]
+    size = sum((here / name).stat().st_size for name in names)
+    told = f"4 files, {size} bytes sent along: data/ (3 files), fit.sh"
+    follow = (*RUN, "--follow-links")
+    out = batch.prints(*follow, "--dry-run", *words)
     listed = out.partition(told)[2].partition("\n\n")[0]
-    for name in ("data/a.csv", "data/b 2.csv", "data/far", "fit.sh"):
-        assert name in listed
-    status, out, _ = batch(*RUN, "--follow-links", "--dry-run", "--json", *words)
-    assert [each["path"] for each in json.loads(out)["sent_along"]] == [
-        *("data/a.csv", "data/b 2.csv", "data/far", "fit.sh")
-    ]
-    status, out, _ = batch(*RUN, "--follow-links", *words)
-    assert (status, out.count(told)) == (0, 1)
-    assert "sent along" not in batch(*RUN, "--follow-links", *words)[1]
+    assert [name for name in names if name not in listed] == []
+    plan = json.loads(batch.prints(*follow, "--dry-run", "--json", *words))
+    assert [each["path"] for each in plan["sent_along"]] == names
+    assert batch.prints(*follow, *words).count(told) == 1
+    assert "sent along" not in batch.prints(*follow, *words)

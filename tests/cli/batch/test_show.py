@@ -1,19 +1,18 @@
 """``boinc_gahp batch show``."""
 
-import json
+import hashlib
 import re
 import time
 
 from boinc_gahp.localproject.backend import expiry
 from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState
+from tests.cli.batch.conftest import plain
 from tests.helpers import wait_for
-
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def test_a_batch_is_shown_with_its_jobs_and_why_they_failed(site, batch):
     number, name = site.finished("", "--fail 7")
-    out = batch.good("show", name, "--details")
+    out = batch.prints("show", name, "--details")
     assert out.startswith(f"Batch {number}  {name}\n")
     assert re.search(r"^  state     complete, 1 failed$", out, re.MULTILINE)
     assert re.search(r"^  cpu time  [\d.]+ s, of all instances$", out, re.MULTILINE)
@@ -34,30 +33,30 @@ def test_jobs_are_chosen_by_their_state_their_name_and_their_id(site, batch):
     both = _jobs(batch("show", number, "--job", f"{name}_2", "--job", jobs[0])[1])
     assert both == [f"{name}_2", f"{name}_0"]
     assert "None matches." in batch("show", number, "--state", "waiting")[1]
-    err = batch.refused("show", number, "--job", f"{name}_3")
+    err = batch.refuses("show", number, "--job", f"{name}_3")
     assert f"has no job '{name}_3'; did you mean '{name}_" in err
 
 
 def test_a_terminal_shows_the_first_jobs_and_a_pipe_all(site, batch):
     number, name = site.batch(*[""] * 60)
-    screen = _ESCAPES.sub("", batch.screen("show", number))
+    screen = plain(batch.screen("show", number))
     assert _jobs(screen) == [f"{name}_{index}" for index in range(50)]
     assert "… and 10 more; --all shows them, too.\n\n60 jobs: 60 waiting.\n" in screen
     assert all(len(line) <= 80 for line in screen.splitlines())
     assert len(_jobs(batch("show", number)[1])) == 60
-    assert len(_jobs(_ESCAPES.sub("", batch.screen("show", number, "--all")))) == 60
+    assert len(_jobs(plain(batch.screen("show", number, "--all")))) == 60
     assert "… and 58 more.\n" in batch("show", number, "--limit", 2)[1]
 
 
 def test_a_retired_batch_is_found_by_its_id_and_a_name_that_is_an_id_by_either(site, batch):
     number, name = site.batch("")
     other, _ = site.batch("", name=str(number))
-    err = batch.refused("show", number)
+    err = batch.refuses("show", number)
     assert f"id:{number}" in err
     assert f"id:{other}" in err
     assert batch("show", f"name:{number}")[1].startswith(f"Batch {other}  {number}\n")
     site.rpc.retire_batch(batch_id=number)
-    _, out, _ = batch("show", f"id:{number}")
+    out = batch.prints("show", f"id:{number}")
     assert out.startswith(f"Batch {number}  {name}\n")
     assert "retired: the project deletes its files and jobs" in out
 
@@ -72,8 +71,7 @@ def test_a_lease_that_ends_soon_is_told_with_what_makes_it_longer(site, batch):
     number, _ = site.batch("", lease=time.time() + 5 * 3600 + 60)
     told = f"The lease of batch {number} ends in 5 h: then the project may abort and retire it"
     for action in (["list"], ["show", number]):
-        _, out, _ = batch(*action)
-        line = next(line for line in out.splitlines() if told in line)
+        line = next(line for line in batch.prints(*action).splitlines() if told in line)
         assert line.endswith(f"boinc_gahp batch extend {number} --for 30d")
     batch("extend", number, "--for", "30d")
     assert "The lease of batch" not in batch("list")[1] + batch("show", number)[1]
@@ -82,44 +80,30 @@ def test_a_lease_that_ends_soon_is_told_with_what_makes_it_longer(site, batch):
 def test_a_batch_that_its_lease_has_ended_says_so(site, batch):
     number, _ = site.batch("", "", lease=time.time() - 60)
     expiry.expire_batches(site.project.core, time.time())
-    told = f"The lease of batch {number} ended at "
-    assert told in batch("show", number)[1]
-    assert told in batch("wait", number)[1]
-    assert told in batch("fetch", number, site.config.parent / "ended")[1]
+    for words in (["show"], ["wait"], ["fetch", site.config.parent / "ended"]):
+        action, *more = words
+        assert f"The lease of batch {number} ended at " in batch(action, number, *more)[1]
 
 
-def swept(batch, directory, name):
-    """Submit a batch from rows of parameters; return its jobs as JSON has them."""
-    (directory / "in.txt").write_text("one")
-    (directory / "rows.csv").write_text("seed,label\n1,a b\n2,\n")
-    words = ["--rows", directory / "rows.csv", "--input", f"in={directory / 'in.txt'}"]
-    batch.good("submit", "uppercase", *words, "--args", "-s {seed}", "--name", name)
-    return batch.json("show", name)["jobs"]
-
-
-def test_jobs_are_shown_with_what_was_submitted(site, batch, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    name = f"swept-{site.project.add_user('swept')[:6]}"
-    first, second = swept(batch, tmp_path, name)
+def test_jobs_are_shown_with_what_was_submitted(batch, here, tag, monkeypatch):
+    (here / "rows.csv").write_text("seed,label\n1,a b\n2,\n")
+    words = ("--rows", "rows.csv", "--input", "in=in.txt", "--args", "-s {seed}", "--name", tag)
+    batch.prints("submit", "uppercase", *words)
+    first, second = batch.json("show", tag)["jobs"]
     assert (first["args"], second["args"]) == (["-s", "1"], ["-s", "2"])
     assert first["parameters"] == {"seed": 1, "label": "a b"}
-    assert first["inputs"] == [
-        {
-            "name": "in",
-            "md5": "f97c5d29941bfb1b2fdab0874906ab82",
-            "source": str(tmp_path / "in.txt"),
-        }
-    ]
-    out = batch("show", name, "--details")[1]
-    assert re.search(rf"{name}_0 +\w+ +seed=1 label='a b' +-s 1 +in={tmp_path}/in.txt\n", out)
+    md5 = hashlib.md5((here / "in.txt").read_bytes(), usedforsecurity=False).hexdigest()
+    assert first["inputs"] == [{"name": "in", "md5": md5, "source": str(here / "in.txt")}]
+    out = batch.prints("show", tag, "--details")
+    assert re.search(rf"{tag}_0 +\w+ +seed=1 label='a b' +-s 1 +in={here}/in.txt\n", out)
     for columns in (80, 160):
-        shown = _ESCAPES.sub("", batch.screen("show", name, columns=columns))
+        shown = plain(batch.screen("show", tag, columns=columns))
         assert "seed=1 label='a b'" in shown
         assert all(len(line) <= columns for line in shown.splitlines())
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
-    out = batch("show", name)[1]
-    assert "what was submitted is known only on the machine that did it\n" in out
-    (job, _) = batch.json("show", name)["jobs"]
+    monkeypatch.setenv("XDG_STATE_HOME", str(here / "elsewhere"))
+    told = "what was submitted is known only on the machine that did it\n"
+    assert told in batch.prints("show", tag)
+    (job, _) = batch.json("show", tag)["jobs"]
     assert job["args"] is job["parameters"] is job["inputs"] is None
 
 
@@ -145,7 +129,7 @@ def _end_instance(site, name, outcome, error_mask=0):
 def test_why_is_told_of_a_job_that_timed_out(site, batch):
     number, name = site.batch("")
     _end_instance(site, f"{name}_0", Outcome.NO_REPLY, ErrorMask.TOO_MANY_ERROR_RESULTS)
-    _, out, _ = batch("show", number, "--details")
+    out = batch.prints("show", number, "--details")
     assert re.search(rf"{name}_0  failed +Timed out - no response: no result came before", out)
     assert "1 × Timed out - no response: no result came" in out
 
@@ -153,7 +137,7 @@ def test_why_is_told_of_a_job_that_timed_out(site, batch):
 def test_failed_attempts_are_told_before_any_job_is_done(site, batch):
     number, name = site.batch("")
     _end_instance(site, f"{name}_0", Outcome.CLIENT_ERROR)
-    _, out, _ = batch("show", number)
+    out = batch.prints("show", number)
     told = f"No job is done yet, and 1 attempt has failed, the last (job {name}_0): Error while"
     assert f"{told} computing.\n" in out
     assert f"End the batch with: boinc_gahp batch abort {number}\n" in out

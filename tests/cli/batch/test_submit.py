@@ -48,7 +48,7 @@ def test_one_job_is_submitted_and_what_comes_next_is_reported(site, batch, here)
         r"It is kept until 2[-\d]+ [:\d]+ \(14 days\); "
         r"waiting for it and fetching from it keep it longer\.\n"
         r"Next:\n  boinc_gahp batch wait \1\n  boinc_gahp batch fetch \1\n",
-        batch.good(*ONE),
+        batch.prints(*ONE),
     )
     assert found
     assert len(list(site.rpc.iter_jobs(int(found[1])))) == 1
@@ -57,7 +57,7 @@ def test_one_job_is_submitted_and_what_comes_next_is_reported(site, batch, here)
 def test_a_project_that_was_named_is_named_in_what_comes_next(site, batch, here):
     config = here / "more.toml"
     write_settings(config, site.project.url, site.project.authenticator, section="projects.other")
-    out = batch.good(*ONE, "--config", config, "--project", "other")
+    out = batch.prints(*ONE, "--config", config, "--project", "other")
     assert re.search(rf"batch wait \d+ --project other --config {config}\n", out)
 
 
@@ -95,15 +95,15 @@ def test_columns_that_set_something_are_told_and_can_be_data(batch, here):
         "and memory; --as-data COLUMN makes one a parameter only\n"
     )
     as_data = [word for name in ("name", "delay", "memory") for word in ("--as-data", name)]
-    assert "ada 2d 3GB" in batch.good(*words, *as_data, "--args", "{name} {delay} {memory}")
-    batch.refused(*UPPERCASE, "--as-data", "x", status=2)
+    assert "ada 2d 3GB" in batch.prints(*words, *as_data, "--args", "{name} {delay} {memory}")
+    batch.refuses(*UPPERCASE, "--as-data", "x", status=2)
 
 
 def test_inputs_may_have_placeholders(batch, data):
     shared = ("--input", "in=inline:{{{index}}}", "--count", "2")
-    out = batch.good(*UPPERCASE, *shared, "--dry-run")
+    out = batch.prints(*UPPERCASE, *shared, "--dry-run")
     assert re.findall(r"in=inline:(\S+)", out) == ["{0}", "{1}"]
-    out = batch.good(*UPPERCASE, "--input", "in={path}", "--each", "data/*", "--dry-run")
+    out = batch.prints(*UPPERCASE, "--input", "in={path}", "--each", "data/*", "--dry-run")
     assert re.findall(r"in=(data\S+)", out) == ["data/a.1.txt", "data/b"]
 
 
@@ -115,7 +115,7 @@ def test_a_table_that_no_placeholder_uses_is_remarked_upon(batch, here):
         "boinc_gahp: params.csv: no placeholder uses the columns (seed, n), so they are only "
         "recorded; --args '--seed {seed}' would give one to the app\n",
     )
-    batch.good(*words, "--args", "{seed}")
+    batch.prints(*words, "--args", "{seed}")
 
 
 @pytest.mark.processes
@@ -129,11 +129,11 @@ def test_rows_from_standard_input_with_an_input_for_all(site, batch, here):
 
 def test_the_same_name_again_finds_it_done(batch, data, tag):
     words = (*UPPERCASE, "--each", "data/*", "--name", f"again {tag}")
-    first = batch.good(*words)
+    first = batch.prints(*words)
     assert "already" not in first
     head, rest = first.split("\n", 1)
     said = "It was there already, with these jobs: nothing was sent."
-    assert batch.good(*words) == f"{head}\n{said}\n{rest}"
+    assert batch.prints(*words) == f"{head}\n{said}\n{rest}"
     document = batch.json(*words)
     assert (document["existed"], document["compared"]) == (True, True)
 
@@ -141,8 +141,8 @@ def test_the_same_name_again_finds_it_done(batch, data, tag):
 @pytest.mark.processes
 def test_the_same_name_with_other_arguments_is_refused_here_and_told_elsewhere(batch, data, tag):
     words = (*UPPERCASE, "--each", "data/*", "--name", f"other {tag}")
-    batch.good(*words)
-    err = batch.refused(*words, "--args", "-x")
+    batch.prints(*words)
+    err = batch.refuses(*words, "--args", "-x")
     assert batch(*words, "--args", "-x", "--dry-run")[0] == 1
     assert "was submitted with other jobs" in err
     assert "arguments of " in err
@@ -174,7 +174,7 @@ def test_templates_that_let_the_project_delete_outputs_are_warned_of(site, batch
         status, _, err = batch("submit", "greedy", *more)
         assert (status, err.startswith(told), err.count("\n")) == (0, True, 1)
     (here / "out.xml").write_text(write_output_template(output))
-    batch.good("submit", "greedy", "--output-template", "out.xml", "--dry-run")
+    batch.prints("submit", "greedy", "--output-template", "out.xml", "--dry-run")
 
 
 # -- what is refused
@@ -195,7 +195,7 @@ def test_templates_that_let_the_project_delete_outputs_are_warned_of(site, batch
     ],
 )
 def test_what_does_not_go_together_is_reported(batch, words, said):
-    assert said in batch.refused(*UPPERCASE, *words, status=2)
+    assert said in batch.refuses(*UPPERCASE, *words, status=2)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_what_does_not_go_together_is_reported(batch, words, said):
 )
 def test_what_is_wrong_is_reported_in_a_line(batch, data, words, said):
     (data / "rows.csv").write_text("name,args,n\n,-x,\n")
-    told, *rest = batch.refused(*UPPERCASE, *words).splitlines()
+    told, *rest = batch.refuses(*UPPERCASE, *words).splitlines()
     assert said in told
     assert told.startswith("boinc_gahp: ")
     assert all(line.startswith("boinc_gahp: to continue, once that is fixed: ") for line in rest)
@@ -229,8 +229,8 @@ def test_jobs_for_a_version_that_nobody_has_are_told_to_stay_queued(batch, here,
     words = (*ONE, "--app-version", "999")
     told = "only with version 999 of uppercase. A project does not tell which versions it has: "
     for more in (["--dry-run"], ["--name", tag]):
-        assert told in batch.good(*words, *more)
-    assert told in batch.good("show", tag)
+        assert told in batch.prints(*words, *more)
+    assert told in batch.prints("show", tag)
     status, _, err = batch("wait", tag, "--timeout", "0.1")
     assert status == 5
     assert told in err
@@ -263,11 +263,11 @@ def test_a_program_that_was_edited_is_told_instead_of_silently_given_its_old_res
     command = [sys.executable, str(script)]
     site.project.add_app("decay", command=command, inputs=["in"], outputs=["out"])
     words = ("submit", "decay", "--input", "in=inline:x", "--name", tag)
-    assert "another version" not in batch.good(*words) + batch.good(*words)
+    assert "another version" not in batch.prints(*words) + batch.prints(*words)
     script.write_text("open('out', 'w').write('2')\n")
     # A project's times are whole seconds.
     with site.project.core.db.write() as connection:
         connection.execute("UPDATE batch SET create_time = create_time - 5")
-    out = batch.good(*words)
+    out = batch.prints(*words)
     assert "It was there already" in out
     assert "Its app has had another version, 1.01, since then" in out

@@ -16,7 +16,7 @@ def words(here, tag):
 
 
 def test_it_tells_jobs_files_and_the_request_and_sends_nothing(site, batch, words, tag):
-    lines = batch.good(*words, *EACH, "--dry-run").splitlines()
+    lines = batch.prints(*words, *EACH, "--dry-run").splitlines()
     assert lines[0].startswith(f"Batch '{tag}': 15 jobs of uppercase on 127.0.0.1:")
     assert f"  {tag}_00  in=in00.txt" in lines
     assert "  ... and 5 more" in lines
@@ -28,7 +28,7 @@ def test_it_tells_jobs_files_and_the_request_and_sends_nothing(site, batch, word
 def test_it_says_that_templates_of_the_project_are_not_looked_at(batch, words):
     asked = (*words, "--input", "in=in00.txt", "--input-template", "project:other")
     told = "Template files on the project cannot be checked from here"
-    assert told in batch.good(*asked, "--dry-run")
+    assert told in batch.prints(*asked, "--dry-run")
     # So sizes are nothing that anybody can promise.
     for more in ([], ["--dry-run"]):
         assert (
@@ -39,7 +39,7 @@ def test_it_says_that_templates_of_the_project_are_not_looked_at(batch, words):
 
 def test_it_tells_what_the_project_would_keep_of_each_job(batch, words):
     dry = (*words, "--input", "in=in00.txt", "--dry-run")
-    out = batch.good(*dry)
+    out = batch.prints(*dry)
     kept = (
         "Each job has: 1e9 floating-point operations, at most 1e15; 50 MB of memory; "
         "100 MB of disk; 24 h until its deadline."
@@ -47,7 +47,7 @@ def test_it_tells_what_the_project_would_keep_of_each_job(batch, words):
     assert kept in out.splitlines()
     assert "input template" not in out
     asked = ("--delay", "4242s", "--memory", "300MB", "--disk", "100MB")
-    out = batch.good(*dry, *asked)
+    out = batch.prints(*dry, *asked)
     assert kept.replace("50 MB", "300 MB").replace("24 h", "70 min") in out.splitlines()
     assert "1 job needs other values than the input template has, so the request includes a " in out
     plan = batch.json(*dry, *asked)
@@ -75,12 +75,12 @@ def test_every_kind_of_input_is_shown_as_it_would_be_sent(batch, here, words):
 def test_a_file_that_many_projects_do_not_take_is_reported(batch, here, words):
     (here / "large.bin").write_bytes(bytes(3 << 20))
     told = "The largest has 3.1 MB: with PHP's defaults a project takes no file over"
-    assert told in batch.good(*words, "--input", "in=large.bin", "--dry-run")
+    assert told in batch.prints(*words, "--input", "in=large.bin", "--dry-run")
 
 
 def test_it_tells_what_is_there_already(batch, words):
-    batch.good(*words, *EACH)
-    out = batch.good(*words, *EACH, "--dry-run")
+    batch.prints(*words, *EACH)
+    out = batch.prints(*words, *EACH, "--dry-run")
     assert re.search(r"It is there already \(id \d+\) with all of these jobs; nothing", out)
     assert out.endswith("\nNothing is wrong.\n")
     assert "Of 15 files the project has 15; nothing would be sent.\n" in out
@@ -120,7 +120,7 @@ def test_an_estimate_is_a_time_that_people_read(batch, words):
     asked = ("estimate", "uppercase", *EACH, "--fpops-est", "3e13")
     assert re.fullmatch(
         r"127\.0\.0\.1:\d+ estimates that 15 jobs of uppercase take about \d+ \w+\.\n",
-        batch.good(*asked),
+        batch.prints(*asked),
     )
     found = batch.json(*asked)
     assert (found["app"], found["jobs"]) == ("uppercase", 15)

@@ -38,14 +38,14 @@ def test_a_file_that_the_project_does_not_take_leaves_no_batch_and_its_name_free
     (here / "in.txt").write_bytes(b"x" * ((2 << 20) + 1))
     words = ("submit", "uppercase", "--input", "in=in.txt", *(("--name", tag) if named else ()))
     before = batches(site)
-    *_, refusal, again = batch.refused(*words).splitlines()
+    *_, refusal, again = batch.refuses(*words).splitlines()
     assert "raise upload_max_filesize" in refusal
     assert "name a URL from which volunteers fetch it" in refusal
     assert batches(site) == before
     assert again.startswith("boinc_gahp: to continue, once that is fixed: ")
     assert told(again) == list(words)
     (here / "in.txt").write_text("small")
-    batch.good(*told(again))
+    batch.prints(*told(again))
 
 
 @pytest.mark.parametrize("place", ["first", "last"])
@@ -68,7 +68,7 @@ def test_a_batch_whose_jobs_are_refused_for_good_is_retired(site, batch, here, t
     rows(here, f"{taken}b", taken, f"{taken}c")
     words = (*ROWS, *((f"--name={taken}-2",) if named else ()))
     before = batches(site)
-    *_, refusal, again = batch.refused(*words).splitlines()
+    *_, refusal, again = batch.refuses(*words).splitlines()
     assert refusal.startswith(f"boinc_gahp: rows.csv:3: job name '{taken}' is in use")
     assert batches(site) == before
     repeated = told(again)
@@ -86,7 +86,7 @@ def test_jobs_that_were_made_before_one_is_refused_are_aborted(site, batch, here
     names = [f"{taken}-n{n}" for n in range(3000)]
     rows(here, *names[:2500], taken, *names[2500:])
     # A busy project may not answer at once, which is told, too.
-    *_, refusal, again = batch.refused(*ROWS, "--name", f"{taken}-2").splitlines()
+    *_, refusal, again = batch.refuses(*ROWS, "--name", f"{taken}-2").splitlines()
     assert "rows.csv:2502: job name" in refusal
     assert f"{taken}-2" not in batches(site)
     assert "with another --name: " in again
@@ -94,7 +94,7 @@ def test_jobs_that_were_made_before_one_is_refused_are_aborted(site, batch, here
 
 def test_a_batch_that_an_earlier_submit_made_stays_for_a_corrected_table(site, batch, here, taken):
     site.rpc.create_batch(f"{taken}-2", "uppercase", expire_time=0)
-    again = told(batch.refused(*ROWS, "--name", f"{taken}-2").splitlines()[-1])
+    again = told(batch.refuses(*ROWS, "--name", f"{taken}-2").splitlines()[-1])
     assert again == [*ROWS, "--name", f"{taken}-2"]
     rows(here, f"{taken}b")
     assert batch(*again)[0] == 0
@@ -104,7 +104,7 @@ def test_an_output_template_that_is_not_there_leaves_nothing(site, batch, here, 
     words = ("submit", "uppercase", "--input", "in=in.txt", "--name", tag)
     wrong = ("--output-template", "project:nosuch")
     before = batches(site)
-    *_, refusal, again = batch.refused(*words, *wrong).splitlines()
+    *_, refusal, again = batch.refuses(*words, *wrong).splitlines()
     assert "[BG-JOBS-NOT-LISTED]" in refusal
     assert batches(site) == before
     assert "with another --name: " in again
@@ -113,6 +113,6 @@ def test_an_output_template_that_is_not_there_leaves_nothing(site, batch, here, 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\x1b[2Jb", "a'b"])
 def test_a_name_that_no_batch_can_have_leaves_nothing_to_be_aborted(batch, here, name):
-    err = batch.refused("submit", "uppercase", "--input", "in=in.txt", "--name", name)
+    err = batch.refuses("submit", "uppercase", "--input", "in=in.txt", "--name", name)
     assert err.count("\n") == 2
     assert "\x1b" not in err

@@ -4,7 +4,6 @@ import shlex
 import subprocess
 from pathlib import Path
 
-import pexpect
 import pytest
 
 from tests.faultproxy import hang, status
@@ -22,22 +21,20 @@ def test_an_interrupted_submit_tells_how_to_go_on_and_that_makes_each_job_once(s
     child.expect(r"boinc_gahp: interrupted; to continue: boinc_gahp batch (submit [^\r\n]*)")
     again = shlex.split(child.match.group(1))
     child.expect_exact("\r\n")
-    child.expect(pexpect.EOF)
-    wait_for(lambda: not child.isalive(), "its end")
-    assert child.exitstatus == 130
+    assert batch.ended(child) == 130
     held.release()
-    assert f"{again[-1]!r}: 5 jobs" in batch.good(*again)
+    assert f"{again[-1]!r}: 5 jobs" in batch.prints(*again)
     assert [each.name for each in site.rpc.query_batches()].count(again[-1]) == 1
 
 
 def test_a_project_in_trouble_is_reported_with_how_to_go_on(batch, proxy):
     proxy.fail("query_files", status(500), times=None)
     words = ("submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url)
-    first, second = batch.refused(*words).splitlines()
+    first, second = batch.refuses(*words).splitlines()
     assert "query_files" in first
     assert second.endswith(f"to continue: boinc_gahp batch {' '.join(words)}")
     proxy.heal()
-    batch.good(*words)
+    batch.prints(*words)
 
 
 @pytest.mark.processes

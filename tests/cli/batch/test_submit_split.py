@@ -14,15 +14,15 @@ def words(small, here, tag):
 
 def test_what_does_not_fit_is_refused_or_split(batch, words, tag):
     words += ("--count", "30")
-    err = batch.refused(*words)
+    err = batch.refuses(*words)
     assert "these bytes are input templates" in err
     assert "batch submit --split" in err
-    plans = batch.good(*words, "--split", "--dry-run").count("Without --dry-run this is sent.")
-    out = batch.good(*words, "--split")
+    plans = batch.prints(*words, "--split", "--dry-run").count("Without --dry-run this is sent.")
+    out = batch.prints(*words, "--split")
     heads = [line for line in out.splitlines() if line.startswith("Batch ")]
     assert len(heads) == plans >= 3
     assert f"'{tag}-2': 1" in heads[1]
-    out = batch.good(*words, "--split", "--json")
+    out = batch.prints(*words, "--split", "--json")
     again = [json.loads(f"{{{text}}}") for text in out.strip()[1:-1].split("}\n{")]
     assert [each["existed"] for each in again] == [True] * plans
 

@@ -1,13 +1,11 @@
 """``boinc_gahp batch wait``."""
 
 import io
-import json
 import re
 import signal
 import threading
 from contextlib import contextmanager
 
-import pexpect
 import pytest
 
 from boinc_gahp.backoff import Backoff
@@ -31,37 +29,32 @@ def started(monkeypatch, *words):
 def test_a_batch_that_is_still_being_made_is_said_to_be_never_over_by_itself(site, batch):
     number = site.rpc.create_batch("half-made", "uppercase")
     status, _, err = batch("wait", number, "--timeout", "0.1")
-    first, *_ = err.splitlines()
     assert status == 5
-    assert first.startswith(f"boinc_gahp: batch {number} (half-made) is still being submitted; if ")
+    assert err.startswith(f"boinc_gahp: batch {number} (half-made) is still being submitted; if ")
 
 
-def test_the_exit_status_tells_success_and_partial_failure_and_failure(site, batch):
-    good, good_name = site.finished("", "")
-    mixed, mixed_name = site.batch("", "--fail 2")
-    bad, _ = site.batch("--fail 3")
-    site.work()
+def test_the_exit_status_tells_success_and_partial_failure_and_failure(site, batch, done, mixed):
+    (good, good_name), (mixed, mixed_name) = done, mixed
+    bad, _ = site.finished("--fail 3")
     aborted, _ = site.batch("")
     site.rpc.abort_batch(batch_id=aborted)
-    out = batch.good("wait", good)
+    out = batch.prints("wait", good)
     assert f"Batch {good} {good_name} is complete: 2 of 2 jobs done.\n" in out
     assert out.endswith(f"Its outputs: boinc_gahp batch fetch {good}\n")
-    status, out, _ = batch("wait", mixed)
-    assert status == 3
+    out = batch.prints("wait", mixed, status=3)
     assert (
         f"Batch {mixed} {mixed_name} is complete, 1 failed: 1 of 2 jobs done.\n1 job failed: "
         in out
     )
     assert f"\nMore: boinc_gahp batch logs {mixed} {mixed_name}_1\n" in out
-    assert batch("wait", bad)[0] == 4
-    assert batch("wait", aborted)[0] == 4
-    assert batch("wait", bad, aborted)[0] == 4
-    assert batch("wait", good, bad, aborted)[0] == 3
+    for ended in ([bad], [aborted], [bad, aborted]):
+        batch.prints("wait", *ended, status=4)
+    batch.prints("wait", good, bad, aborted, status=3)
 
 
-def test_a_pipe_gets_a_line_for_each_change_and_json_an_object(site, batch, often, monkeypatch):
+def test_a_pipe_gets_a_line_for_each_change(site, often, monkeypatch):
     one, one_name = site.batch("", "")
-    with started(monkeypatch, "wait", str(one), "--config", str(site.config)) as (said, statuses):
+    with started(monkeypatch, "wait", str(one)) as (said, statuses):
         wait_for(lambda: "0 of 2 jobs over" in said.getvalue(), "the first line")
         site.work()
     assert statuses == [0]
@@ -69,19 +62,14 @@ def test_a_pipe_gets_a_line_for_each_change_and_json_an_object(site, batch, ofte
     assert len(set(lines)) == len(lines) >= 2
     when = r"2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d"
     assert re.fullmatch(rf"{when}  batch {one} {one_name}: complete, 2 of 2 jobs over", lines[-1])
-    out = batch.good("wait", one, "--json")
-    last = json.loads(out.splitlines()[-1])
-    assert (last["name"], last["state"], last["jobs_over"]) == (one_name, "complete", 2)
-    assert last["is_over"] is True
 
 
 def test_a_time_that_is_over_is_reported_and_the_jobs_go_on(site, batch):
     number, name = site.batch("", "")
-    status, _, err = batch("wait", name, "--timeout", "0.1")
-    assert status == 5
-    assert err == (
+    assert batch("wait", name, "--timeout", "0.1")[::2] == (
+        5,
         f"boinc_gahp: batch {number} ({name}) is not over after 0 s: 0 of 2 jobs are; "
-        "it continues on the project\n"
+        "it continues on the project\n",
     )
 
 
@@ -89,15 +77,10 @@ def test_a_project_that_is_down_is_not_asked_for_longer_than_the_timeout(site, b
     # The pause after the first attempt would be longer than the time there is.
     monkeypatch.setattr("boinc_gahp.rpc.retry.BACKOFF", Backoff(3600.0))
     number, _ = site.batch("")
-    site.project.core.web_stopped = True
-    try:
-        status, out, err = batch("wait", number, "--timeout", "0.1")
-    finally:
-        site.project.core.web_stopped = False
-    assert (status, out) == (5, "")
-    assert err.startswith("boinc_gahp: ")
+    with site.down():
+        err = batch.refuses("wait", number, "--timeout", "0.1", status=5)
     told = "project down for maintenance; --timeout has passed [BG-PROJECT-DOWN]"
-    assert err.endswith(f": {told}\n")
+    assert re.fullmatch(rf"boinc_gahp: .*: {re.escape(told)}\n", err)
 
 
 def test_a_project_that_is_down_is_reported_and_waited_out(site, often, monkeypatch, tmp_path):
@@ -107,11 +90,8 @@ def test_a_project_that_is_down_is_reported_and_waited_out(site, often, monkeypa
     number, _ = site.batch("")
     with started(monkeypatch, "wait", str(number), "--config", str(config)) as (out, statuses):
         wait_for(lambda: "0 of 1 job over" in out.getvalue(), "the first line")
-        site.project.core.web_stopped = True
-        try:
+        with site.down():
             wait_for(lambda: "cannot be asked at present" in out.getvalue(), "word of the trouble")
-        finally:
-            site.project.core.web_stopped = False
         wait_for(lambda: out.getvalue().count("0 of 1 job over") == 2, "word of its end")
         site.rpc.abort_batch(batch_id=number)
     assert statuses == [4]
@@ -125,9 +105,7 @@ def test_a_terminal_shows_it_live_and_ctrl_c_ends_the_waiting_only(site, batch):
     child.sendintr()
     child.expect_exact("boinc_gahp: interrupted; the jobs continue; wait again with")
     child.expect(rf"boinc_gahp batch\s+wait {number}\r\n")
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == 130
+    assert batch.ended(child) == 130
 
 
 @pytest.mark.processes
@@ -139,9 +117,7 @@ def test_a_signal_that_ends_it_leaves_the_terminal_as_it_was(site, batch, number
     child.expect_exact("Ctrl-C ends the waiting, not the jobs.")
     child.kill(number)
     child.expect_exact("\x1b[?25h")
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == 128 + number
+    assert batch.ended(child) == 128 + number
 
 
 def test_the_last_state_stays_on_the_screen(site, batch):
@@ -162,26 +138,20 @@ def test_of_more_batches_than_a_terminal_has_lines_some_are_counted(site, batch)
     assert "… and 1 more batch\n" in screen
 
 
-def test_a_batch_that_vanishes_ends_the_waiting_and_is_reported(site, often, monkeypatch):
+def test_a_batch_that_vanishes_ends_the_waiting_and_is_reported(site, often, monkeypatch, capsys):
     number, name = site.batch("")
-    out, err = io.StringIO(), io.StringIO()
-    monkeypatch.setattr("sys.stdout", out)
-    monkeypatch.setattr("sys.stderr", err)
-    statuses = []
-    waiting = threading.Thread(target=lambda: statuses.append(main(["batch", "wait", name])))
-    waiting.start()
-    wait_for(lambda: "0 of 1 job over" in out.getvalue(), "the first line")
-    with site.project.core.db.write() as connection:
-        connection.execute("DELETE FROM batch WHERE id = ?", (number,))
-    waiting.join(60)
+    with started(monkeypatch, "wait", name) as (out, statuses):
+        wait_for(lambda: "0 of 1 job over" in out.getvalue(), "the first line")
+        with site.project.core.db.write() as connection:
+            connection.execute("DELETE FROM batch WHERE id = ?", (number,))
     assert statuses == [1]
     assert out.getvalue().endswith(f"{name}: the project no longer has it\n")
     assert re.fullmatch(
         rf"boinc_gahp: the project \S+ does not know batch {number} \({name}\) any more\n",
-        err.getvalue(),
+        capsys.readouterr().err,
     )
 
 
 def test_a_batch_that_cannot_be_found_is_reported_before_any_waiting(site, batch):
     number, _ = site.batch("")
-    assert "no batch 'no-such-batch'" in batch.refused("wait", number, "no-such-batch")
+    assert "no batch 'no-such-batch'" in batch.refuses("wait", number, "no-such-batch")
