@@ -187,6 +187,10 @@ class BatchGridmanager(Gridmanager):
                 pause.wait(every)
         return {job_id: found[job_id] for job_id in job_ids}
 
+    def end_of(self, job_id):
+        """Ask for a job's status until it has ended; return the last one."""
+        return self.follow([job_id])[job_id]
+
 
 def job_ad(directory, **attributes):
     """Return a submit ad (``gridmanager-batch.rst``, "The submit ad") with what is always in one.

@@ -30,8 +30,6 @@ class Daemon:
             env=None if environ is None else dict(environ),
             cwd=cwd,
         )
-        assert self.process.stdin
-        assert self.process.stdout
         self.stdin = self.process.stdin.fileno()
         self.stdout = self.process.stdout.fileno()
         #: The end of what it has written.
@@ -67,9 +65,7 @@ class Daemon:
                 raise HasEnded(f"end of output; so far: {self.output!r}")
             self.output = (self.output + data)[-500:]
             self._lines = self._splitter.feed(data)
-        line = self._lines.pop(0)
-        assert isinstance(line, bytes)
-        return line
+        return self._lines.pop(0)
 
     def ask(self, line):
         """Send a line; return the next line of output."""
@@ -93,12 +89,10 @@ class Daemon:
 
     def end_input(self):
         """Close its stdin."""
-        assert self.process.stdin
         self.process.stdin.close()
 
     def end(self):
         """Wait until it has ended; return exit status, output not read by lines, and stderr."""
-        assert self.process.stdin
         stdin, self.process.stdin = self.process.stdin, None  # communicate would close it
         try:
             output, errors = self.process.communicate(timeout=TIMEOUT)

@@ -89,8 +89,6 @@ def imported(project, tmp_path_factory):
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
         process.stdin.write("ASYNC_MODE_ON\nBOINC_PING 1\n")
         process.stdin.flush()
         lines = [process.stdout.readline() for _ in range(4)]

@@ -23,6 +23,21 @@ _numbers = itertools.count(1)
 UNCLEAR = ("planned", "sent", "giving_up")
 
 
+def hand_over(context, description):
+    """Have the ledger accept a job; return its id."""
+    job = NewJob(
+        description.job_directory,
+        context.url,
+        context.account,
+        "",
+        description.app_name,
+        description.group_key,
+        description.size,
+        description.to_json(),
+    )
+    return context.jobs.accept(job).id
+
+
 @dataclass
 class Desk:
     """A submit node's sender; what it is to do is what the ledger says."""
@@ -44,45 +59,26 @@ class Desk:
         ids = []
         inputs = [self.file(b"input %d" % next(_numbers)) for _ in range(files)]
         for number in range(count):
-            description = JobDescription(
+            words = tuple(each.format(number) for each in args)
+            ids.append(self.accept_over(inputs[number % files], app, words, **asked))
+        return ids
+
+    def accept_over(self, file, app="uppercase", words=(), **asked):
+        """Have HTCondor hand over a job over a file; return its id."""
+        return self.hand_over(
+            JobDescription(
                 f"home_bl_{next(_numbers)}",
                 None,
                 app,
                 str(self.site.directory),
-                args=tuple(each.format(number) for each in args),
-                inputs=(("in", inputs[number % files]),),
+                args=words,
+                inputs=(("in", file),),
                 parameters=Parameters(**asked),
             )
-            ids.append(self.hand_over(description))
-        return ids
-
-    def accept_large(self, nbytes):
-        """Have HTCondor hand over a job over a file of so many bytes, all zero; return its id."""
-        path = self.site.directory / f"large{next(_numbers)}"
-        with path.open("wb") as file:
-            file.truncate(nbytes)
-        status = path.stat()
-        description = JobDescription(
-            f"home_bl_{next(_numbers)}",
-            None,
-            "uppercase",
-            str(self.site.directory),
-            inputs=(("in", LocalFile(path, (nbytes, status.st_mtime_ns))),),
         )
-        return [self.hand_over(description)]
 
     def hand_over(self, description):
-        job = NewJob(
-            description.job_directory,
-            self.context.url,
-            self.context.account,
-            "",
-            description.app_name,
-            description.group_key,
-            description.size,
-            description.to_json(),
-        )
-        return self.context.jobs.accept(job).id
+        return hand_over(self.context, description)
 
     def file(self, contents):
         path = self.site.directory / f"in{next(_numbers)}.txt"
@@ -91,9 +87,7 @@ class Desk:
         return LocalFile(path, (status.st_size, status.st_mtime_ns))
 
     def row(self, job_id):
-        row = self.context.jobs.job(job_id)
-        assert row is not None
-        return row
+        return self.context.jobs.job(job_id)
 
     def states(self, ids):
         return [self.row(job_id).state for job_id in ids]
@@ -129,13 +123,7 @@ class Desk:
 
     def alive_workunits(self):
         """Return the names of the account's workunits that are not in an aborted batch."""
-        rows = self.site.local.core.db.connection().execute(
-            "SELECT w.name FROM workunit w JOIN batch b ON w.batch = b.id "
-            "JOIN user u ON b.user_id = u.id WHERE u.authenticator = ? AND b.state IN (0, 1, 2) "
-            "ORDER BY w.id",
-            (self.site.authenticator,),
-        )
-        return [str(name) for (name,) in rows]
+        return self.site.workunits("b.state IN (0, 1, 2)")
 
     def check_once(self, ids):
         """Assert that each of these jobs has one workunit that lives, of its own name."""

@@ -24,6 +24,7 @@ from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.secret import Authenticator
+from boinc_gahp.states import BatchState
 from tests.helpers import wait_for
 
 _numbers = itertools.count(1)
@@ -212,25 +213,34 @@ class Site:
 
     # -- what the project has
 
-    def workunits(self):
+    def rows(self, statement, *values):
+        """Return what the project's database answers."""
+        return self.local.core.db.connection().execute(statement, values).fetchall()
+
+    def of_account(self, column, tables="batch b", order="b.id", where="1"):
+        """Return a column of this account's rows, as texts."""
+        rows = self.rows(
+            f"SELECT {column} FROM {tables} JOIN user u ON b.user_id = u.id "
+            f"WHERE u.authenticator = ? AND {where} ORDER BY {order}",
+            self.authenticator,
+        )
+        return [str(value) for (value,) in rows]
+
+    def workunits(self, where="1"):
         """Return the names of all workunits of this account, in the order they were made in."""
-        return self._names("workunit w JOIN batch b ON w.batch = b.id", "w.name", "w.id")
+        return self.of_account("w.name", "workunit w JOIN batch b ON w.batch = b.id", "w.id", where)
 
     def batches(self):
         """Return the names of all batches of this account, the oldest first."""
-        return self._names("batch b", "b.name")
+        return self.of_account("b.name")
 
     def batch_states(self):
-        """Return their states, as :class:`boinc_gahp.states.BatchState` numbers them."""
-        return [int(state) for state in self._names("batch b", "b.state")]
+        """Return their states."""
+        return [BatchState(int(state)) for state in self.of_account("b.state")]
 
-    def _names(self, tables, column, order="b.id"):
-        rows = self.local.core.db.connection().execute(
-            f"SELECT {column} FROM {tables} JOIN user u ON b.user_id = u.id "
-            f"WHERE u.authenticator = ? ORDER BY {order}",
-            (self.authenticator,),
-        )
-        return [str(value) for (value,) in rows]
+    def failed(self):
+        """Return the names of the workunits that were aborted or failed."""
+        return self.workunits("w.error_mask != 0")
 
     def heal(self):
         """Let the project work as it should."""
@@ -242,9 +252,7 @@ class Site:
 
 def row_of(jobs, job_id):
     """Return the row of a job that HTCondor knows by ``job_id``."""
-    row = jobs.job(int(job_id.rpartition(".")[2]))
-    assert row is not None
-    return row
+    return jobs.job(int(job_id.rpartition(".")[2]))
 
 
 def await_state(jobs, job_id, state):
@@ -271,17 +279,7 @@ def change(site, statement, *values):
 
 def expire_times(site):
     """Return until when the project keeps the account's batches, the oldest first."""
-    return [float(value) for value in site._names("batch b", "b.expire_time")]
-
-
-def failed(site):
-    """Return how many workunits of the account were aborted or failed."""
-    rows = site.local.core.db.connection().execute(
-        "SELECT count(*) FROM workunit w JOIN batch b ON w.batch = b.id JOIN user u "
-        "ON b.user_id = u.id WHERE u.authenticator = ? AND w.error_mask != 0",
-        (site.authenticator,),
-    )
-    return int(rows.fetchone()[0])
+    return [float(value) for value in site.of_account("b.expire_time")]
 
 
 def listing(directory):

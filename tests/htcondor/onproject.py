@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._following import Follower
-from boinc_gahp.ledger.rows import NewJob
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.query import query_jobs
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.helpers import wait_for
+from tests.htcondor.desk import hand_over
 
 _numbers = itertools.count(1)
 _polls = itertools.count(1)
@@ -22,17 +22,24 @@ _INPUTS = {"multi": ("in0", "in1")}
 
 @dataclass(frozen=True)
 class Sent:
-    """A batch on the project; its jobs as the ledger has them now."""
+    """A batch, and its jobs as the ledger has them now; ``requests`` are the project's."""
 
     context: object
     batch_id: int
     iwds: object
+    requests: object
+
+    def submit(self, jobs=None):
+        """Have the project make its jobs, or only these."""
+        names = {job.job_name for job in (self.jobs if jobs is None else jobs)}
+        wanted = [request for request in self.requests if request[0] in names]
+        batch = self.batch
+        project_id = submit(self.context.project, SubmitRequest(batch.name, batch.app_name, wanted))
+        self.context.jobs.submitted(batch.id, project_id)
 
     @property
     def batch(self):
-        row = self.context.jobs.batch(self.batch_id)
-        assert row is not None
-        return row
+        return self.context.jobs.batch(self.batch_id)
 
     @property
     def jobs(self):
@@ -58,8 +65,8 @@ class Sent:
         return [job.state for job in self.jobs]
 
 
-def send(site, context, *arguments, app="uppercase", text=b"text", **description):
-    """Send a batch with one job for each of ``arguments``; all jobs are described alike."""
+def plan(site, context, *arguments, app="uppercase", text=b"text", lease=2e9, **description):
+    """Plan a batch with one job for each of ``arguments``; all jobs are described alike."""
     ids, iwds, requests = [], [], []
     name = f"bg-{uuid.uuid4().hex}"
     for place, args in enumerate(arguments or [()], 1):
@@ -68,32 +75,24 @@ def send(site, context, *arguments, app="uppercase", text=b"text", **description
         iwd.mkdir(parents=True)
         wanted = {"stdout": "job.out", "stderr": "job.err", **description}
         about = JobDescription(f"key{number}", None, app, str(iwd), args=tuple(args), **wanted)
-        new = NewJob(
-            f"key{number}",
-            context.url,
-            context.account,
-            "",
-            app,
-            about.group_key,
-            100,
-            about.to_json(),
-        )
-        ids.append(context.jobs.accept(new).id)
+        ids.append(hand_over(context, about))
         iwds.append(iwd)
         inputs = {}
         for open_name in _INPUTS.get(app, ("in",)):
             path = site.directory / f"input{number}-{open_name}"
             path.write_bytes(text)
             inputs[open_name] = LocalFile(path)
-        requests.append(
-            (f"{name}-{place}", Job(tuple(args), inputs, output_template=about.output_template))
-        )
-    row = context.jobs.plan(context.url, context.account, name, app, about.group_key, ids, 2e9)
-    assert row is not None
-    project_id = submit(context.project, SubmitRequest(name, app, requests))
-    assert context.jobs.about_to_send(row.id, project_id, ids) == "go"
-    context.jobs.submitted(row.id, project_id)
-    return Sent(context, row.id, tuple(iwds))
+        job = Job(tuple(args), inputs, output_template=about.output_template)
+        requests.append((f"{name}-{place}", job))
+    row = context.jobs.plan(context.url, context.account, name, app, about.group_key, ids, lease)
+    return Sent(context, row.id, tuple(iwds), requests)
+
+
+def send(*about, **options):
+    """Have the project make a batch that is planned like that."""
+    sent = plan(*about, **options)
+    sent.submit()
+    return sent
 
 
 def follow(context, sent, *states, follower=None, timeout=60.0):

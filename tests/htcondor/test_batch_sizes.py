@@ -34,7 +34,4 @@ def test_batches_of_jobs_with_templates_fit_into_a_request(site):
         assert desk.batches("ended") == refused
         assert desk.row(plain[0]).batch_id == desk.row(plain[-1]).batch_id
         asked = {desk.row(job_id).job_name for job_id in (*ids, *more)}
-    rows = site.local.core.db.connection().execute(
-        "SELECT name FROM workunit WHERE delay_bound = 4242"
-    )
-    assert {name for (name,) in rows} == asked
+    assert set(site.workunits("w.delay_bound = 4242")) == asked

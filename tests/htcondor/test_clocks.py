@@ -34,9 +34,7 @@ def other_clock(ahead):
 
 
 def delete_times(site):
-    rows = site.local.core.db.connection().execute(
-        "SELECT delete_time FROM job_file ORDER BY id DESC LIMIT 1"
-    )
+    rows = site.rows("SELECT delete_time FROM job_file ORDER BY id DESC LIMIT 1")
     return [float(value) for (value,) in rows]
 
 

@@ -60,17 +60,13 @@ def accept(desk, count, *, padding=0, tree=None, first=0):
 def run_by(desk):
     """Return what the script of each workunit that lives runs, by the workunit's name."""
     found = {}
-    rows = desk.site.local.core.db.connection().execute(
-        "SELECT w.name, w.xml_doc FROM workunit w JOIN batch b ON w.batch = b.id "
-        "JOIN user u ON b.user_id = u.id WHERE u.authenticator = ? AND b.state IN (0, 1, 2)",
-        (desk.site.authenticator,),
-    )
-    for name, text in rows:
+    for name in desk.alive_workunits():
+        [(text,)] = desk.site.rows("SELECT xml_doc FROM workunit WHERE name = ?", name)
         [number] = re.findall(r"<command_line>\s*([0-9]+)\s*</command_line>", text)
         [script] = re.findall(r"<file_name>([^<]+)</file_name>\s*<open_name>run\.sh<", text)
         [path] = desk.site.local.directory.rglob(script)
         [argument] = re.findall(rf"(?m)^{number}\) set -- (number[0-9]+)x*;;$", path.read_text())
-        found[str(name)] = argument
+        found[name] = argument
     return found
 
 

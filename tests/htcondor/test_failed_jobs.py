@@ -1,12 +1,10 @@
 """Jobs whose programs fail at volunteers end; what was no fault of the program's is held."""
 
-from __future__ import annotations
-
 import json
 from contextlib import contextmanager
-from typing import NamedTuple
+from itertools import groupby
+from operator import itemgetter
 
-import classad2
 import pytest
 
 from boinc_gahp.cli.main import main
@@ -15,6 +13,7 @@ from boinc_gahp.htcondor._fetching import Fetcher
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
 from boinc_gahp.localproject.states import Outcome
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit.control import abort_jobs
 from tests import faultproxy
 from tests.helpers import wait_for
@@ -26,28 +25,8 @@ from tests.inside import tell_of_failed_jobs
 COMPLETED, HELD = 4, 5
 
 
-class End(NamedTuple):
-    """What a gridmanager is told of a job's end."""
-
-    status: int
-    ad: dict[str, object]
-
-    @property
-    def hold(self):
-        return self.ad.get("HoldReasonCode"), self.ad.get("HoldReasonSubCode")
-
-
-def end_of(gahp, job_id):
-    """Ask until the job is over, as a gridmanager does."""
-    seen = []
-
-    def is_over():
-        status, ad = gahp.told(job_id)
-        seen.append(End(status, dict(classad2.ClassAd(ad).items())))
-        return status in {3, COMPLETED, HELD}
-
-    wait_for(is_over, f"the end of {job_id}", pause=0.02)
-    return seen[-1]
+def hold_codes(end):
+    return end["HoldReasonCode"], end["HoldReasonSubCode"]
 
 
 @contextmanager
@@ -64,11 +43,11 @@ def daemon(site, failed_jobs=""):
 def test_a_job_whose_program_fails_is_completed_with_its_exit_code(site):
     job = site.job("--fail 11")
     with daemon(site) as gahp:
-        end = end_of(gahp, gahp.submit(job.ad))
-    assert end.status == COMPLETED, end
-    assert (end.ad["ExitCode"], end.ad["ExitBySignal"]) == (11, False)
-    assert "ExitSignal" not in end.ad
-    reason = str(end.ad["ExitReason"])
+        end = gahp.end_of(gahp.submit(job.ad))
+    assert end.word == COMPLETED, end
+    assert (end["ExitCode"], end["ExitBySignal"]) == (11, False)
+    assert end["ExitSignal"] is None
+    reason = str(end["ExitReason"])
     assert ": exit status 11; exit statuses on the volunteers' computers: 11, 11" in reason
     assert "; states of its instances: Error while computing (" in reason
     assert site.authenticator not in reason
@@ -77,7 +56,7 @@ def test_a_job_whose_program_fails_is_completed_with_its_exit_code(site):
     assert "Error while computing" in told
     assert (job.iwd / "job.out").read_bytes() == b""
     assert not job.output.exists()
-    assert site.batch_states() == [4], "its batch is retired"
+    assert site.batch_states() == [BatchState.RETIRED]
 
 
 @pytest.mark.processes
@@ -85,10 +64,10 @@ def test_the_stderr_of_a_failed_job_comes_home_from_a_project_that_gives_it(site
     tell_of_failed_jobs(monkeypatch)
     job = site.job("--fail 3")
     with daemon(site) as gahp:
-        end = end_of(gahp, gahp.submit(job.ad))
-    assert (end.status, end.ad["ExitCode"]) == (COMPLETED, 3)
+        end = gahp.end_of(gahp.submit(job.ad))
+    assert (end.word, end["ExitCode"]) == (COMPLETED, 3)
     assert "starting uppercase" in (job.iwd / "job.err").read_text()
-    assert "its stderr ends: " in str(end.ad["ExitReason"])
+    assert "its stderr ends: " in str(end["ExitReason"])
 
 
 @pytest.mark.processes
@@ -98,14 +77,14 @@ def test_what_becomes_of_a_failed_job_is_for_the_settings_and_before_them_for_th
     also = site.job("--fail 7", BatchExtraSubmitArgs='"--failed-jobs hold"')
     with daemon(site) as gahp:
         ids = [gahp.submit(job.ad) for job in (plain, held, also)]
-        ends = [end_of(gahp, job_id) for job_id in ids]
-    assert [end.status for end in ends] == [COMPLETED, HELD, HELD]
-    assert ends[1].hold == ends[2].hold == (HoldCode.FAILED, 7)
-    assert "condor_release" not in str(ends[0].ad)
+        ends = [*gahp.follow(ids).values()]
+    assert [end.word for end in ends] == [COMPLETED, HELD, HELD]
+    assert hold_codes(ends[1]) == hold_codes(ends[2]) == (HoldCode.FAILED, 7)
+    assert "condor_release" not in ends[0].ad
     plain, completed = site.job("--fail 7"), site.job("--fail 7", BoincFailedJobs='"complete"')
     with daemon(site, failed_jobs="hold") as gahp:
         ids = [gahp.submit(job.ad) for job in (plain, completed)]
-        assert [end_of(gahp, job_id).status for job_id in ids] == [HELD, COMPLETED]
+        assert [end.word for end in gahp.follow(ids).values()] == [HELD, COMPLETED]
 
 
 @pytest.mark.processes
@@ -156,15 +135,12 @@ def context(site):
 
 def instances(site, sent):
     """Return the ids of each job's results."""
-    rows = site.local.core.db.connection().execute(
+    rows = site.rows(
         "SELECT w.id, r.id FROM result r JOIN workunit w ON r.workunitid = w.id WHERE w.batch = ? "
         "AND r.outcome = ? ORDER BY w.id, r.id",
-        (sent.batch.project_batch_id, Outcome.CLIENT_ERROR),
+        *(sent.batch.project_batch_id, Outcome.CLIENT_ERROR),
     )
-    found = {}
-    for workunit, result in rows:
-        found.setdefault(workunit, []).append(result)
-    return list(found.values())
+    return [[result for _, result in of] for _, of in groupby(rows, itemgetter(0))]
 
 
 @pytest.mark.long
@@ -255,7 +231,6 @@ def test_of_an_endless_stderr_the_ledger_keeps_both_ends(site, context, monkeypa
     change(site, "UPDATE result SET stderr_out = ?", "begin" + "x" * 400_000 + "end")
     follow(context, sent, "finished")
     failure = context.jobs.program_failure(sent.job.id)
-    assert failure is not None
     assert 100_000 < len(failure.stderr) < 150_000
     assert "characters are left out]" in failure.stderr
     assert failure.stderr.rstrip().endswith("end")
@@ -301,10 +276,10 @@ def test_a_daemon_that_is_killed_on_the_way_leaves_one_end(site, rpc):
     hang.release()
     site.proxy.heal()
     with Gahp(settings) as gahp:
-        ends = [end_of(gahp, ids[job.key]) for job in (ran, crashed)]
-        assert [end.status for end in ends] == [COMPLETED, HELD]
-        assert ends[0].ad["ExitCode"] == 9
-        assert [end_of(gahp, ids[job.key]) for job in (ran, crashed)] == ends
+        ends = [gahp.end_of(ids[job.key]) for job in (ran, crashed)]
+        assert [end.word for end in ends] == [COMPLETED, HELD]
+        assert ends[0]["ExitCode"] == 9
+        assert [gahp.end_of(ids[job.key]) for job in (ran, crashed)] == ends
     assert len(site.workunits()) == 2
     assert_told(ran, "9, 9")
     assert not (crashed.iwd / "job.err").exists()
@@ -320,9 +295,9 @@ def test_a_gridmanager_that_has_forgotten_a_hold_is_told_it_again(site):
     job = site.job("--fail 193")
     with daemon(site) as gahp:
         job_id = gahp.submit(job.ad)
-        end = end_of(gahp, job_id)
+        end = gahp.end_of(job_id)
         gahp.cancel(job_id)
-        assert end_of(gahp, job_id) == end
+        assert gahp.end_of(job_id) == end
         # Released, it is a new job.
         assert gahp.submit(job.ad) != job_id
 

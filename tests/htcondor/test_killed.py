@@ -71,10 +71,8 @@ class Queue:
         for job in self.jobs:
             if job.key not in self.ids:
                 self.ids[job.key] = gahp.submit(job.ad)
-        left = set(self.ids.values())
-        while left:
-            left = {job_id for job_id in left if gahp.status(job_id) != 4}
-            threading.Event().wait(0.02)
+        ends = gahp.follow([*self.ids.values()], every=0.02, within=600.0)
+        assert {end.word for end in ends.values()} <= {4}
 
     def hold_some(self, chosen):
         """Hold and release some jobs: they are to be cancelled and submitted again."""

@@ -29,12 +29,12 @@ def test_a_daemon_whose_ledger_was_deleted_sends_nothing_more_and_ends(site, rep
         shutil.rmtree(state)
         if replaced:
             Ledger(state / "ledger.sqlite").close()
-        assert gahp.wait() == 0
+        assert gahp.process.wait(60) == 0
     assert "was deleted or replaced while" in (state / "boinc_gahp.log").read_text()
     # The next one does not know the job: with this answer HTCondor holds it.
     not_known = pytest.raises(AssertionError, match="is not in the ledger")
     with Gahp(write_settings(site)) as gahp, not_known:
-        gahp.told(job_id)
+        gahp.status(job_id)
     assert len(site.workunits()) == 1
 
 

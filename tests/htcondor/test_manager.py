@@ -12,7 +12,7 @@ from boinc_gahp.htcondor.service import Service
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.helpers import await_state, await_status, failed, listing, row_of
+from tests.htcondor.helpers import await_state, await_status, listing, row_of
 
 pytestmark = pytest.mark.long
 
@@ -64,7 +64,7 @@ def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain
     assert site.proxy.count("abort_jobs") == 0
     hang.release()
     await_state(jobs, second, "queued")
-    wait_for(lambda: failed(site) == 1, "the abort")
+    wait_for(lambda: len(site.failed()) == 1, "the abort")
     assert len(site.workunits()) == 2
     site.local.resume_volunteers()
     await_status(service, [second], 4)
@@ -83,7 +83,7 @@ def test_jobs_that_are_all_cancelled_while_their_batch_is_sent_come_to_nothing(s
         service.cancel(job_id)
     hang.release()
     await_end(jobs, site)
-    assert len(site.workunits()) == failed(site) == 2
+    assert len(site.workunits()) == len(site.failed()) == 2
 
 
 @pytest.mark.parametrize("state", ["queued", "running"])
@@ -98,7 +98,7 @@ def test_a_job_cancelled_on_the_project_is_aborted_and_its_batch_retired(
     await_state(jobs, job_id, state)
     service.cancel(job_id)
     await_end(jobs, site)
-    assert failed(site) == 1
+    assert len(site.failed()) == 1
     assert site.batch_states() == [BatchState.RETIRED]
     assert listing(job.iwd) == before
 
@@ -148,7 +148,7 @@ def test_a_job_that_was_held_and_released_is_run_again_in_the_same_directory(ser
     assert job.is_right()
     await_end(jobs, site)
     assert len(site.workunits()) == 2
-    assert failed(site) == 1
+    assert len(site.failed()) == 1
 
 
 def test_a_retirement_that_does_not_come_in_time_is_owed(site, jobs):

@@ -15,7 +15,7 @@ from boinc_gahp.states import HTCondorState
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 from tests.htcondor.front import both_ways
-from tests.htcondor.helpers import await_state, await_status, failed, row_of
+from tests.htcondor.helpers import await_state, await_status, row_of
 from tests.htcondor.process import write_settings
 from tests.inside import fail_attempts
 from tests.ledger.jobs import alive
@@ -197,10 +197,10 @@ def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_someb
         assert [pending.job_id for pending in jobs.pending_aborts(*site.owner)] == [
             row_of(jobs, job_id).id
         ]
-    assert failed(site) == 0
+    assert len(site.failed()) == 0
     with site.service() as service:
         service.ping()
-        wait_for(lambda: failed(site) == 1, "the abort on the project")
+        wait_for(lambda: len(site.failed()) == 1, "the abort on the project")
         wait_for(lambda: jobs.owners() == (), "nothing pending")
         assert since() is None
 

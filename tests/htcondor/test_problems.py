@@ -16,7 +16,7 @@ from boinc_gahp.threads import Workers
 from tests import faultproxy
 from tests.helpers import refusal, wait_for
 from tests.htcondor.desk import only_for, refuse
-from tests.htcondor.helpers import await_state, failed, row_of
+from tests.htcondor.helpers import await_state, row_of
 from tests.htcondor.onproject import follow, send
 from tests.htcondor.task_runner import TaskRunner
 
@@ -93,7 +93,7 @@ def test_of_three_cancelled_jobs_two_are_aborted_though_the_third_s_batch_is_ano
     now = time.time()
     runner.run(now)
     assert [one.job_id for one in context.jobs.pending_aborts(*site.owner)] == [bad.id]
-    assert failed(site) == 2
+    assert len(site.failed()) == 2
     # It has pauses of its own, which grow.
     asked = site.proxy.count("abort_jobs")
     runner.run(now)
@@ -120,7 +120,7 @@ def test_a_job_whose_abort_takes_too_long_keeps_no_other_from_being_aborted(site
     runner = TaskRunner(context)
     runner.run(time.time())
     assert [one.job_id for one in context.jobs.pending_aborts(*site.owner)] == [bad.id]
-    assert failed(site) == 3
+    assert len(site.failed()) == 3
 
 
 # -- following

@@ -14,7 +14,7 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.secret import Authenticator
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.helpers import await_state, failed, row_of
+from tests.htcondor.helpers import await_state, row_of
 from tests.ledger.jobs import new_job
 
 
@@ -46,7 +46,7 @@ def test_reconciling_sends_what_is_pending_and_leaves_jobs_that_are_wanted_alone
     aborts, retirements, unclear = reconciled(site)
     # A batch of its own, which a slow machine may have made for the job, is retired.
     assert (aborts, retirements[1], unclear) == ((1, 0), 0, (0, 0))
-    assert failed(site) == 1
+    assert len(site.failed()) == 1
     assert row_of(jobs, waiting).state == "waiting"
     assert row_of(jobs, ids[1]).state == "queued"
 

@@ -12,16 +12,12 @@ from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.desk import desk_of, for_sending, refuse
-from tests.htcondor.helpers import change
+from tests.htcondor.helpers import change, expire_times
 
 
 @pytest.fixture
 def site(site, monkeypatch):
     return for_sending(site, monkeypatch)
-
-
-def states_of_batches(site):
-    return [BatchState(state) for state in site.batch_states()]
 
 
 # -- batches
@@ -35,12 +31,7 @@ def test_jobs_that_come_together_are_one_batch_with_its_lease_and_names(site, de
     assert len(name) == 35
     assert name.startswith("bg-")
     assert desk.row(ids[4]).job_name == f"{name}-5"
-    (expires,) = (
-        site.local.core.db.connection()
-        .execute("SELECT expire_time FROM batch WHERE name = ?", (name,))
-        .fetchone()
-    )
-    assert abs(expires - time.time() - site.htcondor.lease) < 60
+    assert expire_times(site) == pytest.approx([time.time() + site.htcondor.lease], abs=60)
 
 
 def test_200_jobs_that_arrive_50_at_a_time_are_one_batch(site):
@@ -82,7 +73,7 @@ def test_a_fault_at_every_step_of_a_submit_ends_with_each_job_once(site, desk, f
     desk.run()
     desk.check_once(ids)
     assert len(site.workunits()) == 4
-    assert set(states_of_batches(site)) <= {BatchState.IN_PROGRESS, BatchState.INIT}
+    assert set(site.batch_states()) <= {BatchState.IN_PROGRESS, BatchState.INIT}
 
 
 @pytest.mark.long
@@ -180,7 +171,6 @@ def test_a_job_whose_input_vanished_or_changed_is_held_with_its_name_and_others_
     ids = desk.accept(4, files=4)
     bad = desk.row(ids[2])
     path = Path(bad.description.split('"inputs":[["')[1].split('"')[0])
-    assert callable(harm)
     harm(path)
     desk.run()
     row = desk.row(ids[2])
@@ -276,7 +266,7 @@ def test_a_file_that_vanishes_when_its_job_may_be_sent_costs_a_batch_and_no_seco
     assert (row.state, row.hold_code, row.hold_subcode) == ("failed", HoldCode.INPUT, 2)
     desk.check_once([ids[0], ids[2]])
     assert desk.row(ids[0]).batch_id != batch.id
-    assert states_of_batches(site) == [BatchState.RETIRED, BatchState.IN_PROGRESS]
+    assert site.batch_states() == [BatchState.RETIRED, BatchState.IN_PROGRESS]
 
 
 def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_not_work(site, desk):
@@ -327,7 +317,7 @@ def test_an_empty_batch_that_somebody_aborts_is_replaced(site, desk):
     site.proxy.heal()
     desk.run()
     desk.check_once(ids)
-    assert states_of_batches(site) == [BatchState.ABORTED, BatchState.IN_PROGRESS]
+    assert site.batch_states() == [BatchState.ABORTED, BatchState.IN_PROGRESS]
 
 
 def test_a_batch_that_somebody_aborts_once_it_has_its_jobs_is_not_made_again(site, desk):

@@ -28,8 +28,7 @@ def test_after_a_kill_the_next_process_completes_the_batch(site, step, carried_o
     with desk_of(site) as desk:
         (batch,) = desk.batches()
         assert batch.state == ("sent" if step == "submit_batch" else "planned")
-        cancelled = desk.context.jobs.cancel(ids[4])
-        assert cancelled is not None
+        desk.context.jobs.cancel(ids[4])
         more = desk.accept(1)
         desk.run()
         # What was under way reaches the project only now.

@@ -40,7 +40,6 @@ def running(jobs, job_id):
     row = row_of(jobs, job_id)
     owner = (row.project_url, row.account)
     batch = jobs.plan(*owner, f"bg-{row.id}", row.app_name, row.group_key, [row.id], 1e10)
-    assert batch is not None
     jobs.submitted(batch.id, 1)
     jobs.statuses(batch.id, {f"bg-{row.id}-1": "finished"})
     return row.id
@@ -126,7 +125,6 @@ def test_a_job_that_has_ended_is_the_same_until_htcondor_was_told_so(service, si
         assert jobs.fetched(number, 3, 1.5) == "fetched"
         assert service.status(job_id)[0] == 2
         batch = row_of(jobs, job_id).batch_id
-        assert batch is not None
         jobs.close_batch(batch, retired=True)
         word, ad = service.status(job_id)
         assert "ExitCode = 3" in ad
@@ -148,7 +146,6 @@ def test_a_job_whose_end_is_the_first_news_of_it_is_running_once_before(service,
     job_id = service.submit(site.job().ad)
     assert jobs.fetched(running(jobs, job_id), 0, None) == "fetched"
     batch = row_of(jobs, job_id).batch_id
-    assert batch is not None
     jobs.close_batch(batch, retired=True)
     assert [service.status(job_id)[0] for _ in range(3)] == [2, 4, 4]
     service.end_reported(job_id)

@@ -68,7 +68,7 @@ def test_a_file_that_nobody_wants_any_more_is_broken_off(site):
     arrived = [0]
 
     with desk_of(site) as desk:
-        (job_id,) = desk.accept_large(size)
+        job_id = desk.accept_over(desk.file(bytes(size)))
 
         def cancel(exchange):
             exchange.read_body(0.01)

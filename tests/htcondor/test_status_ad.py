@@ -111,7 +111,6 @@ def test_any_reason_is_one_word_that_htcondor_can_parse(reason):
     line = words.join(["7", "0", "NULL", "5", ad])
     assert words.split(line)[4] == ad
     found = parsed(ad)["HoldReason"]
-    assert isinstance(found, str)
     if reason.isprintable() and len(reason) < 2000 and reason.strip():
         assert found == " ".join(reason.split())
 

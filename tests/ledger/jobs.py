@@ -21,7 +21,6 @@ def planned(jobs, *directories, name="bg-1"):
     """Return a batch, named ``name``, of new jobs, and their ids."""
     ids = [jobs.accept(new_job(directory)).id for directory in directories]
     batch = jobs.plan(*MINE, name, "uppercase", "0" * 32, ids, LEASE)
-    assert batch is not None
     return batch, ids
 
 
@@ -42,9 +41,7 @@ def submitted(jobs, *directories, name="bg-1"):
 def finish(jobs, *job_ids):
     """Let the project say of these jobs that they are done."""
     for job_id in job_ids:
-        job = get(jobs, job_id)
-        assert job.batch_id is not None
-        assert job.job_name is not None
+        job = jobs.job(job_id)
         jobs.statuses(job.batch_id, {job.job_name: "finished"})
 
 
@@ -62,20 +59,12 @@ def alive(jobs, url=None):
     return sum(number for state, number in counts(jobs, url).items() if state in ALIVE)
 
 
-def get(jobs, job_id):
-    job = jobs.job(job_id)
-    assert job is not None
-    return job
-
-
 def batch_state(jobs, batch):
-    row = jobs.batch(batch.id)
-    assert row is not None
-    return row.state
+    return jobs.batch(batch.id).state
 
 
 def states(jobs, job_ids):
-    return [get(jobs, job_id).state for job_id in job_ids]
+    return [jobs.job(job_id).state for job_id in job_ids]
 
 
 def in_state(jobs, state, directory="d"):
@@ -88,9 +77,9 @@ def in_state(jobs, state, directory="d"):
     _, ids = submitted(jobs, *alone)
     job_id = ids[0]
     if len(ids) > 1:
-        jobs.statuses(get(jobs, ids[1]).batch_id or 0, {"bg-1-2": "running"})
+        jobs.statuses(jobs.job(ids[1]).batch_id or 0, {"bg-1-2": "running"})
     if state == "running":
-        jobs.statuses(get(jobs, job_id).batch_id or 0, {"bg-1-1": "running"})
+        jobs.statuses(jobs.job(job_id).batch_id or 0, {"bg-1-1": "running"})
     elif state == "failed":
         jobs.hold([job_id], HOLD, exit_code=1, cpu_time=2.0)
     elif state == "cancelled":
@@ -99,7 +88,7 @@ def in_state(jobs, state, directory="d"):
         finish(jobs, job_id)
         if state in {"fetched", "done"}:
             jobs.fetched(job_id, 0, 1.5)
-    assert get(jobs, job_id).state == state
+    assert jobs.job(job_id).state == state
     return job_id
 
 

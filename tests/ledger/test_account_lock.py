@@ -34,7 +34,6 @@ def holder(tmp_path):
         text=True,
         start_new_session=True,
     )
-    assert process.stdout is not None
     child = int(process.stdout.readline())
     yield process
     process.kill()

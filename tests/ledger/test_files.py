@@ -49,7 +49,6 @@ def test_a_process_killed_while_it_writes_leaves_a_consistent_file(path):
             stdout=subprocess.PIPE,
             text=True,
         )
-        assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(5 + 7 * round_)]
         process.send_signal(signal.SIGKILL)
         lines += process.stdout.read().splitlines(keepends=True)

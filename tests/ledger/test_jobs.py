@@ -16,7 +16,6 @@ from tests.ledger.jobs import (
     batch_state,
     everything,
     finish,
-    get,
     in_state,
     new_job,
     planned,
@@ -56,14 +55,14 @@ def test_a_repeated_submit_is_the_same_job_until_it_is_cancelled_or_told(jobs, s
 def test_only_an_end_can_be_told(jobs, state):
     job_id = in_state(jobs, state)
     jobs.end_reported([job_id, 12345])
-    assert get(jobs, job_id).end_reported == (state in {"done", "failed"})
+    assert jobs.job(job_id).end_reported == (state in {"done", "failed"})
 
 
 def test_the_latest_time_at_which_a_job_was_asked_about_counts(jobs):
     row = jobs.accept(new_job("d"))
     jobs.htcondor_polled({row.id: row.last_polled + 10, 12345: row.last_polled + 10})
     jobs.htcondor_polled({row.id: row.last_polled + 5})
-    assert get(jobs, row.id).last_polled == row.last_polled + 10
+    assert jobs.job(row.id).last_polled == row.last_polled + 10
 
 
 def test_a_repeated_submit_counts_as_asking(jobs):
@@ -89,9 +88,9 @@ def test_an_abort_is_pending_for_a_cancelled_job_that_the_project_may_have(
     jobs, state, abort_pending
 ):
     job_id = in_state(jobs, state)
-    before = get(jobs, job_id)
+    before = jobs.job(job_id)
     assert jobs.cancel(job_id) == before
-    after = get(jobs, job_id)
+    after = jobs.job(job_id)
     assert (after.state, after.abort_pending) == ("cancelled", abort_pending)
     assert (after.batch_id, after.job_name) == (before.batch_id, before.job_name)
     assert bool(jobs.pending_aborts(*MINE)) == abort_pending
@@ -133,7 +132,7 @@ def test_bytes_that_are_no_utf8_do_no_harm(jobs):
     assert jobs.accept(new_job("caf\udce9")).id == row.id
     assert jobs.accept(new_job("caf\udce8")).id != row.id
     jobs.hold([row.id], Hold("no file caf\udce9", 2301, 2))
-    assert get(jobs, row.id).hold_reason == r"no file caf\udce9"
+    assert jobs.job(row.id).hold_reason == r"no file caf\udce9"
 
 
 # -- jobs on the project
@@ -143,8 +142,8 @@ def test_bytes_that_are_no_utf8_do_no_harm(jobs):
 @pytest.mark.parametrize("state", STATES)
 def test_what_the_project_says_changes_only_jobs_that_are_queued_or_running(jobs, state, said):
     job_id = in_state(jobs, state)
-    jobs.statuses(get(jobs, job_id).batch_id or 1, {"bg-1-1": said, "bg-1-9": said, "x": said})
-    assert get(jobs, job_id).state == (said if state in {"queued", "running"} else state)
+    jobs.statuses(jobs.job(job_id).batch_id or 1, {"bg-1-1": said, "bg-1-9": said, "x": said})
+    assert jobs.job(job_id).state == (said if state in {"queued", "running"} else state)
 
 
 def test_a_poll_with_no_news_writes_nothing(jobs, elsewhere):
@@ -168,27 +167,27 @@ def test_finished_jobs_are_to_be_fetched_oldest_first(jobs):
 def test_only_for_a_finished_job_may_be_written(jobs, state):
     job_id = in_state(jobs, state)
     assert jobs.writing(job_id, True) == (state == "finished")
-    assert get(jobs, job_id).writing == (state == "finished")
+    assert jobs.job(job_id).writing == (state == "finished")
     assert jobs.writing(job_id, False) == (state == "finished")
-    assert not get(jobs, job_id).writing
+    assert not jobs.job(job_id).writing
 
 
 def test_writing_ends_after_a_cancel_too(jobs):
     job_id = in_state(jobs, "finished")
     assert jobs.writing(job_id, True)
     jobs.cancel(job_id)
-    assert get(jobs, job_id).writing
+    assert jobs.job(job_id).writing
     assert not jobs.writing(job_id, False)
-    assert not get(jobs, job_id).writing
+    assert not jobs.job(job_id).writing
 
 
 def test_a_new_manager_knows_that_nobody_writes(jobs):
     job_id = in_state(jobs, "finished")
     jobs.writing(job_id, True)
     jobs.stop_writing(URL, "another")
-    assert get(jobs, job_id).writing
+    assert jobs.job(job_id).writing
     jobs.stop_writing(*MINE)
-    assert not get(jobs, job_id).writing
+    assert not jobs.job(job_id).writing
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -200,7 +199,7 @@ def test_only_a_finished_job_is_fetched(jobs, store, state):
         assert said == "gone"
         assert everything(store) == before
         return
-    row = get(jobs, job_id)
+    row = jobs.job(job_id)
     assert (said, row.state, row.exit_code, row.cpu_time) == ("done", "done", 3, 1.5)
 
 
@@ -212,7 +211,7 @@ def test_the_last_job_of_a_batch_waits_for_its_end(jobs):
     assert batch_state(jobs, batch) == "submitted"
     assert jobs.fetched(ids[2], 7, 2.0) == "fetched"
     assert batch_state(jobs, batch) == "ended"
-    row = get(jobs, ids[2])
+    row = jobs.job(ids[2])
     assert (row.state, row.exit_code, row.cpu_time) == ("fetched", 7, 2.0)
     jobs.close_batch(batch.id, retired=False)
     assert states(jobs, ids) == ["cancelled", "done", "done"]
@@ -225,7 +224,7 @@ def test_the_last_job_of_a_batch_waits_for_its_end(jobs):
 @pytest.mark.parametrize("way", ["hold", "fail"])
 def test_only_jobs_that_are_alive_fail(jobs, store, state, way):
     job_id = in_state(jobs, state)
-    before, row = everything(store), get(jobs, job_id)
+    before, row = everything(store), jobs.job(job_id)
     if way == "hold":
         jobs.hold([job_id], HOLD)
     else:
@@ -233,7 +232,7 @@ def test_only_jobs_that_are_alive_fail(jobs, store, state, way):
     if state in ENDED:
         assert everything(store) == before
         return
-    after = get(jobs, job_id)
+    after = jobs.job(job_id)
     assert after.state == "failed"
     assert (after.hold_reason, after.hold_code, after.hold_subcode) == ("the app crashed", 2304, 11)
     assert (after.batch_id, after.job_name) == (row.batch_id, row.job_name)

@@ -175,7 +175,6 @@ class Ledgers(RuleBasedStateMachine):
     def cancel(self, index):
         job = self.some(index, "waiting", "sending", "queued", "running")
         before = self.jobs.cancel(job.id)
-        assert before is not None
         assert before.state == job.state
         batch = None if job.batch is None else self.batches[job.batch]
         was_alive = job.is_alive
@@ -297,8 +296,6 @@ class Ledgers(RuleBasedStateMachine):
         if job.batch is None:
             return
         row = self.jobs.job(job.id)
-        assert row is not None
-        assert row.job_name is not None
         self.jobs.statuses(job.batch, {row.job_name: "finished"})
         if job.state in {"queued", "running"}:
             job.state = "finished"
@@ -319,7 +316,6 @@ class Ledgers(RuleBasedStateMachine):
         if job.state != "finished":
             assert said == "gone"
             return
-        assert job.batch is not None
         batch = self.batches[job.batch]
         job.state = "done"
         if not any(other.is_alive for other in batch.jobs):
@@ -413,7 +409,6 @@ class Ledgers(RuleBasedStateMachine):
         jobs = self.jobs
         for job in self.model.values():
             row = jobs.job(job.id)
-            assert row is not None
             found = (
                 row.state,
                 row.end_reported,
@@ -435,7 +430,6 @@ class Ledgers(RuleBasedStateMachine):
                 assert (jobs.program_failure(job.id) is not None) == job.failed
         for batch in self.batches.values():
             found_batch = jobs.batch(batch.id)
-            assert found_batch is not None
             assert found_batch.state == batch.state
             assert [row.id for row in jobs.jobs_of(batch.id)] == [job.id for job in batch.jobs]
         assert {pending.job_id for pending in jobs.pending_aborts(*MINE)} == {

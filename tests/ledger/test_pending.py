@@ -14,7 +14,6 @@ from tests.ledger.jobs import (
     LEASE,
     MINE,
     URL,
-    get,
     in_state,
     new_job,
     planned,
@@ -96,16 +95,16 @@ def test_a_projects_trouble_lasts_from_its_beginning_to_its_end(jobs):
 def test_a_jobs_trouble_is_told_until_it_is_over(jobs):
     job_id = in_state(jobs, "finished")
     jobs.job_trouble([job_id], "disk full")
-    assert get(jobs, job_id).trouble == "disk full"
+    assert jobs.job(job_id).trouble == "disk full"
     jobs.fetched(job_id, 0, 0.0)
-    assert get(jobs, job_id).trouble is None
+    assert jobs.job(job_id).trouble is None
 
 
 @pytest.mark.parametrize("is_told", [True, False])
 @pytest.mark.parametrize("state", STATES)
 def test_what_is_dropped_is_over_and_told_or_cancelled(jobs, state, is_told):
     job_id = in_state(jobs, state)
-    batch_id = get(jobs, job_id).batch_id
+    batch_id = jobs.job(job_id).batch_id
     if is_told:
         jobs.end_reported([job_id])
     later = time.time() + 1
@@ -125,8 +124,8 @@ def test_what_is_dropped_is_over_and_told_or_cancelled(jobs, state, is_told):
 def test_what_has_changed_since_is_not_dropped(jobs):
     job_id = jobs.accept(new_job("d")).id
     jobs.cancel(job_id)
-    assert jobs.prune(get(jobs, job_id).changed) == 0
-    assert jobs.prune(get(jobs, job_id).changed + 1) == 1
+    assert jobs.prune(jobs.job(job_id).changed) == 0
+    assert jobs.prune(jobs.job(job_id).changed + 1) == 1
     with jobs.store.read() as connection:
         assert connection.execute("SELECT count(*) FROM description").fetchone() == (0,)
 
@@ -175,7 +174,7 @@ def test_no_authenticator_can_be_in_what_is_kept_of_owners(jobs):
 @pytest.mark.parametrize("state", ["waiting", "running"])
 def test_what_is_alive_or_to_be_aborted_is_not_forgotten_by_accident(jobs, state):
     job_id = in_state(jobs, state)
-    batch_id = get(jobs, job_id).batch_id
+    batch_id = jobs.job(job_id).batch_id
     assert jobs.forget([job_id]) == 0
     jobs.cancel(job_id)
     pending = bool(jobs.pending_aborts(*MINE))

@@ -82,7 +82,6 @@ def use_everything(jobs):
     jobs.close_batch(batch.id, retired=True)
     more = [jobs.accept(new_job(name)).id for name in "fg"]
     planned = jobs.plan(*MINE, "bg-2", "uppercase", "t", more, LEASE)
-    assert planned is not None
     jobs.about_to_send(planned.id, 8, more)
     jobs.begin_abort(planned.id, 0.0)
     jobs.drop_from_batch(planned.id)

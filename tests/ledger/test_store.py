@@ -210,7 +210,6 @@ def test_a_process_ends_though_its_ledger_is_open_and_a_commit_under_way(path):
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout is not None
     process.stdout.readline()
     with locked(path):
         process.communicate("\n", timeout=60)
