@@ -26,14 +26,10 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config._private import FileText
 
+    Converter = Callable[[object, Path], Any]
+
 LEVELS = ("debug", "info", "warning", "error", "off")
 
-#: Keys that may be 0, which switches something off; all other numbers must be positive.
-_COUNTS_WITH_ZERO = frozenset({"keep"})
-_TIMES_WITH_ZERO = frozenset(
-    {"retry", "submit_margin", "templates_cached", "output_rate"}
-    | {"quiet", "longest_wait", "retire_wait", "history", "stranded_wait"}
-)
 #: How images begin that are files of the submit node; the path follows.
 _IMAGE_FILES = ("oci-archive:", "rootfs:")
 #: Never quoted in an error.
@@ -118,7 +114,7 @@ def _read_two_lines(file: FileText) -> Layer:
             f"authenticator, and nothing else, but it has {number}"
         )
     try:
-        url = _url("url", lines[0], file.path.parent)
+        url = _url(lines[0], file.path.parent)
         authenticator = parse_authenticator(lines[1])
     except ValueError as error:
         raise ConfigError(f"{file.path}: {error}") from None
@@ -172,9 +168,8 @@ def _read_section(
                 f"{path}: there is no {key} in [{section}]{_did_you_mean(key, kinds)}; "
                 f"there are {', '.join(kinds)}"
             )
-        convert = _SPECIAL.get(key) or _KINDS[kinds[key]]
         try:
-            values[key] = convert(key, value, path.parent)
+            values[key] = _KINDS[kinds[key].removesuffix(" | None")](value, path.parent)
         except ValueError as error:
             shown = "not right" if key in _SECRET_KEYS else _show(value)
             raise ConfigError(f"{path}: {key} in [{section}] is {shown}; {error}") from None
@@ -207,72 +202,72 @@ class _Expected(ValueError):
     """Says what was expected instead of the value."""
 
 
-# From a TOML value to a setting's: (key, value, directory of the file) -> value, or ValueError.
+# From a TOML value to a setting's: (value, directory of the file) -> value, or ValueError.
 
 
-def _bool(_key: str, value: object, _base: Path) -> bool:
+def _bool(value: object, _base: Path) -> bool:
     if not isinstance(value, bool):
         raise _Expected("true or false is expected")
     return value
 
 
-def _int(key: str, value: object, _base: Path) -> int:
-    least = 0 if key in _COUNTS_WITH_ZERO else 1
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise _Expected(f"a whole number, {least} or greater, is expected")
-    return value
+def _count(least: int) -> Converter:
+    def read(value: object, _base: Path) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise _Expected(f"a whole number, {least} or greater, is expected")
+        return value
+
+    return read
 
 
-def _float(key: str, value: object, _base: Path) -> float:
-    zero = key in _TIMES_WITH_ZERO
-    number = -1.0
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        number = float(value)
-    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
-        least = "0 or greater" if zero else "greater than 0"
-        raise _Expected(f"a number of seconds, {least}, is expected")
-    return number
+def _number(unit: str, *, zero: bool) -> Converter:
+    def read(value: object, _base: Path) -> float:
+        number = -1.0
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            number = float(value)
+        if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+            least = "0 or greater" if zero else "greater than 0"
+            raise _Expected(f"a number of {unit}, {least}, is expected")
+        return number
+
+    return read
 
 
-def _str(_key: str, value: object, _base: Path) -> str:
+def _str(value: object, _base: Path) -> str:
     if not isinstance(value, str):
         raise _Expected("a text in quotes is expected")
     return value
 
 
-def _path(key: str, value: object, base: Path) -> Path:
-    return expand(_str(key, value, base), base)
+def _path(value: object, base: Path) -> Path:
+    return expand(_str(value, base), base)
 
 
-def _path_text(key: str, value: object, base: Path) -> str:
-    return str(_path(key, value, base))
-
-
-def _url(key: str, value: object, base: Path) -> ProjectUrl:
+def _url(value: object, base: Path) -> ProjectUrl:
     try:
-        return ProjectUrl(_str(key, value, base))
+        return ProjectUrl(_str(value, base))
     except BadRequest:
         raise _Expected(
             "the project's address is expected, like https://boinc.example.edu/test/"
         ) from None
 
 
-def _proxy(key: str, value: object, base: Path) -> str:
-    text = _str(key, value, base)
+def _proxy(value: object, base: Path) -> str:
+    text = _str(value, base)
     if not text.startswith(("http://", "https://")):
         raise _Expected("a proxy's address is expected, like http://proxy.example.edu:3128")
     return text
 
 
-def _app(key: str, value: object, base: Path) -> str:
-    text = _str(key, value, base)
+def _app(value: object, base: Path) -> str:
+    text = _str(value, base)
     if not text.isprintable() or text.split() != [text]:
         raise _Expected("the name of an app is expected, which is one word")
     return text
 
 
-def _image(key: str, value: object, base: Path) -> str:
-    text = _str(key, value, base).strip()
+def _image(value: object, base: Path) -> str:
+    text = _str(value, base).strip()
     if not text:
         raise _Expected("the name of an image is expected, like docker://python:3.12-slim")
     if is_image_file(text):
@@ -281,50 +276,47 @@ def _image(key: str, value: object, base: Path) -> str:
     return text
 
 
-def _authenticator(key: str, value: object, base: Path) -> Authenticator:
-    text = _str(key, value, base)
+def _authenticator(value: object, base: Path) -> Authenticator:
+    text = _str(value, base)
     if len(text.split()) > 1:
         raise _Expected("an authenticator is expected, which is one word")
     return parse_authenticator(text)
 
 
-def _one_of(*choices: str) -> Callable[[str, object, Path], str]:
-    def read(key: str, value: object, base: Path) -> str:
-        if _str(key, value, base) not in choices:
+def _one_of(choices: tuple[str, ...]) -> Converter:
+    def read(value: object, base: Path) -> str:
+        if _str(value, base) not in choices:
             raise _Expected(f"one of {', '.join(choices)} is expected")
         return str(value)
 
     return read
 
 
-def _ignored(key: str, value: object, base: Path) -> str:
-    text = _str(key, value, base)
+def _ignored(value: object, base: Path) -> str:
+    text = _str(value, base)
     if not set(text.split()).issubset(IGNORED):
         raise _Expected(f"words with spaces between them are expected: {', '.join(IGNORED)}")
     return text
 
 
-#: By key, for keys whose type is not enough.
-_SPECIAL: dict[str, Callable[[str, object, Path], Any]] = {
-    "url": _url,
-    "authenticator": _authenticator,
-    "ca_bundle": _path_text,
-    "proxy": _proxy,
-    "container_app": _app,
-    "container_image": _image,
-    "level": _one_of(*LEVELS),
-    "failed_jobs": _one_of(*FAILED_JOBS),
-    "ignore": _ignored,
-    "file": _path_text,
-}
-
 #: By the type of the setting's field.
-_KINDS: dict[str, Callable[[str, object, Path], Any]] = {
+_KINDS: dict[str, Converter] = {
     "bool": _bool,
-    "int": _int,
-    "float": _float,
+    "Bytes": _count(1),
+    "Count": _count(1),
+    "CountOrZero": _count(0),
+    "Seconds": _number("seconds", zero=False),
+    "SecondsOrZero": _number("seconds", zero=True),
+    "BytesPerSecondOrZero": _number("bytes per second", zero=True),
     "str": _str,
-    "str | None": _str,
     "Path": _path,
-    "Path | None": _path,
+    "PathText": lambda value, base: str(_path(value, base)),
+    "ProjectUrl": _url,
+    "ProxyUrl": _proxy,
+    "Authenticator": _authenticator,
+    "AppName": _app,
+    "Image": _image,
+    "Level": _one_of(LEVELS),
+    "FailedJobs": _one_of(FAILED_JOBS),
+    "Ignored": _ignored,
 }

@@ -13,9 +13,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+    from typing import TypeAlias
 
     from boinc_gahp.config.urls import ProjectUrl
     from boinc_gahp.secret import Authenticator
+
+    # What a value has to be: boinc_gahp.config._reading has a check for each of these names.
+    Seconds: TypeAlias = float  # more than 0, as all numbers without "OrZero"
+    SecondsOrZero: TypeAlias = float
+    BytesPerSecondOrZero: TypeAlias = float
+    Bytes: TypeAlias = int
+    Count: TypeAlias = int
+    CountOrZero: TypeAlias = int
+    PathText: TypeAlias = str
+    ProxyUrl: TypeAlias = str
+    AppName: TypeAlias = str
+    Image: TypeAlias = str
+    Level: TypeAlias = str
+    FailedJobs: TypeAlias = str
+    Ignored: TypeAlias = str
 
 #: What can be done with a job whose program failed.
 FAILED_JOBS = ("complete", "hold")
@@ -32,22 +48,22 @@ class ProjectSettings:
     #: The account's key. A file that holds it must not be readable by other users.
     authenticator: Authenticator | None = None
     #: The certificates to trust for this project (a PEM file), instead of the system's.
-    ca_bundle: str | None = None
+    ca_bundle: PathText | None = None
     #: The proxy for requests, instead of that of ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``.
-    proxy: str | None = None
+    proxy: ProxyUrl | None = None
     #: Double each ``'`` and ``\`` in command lines, and put arguments with spaces between ``'``.
     #: Servers that do not escape command lines themselves need this. If it is false, jobs with such
     #: arguments are refused (``web-rpcs.rst``, "Command lines").
     escape_command_lines: bool = False
     #: The largest request that the project's PHP accepts: its ``post_max_size`` (8 MiB by default),
     #: less a margin.
-    max_post_bytes: int = 7_500_000
+    max_post_bytes: Bytes = 7_500_000
     #: The app that runs the users' own programs in containers: the project's admin tells its name.
     #: Without it, jobs can only run the project's other apps.
-    container_app: str | None = None
+    container_app: AppName | None = None
     #: The image for container jobs that name none: ``docker://NAME``, ``oci-archive:FILE`` or
     #: ``rootfs:FILE``. Without it, such jobs are held.
-    container_image: str | None = None
+    container_image: Image | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +71,20 @@ class Timeouts:
     """``[timeouts]``: how long to wait for a project."""
 
     #: To establish a connection.
-    connect: float = 10.0
+    connect: Seconds = 10.0
     #: The longest silence while waiting for an answer.
-    read: float = 120.0
+    read: Seconds = 120.0
     #: The lowest speed of a reply or an output, in bytes per second over a minute of waiting; what
     #: is slower is given up, and tried again. 0: any.
-    output_rate: float = 1000.0
+    output_rate: BytesPerSecondOrZero = 1000.0
     #: For all attempts of a request that may be repeated; 0: one attempt.
-    retry: float = 120.0
+    retry: SecondsOrZero = 120.0
     #: The time that HTCondor 9 gives a ``BOINC_SUBMIT``, less a margin: a later answer is lost.
     #: ``GRIDMANAGER_GAHP_CALL_TIMEOUT`` is 300 by default; change both together.
-    submit: float = 270.0
+    submit: Seconds = 270.0
     #: With less than this left of ``submit``, jobs are not sent; files still are, for the next
     #: attempt.
-    submit_margin: float = 60.0
+    submit_margin: SecondsOrZero = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +92,14 @@ class StagingSettings:
     """``[staging]``: how input files are sent to the project."""
 
     #: How many uploads run at a time, for each batch.
-    concurrent_posts: int = 4
+    concurrent_posts: Count = 4
     #: The most files in one upload; PHP's ``max_file_uploads``.
-    files_per_post: int = 20
+    files_per_post: Count = 20
     #: The most bytes of files in one upload, less than PHP's ``post_max_size`` (8 MiB by default);
     #: a larger file is sent alone.
-    bytes_per_post: int = 7_500_000
+    bytes_per_post: Bytes = 7_500_000
     #: How long the project keeps an uploaded file; longer while a batch needs it.
-    keep: float = 7 * 86400.0
+    keep: Seconds = 7 * 86400.0
     #: Remember files' MD5s in the cache directory between runs.
     md5_cache: bool = True
 
@@ -93,24 +109,24 @@ class JobSettings:
     """``[jobs]``: batches and their outputs."""
 
     #: The project may end a batch from HTCondor 9 after this time. HTCondor renews it.
-    lease: float = 86400.0
+    lease: Seconds = 86400.0
     #: How long a batch of ``boinc_gahp batch`` or the Python API is kept at least; at first as long
     #: as its jobs may take with their deadlines and retries, if that is longer. Waiting for the
     #: batch and fetching from it renew this.
-    batch_lease: float = 14 * 86400.0
+    batch_lease: Seconds = 14 * 86400.0
     #: How long an app's templates are remembered; 0: they are asked for each time. Jobs' requests
     #: are compared with them, and filled into copies of them.
-    templates_cached: float = 300.0
+    templates_cached: SecondsOrZero = 300.0
     #: The most bytes of an output, unpacked; a larger one is not kept. What its output template
     #: (``max_nbytes``) and the project tell of its size applies as well.
-    max_output_bytes: int = 20_000_000_000
+    max_output_bytes: Bytes = 20_000_000_000
     #: Unpack outputs that volunteers compressed (``gzip_when_done`` in the output template).
     gunzip_outputs: bool = True
     #: The most bytes that are unpacked from an archive of outputs: the zip archive that some apps
     #: make, or the archive in which directories of a container job come.
-    unzip_max_bytes: int = 20_000_000_000
+    unzip_max_bytes: Bytes = 20_000_000_000
     #: The most files and directories that are unpacked from such an archive.
-    unzip_max_files: int = 100_000
+    unzip_max_files: Count = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,43 +134,43 @@ class HTCondor:
     """``[htcondor]``: jobs from HTCondor 10 and later with ``grid_resource = batch boinc``."""
 
     #: Waiting jobs are sent as a batch when no new one has come for this long.
-    quiet: float = 2.0
+    send_after: SecondsOrZero = 2.0
     #: They are sent at the latest when the first of them has waited for this long.
-    longest_wait: float = 10.0
+    longest_wait: SecondsOrZero = 10.0
     #: The most jobs in a batch.
-    batch_jobs: int = 10_000
+    batch_jobs: Count = 10_000
     #: The most bytes of jobs in one request; the project's ``max_post_bytes`` applies as well. A
     #: job that asks for sizes or a deadline is counted with its own template.
-    batch_bytes: int = 6_000_000
+    batch_bytes: Bytes = 6_000_000
     #: The project may end a batch after this time, which starts again whenever HTCondor asks about
     #: its jobs. A job that HTCondor has not asked about for this long is an orphan.
-    lease: float = 14 * 86400.0
+    lease: Seconds = 14 * 86400.0
     #: How often the project is asked about jobs while much is happening.
-    poll_shortest: float = 5.0
+    poll_shortest: Seconds = 5.0
     #: How often it is asked while nothing is happening.
-    poll_longest: float = 300.0
+    poll_longest: Seconds = 300.0
     #: How often it is asked about all jobs, not only about those with news.
-    poll_all: float = 600.0
+    poll_all: Seconds = 600.0
     #: How many jobs' outputs are fetched at a time.
-    fetches: int = 8
+    fetches: Count = 8
     #: The last job of a batch is completed when the project has deleted the batch, or after this
     #: time.
-    retire_wait: float = 30.0
+    retire_wait: SecondsOrZero = 30.0
     #: How long ended jobs stay in the ledger.
-    history: float = 30 * 86400.0
+    history: SecondsOrZero = 30 * 86400.0
     #: Jobs whose project or account is missing from the settings are put on hold after this time.
-    stranded_wait: float = 86400.0
+    unknown_project_wait: SecondsOrZero = 86400.0
     #: Ended jobs whose end HTCondor did not ask for, and requests that a project does not accept,
     #: are dropped after this time.
-    forget_after: float = 90 * 86400.0
+    forget_after: Seconds = 90 * 86400.0
     #: What to do with a job whose program failed at volunteers: ``complete``, with the program's
     #: exit status as its ExitCode, or ``hold``. A job's ``BoincFailedJobs`` overrides it.
-    failed_jobs: str = "complete"
+    failed_jobs: FailedJobs = "complete"
     #: What is ignored in jobs' submit files, because volunteers cannot be given it; otherwise the
     #: jobs are put on hold. Words with spaces between them: ``environment``, ``executable`` (that
     #: of a job without an app), ``cpus``, ``gpus``, ``batch_project``. A job's ``BoincIgnore``
     #: names more.
-    ignore: str = ""
+    ignore: Ignored = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,15 +178,15 @@ class LimitSettings:
     """``[limits]``: how much is done at the same time."""
 
     #: With so many unanswered requests, HTCondor is told to wait (``F Threads\ limit\ reached``).
-    pending_requests: int = 1000
+    pending_requests: Count = 1000
     #: Submits and fetches of one project at a time. A second project gets half as many more, a
     #: third half of that, and so on, each at least one, so that none waits for another that hangs.
-    workers: int = 32
+    workers: Count = 32
     #: Pings, queries, aborts, leases and retirements of one project at a time; more projects as
     #: above.
-    control_workers: int = 64
+    control_workers: Count = 64
     #: A longer Request Line is refused (``E``).
-    line_bytes: int = 256_000_000
+    line_bytes: Bytes = 256_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +194,13 @@ class Logging:
     """``[logging]``: one log for each user, shared by that user's daemons."""
 
     #: The lowest level that is written.
-    level: str = "info"
+    level: Level = "info"
     #: The log; the default is ``boinc_gahp.log`` in the state directory.
-    file: str | None = None
+    file: PathText | None = None
     #: The size at which the log is renamed to ``boinc_gahp.log.1``, and a new one started.
-    max_bytes: int = 10_000_000
+    max_bytes: Bytes = 10_000_000
     #: How many old logs are kept.
-    keep: int = 5
+    keep: CountOrZero = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def due_batches(
         *full, last = _split(group, htcondor.batch_jobs, most_bytes(group[0].group_key))
         batches += full
         accepted = [job.accepted for job in last]
-        at = min(max(accepted) + htcondor.quiet, min(accepted) + htcondor.longest_wait)
+        at = min(max(accepted) + htcondor.send_after, min(accepted) + htcondor.longest_wait)
         if len(last) >= htcondor.batch_jobs or at <= now or last[-1].accepted > now + _SKEW:
             batches.append(last)
         else:

@@ -114,7 +114,7 @@ class PersistentProblems:
         since = jobs.set_unknown(url, account, True)
         text = explain_unknown(url, account, name, settings)
         jobs.project_trouble(url, account, text)
-        wait = settings.htcondor.stranded_wait
+        wait = settings.htcondor.unknown_project_wait
         if text not in self._logged:
             self._logged.add(text)
             log.warning("%s; jobs are put on hold after %g h", text, wait / 3600)

@@ -90,7 +90,7 @@ class Refusals:
         While the settings are broken, the status of jobs that were accepted before is not known.
         They go on at the project, and need no release when the settings are corrected: so HTCondor
         is told that they are suspended, and why (:func:`boinc_gahp.htcondor._status_ad.suspended`).
-        After the default ``stranded_wait`` they are held.
+        After the default ``unknown_project_wait`` they are held.
 
         Raises:
             ConfigError: the settings have been broken for that long.
@@ -105,7 +105,7 @@ class Refusals:
             now = self._clock()
             if self._broken_since is None:
                 self._broken_since = now
-            if now - self._broken_since < HTCondor().stranded_wait:
+            if now - self._broken_since < HTCondor().unknown_project_wait:
                 return suspended(str(error))
             raise
         self._broken_since = None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from scripts.benchmarks.measure import Sample
 
 #: The daemon's own pauses, short: what counts is the work between them.
-_TIMERS = "quiet = 0.5\npoll_shortest = 0.5\npoll_longest = 1.0"
+_TIMERS = "send_after = 0.5\npoll_shortest = 0.5\npoll_longest = 1.0"
 #: Jobs that are asked about at a time, and the seconds until the next question if none of them is
 #: done: at most 100 in a second, as many as a gridmanager asks about (see ``batch.PROBE_RATE``).
 _ASKED = 10

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scripts.benchmarks.floor import Recorded
 
 #: The daemon's pause before it sends a batch, short: what counts is the work.
-_TIMERS = "quiet = 0.2"
+_TIMERS = "send_after = 0.2"
 #: The most seconds until all jobs are on the project.
 _PATIENCE = 300.0
 

@@ -11,7 +11,7 @@ from tests.daemon.process import Daemon
 
 SETTINGS = """\
 [htcondor]
-quiet = 0.2
+send_after = 0.2
 longest_wait = 1.0
 poll_shortest = 0.3
 poll_longest = 0.3

@@ -95,11 +95,10 @@ def test_boinc_gahp_1_has_every_variable_of_the_environment(built):
         assert re.search(rf"\b{name}\b", text), name
 
 
-def test_boinc_gahp_toml_5_has_every_setting_with_type_unit_and_default(built):
+def test_boinc_gahp_toml_5_has_every_setting_with_type_and_default(built):
     found = sections(shown(built.manual("boinc_gahp.toml.5"), 300))
     for name, members in settings.sections().items():
         text = words(found[settings.title(name)])
         for setting in members:
-            unit = f" ({setting.unit})" if setting.unit else ""
             default = f"; default {setting.default}" if setting.default is not None else ""
-            assert f"{setting.key} {setting.type}{unit}{default} " in f"{text} ", setting
+            assert f"{setting.key} {setting.type}{default} " in f"{text} ", setting

@@ -135,7 +135,7 @@ class Desk:
 def for_sending(site, monkeypatch, *, read=30):
     """Have the node's hosts do nothing, and all waits be short; ``read``: seconds for an answer."""
     site.local.pause_volunteers()
-    site.reset(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)
+    site.reset(send_after=0.0, poll_shortest=0.05, poll_longest=0.1)
     site.timeouts = replace(site.timeouts, read=read, retry=1)
     for module in (abort, _rollback, _sending):
         monkeypatch.setattr(module, "ABORT_AGAIN", 0.3)
@@ -176,7 +176,7 @@ from boinc_gahp.config.settings import HTCondor
 from tests.htcondor.desk import desk_of
 from tests.htcondor.helpers import Site
 url, authenticator, directory = sys.argv[1:]
-settings = HTCondor(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)
+settings = HTCondor(send_after=0.0, poll_shortest=0.05, poll_longest=0.1)
 site = Site(Path(directory), None, SimpleNamespace(url=url), authenticator, settings)
 with desk_of(site) as desk:
     while not desk.is_idle():

@@ -30,7 +30,9 @@ from tests.helpers import wait_for
 _numbers = itertools.count(1)
 
 #: Waits as short as they can be on one machine.
-QUICK = HTCondor(quiet=0.05, longest_wait=0.5, poll_shortest=0.1, poll_longest=0.5, retire_wait=5.0)
+QUICK = HTCondor(
+    send_after=0.05, longest_wait=0.5, poll_shortest=0.1, poll_longest=0.5, retire_wait=5.0
+)
 TIMEOUTS = Timeouts(connect=30, read=30, retry=0.3)
 
 

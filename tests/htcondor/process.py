@@ -30,7 +30,7 @@ read = {site.timeouts.read}
 retry = {site.timeouts.retry}
 
 [htcondor]
-quiet = {htcondor.quiet}
+send_after = {htcondor.send_after}
 longest_wait = {htcondor.longest_wait}
 poll_shortest = {htcondor.poll_shortest}
 poll_longest = {htcondor.poll_longest}

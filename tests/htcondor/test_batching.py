@@ -10,7 +10,7 @@ from boinc_gahp.htcondor._batching import due_batches
 from boinc_gahp.ledger.rows import Waiting
 
 NOW = 1_800_000_000.0
-SETTINGS = HTCondor(quiet=2.0, longest_wait=10.0, batch_jobs=100)
+SETTINGS = HTCondor(send_after=2.0, longest_wait=10.0, batch_jobs=100)
 
 
 def most_bytes(group_key):

@@ -87,7 +87,7 @@ def trusting(settings, bundle):
 
 
 def test_times_for_htcondor_s_jobs_that_are_changed_are_kept_to(site):
-    htcondor = replace(site.htcondor, quiet=3600.0, longest_wait=3600.0)
+    htcondor = replace(site.htcondor, send_after=3600.0, longest_wait=3600.0)
     file = File(replace(site.settings, htcondor=htcondor))
     with file.daemon(site) as service:
         job_id = service.submit(site.job().ad)

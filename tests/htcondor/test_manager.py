@@ -43,7 +43,7 @@ def test_a_job_is_done_when_its_outputs_are_in_place_and_its_batch_is_retired(se
 
 
 def test_a_job_cancelled_while_it_waits_is_never_sent(site, jobs):
-    site.reset(quiet=30.0, longest_wait=30.0)
+    site.reset(send_after=30.0, longest_wait=30.0)
     with site.service() as service:
         service.cancel(service.submit(site.job().ad))
     assert jobs.owners() == ()
@@ -190,11 +190,11 @@ def test_a_project_that_is_down_for_a_while_costs_time_and_nothing_else(service,
 
 
 def test_what_one_daemon_accepted_another_goes_on_with(site, jobs):
-    site.reset(quiet=30.0, longest_wait=30.0)
+    site.reset(send_after=30.0, longest_wait=30.0)
     job = site.job()
     with site.service() as service:
         job_id = service.submit(job.ad)
-    site.reset(quiet=0.05)
+    site.reset(send_after=0.05)
     with site.service() as service:
         # The first request is enough, whatever it is.
         service.ping()

@@ -174,7 +174,7 @@ def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_someb
 ):
     monkeypatch.setattr("boinc_gahp.htcondor.service.INTERVAL", 0.1)
     (job_id,) = begun(site, jobs, 1)
-    site.reset(stranded_wait=3600.0)
+    site.reset(unknown_project_wait=3600.0)
     nobody = replace(
         site.settings, project=replace(site.project, authenticator=Authenticator("o" * 32))
     )

@@ -37,7 +37,7 @@ def test_reconciling_sends_what_is_pending_and_leaves_jobs_that_are_wanted_alone
             await_state(jobs, job_id, "queued")
     lock = AccountLock(site.directory / "state", *site.owner)
     assert lock.try_acquire()
-    site.reset(quiet=30.0, longest_wait=30.0)
+    site.reset(send_after=30.0, longest_wait=30.0)
     with site.service() as service:
         service.cancel(ids[0])
         waiting = service.submit(site.job().ad)

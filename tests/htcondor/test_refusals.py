@@ -24,7 +24,7 @@ def test_accepted_jobs_are_suspended_with_the_reason_for_a_day_and_then_held():
     told = (7, '[ ExitReason = "boinc_gahp.toml is not TOML"; ]')
     assert [front.status(JOB) for _ in range(6)] == [told] * 6
     # As HTCondor holds a job that is not found five times, and keeps its id.
-    now = HTCondor().stranded_wait
+    now = HTCondor().unknown_project_wait
     with pytest.raises(ConfigError, match="is not TOML"):
         front.status(JOB)
 

@@ -35,7 +35,7 @@ def test_jobs_that_come_together_are_one_batch_with_its_lease_and_names(site, de
 
 
 def test_200_jobs_that_arrive_50_at_a_time_are_one_batch(site):
-    site.reset(quiet=60.0, longest_wait=300.0)
+    site.reset(send_after=60.0, longest_wait=300.0)
     with desk_of(site) as desk:
         ids = []
         for _ in range(4):

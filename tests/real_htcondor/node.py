@@ -69,7 +69,7 @@ read = 10
 retry = 5
 
 [htcondor]
-quiet = 1.0
+send_after = 1.0
 longest_wait = 5.0
 poll_shortest = 1.0
 poll_longest = 4.0

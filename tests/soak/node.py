@@ -44,7 +44,7 @@ submit = 60
 submit_margin = 15
 
 [htcondor]
-quiet = 0.3
+send_after = 0.3
 longest_wait = 1.0
 poll_shortest = {shortest}
 poll_longest = {longest}

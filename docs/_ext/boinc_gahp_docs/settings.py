@@ -24,19 +24,17 @@ _EXTRA = {
 }
 _TYPES = {
     "bool": "true or false",
-    "int": "whole number",
-    "float": "number",
-    "str": "text",
+    "Bytes": "number of bytes, 1 or greater",
+    "Count": "whole number, 1 or greater",
+    "CountOrZero": "whole number, 0 or greater",
+    "Seconds": "number of seconds, greater than 0",
+    "SecondsOrZero": "number of seconds, 0 or greater",
+    "BytesPerSecondOrZero": "number of bytes per second, 0 or greater",
     "Path": "path",
-    "Authenticator": "text",
+    "PathText": "path",
     "ProjectUrl": "web address",
-}
-#: Where the reader knows better than the field's type.
-_TYPES_BY_KEY = {
-    "proxy": "web address",
-    "ca_bundle": "path",
-    "file": "path",
-    "level": "one of " + ", ".join(_reading.LEVELS),
+    "ProxyUrl": "web address",
+    "Level": "one of " + ", ".join(_reading.LEVELS),
 }
 
 
@@ -48,7 +46,6 @@ class Setting:
         section: as it stands between brackets.
         key: its name.
         type: what its value is, in words.
-        unit: seconds, bytes, or empty.
         default: as in TOML; None: there is none.
         meaning: reStructuredText.
     """
@@ -56,7 +53,6 @@ class Setting:
     section: str
     key: str
     type: str
-    unit: str
     default: str | None
     meaning: str
 
@@ -80,23 +76,8 @@ def _settings(section: str, cls: type[Any]) -> Iterator[Setting]:
 
 
 def _setting(section: str, key: str, kind: str, default: str | None, comment: str) -> Setting:
-    kind = kind.removesuffix(" | None")
-    unit = ""
-    if kind == "float":
-        unit = "seconds"
-    elif kind == "int" and "bytes" in key:
-        unit = "bytes"
-    type_ = _TYPES_BY_KEY.get(key) or _TYPES[kind]
-    if kind in {"int", "float"}:
-        type_ += f", {_least(key, kind)}"
-    return Setting(section, key, type_, unit, default, rst.without_sources(comment))
-
-
-def _least(key: str, kind: str) -> str:
-    zero = _reading._COUNTS_WITH_ZERO if kind == "int" else _reading._TIMES_WITH_ZERO  # noqa: SLF001
-    if key in zero:
-        return "0 or greater"
-    return "1 or greater" if kind == "int" else "greater than 0"
+    type_ = _TYPES.get(kind.removesuffix(" | None"), "text")
+    return Setting(section, key, type_, default, rst.without_sources(comment))
 
 
 def _default(field: dataclasses.Field[Any]) -> str | None:
@@ -166,13 +147,12 @@ def about_section(cls: type[Any]) -> str:
 
 
 def _render(setting: Setting, *, targets: bool) -> str:
-    unit = f" ({setting.unit})" if setting.unit else ""
     body = rst.sentence(setting.meaning)
     if targets:
         head = [f".. confval:: [{setting.section}] {setting.key}"]
-        head.append(f"   :type: {setting.type}{unit}")
+        head.append(f"   :type: {setting.type}")
         if setting.default is not None:
             head.append(f"   :default: ``{setting.default}``")
         return "\n".join([*head, "", rst.indented(body), ""])
     default = "" if setting.default is None else f"; default ``{setting.default}``"
-    return f"``{setting.key}``\n   *{setting.type}{unit}*\\ {default}\n\n{rst.indented(body)}\n"
+    return f"``{setting.key}``\n   *{setting.type}*\\ {default}\n\n{rst.indented(body)}\n"
