@@ -305,9 +305,10 @@ class BatchFetch:
             self.scope,
             own_template=folder.own_template,
             directories=directories,
+            again=folder.again,
             count=lambda nbytes: self._counter.add(nbytes=nbytes),
         )
-        if folder.stderr_is_output and folder.wants_stderr:
+        if folder.is_program and folder.wants_stderr:
             # The engine needs it for a stderr only; it has the times, too.
             self.scope.check()
             completed = self._session.rpc.query_completed_job(folder.job_name)
@@ -352,7 +353,7 @@ def fetch_streams(batch: KnownBatch, job: JobInfo, path: Path) -> FetchRecord | 
     finished = FinishedJob(job.name, job.id, job.canonical_instance_id)
     under_way = BatchFetch(batch, [finished], progress=None)
     folder = under_way.folder(path, finished, stderr=True, again=False, streams_only=True)
-    if not folder.stderr_is_output:
+    if not folder.is_program:
         return None
     folder.fill(batch.session.rpc.url, under_way.bring, under_way.scope, path.parent.stat())
     return folder.note

@@ -14,20 +14,21 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.api.folders import Folder, size_of
+from boinc_gahp.api.folders import Folder
 from boinc_gahp.containers.ending import LARGEST, Ending, read_ending
 from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 from boinc_gahp.errors import OutputError, TemplatesMissing
 from boinc_gahp.fetch.names import new_file, shown
-from boinc_gahp.fetch.sinks import Members, Placement
+from boinc_gahp.fetch.placements import Placement, Placements
 from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from boinc_gahp.api.folders import FetchRecord, FinishedJob
     from boinc_gahp.api.known_batch import KnownBatch
+    from boinc_gahp.fetch.placements import Read
     from boinc_gahp.templates.types import OutputTemplate
 
 __all__ = ["JobTemplates", "OwnTemplate", "ProgramFolder", "unknown_template"]
@@ -55,9 +56,7 @@ class ProgramFolder(Folder):
         ending: how the program ended; known when the outputs are selected.
     """
 
-    first = ENDING, LARGEST
-    packed: str | None = PACKED
-    stderr_is_output = True
+    is_program = True
 
     def __init__(
         self,
@@ -78,16 +77,11 @@ class ProgramFolder(Folder):
         #: Files and directories of the archive.
         self._unpacked: set[str] = set()
         self._streams: dict[str, Placement] = {}
+        self._archive: str | None = PACKED
 
-    def read(self, content: bytes) -> None:
-        """Note how the program ended. If it was not run, only the streams are wanted."""
-        self.ending = read_ending(content)
-        if self.ending.problem is not None or self._streams_only:
-            self.packed = None
-
-    def select(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
-        """Return what is wanted beside the archive's files."""
-        self._alone.clear()
+    def outputs(self, outputs: Mapping[str, str], read: Read) -> Placements:
+        """Return what is wanted beside the archive's files; only the streams, if it was not run."""
+        self.ending = read_ending(read(ENDING, LARGEST))
         files = []
         for output, name in self._names(outputs).items():
             files.append(self._file(output, name))
@@ -99,25 +93,15 @@ class ProgramFolder(Folder):
             if stream in outputs and (stream != STDERR or self.wants_stderr)
         }
         if self.ending.problem is not None or self._streams_only:
+            self._archive = None
             self._alone.clear()
             files = []
         found = self.distinct((*self._streams.values(), *files))
         self._outputs = {name: self._name(place) for name, place in self._alone.items()}
-        return found
+        streams = self._without(self._streams.values())
+        return Placements(self._without(found), streams, archive=self._archive)
 
-    def stderr(self, outputs: Mapping[str, str]) -> Placement | None:  # noqa: ARG002
-        """Return where stderr goes."""
-        return self._streams.get(STDERR)
-
-    def stdout(self, outputs: Mapping[str, str]) -> Placement | None:  # noqa: ARG002
-        """Return where stdout goes."""
-        return self._streams.get(STDOUT)
-
-    def streams(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:  # noqa: ARG002
-        """Return where both go."""
-        return tuple(item for item in self._streams.values() if not self.has(item))
-
-    def lacks(self, places: Sequence[Path]) -> bool:
+    def lacks(self, places: Collection[Path]) -> bool:
         """Return whether the archive is needed: a named output is not in place, or none is named.
 
         Names that cannot be those of files on the project are only in the archive, and the template
@@ -126,56 +110,39 @@ class ProgramFolder(Folder):
         there = {*places, *(self.directory / name for name in self.have)}
         return not self._alone or not there.issuperset(self._alone.values())
 
-    def members(
-        self,
-        archive: str,
-        members: Mapping[str, str],
-        directories: Sequence[str],
-    ) -> Members:
+    def members(self, what: str, files: Sequence[str], directories: Sequence[str]) -> Placements:
         """Return what is wanted of the archive: all that is not there by itself."""
-        what = self.describe(archive)
         taken = {item.destination for item in self._streams.values()}
-        files = []
-        self._unpacked = {*members, *directories}
-        for member in members:
+        items = []
+        self._unpacked = {*files, *directories}
+        for member in files:
             item = self._file(member, member)
             if item.destination in taken:  # a stream has this name
                 stem, dot, end = posixpath.basename(member).partition(".")
                 item = self._file(
                     member, posixpath.join(posixpath.dirname(member), f"{stem}.program{dot}{end}")
                 )
-            files.append(item)
+            items.append(item)
             self._outputs[member] = self._name(item.destination)
         made = [
             (self.directory / new_file(shown(each), what), self.directory) for each in directories
         ]
-        wanted = self.distinct(files)
-        return Members(tuple(item for item in wanted if not self.has(item)), tuple(made))
-
-    def describe(self, output: str) -> str:
-        """Return a description of an output, for errors."""
-        if output in (PACKED, self.packed):
-            return f"the archive of the outputs of job {self.job_name!r}"
-        return super().describe(output.removeprefix(WORK))
+        streams = self._without(self._streams.values())
+        return Placements(self._without(self.distinct(items)), streams, directories=tuple(made))
 
     def told(self, note: FetchRecord) -> FetchRecord:
         """Return a note with how the program ended, and its streams."""
-        paths = {
-            stream: self._name(item.destination)
-            for stream, item in self._streams.items()
-            if item.destination.exists()  # the engine does not tell of empty ones
-        }
-        files = {**note.files, **{path: size_of(self.directory / path) for path in paths.values()}}
+        names = {stream: self._name(item.destination) for stream, item in self._streams.items()}
+        paths = {stream: name for stream, name in names.items() if name in note.files}
         ending = self.ending
         failure = ending.failure
-        missing = [] if failure else self._missing(files)
+        missing = [] if failure else self._missing(note.files)
         if missing:
-            names = listed(list(map(repr, missing)), _NAMED)
-            failure = f"the program ended with status 0, but did not make {names}"
+            what = listed(list(map(repr, missing)), _NAMED)
+            failure = f"the program ended with status 0, but did not make {what}"
         result = note.result
         return replace(
             note,
-            files=files,
             stderr=paths.get(STDERR, note.stderr),
             stdout=paths.get(STDOUT),
             exit_status=ending.exit_status,
@@ -196,7 +163,7 @@ class ProgramFolder(Folder):
                 f"the names of the outputs of job {self.job_name!r} are only known on the machine "
                 "that submitted it: fetch there"
             )
-        self.packed = f"{WORK}{len(told)}" if self.packed else None
+        self._archive = f"{WORK}{len(told)}"
         return {f"{WORK}{number}": name for number, name in enumerate(told[:_MOST_UNKNOWN])}
 
     def _missing(self, there: Mapping[str, int]) -> list[str]:

@@ -17,16 +17,17 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.destinations import Directories
 from boinc_gahp.fetch.leftovers import sweep
 from boinc_gahp.fetch.names import new_file, shown
-from boinc_gahp.fetch.sinks import Placement, Sink
+from boinc_gahp.fetch.placements import JobPlace, Placement, Placements
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.fetch.types import OWN, FetchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.engine import FetchedFiles
+    from boinc_gahp.fetch.placements import Read
     from boinc_gahp.templates.types import OutputTemplate
 
 __all__ = [
@@ -237,7 +238,7 @@ def write_note(
         file.commit()
 
 
-class Folder(Sink):
+class Folder(JobPlace):
     """A folder for the files of one job, under the outputs' own names.
 
     Outputs have their open names without directories; if two have the same last part, they keep
@@ -252,11 +253,14 @@ class Folder(Sink):
 
     Attributes:
         job: the job.
+        is_program: whether the job ran a program in a container.
         have: size in bytes of each file that is in place, by its path in the folder.
         note: what the folder holds, once :meth:`fill` has returned.
         wants_stderr: as given by ``stderr``.
         own_template: the job's own output template; None: the app's.
     """
+
+    is_program = False
 
     def __init__(self, path: Path, job: FinishedJob, *, stderr: bool, again: bool) -> None:
         super().__init__(job.name, path)
@@ -265,29 +269,28 @@ class Folder(Sink):
         self.note: FetchRecord | None = None
         self.own_template: OutputTemplate | None = None
         self.job = job
+        #: The paths of outputs in the folder, by their names; and that of stderr.
         self._outputs: dict[str, str] = {}
+        self._stderr: str | None = None
         self.wants_stderr = stderr
 
-    def select(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
-        """Return all outputs."""
+    def outputs(self, outputs: Mapping[str, str], read: Read) -> Placements:  # noqa: ARG002
+        """Return all outputs that are not there yet; no output has the name of stderr."""
         found = self.distinct(
             self._placement(name, new_file(shown(plain), self.describe(name)))
             for name, plain in outputs.items()
         )
         self._outputs = {item.output: self._name(item.destination) for item in found}
-        return found
-
-    def stderr(self, outputs: Mapping[str, str]) -> Placement | None:
-        """Return where stderr goes; no output has that name."""
         if not self.wants_stderr:
-            return None
-        taken = {self._name(item.destination) for item in self.select(outputs)}
-        free = (name for name in _STDERR if name not in taken)
-        return self._placement("stderr", next(free, f"{OWN}.stderr"))
+            return Placements(self._without(found))
+        free = (name for name in _STDERR if name not in self._outputs.values())
+        self._stderr = next(free, f"{OWN}.stderr")
+        stderr = self._without([self._placement("stderr", self._stderr)])
+        return Placements(self._without(found), stderr=stderr[0] if stderr else None)
 
-    def has(self, item: Placement) -> bool:
-        """Return whether the note lists the file and it is in place."""
-        return self._name(item.destination) in self.have
+    def _without(self, items: Iterable[Placement]) -> tuple[Placement, ...]:
+        """Return those that are not in place by the note."""
+        return tuple(item for item in items if self._name(item.destination) not in self.have)
 
     def _placement(self, output: str, name: str) -> Placement:
         # The folder's name comes from the network, too.
@@ -363,10 +366,8 @@ class Folder(Sink):
         with Directories(scope, synced_later=parent) as directories:
             self.make(directories)
             brought = bring(self, directories)
-            new = {self._name(path): size_of(path) for path in brought.outputs}
-            if brought.stderr is not None:
-                stderr = self._name(brought.stderr)
-                new[stderr] = size_of(brought.stderr)
+            new = {self._name(path): size for path, size in brought.files.items()}
+            stderr = self._stderr if self._stderr in new else stderr
             files = {**self.have, **new}
             outputs = {name: path for name, path in self._outputs.items() if path in files}
             result = result_of(brought) or result
@@ -405,13 +406,3 @@ def _clear(folder: Path) -> None:
         return
     if dirty:
         sweep(folder)
-
-
-def size_of(path: Path) -> int:
-    """Return the size of a file that was just put in place, in bytes; raises OutputError."""
-    try:
-        return path.stat().st_size
-    except OSError as error:
-        raise OutputError(
-            f"{str(path)!r} was removed while it was fetched: {error.strerror or error}"
-        ) from error

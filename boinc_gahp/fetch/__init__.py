@@ -5,7 +5,7 @@ One engine does it for all callers; begin to read there. Its parts, in the order
 =============  ====================================================================================
 engine         the steps, and the order in which they are done
 locate         where the job is on the project: batch, workunit, canonical instance
-sinks          what the engine asks of a place for one job's files
+placements     which files of a job are wanted, and where each goes
 job_directory  HTCondor's place: the rules of BOINC_FETCH_OUTPUT and of job ads
 container_...  ... of container jobs, whose own files tell how the program ended
 names          which names from the network are names for files
@@ -19,5 +19,5 @@ cancel         keeps files out of directories that are not the job's any more
 =============  ====================================================================================
 
 ``fetch_output`` and ``fetch_container`` call the engine for HTCondor's jobs, and ``api.fetching``
-for people, with the sinks of ``api.folders``.
+for people, with the folders of ``api.folders``.
 """

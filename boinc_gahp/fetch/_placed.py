@@ -79,8 +79,8 @@ class PlacedFiles:
                 self._use()
             self._forget()
 
-    def still_there(self, keys: Mapping[Path, Sequence[str]]) -> frozenset[Path]:
-        """Return those of the destinations whose file is still there, unchanged.
+    def still_there(self, keys: Mapping[Path, Sequence[str]]) -> dict[Path, int]:
+        """Return those of the destinations whose file is still there, unchanged; with its size.
 
         Args:
             keys: the key of each file, by its destination.
@@ -99,7 +99,8 @@ class PlacedFiles:
                 f"({', '.join('?' * len(some))})",
                 some,
             )
-        return frozenset(files[key][0] for key, *row in found if _is_it(*files[key], row))
+        there = (files[key] for key, *row in found if _is_it(*files[key], row))
+        return {destination: status.st_size for destination, status in there}
 
     def remember(self, files: Iterable[tuple[Sequence[str], os.stat_result, str]]) -> None:
         """Note that files were put in place: the key of each, its status there, and its MD5."""

@@ -13,7 +13,7 @@ import os.path
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.containers.ending import Ending, read_ending
+from boinc_gahp.containers.ending import LARGEST, Ending, read_ending
 from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import locate
@@ -21,22 +21,21 @@ from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.destinations import check_directory
 from boinc_gahp.fetch.engine import fetch
 from boinc_gahp.fetch.names import DEV_NULL, below, is_hidden, new_file
-from boinc_gahp.fetch.sinks import Members, Placement, Sink
+from boinc_gahp.fetch.placements import JobPlace, Placement, Placements
 from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.submit.checks import base_name
 from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence, Set
+    from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
+    from boinc_gahp.fetch.placements import Read
     from boinc_gahp.fetch.types import ContainerRequest
 
 log = logging.getLogger("boinc_gahp.fetch")
 
-#: Far more bytes than what tells how a program ended has.
-_LONGEST_ENDING = 1 << 16
 #: How many missing outputs an error lists.
 _NAMED = 10
 
@@ -47,7 +46,7 @@ class ProgramNotRun(OutputError):
     code = "BG-PROGRAM-NOT-RUN"
 
 
-class ContainerDirectory(Sink):
+class ContainerDirectory(JobPlace):
     """The directory of a container job.
 
     Args:
@@ -58,14 +57,16 @@ class ContainerDirectory(Sink):
     """
 
     makes_directories = True
-    first = ENDING, _LONGEST_ENDING
-    packed: str | None = PACKED
-    stderr_is_output = True
 
     def __init__(self, request: ContainerRequest) -> None:
         super().__init__(request.job_name, Path(os.path.normpath(request.directory)))
         self.ending = Ending()
         self._request = request
+        self._stderr = self._stream("stderr", request.stderr)
+        self._stdout = self._stream("stdout", request.stdout)
+        both = (self._stdout, self._stderr)
+        #: Where both go, the same place once.
+        self._streams = {item.destination: item for item in both if item is not None}
         #: The named outputs by their paths without dots and slashes at the end.
         self._named = {below(name) or "": name for name in request.outputs or ()}
         #: The most parts that one of these has.
@@ -79,47 +80,38 @@ class ContainerDirectory(Sink):
         #: Files of the archive that are left out because of their names.
         self._hidden: list[str] = []
 
-    def read(self, content: bytes) -> None:
-        """Note how the program ended. If it was not run, only the streams are wanted."""
-        self.ending = read_ending(content)
-        if self.ending.problem is not None:
-            self.packed = None
-
-    def select(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
-        """Return what is wanted beside the archive's files; see :meth:`Sink.select`."""
+    def outputs(self, outputs: Mapping[str, str], read: Read) -> Placements:
+        """Return what is wanted beside the archive's files; the streams, if it was not run."""
+        self.ending = read_ending(read(ENDING, LARGEST))
         # Directories are made for the streams, so these come first; and a file for both is stdout.
         streams = {}
-        for name, stream in ((STDERR, self.stderr(outputs)), (STDOUT, self.stdout(outputs))):
+        for name, stream in ((STDERR, self._stderr), (STDOUT, self._stdout)):
             if stream is not None and name in outputs:
                 streams[stream.destination] = Placement(name, stream.destination)
         wanted = list(streams.values())
-        if self.ending.problem is None:
+        has_run = self.ending.problem is None
+        if has_run:
             there = {below(name.removeprefix(WORK)): name for name in outputs if _is_users(name)}
             for path, name in self._named.items():
                 if path in there:
                     wanted += [Placement(there[path], place) for place in self._places(name)]
         self._selected = self.distinct(wanted)
-        return self._selected
+        archive = PACKED if has_run else None
+        return Placements(self._selected, tuple(self._streams.values()), archive=archive)
 
-    def lacks(self, places: Sequence[Path]) -> bool:
+    def lacks(self, places: Collection[Path]) -> bool:
         """Return whether a named output is not in place, or none is named."""
         self._there = frozenset(places)
         return self._request.outputs is None or bool(self._missing())
 
-    def members(
-        self,
-        archive: str,
-        members: Mapping[str, str],
-        directories: Sequence[str],
-    ) -> Members:
-        """Return what is wanted of the archive; see :meth:`Sink.members`."""
-        what = self.describe(archive)
+    def members(self, what: str, files: Sequence[str], directories: Sequence[str]) -> Placements:
+        """Return what is wanted of the archive; see :meth:`JobPlace.members`."""
         self._hidden.clear()
         if self._request.outputs is None:
-            files = list(self._new_files(members, what))
+            wanted = list(self._new_files(files, what))
             made: dict[Path, Path | None] = {}
         else:
-            files, made = self._of_named(members, directories, what)
+            wanted, made = self._of_named(files, directories, what)
         if self._hidden:
             log.warning(
                 "%s: %r and %d more are left out, because their names begin with a dot: name them "
@@ -129,32 +121,13 @@ class ContainerDirectory(Sink):
                 len(self._hidden) - 1,
             )
         taken = [item for item in self._selected if item.destination in self._there]
-        return Members(self.distinct((*taken, *files))[len(taken) :], tuple(made.items()))
+        return Placements(
+            self.distinct((*taken, *wanted))[len(taken) :],
+            tuple(self._streams.values()),
+            directories=tuple(made.items()),
+        )
 
-    def stderr(self, outputs: Mapping[str, str]) -> Placement | None:  # noqa: ARG002
-        """Return where stderr goes."""
-        return self._stream("stderr", self._request.stderr)
-
-    def stdout(self, outputs: Mapping[str, str]) -> Placement | None:  # noqa: ARG002
-        """Return where stdout goes."""
-        return self._stream("stdout", self._request.stdout)
-
-    def streams(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
-        """Return where both go, the same place once."""
-        both = (self.stdout(outputs), self.stderr(outputs))
-        return tuple({item.destination: item for item in both if item is not None}.values())
-
-    def prepare(self) -> None:
-        """Refuse a directory that does not exist."""
-        check_directory(str(self.directory))
-
-    def describe(self, output: str) -> str:
-        """Return a description of an output, for errors."""
-        if output == PACKED:
-            return f"the archive of the outputs of job {self.job_name!r}"
-        return super().describe(output.removeprefix(WORK))
-
-    def complain(self, places: Sequence[Path]) -> None:
+    def complain(self, places: Collection[Path]) -> None:
         """Raise an error if the program was not run, or did not do what was asked.
 
         Args:
@@ -185,7 +158,7 @@ class ContainerDirectory(Sink):
         return found
 
     def _of_named(
-        self, members: Mapping[str, str], directories: Sequence[str], what: str
+        self, members: Sequence[str], directories: Sequence[str], what: str
     ) -> tuple[list[Placement], dict[Path, Path | None]]:
         files: list[Placement] = []
         made: dict[Path, Path | None] = {}
@@ -227,7 +200,7 @@ class ContainerDirectory(Sink):
                         made.setdefault(place / rest, place)
         return files, made
 
-    def _new_files(self, members: Mapping[str, str], what: str) -> Iterator[Placement]:
+    def _new_files(self, members: Sequence[str], what: str) -> Iterator[Placement]:
         renamed = {name for name, _ in self._request.remaps}
         for member in members:
             if "/" in member:
@@ -271,8 +244,7 @@ class ContainerDirectory(Sink):
             places = [self.directory / own]
         else:
             places = [at / own if is_in or at.is_dir() else at for at, is_in in asked]
-        streams = {stream.destination for stream in self.streams({})}
-        return [place for place in places if place not in streams]
+        return [place for place in places if place not in self._streams]
 
     def _directories(self, name: str) -> list[Path]:
         """Return where an output goes that is a directory.
@@ -347,10 +319,11 @@ def fetch_container(
     if located is not None and not located.job.canonical_instance_id:
         raise locate.NoResult(context, request.job_name)
     completed = locate.ended(context, request.job_name, completed, scope)
-    sink = ContainerDirectory(request)
+    place = ContainerDirectory(request)
+    check_directory(str(place.directory))
     fetched = fetch(
-        context, located, sink, scope, completed=completed, own_template=request.output_template
+        context, located, place, scope, completed=completed, own_template=request.output_template
     )
-    sink.complain(fetched.outputs)
+    place.complain(fetched.files)
     times = completed.elapsed_time, completed.cpu_time
-    return FetchResult(sink.ending.exit_status, *times, fetched.nbytes)
+    return FetchResult(place.ending.exit_status, *times, fetched.nbytes)

@@ -4,14 +4,14 @@ The steps are the same for all callers:
 
 1. The caller knows where the job is, or it is looked for (:mod:`.locate`).
 2. Its output template tells which outputs there are (:mod:`._uploaded`).
-3. An output that tells about the others is read, if the sink has one.
-4. The sink says which of them are wanted, and where each goes (:mod:`.sinks`).
-5. stderr is written, without the client's wrapper (:mod:`.stderr`).
-6. Outputs that were delivered before, and are still there, are skipped (:mod:`._placed`).
-7. Each other output is found among the files that the instance uploaded (:mod:`.uploaded`), and
+3. The job's place says which of them are wanted, and where each goes (:mod:`.placements`); it
+   may read an output that tells about the others.
+4. stderr is written, without the client's wrapper (:mod:`.stderr`).
+5. Outputs that were delivered before, and are still there, are skipped (:mod:`._placed`).
+6. Each other output is found among the files that the instance uploaded (:mod:`.uploaded`), and
    is downloaded into a temporary file beside its destination (:mod:`.download`); an archive is
    unpacked there (:mod:`.archive`).
-8. A complete file gets its name, is synced to the disk (:mod:`boinc_gahp.fetch.temporary`), and
+7. A complete file gets its name, is synced to the disk (:mod:`boinc_gahp.fetch.temporary`), and
    is remembered.
 """
 
@@ -24,7 +24,7 @@ import stat
 import time
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch._download import download
@@ -32,6 +32,7 @@ from boinc_gahp.fetch._placed import PlacedFiles
 from boinc_gahp.fetch._uploaded import NotUploaded, outputs_of, uploaded_by
 from boinc_gahp.fetch.destinations import Directories, explain
 from boinc_gahp.fetch.names import plain_names
+from boinc_gahp.fetch.placements import Placement
 from boinc_gahp.fetch.stderr import unwrap
 from boinc_gahp.fetch.temporary import make_executable, registry
 from boinc_gahp.fetch.types import OWN
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located
-    from boinc_gahp.fetch.sinks import Members, Placement, Sink
+    from boinc_gahp.fetch.placements import JobPlace, Placements
     from boinc_gahp.fetch.temporary import TemporaryDirectory, TemporaryFile
     from boinc_gahp.rpc.types import CompletedJob, ResultInfo
     from boinc_gahp.templates.types import OutputTemplate
@@ -59,47 +60,49 @@ _REMEMBERED = 1.0
 
 @dataclass(frozen=True, slots=True)
 class FetchedFiles:
-    """Where the new files are, which the sink did not have.
+    """The files that are in place, and were not known to be.
 
     Attributes:
-        outputs: the outputs.
-        stderr: None if it was not wanted, or the sink had it.
+        files: the size of each in bytes, stderr and stdout, too.
         completed: the answer of query_completed_job; None if it was not needed.
-        nbytes: of all that is in place.
     """
 
-    outputs: tuple[Path, ...]
-    stderr: Path | None
+    files: Mapping[Path, int]
     completed: CompletedJob | None = None
-    nbytes: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all of them."""
+        return sum(self.files.values())
 
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """An instance that uploaded files although its program failed.
+    """What there is of a job whose program failed.
 
     Attributes:
-        instance: the instance.
-        stderr: the text to write where the sink wants stderr.
+        instance: one that uploaded files all the same; None: no outputs are fetched.
+        stderr: the text to write where stderr is wanted.
     """
 
-    instance: ResultInfo
+    instance: ResultInfo | None
     stderr: str
 
 
 def fetch(
     context: FetchContext,
     located: Located | None,
-    sink: Sink,
+    place: JobPlace,
     scope: CancelScope,
     *,
     completed: CompletedJob | None = None,
     attempt: FailedAttempt | None = None,
     own_template: OutputTemplate | None = None,
     directories: Directories | None = None,
+    again: bool = False,
     count: Callable[[int], object] = lambda _: None,
 ) -> FetchedFiles:
-    """Fetch the files that a sink wants from a job's canonical instance, or from a failed attempt.
+    """Fetch the files that are wanted from a job's canonical instance, or from a failed attempt.
 
     Each file appears under its name complete, or not at all, and is on the disk then. For an absent
     optional output there is no file; all outputs of a failed attempt are optional. Outputs that the
@@ -108,109 +111,55 @@ def fetch(
     Args:
         context: the project.
         located: where the job is; None: in no batch that the project lists.
-        sink: the job whose files they are, and where they go.
-        scope: is entered for each change in the sink's directory, and checked before each request
+        place: the job whose files they are, and where they go.
+        scope: is entered for each change in the job's directory, and checked before each request
             to the project.
         completed: the answer of query_completed_job, if it was asked.
         attempt: None: the job has a canonical instance.
         own_template: the job's own output template; None: the app's.
-        directories: the sink's, if the caller uses them, too; their names are on the disk when the
+        directories: the job's, if the caller uses them, too; their names are on the disk when the
             caller has closed them.
+        again: whether to fetch files again that were put in place before.
         count: called now and then with the number of bytes that have arrived; bytes that are
             repeated after a failure are counted again.
 
     Raises:
-        OutputError: the sink wants something that is not an output; or an output is missing,
+        OutputError: something is wanted that is not an output; or an output is missing,
             deleted, damaged, or cannot be written. Those that were complete by then stay.
         RpcError: the project could not be reached, or refused.
         TemplateError: the output template cannot be read.
         Exception: what the scope raises when it is closed.
     """
-    instance = _instance(context, located, attempt)
     scope.check()
-    outputs = outputs_of(context, sink.job_name, located, instance, own_template)
+    outputs: list[Output] = []
+    if attempt is None:
+        instance = None if located is None else context.cache.instance(located.job)
+    else:
+        instance = attempt.instance
+    if attempt is None or instance is not None:
+        outputs = outputs_of(context, place.job_name, located, instance, own_template)
     if attempt is not None:
         outputs = [replace(output, optional=True) for output in outputs]
-    plain = plain_names([output.name for output in outputs])
-    by_name = {output.name: output for output in outputs}
-    is_archive = sink.unpacks and len(outputs) == 1 and outputs[0].name.lower().endswith(".zip")
     with Directories(scope) if directories is None else nullcontext(directories) as opened:
-        job = _Fetch(context, sink, scope, instance, count=count, directories=opened)
-        if sink.first is not None:
-            name, most = sink.first
-            sink.read(job.content(by_name[name], most) if name in by_name else b"")
+        job = _Fetch(
+            context, place, scope, instance, outputs, again=again, count=count, directories=opened
+        )
         # A wrong name in the line is reported before anything is written.
-        wanted = () if is_archive else sink.select(plain)
-        sink.prepare()
-        stderr = None if sink.stderr_is_output else sink.stderr(plain)
-        if stderr is not None and not sink.has(stderr):
+        wanted = place.outputs(plain_names([output.name for output in outputs]), job.content)
+        if wanted.stderr is not None:
             if attempt is not None:
                 text = attempt.stderr
             else:
                 if completed is None:
                     scope.check()
-                    completed = context.project.query_completed_job(sink.job_name)
+                    completed = context.project.query_completed_job(place.job_name)
                 text = unwrap(completed.stderr_out)
-            _write(sink, stderr, text, scope, opened)
-        else:
-            stderr = None
+            job.write(wanted.stderr, text)
         try:
-            if is_archive:
-                job.archive(outputs[0])
-            else:
-                job.files(by_name, plain, wanted)
-                if sink.packed in by_name and sink.lacks(job.places):
-                    job.archive(by_name[sink.packed])
+            job.bring(wanted)
         finally:
             job.remember()
-        job.empty_streams()
-    places = tuple(dict.fromkeys(job.places))
-    written = None if stderr is None else stderr.destination
-    nbytes = sum(map(_size, dict.fromkeys((*places, *filter(None, [written])))))
-    return FetchedFiles(places, written, completed, nbytes)
-
-
-def _instance(
-    context: FetchContext, located: Located | None, attempt: FailedAttempt | None
-) -> ResultInfo | None:
-    if attempt is not None:
-        return attempt.instance
-    return None if located is None else context.cache.instance(located.job)
-
-
-def _size(place: Path) -> int:
-    try:
-        return place.stat().st_size
-    except OSError:  # somebody has moved it away
-        return 0
-
-
-def write_streams(sink: Sink, stderr: str, scope: CancelScope) -> int:
-    """Write stderr, and an empty stdout, where they are wanted; at the same place only stderr.
-
-    They are written from scratch: a repeated fetch must not double them. Returns how many bytes are
-    in them.
-
-    Raises:
-        OutputError: one cannot be written.
-        Exception: what the scope raises when it is closed.
-    """
-    texts = ((sink.stdout({}), ""), (sink.stderr({}), stderr))
-    streams = {item.destination: (item, text) for item, text in texts if item is not None}
-    with Directories(scope) as directories:
-        for item, text in streams.values():
-            _write(sink, item, text, scope, directories)
-    return sum(map(_size, streams))
-
-
-def _write(
-    sink: Sink, stream: Placement, text: str, scope: CancelScope, directories: Directories
-) -> None:
-    if sink.makes_directories:
-        directories.check(stream.destination, stream.inside, make=True)
-    with registry.file(stream.destination, scope, stream.inside, directories) as file:
-        file.write(text.encode("utf-8", "surrogateescape"))
-        file.commit()
+    return FetchedFiles(job.places, completed)
 
 
 class _Fetch:
@@ -219,53 +168,57 @@ class _Fetch:
     def __init__(
         self,
         context: FetchContext,
-        sink: Sink,
+        place: JobPlace,
         scope: CancelScope,
         instance: ResultInfo | None,
+        outputs: Sequence[Output],
         *,
+        again: bool,
         count: Callable[[int], object],
         directories: Directories,
     ) -> None:
         self._context = context
-        self._sink = sink
+        self._place = place
         self._scope = scope
         self._count = count
         self._directories = directories
-        self._uploaded = uploaded_by(context, sink.job_name, instance)
-        self._instance = sink.job_name if instance is None else instance.name
-        self._placed = PlacedFiles(None) if sink.again else context.placed
-        self._streams = sink.streams({})
-        #: The paths of the outputs that are in place.
-        self.places: list[Path] = []
+        self._outputs = {output.name: output for output in outputs}
+        self._uploaded = uploaded_by(context, place.job_name, instance)
+        self._instance = place.job_name if instance is None else instance.name
+        self._placed = PlacedFiles(None) if again else context.placed
+        self._streams: Sequence[Placement] = ()
+        #: The sizes of the files that are in place, by their paths.
+        self.places: dict[Path, int] = {}
         #: Those of them that are not remembered yet, and since when there are any.
         self._new: list[tuple[Sequence[str], os.stat_result, str]] = []
         self._new_since = math.inf
-        sink.is_own = self._is_own
+        place.is_own = self._is_own
 
-    def files(
-        self,
-        outputs: Mapping[str, Output],
-        plain: Mapping[str, str],
-        placements: Sequence[Placement],
-    ) -> None:
-        """Fetch plain outputs."""
-        self._streams = self._sink.streams(plain)
+    def bring(self, wanted: Placements) -> None:
+        """Fetch outputs, and if need be the members of an archive."""
+        self._streams = wanted.streams
         absent: dict[str, list[Placement]] = {}
-        for item in self._absent([item for item in placements if not self._sink.has(item)]):
+        for item in self._absent(wanted.files):
             try:
                 self._check(item)
             except OutputError:
-                if self._is_uploaded(outputs[item.output]):
+                if self._is_uploaded(self._outputs[item.output]):
                     raise
                 continue
             absent.setdefault(item.output, []).append(item)
         for name, items in absent.items():
             try:
-                self._file(outputs[name], items)
+                self._file(self._outputs[name], items)
             except OutputError:
                 # Another fetch may just have made a directory of this name from the archive.
-                if self._is_uploaded(outputs[name]):
+                if self._is_uploaded(self._outputs[name]):
                     raise
+        archive = self._outputs.get(wanted.archive or "")
+        if archive is not None and self._place.lacks(self.places):
+            self._archive(archive)
+        for stream in self._streams:
+            if stream.destination not in self.places:
+                self.write(stream, "")
 
     def remember(self) -> None:
         """Remember the outputs that were put in place."""
@@ -273,29 +226,36 @@ class _Fetch:
         self._new.clear()
         self._new_since = math.inf
 
-    def content(self, output: Output, most: int) -> bytes:
-        """Return the content of an output that is not delivered.
+    def content(self, name: str, most: int) -> bytes:
+        """Return the content of an output that is not put in place; nothing if there is none.
 
         Raises:
             OutputError: it has more than ``most`` bytes, or is missing.
         """
-        content = _Content(most, self._sink.describe(output.name))
-        self._download(output, [content])
+        if name not in self._outputs:
+            return b""
+        content = _Content(most, self._place.describe(name))
+        self._download(self._outputs[name], [content])
         return bytes(content.data)
 
-    def empty_streams(self) -> None:
-        """Write empty files where the standard streams are wanted, if nothing else is there."""
-        for stream in self._streams:
-            if stream.destination not in self.places:
-                _write(self._sink, stream, "", self._scope, self._directories)
+    def write(self, stream: Placement, text: str) -> None:
+        """Write a standard stream, from scratch: a repeated fetch must not double it."""
+        if self._place.makes_directories:
+            self._directories.check(stream.destination, stream.inside, make=True)
+        with self._temporary(stream) as file:
+            file.write(text.encode("utf-8", "surrogateescape"))
+            self.places[stream.destination] = file.commit().st_size
+
+    def _temporary(self, item: Placement) -> TemporaryFile:
+        return registry.file(item.destination, self._scope, item.inside, self._directories)
 
     def _check(self, item: Placement) -> None:
-        make = self._sink.makes_directories and any(map(item.is_at, self._streams))
+        make = self._place.makes_directories and any(map(item.is_at, self._streams))
         self._directories.check(item.destination, item.inside, make=make)
 
     def _note(self, item: Placement, status: os.stat_result, md5: str) -> None:
         """Note an output that is in place; it is remembered soon, with others."""
-        self.places.append(item.destination)
+        self.places[item.destination] = status.st_size
         now = time.monotonic()
         self._new_since = min(self._new_since, now)
         self._new.append((self._key(item), status, md5))
@@ -304,12 +264,7 @@ class _Fetch:
 
     def _file(self, output: Output, items: Sequence[Placement]) -> None:
         with ExitStack() as stack:
-            files = [
-                stack.enter_context(
-                    registry.file(item.destination, self._scope, item.inside, self._directories)
-                )
-                for item in items
-            ]
+            files = [stack.enter_context(self._temporary(item)) for item in items]
             if self._download(output, files):
                 for item, file in zip(items, files, strict=True):
                     self._note(item, file.commit(), file.md5.hexdigest())
@@ -332,61 +287,46 @@ class _Fetch:
             if output.optional:
                 return False
             raise OutputError(
-                f"output {output.name!r} (number {output.number}) of job {self._sink.job_name!r} "
+                f"output {output.name!r} (number {output.number}) of job {self._place.job_name!r} "
                 f"is missing on {self._context.project.host}: the volunteer did not upload it, and "
                 "the app's output template does not say that it is optional"
             ) from None
         return True
 
-    def archive(self, output: Output) -> None:
+    def _archive(self, output: Output) -> None:
         """Fetch the files in an archive."""
         key = (*self._context.owner, self._instance, output.name)
+        is_zip = output.name.lower().endswith(".zip")
+        what = f"the archive of the outputs of job {self._place.job_name!r}"
+        if is_zip:
+            what = self._place.describe(output.name)
         names = self._placed.members(key)
         if names is not None:
             # A directory's name ends in a slash.
             directories = [name.removesuffix("/") for name in names if name.endswith("/")]
             files = [name for name in names if not name.endswith("/")]
-            members = self._members(output, files, directories)
+            members = self._place.members(what, files, directories)
             if not self._absent(members.files):
                 self._make(members)
                 return
         # The archive is never put in place: this name only tells jobs' temporary files apart.
-        job = hashlib.sha256(os.fsencode(self._sink.job_name)).hexdigest()[:16]
-        archived = self._sink.directory / f"{OWN}-archive-{job}"
-        with registry.file(archived, self._scope, None, self._directories) as packed:
+        job = hashlib.sha256(os.fsencode(self._place.job_name)).hexdigest()[:16]
+        archived = Placement("", self._place.directory / f"{OWN}-archive-{job}")
+        with self._temporary(archived) as packed:
             if not self._download(output, [packed]):
                 return
-            with packed.contents() as contents, self._opened(output, contents) as archive:
-                self._unpack(output, archive, packed)
+            kind = _reader(is_zip=is_zip)
+            jobs = self._context.settings.jobs
+            limits = {"max_files": jobs.unzip_max_files, "max_bytes": jobs.unzip_max_bytes}
+            with packed.contents() as contents, kind(contents, what, **limits) as archive:
+                members = self._place.members(what, archive.files, archive.directories)
+                self._unpack(members, archive, packed)
                 directories = [f"{name}/" for name in archive.directories]
                 self._placed.remember_members(key, [*archive.files, *directories])
 
-    def _opened(self, output: Output, contents: BinaryIO) -> Archive[Any]:
-        jobs = self._context.settings.jobs
-        what = self._sink.describe(output.name)
-        limits = {"max_files": jobs.unzip_max_files, "max_bytes": jobs.unzip_max_bytes}
-        # Few jobs have one.
-        if output.name == self._sink.packed:
-            from boinc_gahp.fetch._tar_archive import TarArchive  # noqa: PLC0415
-
-            return TarArchive(contents, what, **limits)
-        from boinc_gahp.fetch._zip_archive import ZipArchive  # noqa: PLC0415
-
-        return ZipArchive(contents, what, **limits)
-
-    def _members(self, output: Output, files: Sequence[str], directories: Sequence[str]) -> Members:
-        """Return what the sink wants, with the archive's members in place of outputs.
-
-        A request that names files can still name the archive itself.
-        """
-        members = {name: name for name in files}
-        if not self._sink.takes_all:
-            members.setdefault(output.name, output.name)
-        self._streams = self._sink.streams(members)
-        return self._sink.members(output.name, members, directories)
-
-    def _make(self, members: Members) -> None:
+    def _make(self, members: Placements) -> None:
         """Make directories for an archive's members."""
+        self._streams = members.streams
         for path, inside in members.directories:
             is_new = inside is None and not os.path.lexists(path)
             if inside is None:
@@ -406,11 +346,10 @@ class _Fetch:
         return self._context.placed.is_made(self._directory_key(path), status)
 
     def _directory_key(self, path: Path) -> tuple[str, ...]:
-        return (*self._context.owner, self._sink.job_name, "directory", str(path))
+        return (*self._context.owner, self._place.job_name, "directory", str(path))
 
-    def _unpack(self, output: Output, archive: Archive[Any], packed: TemporaryFile) -> None:
+    def _unpack(self, members: Placements, archive: Archive[Any], packed: TemporaryFile) -> None:
         """Extract everything first, so that a damaged archive leaves nothing behind."""
-        members = self._members(output, archive.files, archive.directories)
         self._make(members)
         for item in members.files:
             self._check(item)
@@ -420,7 +359,7 @@ class _Fetch:
                 md5 = self._extract(archive, item, room, str(number), packed)
                 parts.append((item, str(number), md5))
             for item, name, md5 in parts:
-                self._note(item, self._place(room, name, item), md5)
+                self._note(item, self._moved(room, name, item), md5)
 
     def _key(self, item: Placement) -> tuple[str, ...]:
         return (*self._context.owner, self._instance, item.output, str(item.destination))
@@ -428,7 +367,7 @@ class _Fetch:
     def _absent(self, items: Sequence[Placement]) -> list[Placement]:
         """Return those that are to be fetched: not those that were delivered, and are there."""
         there = self._placed.still_there({item.destination: self._key(item) for item in items})
-        self.places += [item.destination for item in items if item.destination in there]
+        self.places |= there
         return [item for item in items if item.destination not in there]
 
     def _extract(
@@ -467,18 +406,26 @@ class _Fetch:
             raise explain(error, item.destination) from error
         return digest.hexdigest()
 
-    def _place(self, room: TemporaryDirectory, name: str, item: Placement) -> os.stat_result:
+    def _moved(self, room: TemporaryDirectory, name: str, item: Placement) -> os.stat_result:
         """Put a complete file in place; return its status there."""
         status = room.place(name, item.destination, item.inside, self._directories)
         if status is not None:
             return status
-        with (
-            registry.file(item.destination, self._scope, item.inside, self._directories) as copy,
-            room.open(name) as file,
-        ):
+        with self._temporary(item) as copy, room.open(name) as file:
             while data := file.read(_CHUNK):
                 copy.write(data)
             return copy.commit(executable=bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR))
+
+
+def _reader(*, is_zip: bool) -> Callable[..., Archive[Any]]:
+    # Few jobs have an archive.
+    if is_zip:
+        from boinc_gahp.fetch._zip_archive import ZipArchive  # noqa: PLC0415
+
+        return ZipArchive
+    from boinc_gahp.fetch._tar_archive import TarArchive  # noqa: PLC0415
+
+    return TarArchive
 
 
 class _Content:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os.path
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,19 +16,20 @@ from boinc_gahp.errors import GahpError, OutputError
 from boinc_gahp.fetch import locate
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.destinations import check_directory
-from boinc_gahp.fetch.engine import FailedAttempt, fetch, write_streams
+from boinc_gahp.fetch.engine import FailedAttempt, fetch
 from boinc_gahp.fetch.failures import failed_job
 from boinc_gahp.fetch.names import DEV_NULL, new_file
-from boinc_gahp.fetch.sinks import Placement, Sink
+from boinc_gahp.fetch.placements import JobPlace, Placement, Placements
 from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.submit.checks import base_name, find_output
 from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
+    from collections.abc import Mapping, Sequence, Set
 
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
+    from boinc_gahp.fetch.placements import Read
     from boinc_gahp.fetch.types import AdFiles, FetchRequest
 
 log = logging.getLogger("boinc_gahp.fetch")
@@ -41,38 +43,57 @@ _STDOUTS = ("stdout", "stdout.txt")
 _NAMED = 50
 
 
-class JobDirectory(Sink):
+class JobDirectory(JobPlace):
     """A job's directory, with the files that HTCondor asks for.
 
     Args:
         request: a BOINC_FETCH_OUTPUT, or what a job ad asks for.
+        streams_only: whether only stderr and an empty stdout are wanted.
     """
 
-    unpacks = True
-
-    def __init__(self, request: FetchRequest) -> None:
+    def __init__(self, request: FetchRequest, *, streams_only: bool = False) -> None:
         super().__init__(request.job_name, Path(os.path.normpath(request.directory)))
-        self.takes_all = request.mode == "ALL"
         self.makes_directories = request.ad is not None
         self._request = request
+        self._streams_only = streams_only
+        self._takes_all = request.mode == "ALL"
+        path = request.stderr
+        self._stderr = None if path is None or path in _NOWHERE else self._placement("stderr", path)
+        self._archive = ""
 
-    def select(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
-        """Return what is to be delivered, each pair once; see :meth:`Sink.select`."""
+    def outputs(self, outputs: Mapping[str, str], read: Read) -> Placements:  # noqa: ARG002
+        """Return what is wanted; an app's only output is unpacked if it is a zip archive."""
+        if len(outputs) == 1 and (name := next(iter(outputs))).lower().endswith(".zip"):
+            self._archive = name
+            return Placements((), self._streams({}), self._stderr, name)
+        wanted = () if self._streams_only else self._select(outputs)
+        return Placements(wanted, self._streams(outputs), self._stderr)
+
+    def members(self, what: str, files: Sequence[str], directories: Sequence[str]) -> Placements:
+        """Return what is wanted of the archive, in the form of outputs."""
+        home = self.directory
+        members = {name: name for name in files}
+        if not self._takes_all:
+            # A request that names files can still name the archive itself.
+            members.setdefault(self._archive, self._archive)
+        wanted = tuple(
+            replace(item, inside=home) if item.destination == home / item.output else item
+            for item in self._select(members)
+        )
+        made = [(home / new_file(name, what), home) for name in directories if self._takes_all]
+        return Placements(wanted, self._streams(members), directories=tuple(made))
+
+    def _select(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
+        """Return what is to be put in place, each pair once."""
         if self._request.ad is not None:
             wanted = self._of_ad(self._request.ad, outputs)
         else:
-            wanted = self._all(outputs) if self.takes_all else self._some(outputs)
-        stderr = self.stderr(outputs)
+            wanted = self._all(outputs) if self._takes_all else self._some(outputs)
         # A file for both gets the stdout, or stderr if there is no stdout.
-        is_one = stderr is None or stderr.is_at(self.stdout(outputs))
-        return self.distinct(wanted, None if is_one else stderr)
+        is_one = self._stderr is None or self._stderr.is_at(self._stdout(outputs))
+        return self.distinct(wanted, None if is_one else self._stderr)
 
-    def stderr(self, outputs: Mapping[str, str]) -> Placement | None:  # noqa: ARG002
-        """Return where the request wants stderr."""
-        path = self._request.stderr
-        return None if path is None or path in _NOWHERE else self._placement("stderr", path)
-
-    def stdout(self, outputs: Mapping[str, str]) -> Placement | None:
+    def _stdout(self, outputs: Mapping[str, str]) -> Placement | None:
         """Return where a job ad wants stdout, or a Request Line whose stdout is not an output."""
         request = self._request
         if request.ad is None:
@@ -82,10 +103,9 @@ class JobDirectory(Sink):
             return None
         return self._placement("stdout", request.ad.stdout)
 
-    def prepare(self) -> None:
-        """Refuse a job ad's directory that does not exist, before it is made for stdout."""
-        if self._request.ad is not None:
-            check_directory(self._request.directory)
+    def _streams(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
+        stdout = self._stdout(outputs)
+        return () if stdout is None or stdout.is_at(self._stderr) else (stdout,)
 
     def _all(self, outputs: Mapping[str, str]) -> list[Placement]:
         renames: dict[str, list[str]] = {}
@@ -122,7 +142,7 @@ class JobDirectory(Sink):
     def _of_ad(self, ad: AdFiles, outputs: Mapping[str, str]) -> list[Placement]:
         specs = self._request.specs
         claimed = {find_output(source, outputs) for source, _ in specs}
-        stdout = self.stdout(outputs)
+        stdout = self._stdout(outputs)
         standard: list[Placement] = []
         if stdout is not None:
             name = find_output(base_name(ad.stdout or ""), outputs)
@@ -130,7 +150,7 @@ class JobDirectory(Sink):
                 name = next((name for name in _STDOUTS if name in outputs), None)
             if name is not None:
                 standard.append(Placement(name, stdout.destination))
-        if self.takes_all:
+        if self._takes_all:
             # An output that is put in place as stdout is not also under its own name.
             own = {item.output for item in standard} - claimed
             others = {name: plain for name, plain in outputs.items() if name not in own}
@@ -157,7 +177,7 @@ class JobDirectory(Sink):
         name, it is an empty file.
         """
         specs = self._request.specs
-        if self.takes_all:
+        if self._takes_all:
             return None
         stderr = self._stderr_paths()
         paths = [self.absolute(destination) for _, destination in specs]
@@ -170,12 +190,9 @@ class JobDirectory(Sink):
         return last - 1 if find_output(source, outputs) is None else None
 
     def _stderr_paths(self) -> Set[Path]:
-        stderr_file = self.stderr({})
-        return (
-            {self.absolute(name) for name in _NOWHERE}
-            if stderr_file is None
-            else {stderr_file.destination}
-        )
+        if self._stderr is not None:
+            return {self._stderr.destination}
+        return {self.absolute(name) for name in _NOWHERE}
 
     def _no_such_output(self, source: str, outputs: Mapping[str, str]) -> OutputError:
         names = listed([repr(name) for name in outputs], _NAMED)
@@ -220,6 +237,7 @@ def fetch_output(
         fetch_failed(context, request, text, scope)
         return result
     completed = locate.ended(context, request.job_name, completed, scope)
+    _check_directory(request)
     fetched = fetch(
         context,
         located,
@@ -263,8 +281,7 @@ def fetch_failed(
         Exception: what the scope raises when it is closed.
     """
     scope.check()
-    sink = JobDirectory(request)
-    sink.prepare()
+    _check_directory(request)
     ad = request.ad
     try:
         located, _ = locate.find(context, request.job_name, None if ad is None else ad.batch_id)
@@ -273,10 +290,18 @@ def fetch_failed(
         if uploaded is not None:
             attempt = FailedAttempt(uploaded, text)
             template = None if ad is None else ad.output_template
-            fetched = fetch(context, located, sink, scope, attempt=attempt, own_template=template)
+            place = JobDirectory(request)
+            fetched = fetch(context, located, place, scope, attempt=attempt, own_template=template)
             return fetched.nbytes
     except GahpError as error:
         if isinstance(error.__cause__, OSError) or (error.passes and not is_late):
             raise
         log.warning("No outputs of the failed job %s are fetched: %s", request.job_name, error)
-    return write_streams(sink, text, scope)
+    place = JobDirectory(request, streams_only=True)
+    return fetch(context, None, place, scope, attempt=FailedAttempt(None, text)).nbytes
+
+
+def _check_directory(request: FetchRequest) -> None:
+    """Refuse a job ad's directory that does not exist, before it is made for stdout."""
+    if request.ad is not None:
+        check_directory(request.directory)

@@ -11,24 +11,27 @@ STREAMS = ("_exit", "_stdout", "_stderr")
 
 
 def folder_of(path, ending, *, named=None, template=None):
-    """Return a folder that has read how its program ended."""
+    """Return a folder that reads how its program ended."""
     job = FinishedJob("job", 1, 2)
     folder = ProgramFolder(path / "job", job, stderr=True, again=False, named=named)
     folder.own_template = template
-    folder.read(ending)
+    folder.read = lambda *_: ending
     return folder
+
+
+def wanted(folder, *outputs):
+    return folder.outputs({name: name for name in (*STREAMS, *outputs)}, folder.read)
 
 
 def places(folder, *outputs):
     """Return where outputs go, relative to the folder."""
-    names = {name: name for name in (*STREAMS, *outputs)}
-    found = folder.select(names)
+    found = wanted(folder, *outputs).files
     return {item.output: str(item.destination.relative_to(folder.directory)) for item in found}
 
 
 def unpacked(folder, *members):
     """Return where an archive's members go, relative to the folder."""
-    found = folder.members("_outputs.tar", {name: name for name in members}, ()).files
+    found = folder.members("the archive", members, ()).files
     return {item.output: str(item.destination.relative_to(folder.directory)) for item in found}
 
 
@@ -101,7 +104,7 @@ def test_names_that_another_machine_has_to_look_up_are_those_that_the_script_tol
         "work/0": "a",
         "work/1": "sub/b",
     }
-    assert folder.packed == "work/2"
+    assert wanted(folder, "work/0").archive == "work/2"
     folder = folder_of(tmp_path, b"0\n", template=template)
     with pytest.raises(OutputError, match="only known on the machine that submitted it"):
         places(folder, "work/0")
@@ -134,4 +137,4 @@ def test_a_directory_that_is_in_the_archive_is_not_missing(tmp_path):
 def test_a_program_that_was_not_run_has_only_its_streams(tmp_path):
     folder = folder_of(tmp_path, b"no-program fit\n")
     assert places(folder, "work/a") == {"_stdout": "stdout.txt", "_stderr": "stderr.txt"}
-    assert folder.packed is None
+    assert wanted(folder).archive is None

@@ -42,8 +42,8 @@ def chosen(outputs, specs=None, *, remaps=(), out="job.out", err="job.err"):
     mode = "ALL" if specs is None else "SOME"
     pairs = remaps if specs is None else specs
     request = FetchRequest("j", DIRECTORY, err, mode, pairs, AdFiles(stdout=out))
-    deliveries = JobDirectory(request).select(plain_names(outputs))
-    return {str(item.destination).removeprefix(f"{DIRECTORY}/"): item.output for item in deliveries}
+    placements = JobDirectory(request).outputs(plain_names(outputs), None).files
+    return {str(item.destination).removeprefix(f"{DIRECTORY}/"): item.output for item in placements}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.job_directory import JobDirectory
 from boinc_gahp.fetch.names import plain_names
-from boinc_gahp.fetch.sinks import Placement
+from boinc_gahp.fetch.placements import Placement
 from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.submit.checks import find_output
 
@@ -27,7 +27,7 @@ def everything(*specs, stderr="job.err"):
 
 
 def chosen(request, outputs=APP):
-    placements = JobDirectory(request).select(plain_names(outputs))
+    placements = JobDirectory(request).outputs(plain_names(outputs), None).files
     return [(item.output, str(item.destination)) for item in placements]
 
 
@@ -195,7 +195,7 @@ def test_a_name_from_the_network_does_not_leave_the_directory(names):
     ],
 )
 def test_stderr_goes_where_it_was_asked_for(stderr, path):
-    found = JobDirectory(some(stderr=stderr)).stderr({})
+    found = JobDirectory(some(stderr=stderr)).outputs({}, None).stderr
     assert (None if found is None else found.destination) == path
 
 
@@ -208,14 +208,16 @@ def test_whatever_the_outputs_a_gridmanagers_own_pairs_write_no_empty_file(outpu
     pairs = [(name, name) for name in outputs if name != err] + [(out, out)]
     if err != out:
         pairs.append((err, err))
-    placements = JobDirectory(some(*pairs, stderr=err)).select(plain_names(outputs))
+    placements = JobDirectory(some(*pairs, stderr=err)).outputs(plain_names(outputs), None).files
     assert {item.output for item in placements} == set(outputs) - {err}
 
 
 @given(st.lists(st.tuples(names, names), max_size=4), st.lists(sane, unique=True, max_size=4))
 def test_what_is_delivered_was_asked_for(specs, outputs):
     try:
-        placements = JobDirectory(some(*specs, stderr=None)).select(plain_names(outputs))
+        placements = (
+            JobDirectory(some(*specs, stderr=None)).outputs(plain_names(outputs), None).files
+        )
     except OutputError:
         return
     for item in placements:
