@@ -113,11 +113,8 @@ def run_parser(config: str | None = None) -> Parser:
             "boinc_gahp apps --json",
         ),
     )
-    parser.completes(
-        parser.add_argument(
-            "app", nargs="*", metavar="APP", type=not_empty, help="only this app, with all details"
-        ),
-        "app",
+    parser.add_argument(
+        "app", nargs="*", metavar="APP", type=not_empty, help="only this app, with all details"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_project()

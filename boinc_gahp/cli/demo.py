@@ -86,15 +86,12 @@ def run_parser(_config: str | None = None) -> Parser:
     parser.add_argument(
         "--show-conversation", action="store_true", help="print the GAHP lines that are exchanged"
     )
-    parser.completes(
-        parser.add_argument(
-            "--directory",
-            type=Path,
-            metavar="DIR",
-            help="a new or empty directory, in which inputs, outputs, the project and the daemon's "
-            "log stay (default: a temporary one, which is removed at the end)",
-        ),
-        "directory",
+    parser.add_argument(
+        "--directory",
+        type=Path,
+        metavar="DIR",
+        help="a new or empty directory, in which inputs, outputs, the project and the daemon's "
+        "log stay (default: a temporary one, which is removed at the end)",
     )
     return parser
 

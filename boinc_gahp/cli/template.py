@@ -80,15 +80,12 @@ def check(arguments: list[str], _config: str | None) -> int:
 def check_parser(_config: str | None = None) -> Parser:
     """Return the parser of the arguments of ``check``."""
     parser = Parser("template check", _DESCRIPTION, examples=_EXAMPLES, statuses=_STATUSES)
-    parser.completes(
-        parser.add_argument(
-            "files",
-            nargs="+",
-            metavar="FILE",
-            type=not_empty,
-            help="a template file; - is standard input",
-        ),
-        "file",
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        type=not_empty,
+        help="a template file; - is standard input",
     )
     parser.add_argument("--strict", action="store_true", help="treat warnings as errors")
     return parser

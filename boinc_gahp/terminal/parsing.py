@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from boinc_gahp.config.places import TrustedPath, trusted
 from boinc_gahp.terminal.words import one_line
@@ -29,9 +29,16 @@ STATUSES = {
     130: "interrupted from the keyboard",
 }
 
-#: The kind of a value: a path, a project of the settings, an app or a batch of the project, or none
-#: of these.
-Kind = Literal["file", "directory", "project", "app", "batch"]
+#: The kind of a value, for completion, by the word that stands for it in the help.
+_KINDS = {
+    "FILE": "file",
+    "FILES": "file",
+    "[NAME=]FILE": "file",
+    "DIR": "directory",
+    "PROJECT": "project",
+    "APP": "app",
+    "BATCH": "batch",
+}
 
 PROGRAM = "boinc_gahp"
 
@@ -82,11 +89,6 @@ class Parser(argparse.ArgumentParser):
         self._positionals.title = "arguments"
         self.add_argument("-h", "--help", action="help", help="show this help")
 
-    def completes(self, action: argparse.Action, kind: Kind) -> argparse.Action:
-        """Set the kind of an argument's value, for completion; return the argument."""
-        action.completes = kind  # type: ignore[attr-defined]
-        return action
-
     def add_config(self, config: str | None) -> None:
         """Add ``--config FILE`` and ``--trust-config``.
 
@@ -95,16 +97,13 @@ class Parser(argparse.ArgumentParser):
         Args:
             config: the value given before the command.
         """
-        self.completes(
-            self.add_argument(
-                "--config",
-                metavar="FILE",
-                type=not_empty,
-                default=config,
-                help="read FILE last, so that its settings take precedence; it replaces "
-                "$BOINC_GAHP_CONFIG",
-            ),
-            "file",
+        self.add_argument(
+            "--config",
+            metavar="FILE",
+            type=not_empty,
+            default=config,
+            help="read FILE last, so that its settings take precedence; it replaces "
+            "$BOINC_GAHP_CONFIG",
         )
         self.add_argument(
             "--trust-config",
@@ -114,14 +113,11 @@ class Parser(argparse.ArgumentParser):
 
     def add_project(self) -> None:
         """Add ``--project NAME``."""
-        self.completes(
-            self.add_argument(
-                "--project",
-                metavar="NAME",
-                type=not_empty,
-                help="use the project [projects.NAME] of the settings (default: [project])",
-            ),
-            "project",
+        self.add_argument(
+            "--project",
+            metavar="NAME",
+            type=not_empty,
+            help="use the project [projects.NAME] of the settings (default: [project])",
         )
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
@@ -234,10 +230,9 @@ def ended(message: str) -> str:
     return message if message.endswith("?") else f"{message};"
 
 
-def kind_of(action: Any) -> Kind | None:
-    """Return what :meth:`Parser.completes` set for an argument."""
-    kind: Kind | None = getattr(action, "completes", None)
-    return kind
+def kind_of(action: argparse.Action) -> str | None:
+    """Return the kind of an argument's value; None: it is neither a path nor a known name."""
+    return _KINDS.get("PROJECT" if action.dest == "project" else str(action.metavar))
 
 
 def arguments_of(action: argparse.ArgumentParser) -> Iterator[argparse.Action]:

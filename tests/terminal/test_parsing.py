@@ -9,7 +9,7 @@ from boinc_gahp.text import did_you_mean
 
 def make():
     parser = Parser("batch frob", "Frobs.", examples=("boinc_gahp batch frob x",))
-    parser.completes(parser.add_argument("files", nargs="*"), "file")
+    parser.add_argument("files", nargs="*", metavar="FILE")
     parser.add_argument("--colour", choices=("red", "green"))
     parser.add_argument("--json", action="store_true")
     parser.add_config("mine.toml")

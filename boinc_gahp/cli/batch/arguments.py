@@ -22,12 +22,9 @@ def add_batch(parser: Parser, *, several: bool = False, optional: bool = False) 
     """
     text = "id or name of a batch (id:5 or name:5 if a name looks like an id)"
     if several:
-        argument = parser.add_argument(
-            "batch", nargs="*" if optional else "+", metavar="BATCH", help=text
-        )
+        parser.add_argument("batch", nargs="*" if optional else "+", metavar="BATCH", help=text)
     else:
-        argument = parser.add_argument("batch", metavar="BATCH", help=text)
-    parser.completes(argument, "batch")
+        parser.add_argument("batch", metavar="BATCH", help=text)
 
 
 def add_job(parser: Parser) -> None:

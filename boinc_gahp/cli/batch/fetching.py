@@ -70,23 +70,17 @@ def fetch_parser(config: str | None = None) -> Parser:
         statuses=_STATUSES,
     )
     add_batch(parser)
-    parser.completes(
-        parser.add_argument(
-            "directory",
-            nargs="?",
-            metavar="DIR",
-            type=not_empty,
-            help="where the outputs go; created if missing (default: a directory here with the "
-            "batch's name)",
-        ),
+    parser.add_argument(
         "directory",
+        nargs="?",
+        metavar="DIR",
+        type=not_empty,
+        help="where the outputs go; created if missing (default: a directory here with the "
+        "batch's name)",
     )
     add_job(parser)
-    parser.completes(
-        parser.add_argument(
-            "--zip", metavar="FILE", type=not_empty, help="put everything into this zip archive"
-        ),
-        "file",
+    parser.add_argument(
+        "--zip", metavar="FILE", type=not_empty, help="put everything into this zip archive"
     )
     parser.add_argument(
         "--no-stderr", action="store_true", help="do not fetch stderr; this saves time"

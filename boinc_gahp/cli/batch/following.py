@@ -33,15 +33,12 @@ def add_following(parser: Parser) -> None:
         action="store_true",
         help='wait until all jobs are over, and show the progress, like "batch wait"',
     )
-    parser.completes(
-        parser.add_argument(
-            "--fetch",
-            type=not_empty,
-            metavar="DIR",
-            help='wait, and then fetch the outputs into DIR, like "batch fetch"; several batches '
-            "of --split go into directories there with their names",
-        ),
-        "directory",
+    parser.add_argument(
+        "--fetch",
+        type=not_empty,
+        metavar="DIR",
+        help='wait, and then fetch the outputs into DIR, like "batch fetch"; several batches '
+        "of --split go into directories there with their names",
     )
 
 

@@ -43,11 +43,8 @@ _MOST_JOBS = 1_000_000
 
 def add_job_options(parser: Parser, config: str | None, json: str) -> None:
     """Add the options that describe the jobs, and the resources they may use."""
-    parser.completes(
-        parser.add_argument(
-            "app", metavar="APP", type=not_empty, help="the app to run; buda:NAME for a BUDA app"
-        ),
-        "app",
+    parser.add_argument(
+        "app", metavar="APP", type=not_empty, help="the app to run; buda:NAME for a BUDA app"
     )
     which = parser.add_argument_group("which jobs")
     which.add_argument(
@@ -68,17 +65,14 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         "are braces",
     )
     of_each = ", which is the only input that has no --input, or where --input NAME={path} says"
-    add_which(parser, which, "--args", of_each)
+    add_which(which, "--args", of_each)
     needs = parser.add_argument_group("what the jobs need", "The app's template has the defaults.")
     for name in ("input", "output"):
-        parser.completes(
-            needs.add_argument(
-                f"--{name}-template",
-                metavar="FILE",
-                help=f"your own {name} template, or project:NAME for one in the project's template "
-                "directory",
-            ),
-            "file",
+        needs.add_argument(
+            f"--{name}-template",
+            metavar="FILE",
+            help=f"your own {name} template, or project:NAME for one in the project's template "
+            "directory",
         )
     needs.add_argument(
         "--output",
@@ -104,13 +98,10 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
     add_common(parser, config, json=json)
 
 
-def add_which(
-    parser: Parser, which: argparse._ArgumentGroup, words: str, of_each: str = ""
-) -> None:
+def add_which(which: argparse._ArgumentGroup, words: str, of_each: str = "") -> None:
     """Add the options that tell how many jobs there are.
 
     Args:
-        parser: of the action.
         which: the group of the options.
         words: where placeholders are.
         of_each: what each file is for, for the help.
@@ -118,27 +109,21 @@ def add_which(
     which.add_argument(
         "--count", type=_count, metavar="N", help="submit N jobs, which differ only in {index}"
     )
-    parser.completes(
-        which.add_argument(
-            "--each",
-            nargs="+",
-            metavar="FILES",
-            help=f"submit a job for each of these files{of_each}; a pattern in quotes works, too "
-            "('data/*.dat', 'a/**/*')",
-        ),
-        "file",
+    which.add_argument(
+        "--each",
+        nargs="+",
+        metavar="FILES",
+        help=f"submit a job for each of these files{of_each}; a pattern in quotes works, too "
+        "('data/*.dat', 'a/**/*')",
     )
-    parser.completes(
-        which.add_argument(
-            "--rows",
-            metavar="FILE",
-            type=not_empty,
-            help="submit a job for each row of a table of parameters: a CSV file with a header, "
-            "or JSON; each column is a placeholder, except name, args, inputs, input:NAME, "
-            "template, output_template, priority, fpops, memory, disk and delay, which set this "
-            "for the job; - is standard input",
-        ),
-        "file",
+    which.add_argument(
+        "--rows",
+        metavar="FILE",
+        type=not_empty,
+        help="submit a job for each row of a table of parameters: a CSV file with a header, "
+        "or JSON; each column is a placeholder, except name, args, inputs, input:NAME, "
+        "template, output_template, priority, fpops, memory, disk and delay, which set this "
+        "for the job; - is standard input",
     )
     which.add_argument(
         "--as-data",

@@ -84,14 +84,11 @@ def list_batches_parser(config: str | None = None) -> Parser:
         metavar="STATE",
         help=f"only batches in this state; may be repeated: {', '.join(_STATES)}",
     )
-    parser.completes(
-        parser.add_argument(
-            "--app",
-            action="append",
-            metavar="APP",
-            help="only batches of this app; may be repeated",
-        ),
-        "app",
+    parser.add_argument(
+        "--app",
+        action="append",
+        metavar="APP",
+        help="only batches of this app; may be repeated",
     )
     parser.add_argument(
         "--limit", type=whole_number, metavar="N", help="show at most N batches, the newest ones"

@@ -112,17 +112,14 @@ def run_program_parser(config: str | None = None) -> Parser:
         help="the image: python:3.12-slim, ghcr.io/owner/name:tag, or a file: oci-archive:FILE, "
         "rootfs:FILE",
     )
-    parser.completes(
-        runs.add_argument(
-            "--input",
-            action="append",
-            default=[],
-            metavar="[NAME=]FILE",
-            help="another file or directory for the program, with placeholders: a path, or "
-            "NAME=FILE for another name in its working directory, where FILE can also be "
-            "http(s)://…, staged:PHYSICAL_NAME or inline:TEXT; may be repeated",
-        ),
-        "file",
+    runs.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="another file or directory for the program, with placeholders: a path, or "
+        "NAME=FILE for another name in its working directory, where FILE can also be "
+        "http(s)://…, staged:PHYSICAL_NAME or inline:TEXT; may be repeated",
     )
     runs.add_argument(
         "--output",
@@ -151,16 +148,13 @@ def run_program_parser(config: str | None = None) -> Parser:
         action="store_true",
         help="send no files because words of the command name them; only the program and --input",
     )
-    parser.completes(
-        runs.add_argument(
-            "--app",
-            metavar="APP",
-            type=not_empty,
-            help="the project's app for containers (default: the setting container_app)",
-        ),
-        "app",
+    runs.add_argument(
+        "--app",
+        metavar="APP",
+        type=not_empty,
+        help="the project's app for containers (default: the setting container_app)",
     )
-    add_which(parser, parser.add_argument_group("which jobs"), "CMD")
+    add_which(parser.add_argument_group("which jobs"), "CMD")
     needs = parser.add_argument_group("what the jobs need")
     for each in _ASKED:
         flag = f"--{each.name.replace('_', '-')}"

@@ -99,7 +99,7 @@ def add_sending(parser: Parser, named_after: str) -> None:
     """Add the options about the batch that is sent, and what is done then."""
     parser.add_argument(
         "--name",
-        metavar="BATCH",
+        metavar="NAME",
         help=f"name of the batch (default: {named_after}, the time, four letters)",
     )
     parser.add_argument(

@@ -77,16 +77,13 @@ def run_parser(config: str | None = None) -> Parser:
         ),
         statuses={1: "a warning or a failure"},
     )
-    parser.completes(
-        parser.add_argument(
-            "--app",
-            action="append",
-            default=[],
-            metavar="APP",
-            help="an app that your jobs use; may be repeated. The container_app of the settings is "
-            "always looked at",
-        ),
-        "app",
+    parser.add_argument(
+        "--app",
+        action="append",
+        default=[],
+        metavar="APP",
+        help="an app that your jobs use; may be repeated. The container_app of the settings is "
+        "always looked at",
     )
     parser.add_project()
     parser.add_config(config)

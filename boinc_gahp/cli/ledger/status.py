@@ -111,14 +111,11 @@ def run_parser(config: str | None = None) -> Parser:
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print JSON")
-    parser.completes(
-        how.add_argument(
-            "--textfile",
-            metavar="FILE",
-            type=not_empty,
-            help="write metrics for Prometheus' node_exporter to FILE, and print nothing",
-        ),
-        "file",
+    how.add_argument(
+        "--textfile",
+        metavar="FILE",
+        type=not_empty,
+        help="write metrics for Prometheus' node_exporter to FILE, and print nothing",
     )
     parser.add_argument(
         "--after",

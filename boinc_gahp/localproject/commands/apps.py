@@ -138,26 +138,20 @@ def add_app_parser(_config: str | None = None) -> Parser:
         action="store_true",
         help="an app for jobs of any program, in containers; instead of --command",
     )
-    parser.completes(
-        add(
-            "--dockerfile",
-            type=Path,
-            metavar="FILE",
-            help="for a BUDA app: the file from which hosts build its image",
-        ),
-        "file",
+    add(
+        "--dockerfile",
+        type=Path,
+        metavar="FILE",
+        help="for a BUDA app: the file from which hosts build its image",
     )
-    parser.completes(
-        add(
-            "--file",
-            action="append",
-            default=[],
-            type=Path,
-            metavar="FILE",
-            help="for a BUDA app: its program, or another file that it needs; can be given several "
-            "times",
-        ),
-        "file",
+    add(
+        "--file",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="for a BUDA app: its program, or another file that it needs; can be given several "
+        "times",
     )
     add(
         "--version",

@@ -27,12 +27,7 @@ def action_parser(
 ) -> Parser:
     """Return the parser of an action's arguments; the first is the project's directory."""
     parser = kind(f"local-project {action}", description, examples=examples, usage=usage)
-    parser.completes(
-        parser.add_argument(
-            "directory", type=directory, metavar="DIR", help="the project's directory"
-        ),
-        "directory",
-    )
+    parser.add_argument("directory", type=directory, metavar="DIR", help="the project's directory")
     return parser
 
 

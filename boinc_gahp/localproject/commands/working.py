@@ -76,10 +76,7 @@ def stage_file_parser(_config: str | None = None) -> Parser:
         ),
         "DIR [--gzip] FILE...",
     )
-    parser.completes(
-        parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="file to copy"),
-        "file",
-    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="file to copy")
     parser.add_argument(
         "--gzip",
         action="store_true",
@@ -178,14 +175,11 @@ def create_work_parser(_config: str | None = None) -> Parser:
     for name, text in _WHOLE.items():
         add(f"--{name}", type=partial(whole_number, 0, _MOST), metavar="N", help=text)
     for option in ("--wu_template", "--result_template"):
-        parser.completes(
-            add(
-                option,
-                type=Path,
-                metavar="FILE",
-                help="use this file instead of the app's template",
-            ),
-            "file",
+        add(
+            option,
+            type=Path,
+            metavar="FILE",
+            help="use this file instead of the app's template",
         )
     add(
         "--remote_file",
