@@ -7,20 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.jsons import print_json
-from boinc_gahp.cli.known_apps import listed_apps, version_number, version_words
 from boinc_gahp.config.accounts import authenticator_of, find_project
 from boinc_gahp.config.layers import load
 from boinc_gahp.errors import (
     AppNotFound,
+    GahpError,
     PermissionDenied,
+    ProtocolError,
     TemplatesMissing,
+    TransportError,
 )
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.site import apps
 from boinc_gahp.templates.reading import read_templates
 from boinc_gahp.templates.types import DEFAULTS, InputTemplate, TemplateError
 from boinc_gahp.terminal import table, words
-from boinc_gahp.terminal.output import command_line
+from boinc_gahp.terminal.output import command_line, print_lines
 from boinc_gahp.terminal.parsing import Parser, common_words, not_empty
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.terminal.words import moment, one_line
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config.settings import ProjectSettings
     from boinc_gahp.rpc.types import AppInfo, AppVersionInfo
     from boinc_gahp.templates.types import OutputTemplate
+
 
 _DESCRIPTION = """\
 Lists the project's apps: what each is for, and its newest versions by platform. With names of apps,
@@ -82,14 +86,12 @@ def run(arguments: list[str], config: str | None) -> int:
     elif options.app:
         for number, name in enumerate(names):
             print("\n" * (number > 0), end="")
-            for line in _long(options, chosen, name, known.get(name), details[name]):
-                print(line)
+            print_lines(_long(options, chosen, name, known.get(name), details[name]))
     else:
         rows = (
             (name, known[name].user_friendly_name, version_words(known[name])) for name in names
         )
-        for line in table.lines(_COLUMNS, rows, sys.stdout):
-            print(line)
+        print_lines(table.lines(_COLUMNS, rows, sys.stdout))
         more = command_line(["boinc_gahp", "apps", *common_words(options)])
         if why:
             print(
@@ -266,3 +268,34 @@ def _version_json(version: AppVersionInfo) -> dict[str, Any]:
         "created": moment(version.date_unix or None),
         "beta": version.beta,
     }
+
+
+def listed_apps(project: WebRpcs) -> tuple[dict[str, AppInfo], str]:
+    """Return a project's apps by name, and why it does not list them; "" if it does.
+
+    Raises:
+        RpcError: it is down, or does not answer at all.
+    """
+    try:
+        return {app.name: app for app in apps(project)}, ""
+    except ProtocolError:
+        return {}, "its page apps.php?xml=1 is not for programs"
+    except GahpError as error:
+        silent = isinstance(error, TransportError) and error.status is None and error.passes
+        if silent or error.concerns == "project":
+            raise
+        return {}, f"its page apps.php?xml=1: {error}"
+
+
+def version_number(version: int) -> str:
+    """Return a version as BOINC's pages show it: 102 is 1.02."""
+    return f"{version / 100:.2f}"
+
+
+def version_words(app: AppInfo) -> str:
+    """Return an app's versions: ``1.02 x86_64-pc-linux-gnu (docker), …``."""
+    return ", ".join(
+        f"{version_number(each.version_num)} {each.platform_short}"
+        + (f" ({each.plan_class})" if each.plan_class else "")
+        for each in app.versions
+    )

@@ -27,7 +27,7 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.site import about, key_of, must_be_private
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.terminal import words
-from boinc_gahp.terminal.output import command_line
+from boinc_gahp.terminal.output import agreed, command_line
 from boinc_gahp.terminal.parsing import Parser, config_words, not_empty
 from boinc_gahp.terminal.words import one_line
 
@@ -278,11 +278,7 @@ def _ask_to_replace(options: Namespace, entry: AccountEntry, key: Authenticator)
     what = f"{entry.section} of the settings has another account"
     if options.stdin or not sys.stdin.isatty():
         raise ConfigError(f"{what}: use --replace to replace it, or --name NAME to add this one")
-    try:
-        answer = input(f"{what}. Replace it? [y/N] ")
-    except EOFError:
-        answer = ""
-    if answer.strip().casefold() not in {"y", "yes"}:
+    if not agreed(f"{what}. Replace it?", sys.stdout):
         raise ConfigError(f"nothing is saved: {what}")
 
 

@@ -26,6 +26,27 @@ def complain(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines on stdout, each as soon as it is there."""
+    for line in lines:
+        print(line)
+
+
+def agreed(question: str, screen: TextIO) -> bool:
+    """Ask on a terminal; tell whether the answer is yes. What is not known to be yes is no."""
+    print(f"{question} [y/N] ", end="", file=screen, flush=True)
+    try:
+        answer = sys.stdin.readline()
+    except UnicodeError:
+        return False
+    except KeyboardInterrupt:
+        print(file=screen)
+        raise
+    if not answer:
+        print(file=screen)
+    return answer.strip().casefold() in {"y", "yes"}
+
+
 def command_line(words: Iterable[str]) -> str:
     """Return words quoted for a shell, without anything that could harm a terminal.
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boinc_gahp.cli.check import container_checks
+from boinc_gahp.cli.check import project_checks
 from boinc_gahp.localproject import new_app
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
@@ -95,7 +95,7 @@ def test_a_question_that_the_project_does_not_answer_fails(check, settings, proj
 
 def test_a_projects_words_are_the_recorded_ones():
     recording = WIRE / "estimate_batch__UNPATCHED_HEAD_template_entity_loader_bug.rep.xml"
-    assert f"<error_msg>{container_checks._NOT_READ}" in recording.read_text()
+    assert f"<error_msg>{project_checks._NOT_READ}" in recording.read_text()
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.batch import arguments as reading, states
-from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import command, opened
+from boinc_gahp.cli.batch import states
+from boinc_gahp.cli.batch.jsons import batch_json, error_json, print_json
+from boinc_gahp.cli.batch.opening import add_batch, add_common, add_job, command, opened, quantity
 from boinc_gahp.errors import BatchConflict, GahpError
 from boinc_gahp.quantities import LEASE
 from boinc_gahp.states import BatchState
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import remark
-from boinc_gahp.terminal.output import complain
+from boinc_gahp.terminal.output import agreed, complain
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import printable
 
@@ -61,13 +61,13 @@ If something is wrong with one batch, the others are still processed.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Result:
     """The outcome for a named batch; the error is None if all is well."""
 
     named: str
-    batch: Batch | None
-    error: GahpError | None
+    batch: Batch | None = None
+    error: GahpError | None = None
 
 
 def abort_parser(config: str | None = None) -> Parser:
@@ -81,8 +81,8 @@ def abort_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch abort 12 13 --yes",
         ),
     )
-    reading.add_batch(parser, several=True)
-    reading.add_job(parser)
+    add_batch(parser, several=True)
+    add_job(parser)
     _add_rest(parser, config)
     return parser
 
@@ -97,7 +97,7 @@ def retire_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch fetch 12 && boinc_gahp batch retire 12 --yes",
         ),
     )
-    reading.add_batch(parser, several=True)
+    add_batch(parser, several=True)
     parser.add_argument(
         "--unfetched",
         action="store_true",
@@ -117,16 +117,16 @@ def extend_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch extend sweep sweep2 --for 8w",
         ),
     )
-    reading.add_batch(parser, several=True)
+    add_batch(parser, several=True)
     parser.add_argument(
         "--for",
-        type=reading.quantity(LEASE),
+        type=quantity(LEASE),
         dest="span",
         required=True,
         metavar="SPAN",
         help="this long from now: seconds, or 12h, 7d, 2w",
     )
-    reading.add_common(parser, config)
+    add_common(parser, config)
     return parser
 
 
@@ -199,7 +199,7 @@ def extend(arguments: list[str], config: str | None) -> int:
 
 def _add_rest(parser: Parser, config: str | None) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    reading.add_common(parser, config)
+    add_common(parser, config)
 
 
 def _found(project: Project, named: Sequence[str]) -> list[_Result]:
@@ -209,10 +209,10 @@ def _found(project: Project, named: Sequence[str]) -> list[_Result]:
         try:
             batch = project.batch(each)
         except GahpError as error:
-            found.append(_Result(each, None, error))
+            found.append(_Result(each, error=error))
             continue
         if all(other.batch is None or other.batch.id != batch.id for other in found):
-            found.append(_Result(each, batch, None))
+            found.append(_Result(each, batch))
     return found
 
 
@@ -240,47 +240,34 @@ def _agreed(options: Namespace, shown: Sequence[str], question: str) -> bool:
         return True
     for line in shown:
         print(line, file=screen)
-    print(f"{question} [y/N] ", end="", file=screen, flush=True)
-    try:
-        answer = sys.stdin.readline()
-    except UnicodeError:
-        answer = "not UTF-8"
-    except KeyboardInterrupt:
-        print(file=screen)
-        raise
-    if answer.strip().casefold() in {"y", "yes"}:
+    if agreed(question, screen):
         return True
-    print("Nothing was done." if answer else "\nNothing was done.", file=screen)
+    print("Nothing was done.", file=screen)
     return False
 
 
 def _each(options: Namespace, found: Sequence[_Result], act: Callable[[Batch], str]) -> int:
     """Do something to each batch, and print the outcome; return 0 if all is well."""
-    results = []
     for each in found:
-        error = each.error
         if each.batch is not None:
             try:
                 text = act(each.batch)
-            except GahpError as trouble:
-                error = trouble
-            else:
                 if not options.json:
                     print(f"Batch {each.batch.id} {printable(each.batch.name)} {text}.", flush=True)
-        if error is not None:
-            complain(error.with_code())
-        results.append(_Result(each.named, each.batch, error))
+            except GahpError as trouble:
+                each.error = trouble
+        if each.error is not None:
+            complain(each.error.with_code())
     if options.json:
         print_json(
             {
                 "asked": result.named,
                 "batch": None if result.batch is None else batch_json(result.batch),
-                "error": None if result.error is None else str(result.error),
-                "code": None if result.error is None else result.error.code,
+                **error_json(result.error),
             }
-            for result in results
+            for result in found
         )
-    return int(any(result.error is not None for result in results))
+    return int(any(result.error is not None for result in found))
 
 
 def _abort(batch: Batch) -> str:

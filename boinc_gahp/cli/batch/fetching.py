@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job
-from boinc_gahp.cli.batch.opening import opened, words_as_typed
+from boinc_gahp.cli.batch.opening import add_batch, add_common, add_job, opened, words_as_typed
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
-from boinc_gahp.terminal.output import command_line, complain
+from boinc_gahp.terminal.output import command_line, complain, print_lines
 from boinc_gahp.terminal.parsing import Parser, not_empty
 from boinc_gahp.text import count, printable
 
@@ -108,7 +107,7 @@ def fetch(arguments: list[str], config: str | None) -> int:
 def _outputs(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.api.folders import folder_name
     from boinc_gahp.api.progress import StepView
-    from boinc_gahp.cli.batch.jsons import print_json
+    from boinc_gahp.cli.batch.jsons import error_json, print_json
     from boinc_gahp.cli.batch.reasons_view import failed_in, reasons_json
 
     where = Path(options.zip or options.directory or folder_name(batch.name))
@@ -122,10 +121,7 @@ def _outputs(batch: Batch, options: Namespace) -> int:
         )
     _print_errors(fetched.errors)
     if options.json:
-        errors = (
-            {"job": name, "error": str(error), "code": error.code}
-            for name, error in fetched.errors.items()
-        )
+        errors = ({"job": name, **error_json(error)} for name, error in fetched.errors.items())
         more = reasons_json(failed_in(batch, options.job))
         print_json(_json(batch, fetched), errors=errors, **more)
     else:
@@ -172,8 +168,7 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched) -> None:
 
     if batch.lease_is_over:
         print(states.lease_warning(batch, words.now()))
-    for line in reason_lines(options, batch, options.job):
-        print(line)
+    print_lines(reason_lines(options, batch, options.job))
     if fetched.errors:
         print("Repeat the command to fetch what is missing, unless the project has deleted it.")
     if fetched.unfinished or not batch.is_over:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.batch.arguments import add_common, quantity, whole_number
 from boinc_gahp.cli.batch.filled_jobs import filled_jobs, names_file, values_of
+from boinc_gahp.cli.batch.opening import add_common, quantity, whole_number
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import DELAY, DISK, MEMORY, OPERATIONS
 from boinc_gahp.terminal.parsing import not_empty

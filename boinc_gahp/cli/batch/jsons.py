@@ -22,14 +22,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from boinc_gahp.api.batch import Batch
-
-__all__ = [
-    "batch_json",
-    "moment",
-    "news_json",
-    "print_json",
-    "print_line",
-]
+    from boinc_gahp.errors import GahpError
 
 
 def batch_json(batch: Batch) -> dict[str, Any]:
@@ -67,6 +60,18 @@ def news_json(batch: Batch, now: float) -> dict[str, Any]:
         "trouble": None if batch.trouble is None else str(batch.trouble),
         "attempts": batch.attempts or None,
     }
+
+
+def error_json(error: GahpError | None) -> dict[str, Any]:
+    """Return an error and its code; nulls: there is none."""
+    if error is None:
+        return {"error": None, "code": None}
+    return {"error": str(error), "code": error.code}
+
+
+def picked(value: object, *names: str) -> dict[str, Any]:
+    """Return attributes that have the same names in JSON."""
+    return {name: getattr(value, name) for name in names}
 
 
 def print_json(document: Mapping[str, Any] | Iterable[Any], **lists: Iterable[Any]) -> None:

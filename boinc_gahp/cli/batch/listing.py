@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
-from boinc_gahp.cli.batch.arguments import add_common, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import add_look, command, opened_to_look
+from boinc_gahp.cli.batch.opening import add_common, add_look, command, opened_to_look, whole_number
 from boinc_gahp.states import BatchState
 from boinc_gahp.terminal import table, words
-from boinc_gahp.terminal.output import bar, coloured, width_of
+from boinc_gahp.terminal.output import bar, coloured, print_lines, width_of
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import did_you_mean
@@ -110,15 +109,13 @@ def list_batches(arguments: list[str], config: str | None) -> int:
         elif not batches:
             print(_nothing(project, every, options.app))
         else:
-            for line in table_lines(batches):
-                print(line)
+            print_lines(table_lines(batches))
             if len(batches) < len(chosen):
                 print(f"… and {len(chosen) - len(batches):,} older ones.")
             for batch in batches:
                 # For a batch past its lease, this says little; HTCondor renews its own.
                 silent = batch.lease_is_over or _OF_HTCONDOR.match(batch.name)
-                for line in () if silent else lease_lines(options, batch):
-                    print(line)
+                print_lines(() if silent else lease_lines(options, batch))
     return 0
 
 

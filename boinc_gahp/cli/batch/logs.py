@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli.batch.arguments import add_batch, add_common, whole_number
-from boinc_gahp.cli.batch.jsons import print_json
-from boinc_gahp.cli.batch.opening import add_look, opened_to_look
+from boinc_gahp.cli.batch.jsons import picked, print_json
+from boinc_gahp.cli.batch.opening import (
+    add_batch,
+    add_common,
+    add_look,
+    opened_to_look,
+    whole_number,
+)
 from boinc_gahp.states import JobState
 from boinc_gahp.terminal.live import remark
-from boinc_gahp.terminal.output import coloured, complain
+from boinc_gahp.terminal.output import coloured, complain, print_lines
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import count, printable, show, visible
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.fetch.job_end import JobEnd
@@ -126,7 +131,7 @@ def _print(options: Namespace, batch: Batch) -> int:
     first = list(islice(coming, 2))
     is_single = len(first) == 1
     number = silent = 0
-    for log in _chain(first, coming):
+    for log in chain(first, coming):
         # Those that somebody looks for would be lost among them.
         is_silent = log.state is JobState.DONE and log.stderr == "" and not log.stdout
         if not is_single and not options.job and is_silent:
@@ -137,8 +142,7 @@ def _print(options: Namespace, batch: Batch) -> int:
                 print()
             print(coloured(f"==> {printable(log.name)}: {_state(log)} <==", "bold", sys.stdout))
         number += 1
-        for line in _body(options, batch, log, is_single=is_single):
-            print(line)
+        print_lines(_body(options, batch, log, is_single=is_single))
         if log.trouble is not None and log.state is JobState.DONE:
             complain(log.trouble.with_code(f"job {printable(log.name)!r}: {log.trouble}"))
             status = 1
@@ -152,11 +156,6 @@ def _print(options: Namespace, batch: Batch) -> int:
     if not number and not silent:
         remark(_nothing(options, choice))
     return status
-
-
-def _chain(first: Iterable[JobEnd], rest: Iterator[JobEnd]) -> Iterator[JobEnd]:
-    yield from first
-    yield from rest
 
 
 def _state(log: JobEnd) -> str:
@@ -230,9 +229,7 @@ def _print_json(options: Namespace, batch: Batch) -> int:
                 "stdout": _tail(log.stdout, options.lines),
                 "instances": [
                     {
-                        "id": instance.id,
-                        "name": instance.name,
-                        "state": instance.state,
+                        **picked(instance, "id", "name", "state"),
                         "page": page_of(batch.project.url, instance),
                     }
                     for instance in log.instances

@@ -1,7 +1,8 @@
-"""Opens the project that an action of ``boinc_gahp batch`` talks to."""
+"""What the actions of ``boinc_gahp batch`` share: arguments, and opening the project."""
 
 from __future__ import annotations
 
+import argparse
 import logging
 import math
 import sys
@@ -9,9 +10,9 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.batch.arguments import span
 from boinc_gahp.cli.main import FAILED
-from boinc_gahp.errors import ProjectDown, TransportError
+from boinc_gahp.errors import BadRequest, ProjectDown, TransportError
+from boinc_gahp.quantities import SPAN
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import remark
 from boinc_gahp.terminal.output import command_line, complain
@@ -20,9 +21,10 @@ from boinc_gahp.terminal.words import one_line
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from boinc_gahp.api.project import Project
+    from boinc_gahp.quantities import Quantity
     from boinc_gahp.terminal.parsing import Parser
 
 
@@ -149,3 +151,56 @@ def words_as_typed(action: str, arguments: Sequence[str], config: str | None) ->
 def command(options: Namespace, action: str, *words: object) -> str:
     """Return the command for another action on the same project."""
     return command_line(["boinc_gahp", "batch", action, *map(str, words), *common_words(options)])
+
+
+def add_batch(parser: Parser, *, several: bool = False, optional: bool = False) -> None:
+    """Add the argument BATCH, as ``options.batch``; with ``several``, a list.
+
+    With ``optional``, the list may be empty.
+    """
+    text = "id or name of a batch (id:5 or name:5 if a name looks like an id)"
+    if several:
+        parser.add_argument("batch", nargs="*" if optional else "+", metavar="BATCH", help=text)
+    else:
+        parser.add_argument("batch", metavar="BATCH", help=text)
+
+
+def add_job(parser: Parser) -> None:
+    """Add the option ``--job``, as ``options.job``, a list or None."""
+    parser.add_argument(
+        "--job",
+        action="append",
+        metavar="JOB",
+        help="only the job with this name or id; may be repeated",
+    )
+
+
+def add_common(parser: Parser, config: str | None, *, json: str | None = "print JSON") -> None:
+    """Add the options of all actions: ``--project``, ``--config``; with a help text, ``--json``."""
+    parser.add_project()
+    parser.add_config(config)
+    if json is not None:
+        parser.add_argument("--json", action="store_true", help=json)
+
+
+def whole_number(text: str) -> int:
+    """Read a count, one or more."""
+    if not (text.isascii() and text.isdigit() and int(text[:18]) > 0 and len(text) <= 18):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def quantity(kind: Quantity) -> Callable[[str], float]:
+    """Return a function that reads an option's value."""
+
+    def read(text: str) -> float:
+        try:
+            return kind.read(text)
+        except BadRequest as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return read
+
+
+#: Reads a time span, ``90``, ``30min``, ``12h``, ``7d``, ``2w``; returns seconds.
+span = quantity(SPAN)

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
-from boinc_gahp.cli.batch.jsons import print_json
+from boinc_gahp.cli.batch.jsons import picked, print_json
 from boinc_gahp.containers.job_files import is_archive
 from boinc_gahp.containers.names import OWN_FILES
 from boinc_gahp.errors import JobRefused
@@ -16,7 +16,7 @@ from boinc_gahp.submit.trees import walk
 from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile
 from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.live import Work
-from boinc_gahp.terminal.output import complain
+from boinc_gahp.terminal.output import complain, print_lines
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import shorten
 
@@ -270,8 +270,7 @@ def _print_files(plan: Plan) -> None:
 
 
 def _print_some(columns: tuple[Column, ...], rows: list[tuple[str, ...]], total: int) -> None:
-    for line in table.lines(columns, rows, sys.stdout, indent="  "):
-        print(line)
+    print_lines(table.lines(columns, rows, sys.stdout, indent="  "))
     if total > len(rows):
         print(f"  ... and {total - len(rows):,} more")
     if rows:
@@ -321,34 +320,19 @@ def _print_json(
         "refusal_code": None if plan.refusal is None else plan.refusal.code,
         "id": plan.batch_id,
         "jobs": len(request.jobs),
-        "jobs_there": plan.jobs_there,
-        "compared": plan.compared,
-        "jobs_that_fit": plan.jobs_that_fit,
-        "request_bytes": plan.request_bytes,
-        "max_request_bytes": plan.max_request_bytes,
+        **picked(plan, "jobs_there", "compared", "jobs_that_fit"),
+        **picked(plan, "request_bytes", "max_request_bytes"),
         "bytes_to_send": plan.nbytes,
-        "lease": plan.lease,
-        "jobs_with_template": plan.jobs_with_template,
-        "template_bytes": plan.template_bytes,
+        **picked(plan, "lease", "jobs_with_template", "template_bytes"),
     }
     print_json(
         document,
         problems=(
-            {
-                "job": name,
-                "place": place or None,
-                "message": text,
-                "code": plan.problems[name].code,
-            }
+            {"job": name, "place": place or None, "message": text, "code": plan.problems[name].code}
             for place, name, text in problems
         ),
         files=(
-            {
-                "path": file.path,
-                "size": file.nbytes,
-                "physical_name": file.physical_name,
-                "present": file.present,
-            }
+            {**picked(file, "path", "physical_name", "present"), "size": file.nbytes}
             for file in plan.files
         ),
         sent_along=({"path": name, "size": nbytes} for name, nbytes in _along(options)),

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import command, opened, words_as_typed
+from boinc_gahp.cli.batch.opening import (
+    add_batch,
+    add_common,
+    add_job,
+    command,
+    opened,
+    words_as_typed,
+)
 from boinc_gahp.cli.batch.reasons_view import retry_lines
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import GahpError
 from boinc_gahp.states import JobState
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
-from boinc_gahp.terminal.output import command_line, complain
+from boinc_gahp.terminal.output import command_line, complain, print_lines
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import count, listed, printable
 
@@ -134,8 +140,7 @@ def _print_nothing(options: Namespace, plan: RetryPlan) -> None:
         print(f"No job of {name} has failed: there is nothing to send again.")
         return
     print(f"Nothing to send: all jobs of {name} that failed were sent again.")
-    for line in retry_lines(options, standing):
-        print(line)
+    print_lines(retry_lines(options, standing))
 
 
 def _not_here(batch: KnownBatch) -> int:
@@ -169,6 +174,5 @@ def _print_plan(options: Namespace, plan: RetryPlan) -> None:
         f"Batch {printable(plan.name)!r} would send {count(len(names), 'job')} of batch "
         f"{plan.parent.id} {printable(plan.parent.name)!r} again: {listed(names, _NAMED)}."
     )
-    for line in retry_lines(options, plan.standing):
-        print(line)
+    print_lines(retry_lines(options, plan.standing))
     print("Without --dry-run this is sent.")

@@ -6,9 +6,7 @@ import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.batch.arguments import add_common, whole_number
 from boinc_gahp.cli.batch.filled_jobs import filled_jobs, names_file
-from boinc_gahp.cli.batch.following import FOLLOWED, check_following
 from boinc_gahp.cli.batch.job_options import (
     add_needs,
     add_which,
@@ -16,7 +14,8 @@ from boinc_gahp.cli.batch.job_options import (
     check_which,
     sizes_of,
 )
-from boinc_gahp.cli.batch.submitting import add_sending, send
+from boinc_gahp.cli.batch.opening import add_common, whole_number
+from boinc_gahp.cli.batch.submitting import FOLLOWED, add_sending, check_following, send
 from boinc_gahp.containers.rules import FOLLOW_LINKS, OPTIONS
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.parsing import Parser, not_empty

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 import sys
 from collections import Counter
+from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli.batch import states, submitted_view
-from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
-from boinc_gahp.cli.batch.jsons import batch_json, print_json
+from boinc_gahp.cli.batch import states
+from boinc_gahp.cli.batch.jsons import batch_json, picked, print_json
 from boinc_gahp.cli.batch.listing import lease_lines
-from boinc_gahp.cli.batch.opening import add_look, command, opened_to_look
+from boinc_gahp.cli.batch.opening import (
+    add_batch,
+    add_common,
+    add_job,
+    add_look,
+    command,
+    opened_to_look,
+    whole_number,
+)
 from boinc_gahp.cli.batch.reasons_view import failed_in, reason_lines, reasons_json
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import table, words
-from boinc_gahp.terminal.output import bar, coloured
+from boinc_gahp.terminal.output import bar, coloured, print_lines
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import printable
@@ -26,8 +36,10 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.job import BatchJob
+    from boinc_gahp.api.manifest import SubmittedJob
     from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.terminal.table import Cell
+
 
 _DESCRIPTION = """\
 Shows a batch and its jobs. A terminal shows the first 50 jobs, a pipe gets all. A retired batch is
@@ -52,14 +64,75 @@ def _cpu_time(seconds: float | None) -> str:
     return f"{seconds:.1f} s" if seconds < 120 else words.span(seconds)
 
 
+def _not_known(batch: Batch) -> str:
+    """Return what to say about the jobs of a batch that has no manifest here."""
+    if batch.state is BatchState.RETIRED:
+        return "the batch is retired, so what was submitted is forgotten"
+    return "what was submitted is known only on the machine that did it"
+
+
+@lru_cache(64)
+def _submitted(job: BatchJob) -> SubmittedJob | None:
+    """Return what was submitted for a job; None: it is not known here."""
+    manifest = job.batch.manifest
+    return manifest.job(job.name) if manifest is not None and job.name in manifest.jobs else None
+
+
+def _parameters(job: BatchJob) -> str:
+    """Return a job's parameters on one line: ``seed=1 n=100``; empty: it has none."""
+    sent = _submitted(job)
+    if sent is None:
+        return ""
+    return " ".join(f"{name}={_text(value)}" for name, value in sent.parameters.items())
+
+
+def _arguments(job: BatchJob) -> str:
+    """Return a job's arguments as in a shell."""
+    sent = _submitted(job)
+    return "" if sent is None else shlex.join(sent.words)
+
+
+def _inputs(job: BatchJob) -> str:
+    """Return a job's inputs, as ``--input`` has them."""
+    sent = _submitted(job)
+    if sent is None:
+        return ""
+    return " ".join(f"{name}={item.source}" for name, item in sent.files.items())
+
+
+def _submitted_json(job: BatchJob) -> dict[str, Any]:
+    """Return what was submitted for a job; nulls: it is not known here."""
+    sent = _submitted(job)
+    if sent is None:
+        return {"args": None, "parameters": None, "inputs": None}
+    return {
+        "args": list(sent.words),
+        "parameters": {name: _finite(value) for name, value in sent.parameters.items()},
+        "inputs": [
+            {"name": name, "md5": item.md5, "source": item.source}
+            for name, item in sent.files.items()
+        ],
+    }
+
+
+def _text(value: object) -> str:
+    text = "" if value is None else str(value)
+    return text if text == shlex.quote(text) else repr(text)
+
+
+def _finite(value: Any) -> Any:
+    """Return a value that JSON has."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
 #: The columns and their contents.
 _COLUMNS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
     (Column("id", rank=3, right=True), lambda job: str(job.id)),
     (Column("job", minimum=24, middle=True), lambda job: job.name),
     (Column("state"), lambda job: states.job_words(job.state)),
     (Column("cpu time", rank=2, right=True), lambda job: _cpu_time(job.cpu_time)),
-    (Column("parameters", rank=1, minimum=16), submitted_view.parameters),
-    (Column("arguments", rank=4, minimum=24), submitted_view.arguments),
+    (Column("parameters", rank=1, minimum=16), _parameters),
+    (Column("arguments", rank=4, minimum=24), _arguments),
 )
 
 
@@ -83,21 +156,18 @@ def _details(ends: Mapping[int, JobEnd]) -> tuple[tuple[Column, Callable[[BatchJ
             lambda job: ", ".join(map(str, job.exit_statuses)),
         ),
         (Column("why", minimum=16), lambda job: ends[job.id].why),
-        (Column("inputs", rank=5, minimum=16, middle=True), submitted_view.inputs),
+        (Column("inputs", rank=5, minimum=16, middle=True), _inputs),
     )
 
 
 def _job_json(job: BatchJob) -> dict[str, Any]:
     """Return a job; ``cpu_time`` is that of its canonical instance."""
     return {
-        "id": job.id,
-        "name": job.name,
+        **picked(job, "id", "name"),
         "state": job.state.name.lower(),
         "canonical_instance": job.canonical_instance_id or None,
-        "cpu_time": job.cpu_time,
-        "errors": list(job.errors),
-        "exit_statuses": list(job.exit_statuses),
-        **submitted_view.submitted_json(job),
+        **picked(job, "cpu_time", "errors", "exit_statuses"),
+        **_submitted_json(job),
     }
 
 
@@ -149,16 +219,13 @@ def show(arguments: list[str], config: str | None) -> int:
         if options.json:
             _print_json(options, batch, jobs, cpu_time)
         else:
-            for line in chain(_facts(batch, cpu_time), lease_lines(options, batch)):
-                print(line)
+            print_lines(chain(_facts(batch, cpu_time), lease_lines(options, batch)))
             _print_jobs(options, batch, jobs)
             unsent = states.unsent_words(batch)
             if unsent is not None:
                 print(unsent)
-            for line in _attempt_lines(options, batch):
-                print(line)
-            for line in reason_lines(options, batch, options.job):
-                print(line)
+            print_lines(_attempt_lines(options, batch))
+            print_lines(reason_lines(options, batch, options.job))
     return 0
 
 
@@ -169,18 +236,9 @@ def _print_json(
     # Ask for the first job before anything is printed: no answer is better than half of one.
     values = batch_json(batch) if cpu_time is None else {**batch_json(batch), "cpu_time": cpu_time}
     failed = failed_in(batch, options.job)
-    print_json({"batch": values}, jobs=_begun(map(_job_json, chosen)), **reasons_json(failed))
-
-
-def _begun(items: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
-    coming = iter(items)
-    first = list(islice(coming, 1))
-
-    def whole() -> Iterator[dict[str, Any]]:
-        yield from first
-        yield from coming
-
-    return whole()
+    first = list(islice(chosen, 1))
+    found = map(_job_json, chain(first, chosen))
+    print_json({"batch": values}, jobs=found, **reasons_json(failed))
 
 
 def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
@@ -211,7 +269,7 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
         lease, shade = states.lease_words(batch, now)
         rows.append(("kept until", _time(batch.expire_time, coloured(lease, shade, sys.stdout))))
     if batch.njobs and batch.manifest is None:
-        rows.append(("jobs", submitted_view.not_known(batch)))
+        rows.append(("jobs", _not_known(batch)))
     if batch.info.credit_canonical:
         rows.append(("credit", f"{batch.info.credit_canonical:,.4g}"))
     if cpu_time is not None:

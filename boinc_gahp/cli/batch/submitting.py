@@ -5,17 +5,10 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.batch import states
-from boinc_gahp.cli.batch.arguments import quantity
-from boinc_gahp.cli.batch.following import (
-    FOLLOWED,
-    add_following,
-    check_following,
-    follow,
-    is_followed,
-)
+from boinc_gahp.cli.batch import fetching, states, waiting
 from boinc_gahp.cli.batch.job_options import (
     add_job_options,
     look_up_jobs,
@@ -23,8 +16,8 @@ from boinc_gahp.cli.batch.job_options import (
     submit_options,
 )
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import command, opened, words_as_typed
-from boinc_gahp.cli.main import INTERRUPTED
+from boinc_gahp.cli.batch.opening import command, opened, quantity, words_as_typed
+from boinc_gahp.cli.main import FAILED, INTERRUPTED
 from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
@@ -38,8 +31,8 @@ from boinc_gahp.errors import (
 from boinc_gahp.quantities import LEASE
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
-from boinc_gahp.terminal.output import command_line, complain
-from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal.output import command_line, complain, print_lines
+from boinc_gahp.terminal.parsing import Parser, common_words, not_empty
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -50,6 +43,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.request import Options
     from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
     from boinc_gahp.cli.batch.plan_view import LookUp
+
 
 _DESCRIPTION = """\
 Submits jobs to the project as a batch, and uploads their input files, each file once. You cannot
@@ -244,7 +238,7 @@ def _sent(
 
 def _newer_version(project: Project, batch: Batch) -> Iterator[str]:
     """Yield a warning if the app has changed since a batch was made, as far as a project tells."""
-    from boinc_gahp.cli.known_apps import listed_apps, version_number
+    from boinc_gahp.cli.apps import listed_apps, version_number
 
     app = None
     with suppress(GahpError):
@@ -270,8 +264,7 @@ def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
             # A user who has changed files or arguments would wait for new outputs in vain.
             print("It was there already, with jobs of these names: nothing was sent.")
             print(states.NOT_COMPARED)
-        for line in _newer_version(project, batch):
-            print(line)
+        print_lines(_newer_version(project, batch))
     if batch.expire_time:
         end = words.at(batch.expire_time)[:-3]
         left, _ = states.lease_words(batch, words.now())
@@ -357,3 +350,82 @@ def _how_to_continue(project: Project, typed: _Typed, error: GahpError, *, split
         # The project keeps the name of a batch that was retired.
         return f"to continue, once that is fixed, with another --name: {again}"
     return f"to continue, once that is fixed: {again}"
+
+
+#: The exit statuses of a submit that waits.
+FOLLOWED = {
+    FAILED: "an error; with --fetch also: something could not be fetched",
+    waiting.SOME_FAILED: "with --wait or --fetch: some jobs failed",
+    waiting.ALL_FAILED: "with --wait or --fetch: all jobs failed, or the batch was aborted",
+}
+
+
+def add_following(parser: Parser) -> None:
+    """Add the options ``--wait`` and ``--fetch``."""
+    parser.add_argument(
+        "--wait",
+        action="store_true",
+        help='wait until all jobs are over, and show the progress, like "batch wait"',
+    )
+    parser.add_argument(
+        "--fetch",
+        type=not_empty,
+        metavar="DIR",
+        help='wait, and then fetch the outputs into DIR, like "batch fetch"; several batches '
+        "of --split go into directories there with their names",
+    )
+
+
+def is_followed(options: Namespace) -> bool:
+    """Tell whether the command goes on after the submit."""
+    return bool(options.wait or options.fetch)
+
+
+def check_following(parser: Parser, options: Namespace) -> None:
+    """Refuse options that do not go together."""
+    if is_followed(options):
+        name = "--fetch" if options.fetch else "--wait"
+        for other, its_name in ((options.json, "--json"), (options.dry_run, "--dry-run")):
+            if other:
+                parser.error(f"{its_name} and {name} do not go together")
+
+
+def follow(
+    project: Project, options: Namespace, batches: Sequence[Batch], config: str | None
+) -> int:
+    """Wait for the batches and fetch their outputs, if this is wanted; return the exit status."""
+    if not is_followed(options):
+        return 0
+    fetches = [_fetch_words(options, batch, of=len(batches)) for batch in batches]
+    lines = [command(options, "fetch", *words) for words in fetches]
+    status = waiting.wait_for(
+        options, project, batches, afterwards=" && ".join(lines) if options.fetch else None
+    )
+    if options.fetch is None or any(not batch.is_over or batch.gone for batch in batches):
+        return status
+    statuses = []
+    for each in fetches:
+        statuses.append(fetching.fetch([*each, *common_words(options)], config))
+        if statuses[-1] == INTERRUPTED:
+            break
+    return _together(statuses)
+
+
+def _fetch_words(options: Namespace, batch: Batch, *, of: int) -> list[str]:
+    """Return the arguments of the fetch of one of ``of`` batches."""
+    if options.fetch is None:
+        return [str(batch.id)]
+    from boinc_gahp.api.folders import folder_name
+
+    where = Path(options.fetch)
+    return [str(batch.id), str(where if of == 1 else where / folder_name(batch.name))]
+
+
+def _together(statuses: Sequence[int]) -> int:
+    """Return one exit status for several fetches: that of the worst, if they differ."""
+    for worst in (INTERRUPTED, FAILED):
+        if worst in statuses:
+            return worst
+    if len(set(statuses)) == 1:
+        return statuses[0]
+    return waiting.SOME_FAILED

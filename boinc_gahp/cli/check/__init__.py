@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from boinc_gahp import logs
 from boinc_gahp.cli.check import checks
 from boinc_gahp.cli.check.checks import Check, Level
-from boinc_gahp.cli.check.container_checks import check_image
 from boinc_gahp.cli.check.htcondor_checks import check_htcondor
-from boinc_gahp.cli.check.project_checks import check_project
+from boinc_gahp.cli.check.project_checks import check_image, check_project
 from boinc_gahp.config.layers import load
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.terminal.output import coloured

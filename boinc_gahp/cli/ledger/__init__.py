@@ -16,8 +16,8 @@ ACTIONS = {
     "status": ("status", "run", "show jobs, owed requests and problems; for monitoring"),
     "show": ("showing", "run", "show everything that is known about a job or a batch"),
     "reconcile": ("reconciling", "run", "send the requests owed to projects; made for cron"),
-    "move": ("moving", "run", "assign one project's or account's jobs to another"),
-    "forget": ("forgetting", "run", "delete jobs from the ledger"),
+    "move": ("changing", "move", "assign one project's or account's jobs to another"),
+    "forget": ("changing", "forget", "delete jobs from the ledger"),
 }
 
 

@@ -12,6 +12,7 @@ from boinc_gahp.htcondor.owners import owner_key
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.listing import all_pending_aborts
+from boinc_gahp.terminal.output import print_lines
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.terminal.words import at
 from boinc_gahp.text import count, printable
@@ -98,8 +99,7 @@ def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:
         logs.stop()
     if not (lines or quiet):
         lines = ["Nothing is owed."]
-    for line in lines:
-        print(line)
+    print_lines(lines)
     return 0 if is_done else 1
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.ledger import words
 from boinc_gahp.config.layers import load
-from boinc_gahp.config.places import ledger_file
 from boinc_gahp.states import LEDGER_WORDS
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.terminal.words import at
@@ -38,9 +37,7 @@ def run(arguments: list[str], config: str | None) -> int:
     """Print what was found; return 0."""
     options = run_parser(config).read(arguments)
     settings = load(options.config)
-    with words.opened(settings) as ledger:
-        if ledger is None:
-            raise words.LedgerActionRefused(words.none_yet(ledger_file(settings)))
+    with words.existing(settings) as ledger:
         jobs, batches = find(ledger, options.name)
         if options.json:
             print(json.dumps(_as_json(ledger, jobs, batches, settings), indent=1))

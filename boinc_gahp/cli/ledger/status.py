@@ -18,7 +18,7 @@ from boinc_gahp.ledger.problems import PERSISTENT_AFTER, Problem
 from boinc_gahp.ledger.rows import ALIVE
 from boinc_gahp.states import LEDGER_WORDS
 from boinc_gahp.terminal import table
-from boinc_gahp.terminal.output import coloured
+from boinc_gahp.terminal.output import coloured, print_lines
 from boinc_gahp.terminal.parsing import Parser, not_empty
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.terminal.words import at, moment
@@ -192,8 +192,7 @@ def _print_tables(status: dict[str, Any]) -> None:
         (*name, _daemon(each), _ago(each["last_poll"], now), _pending(each["owed"]))
         for name, each in zip(names, projects, strict=True)
     ]
-    for line in table.lines(_PROJECTS, rows, sys.stdout, indent="  "):
-        print(line)
+    print_lines(table.lines(_PROJECTS, rows, sys.stdout, indent="  "))
     told = {each.url for each in status["look_at"] if each.reason in {"project", "stranded"}}
     for each in projects:
         if each["trouble"] is not None and each["url"] not in told:
@@ -212,8 +211,7 @@ def _print_tables(status: dict[str, Any]) -> None:
         if row["number"]
     ]
     _title("\nJobs")
-    for line in table.lines(_STATES, jobs, sys.stdout, indent="  "):
-        print(line)
+    print_lines(table.lines(_STATES, jobs, sys.stdout, indent="  "))
     if not jobs:
         print("  none")
 

@@ -65,17 +65,26 @@ def none_yet(path: Path) -> str:
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[JobLedger | None]:
-    """Open this user's ledger, only to read it; None if there is none yet. Raises LedgerError."""
+def opened(settings: Settings, *, read_only: bool = True) -> Iterator[JobLedger | None]:
+    """Open this user's ledger; None if there is none yet. Raises LedgerError."""
     path = ledger_file(settings)
     if not exists(path):
         yield None
         return
-    store = Store(path, read_only=True)
+    store = Store(path, read_only=read_only)
     try:
         yield JobLedger(store)
     finally:
         store.close()
+
+
+@contextmanager
+def existing(settings: Settings, *, read_only: bool = True) -> Iterator[JobLedger]:
+    """Open this user's ledger; raises LedgerActionRefused if there is none yet, or LedgerError."""
+    with opened(settings, read_only=read_only) as ledger:
+        if ledger is None:
+            raise LedgerActionRefused(none_yet(ledger_file(settings)))
+        yield ledger
 
 
 def cluster_proc(job: JobRow) -> str | None:

@@ -8,7 +8,8 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.cli.batch.jsons import moment, print_json
+from boinc_gahp.cli.batch.jsons import print_json
+from boinc_gahp.terminal.words import moment
 
 TIME = re.compile(r"2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from boinc_gahp.api.types import JobState
-from boinc_gahp.cli.batch import arguments, states
+from boinc_gahp.cli.batch import opening, states
 from boinc_gahp.states import BatchState
 from boinc_gahp.terminal import words
 
@@ -55,7 +55,7 @@ def test_help_and_completion_import_nothing_that_takes_long():
 @pytest.mark.parametrize("text", ["0", "-3", "1.5", "", "٣", "9" * 30])
 def test_what_is_no_number_of_things_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError):
-        arguments.whole_number(text)
+        opening.whole_number(text)
 
 
 @pytest.mark.parametrize(

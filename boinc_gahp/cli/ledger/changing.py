@@ -1,25 +1,30 @@
-"""``boinc_gahp ledger move``: a project has a new address, or an account a new authenticator."""
+"""``boinc_gahp ledger move`` and ``forget``, which change what the ledger has."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.ledger import words
+from boinc_gahp.cli.ledger.showing import find
 from boinc_gahp.config.accounts import authenticator_of, find_project
 from boinc_gahp.config.layers import load
-from boinc_gahp.config.places import ledger_file, state_dir
+from boinc_gahp.config.places import state_dir
 from boinc_gahp.config.urls import are_one_project
 from boinc_gahp.errors import RpcError
 from boinc_gahp.ledger.account_lock import AccountLock
-from boinc_gahp.ledger.jobs import JobLedger
-from boinc_gahp.ledger.store import Store
+from boinc_gahp.terminal.output import agreed
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import count, printable
 
 if TYPE_CHECKING:
-    from boinc_gahp.config.settings import ProjectSettings, Settings
+    from collections.abc import Sequence
 
-_DESCRIPTION = """\
+    from boinc_gahp.config.settings import ProjectSettings, Settings
+    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
+
+_MOVE = """\
 Assigns everything that the ledger has of one project and account (jobs, batches, owed requests) to
 another. Use it when a project has a new address, or your account a new authenticator. First put the
 new address or authenticator into the settings. This command asks the project whether the account
@@ -27,24 +32,31 @@ has the batches, so that no jobs get lost. Addresses that differ only in http an
 port or the final slash are the same project; nothing needs to be moved then. If only the
 authenticator has changed, give the same address as OLD and NEW.
 """
-_EXAMPLES = (
+_MOVES = (
     "boinc_gahp ledger move http://old.example.edu/ https://new.example.edu/",
     "boinc_gahp ledger move https://new.example.edu/ https://new.example.edu/",
 )
+_FORGET = """\
+Deletes jobs from the ledger (see boinc_gahp ledger show --help; a batch means all its jobs). If
+HTCondor asks about a deleted job later, the job is unknown, and HTCondor puts it on hold.
+Unfinished jobs, and jobs that the project has yet to abort, are deleted only with --alive. They
+then continue on the project: nothing is aborted or retired, and no outputs are fetched. Jobs that
+have ended are deleted without this command, after the time that [htcondor] history sets.
+"""
+
+_ALIVE = """\
+{jobs} unfinished, or still to be aborted on the project. Forgetting a job does not abort it: it
+continues on the project until it ends or its batch's lease ends, and its outputs are not fetched.
+"""
 
 
-def run(arguments: list[str], config: str | None) -> int:
+def move(arguments: list[str], config: str | None) -> int:
     """Move; print what was moved; return 0."""
-    options = run_parser(config).read(arguments)
+    options = move_parser(config).read(arguments)
     settings = load(options.config)
-    path = ledger_file(settings)
-    if not words.exists(path):
-        raise words.LedgerActionRefused(words.none_yet(path))
-    name, project = find_project(settings, options.new)
-    new = (project.url, authenticator_of(settings, project).account)
-    store = Store(path)
-    try:
-        jobs = JobLedger(store)
+    with words.existing(settings, read_only=False) as jobs:
+        name, project = find_project(settings, options.new)
+        new = (project.url, authenticator_of(settings, project).account)
         old = (options.old, _account(jobs, options.old, new, options.account))
         if not options.unchecked:
             _check(jobs, old, settings, project)
@@ -59,8 +71,6 @@ def run(arguments: list[str], config: str | None) -> int:
             moved = jobs.move(old, new, name)
         finally:
             lock.release()
-    finally:
-        store.close()
     print(
         f"Moved from {printable(old[0])} (account key {old[1]}) to {new[0]} (account key "
         f"{new[1]}): {count(moved.jobs, 'job')}, "
@@ -70,12 +80,12 @@ def run(arguments: list[str], config: str | None) -> int:
     return 0
 
 
-def run_parser(config: str | None = None) -> Parser:
+def move_parser(config: str | None = None) -> Parser:
     """Return the parser of the action's arguments."""
     parser = Parser(
         "ledger move",
-        _DESCRIPTION,
-        examples=_EXAMPLES,
+        _MOVE,
+        examples=_MOVES,
         statuses={1: "nothing was moved: stderr says why"},
     )
     parser.add_argument(
@@ -152,3 +162,80 @@ def _check(
             f"{count(len(batches), 'batch', 'batches')} of {old[0]} (account key {old[1]}); "
             "is it the same project, and the same account? If so, use --unchecked"
         )
+
+
+# -- forgetting
+
+
+def forget(arguments: list[str], config: str | None) -> int:
+    """Drop the named jobs and batches; return 0, or 1 if that was not done."""
+    options = forget_parser(config).read(arguments)
+    with words.existing(load(options.config), read_only=False) as jobs:
+        rows, batches = _named(jobs, options.names)
+        living = [row for row in rows.values() if row.is_alive or row.abort_pending]
+        if living:
+            if not options.alive:
+                raise _still_alive(jobs, living)
+            print(_ALIVE.rstrip().format(jobs=count(len(living), "job is", "jobs are")))
+        what = count(len(rows), "job")
+        if batches:
+            what += f" and {count(len(batches), 'batch', 'batches')}"
+        if not options.yes and sys.stdin.isatty() and not agreed(f"Forget {what}?", sys.stdout):
+            print("Nothing was forgotten.")
+            return 1
+        forgotten = jobs.forget(list(rows), list(batches), alive=options.alive)
+        print(f"Forgotten: {count(forgotten, 'job')}.")
+        if any(jobs.batch(each) is not None for each in batches):
+            print("The batch stays until it is retired on the project.")
+    return 0
+
+
+def forget_parser(config: str | None = None) -> Parser:
+    """Return the parser of the action's arguments."""
+    parser = Parser(
+        "ledger forget",
+        _FORGET,
+        examples=("boinc_gahp ledger forget 12.0", "boinc_gahp ledger forget 12.0 13.0 --yes"),
+        statuses={1: "nothing was deleted: stderr says why, or you answered no"},
+    )
+    parser.add_argument(
+        "names", metavar="JOB|BATCH", nargs="+", help="what to delete; a batch means all its jobs"
+    )
+    parser.add_argument("--alive", action="store_true", help="also delete unfinished jobs")
+    parser.add_argument("--yes", action="store_true", help="do not ask, even on a terminal")
+    parser.add_config(config)
+    return parser
+
+
+def _named(jobs: JobLedger, names: Sequence[str]) -> tuple[dict[int, JobRow], dict[int, BatchRow]]:
+    """Return jobs and batches with these names by ids; the jobs of the batches are included."""
+    rows: dict[int, JobRow] = {}
+    batches: dict[int, BatchRow] = {}
+    for name in names:
+        found, of_name = find(jobs, name)
+        if len(found) + len(of_name) > 1:
+            several = [jobs.htcondor_id(row) for row in found]
+            several += [batch.name for batch in of_name]
+            raise words.LedgerActionRefused(
+                f"{name!r} may mean {', '.join(several)}: name one of them"
+            )
+        for batch in of_name:
+            batches[batch.id] = batch
+            found = jobs.jobs_of(batch.id)
+        rows.update((row.id, row) for row in found)
+    return rows, batches
+
+
+def _still_alive(jobs: JobLedger, living: Sequence[JobRow]) -> words.LedgerActionRefused:
+    """Return the error for jobs that are not over."""
+    first = living[0]
+    others = f", and {len(living) - 1} more like it" if len(living) > 1 else ""
+    if first.is_alive:
+        state, remedy = words.state_words(first), "Remove it with condor_rm"
+    else:
+        state = "cancelled, but not aborted on the project yet"
+        remedy = "Abort it with boinc_gahp ledger reconcile"
+    return words.LedgerActionRefused(
+        f"nothing was forgotten: job {jobs.htcondor_id(first)} is {state}{others}. {remedy}, or "
+        "use --alive: then it continues on the project, and nobody aborts it"
+    )
