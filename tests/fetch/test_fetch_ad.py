@@ -13,9 +13,8 @@ from boinc_gahp.errors import NotFound, OutputError
 from boinc_gahp.fetch.cancel import CancelScope, Stopped
 from boinc_gahp.fetch.destinations import Directories, _syncs
 from boinc_gahp.fetch.failures import look_up_failure
-from boinc_gahp.fetch.job_directory import JobDirectory, fetch_output
+from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.locate import NoResult
-from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, FetchRequest
 from boinc_gahp.submit.query import query_jobs
@@ -32,74 +31,6 @@ from tests.fetch.jobs import (
 )
 from tests.helpers import wait_for
 from tests.submit.scripted import Script, batch, error, job
-
-DIRECTORY = "/home/me/job"
-Pairs = tuple[tuple[str, str], ...]
-
-
-def chosen(outputs, specs=None, *, remaps=(), out="job.out", err="job.err"):
-    """Return destination (relative to the job's directory) to output."""
-    mode = "ALL" if specs is None else "SOME"
-    pairs = remaps if specs is None else specs
-    request = FetchRequest("j", DIRECTORY, err, mode, pairs, AdFiles(stdout=out))
-    placements = JobDirectory(request).outputs(plain_names(outputs), None).files
-    return {str(item.destination).removeprefix(f"{DIRECTORY}/"): item.output for item in placements}
-
-
-@pytest.mark.parametrize(
-    ("outputs", "found"),
-    [
-        pytest.param(["a", "job.out"], {"a": "a", "job.out": "job.out"}, id="its base name"),
-        pytest.param(["a", "stdout"], {"a": "a", "job.out": "stdout"}, id="stdout"),
-        pytest.param(["stdout.txt"], {"job.out": "stdout.txt"}, id="stdout.txt"),
-        pytest.param(
-            ["stdout", "job.out"], {"stdout": "stdout", "job.out": "job.out"}, id="the name wins"
-        ),
-        pytest.param(["a"], {"a": "a"}, id="none"),
-    ],
-)
-def test_stdout_is_the_output_that_is_called_so(outputs, found):
-    assert chosen(outputs) == found
-    inside = {**found}
-    if "job.out" in inside:
-        inside["logs/job.out"] = inside.pop("job.out")
-    assert chosen(outputs, out="logs/job.out") == inside
-
-
-def test_what_a_remap_or_the_list_asks_for_is_stdout_all_the_same():
-    both = {"x": "stdout", "job.out": "stdout"}
-    assert chosen(["stdout"], remaps=(("stdout", "x"),)) == both
-    both = {"stdout.txt": "stdout.txt", "job.out": "stdout.txt"}
-    assert chosen(["stdout.txt", "a"], (("stdout.txt", "stdout.txt"),)) == both
-    assert chosen(["stdout", "a"], (("a", "a"),)) == {"a": "a", "job.out": "stdout"}
-    named = chosen(["job.out"], (("job.out", "x"),))
-    assert named == {"x": "job.out", "job.out": "job.out"}
-
-
-def test_stdout_that_is_not_wanted_takes_no_output():
-    for out in (None, "/dev/null"):
-        assert chosen(["a", "stdout"], out=out) == {"a": "a", "stdout": "stdout"}
-
-
-def test_a_remap_of_what_is_not_there_is_passed_over():
-    assert chosen(["a"], remaps=(("b", "c"), ("a", "d"))) == {"d": "a"}
-
-
-def test_an_output_in_the_list_that_does_not_exist_is_an_error():
-    with pytest.raises(OutputError, match="no output 'b'; its outputs are: 'a'"):
-        chosen(["a"], (("a", "a"), ("b", "b")))
-
-
-def test_the_standard_streams_may_stand_in_the_list():
-    assert chosen(["a"], (("a", "a"), ("job.out", "job.out"), ("job.err", "x"))) == {"a": "a"}
-
-
-def test_one_file_for_both_streams_gets_stdout_where_there_is_one():
-    assert chosen(["stdout"], out="log", err="log") == {"log": "stdout"}
-    assert chosen([], out="log", err="log") == {}
-
-
-# -- with files
 
 
 def fetch(
