@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,8 @@ from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit import trees
+from boinc_gahp.submit.boinc_submit import boinc_submit
+from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.made_files import MadeFiles
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.faultproxy import FaultProxy
@@ -97,6 +100,43 @@ class Site:
         """Return the local input files of the request's jobs, in order, some more than once."""
         files = [file for _, job in request.jobs for file in job.inputs.values()]
         return [Path(file.path) for file in files if isinstance(file, LocalFile)]
+
+    def submit(self, request, journal=None, **more):
+        """Submit a batch, as a process of its own does; return its id."""
+        with self.context(**more) as context:
+            return submit(context, request, journal)
+
+    def boinc_submit(self, request, seconds=270.0, **more):
+        """Do the same for a gridmanager that has to have the answer in so many seconds."""
+        with self.context(**more) as context:
+            return boinc_submit(context, request, time.monotonic() + seconds)
+
+    @property
+    def owner(self):
+        with self.project() as project:
+            return project.url, project.account
+
+    @property
+    def pending(self):
+        """The account's aborts that are due, in the ledger."""
+        return self.ledger.pending_aborts(*self.owner, time.time())
+
+    def state(self, request):
+        """Return a batch's state, as the project tells it."""
+        with self.project() as project:
+            return project.query_batch(batch_name=request.batch_name).batch.state
+
+    def set_state(self, request, state):
+        """Put a batch into a state that it has after a submit that ended half way, or later."""
+        with self.local.core.db.write() as connection:
+            query = "UPDATE batch SET state = ? WHERE name = ?"
+            connection.execute(query, (state, request.batch_name))
+
+    def row(self, table, key):
+        """Return a workunit (by its name) or a batch (by its id) as it is stored."""
+        column = "name" if table == "workunit" else "id"
+        query = f"SELECT * FROM {table} WHERE {column} = ?"
+        return self.local.core.db.connection().execute(query, (key,)).fetchone()
 
     def workunits(self, request):
         """Return the project's workunits whose names begin with the batch's."""

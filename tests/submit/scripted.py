@@ -20,6 +20,7 @@ from boinc_gahp.fetch._placed import PlacedFiles
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.submit.association import Association
 from boinc_gahp.submit.made_files import MadeFiles
 from boinc_gahp.submit.project_cache import ProjectCache
 
@@ -167,3 +168,73 @@ def statuses(server_time, *batches):
         for name, status in jobs:
             text += f"<job><job_name>{escape(name)}</job_name><status>{status}</status></job>"
     return text
+
+
+class Batch:
+    """A batch that can be looked at, aborted and retired."""
+
+    def __init__(self, state, *, undone=0):
+        self.state = state
+        self.undone = undone
+        self.jobs = 1
+        self.script = Script(
+            {
+                "query_batch": lambda _: batch(
+                    7, "b", self.state, *(job(n, f"b#1.{n}") for n in range(1, self.jobs + 1))
+                ),
+                "abort_batch": self.abort,
+                "retire_batch": self.retire,
+            }
+        )
+
+    def abort(self, arguments):
+        assert arguments["batch_id"] == ["7"]
+        if self.undone:
+            self.undone -= 1
+        else:
+            self.state = 3
+        return "<success/>"
+
+    def retire(self, arguments):
+        assert arguments["batch_id"] == ["7"]
+        self.state = 4
+        return "<success/>"
+
+
+def long_ago(ledger):
+    """Let the last submit_batch have been sent hours ago."""
+    ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1"))
+
+
+FATAL = "<br />\n<b>Fatal error</b>:  Uncaught mysqli_sql_exception in <b>/f</b> on line <b>1</b>"
+
+
+@dataclass
+class FileList:
+    """job_file.php on PHP 8.1 and later (``web-rpcs.rst``, "Files")."""
+
+    present: set[str]
+    associated: set[str] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self):
+        self.script = Script({"query_files": self.query_files})
+
+    def query_files(self, arguments):
+        absent = ""
+        with self.lock:
+            for place, name in enumerate(arguments["phys_name"]):
+                if name not in self.present:
+                    absent += f"<file>{place}</file>"
+                elif arguments["batch_id"]:
+                    if name in self.associated:
+                        return FATAL
+                    self.associated.add(name)
+        return f"<absent_files>{absent}</absent_files>"
+
+    def associate(self, names):
+        return Association(self.script.project(), 7, 4).associate(names)
+
+    @property
+    def requests(self):
+        return self.script.count("query_files")

@@ -12,44 +12,7 @@ from boinc_gahp.submit.abort import abort_once
 from boinc_gahp.submit.engine import submit
 from tests import faultproxy
 from tests.ledger.jobs import new_job
-from tests.submit.scripted import Script, batch, error, job
-from tests.submit.test_submit_faults import state_of
-
-
-class Batch:
-    """A batch that can be looked at, aborted and retired."""
-
-    def __init__(self, state, *, undone=0):
-        self.state = state
-        self.undone = undone
-        self.jobs = 1
-        self.script = Script(
-            {
-                "query_batch": lambda _: batch(
-                    7, "b", self.state, *(job(n, f"b#1.{n}") for n in range(1, self.jobs + 1))
-                ),
-                "abort_batch": self.abort,
-                "retire_batch": self.retire,
-            }
-        )
-
-    def abort(self, arguments):
-        assert arguments["batch_id"] == ["7"]
-        if self.undone:
-            self.undone -= 1
-        else:
-            self.state = 3
-        return "<success/>"
-
-    def retire(self, arguments):
-        assert arguments["batch_id"] == ["7"]
-        self.state = 4
-        return "<success/>"
-
-
-def long_ago(ledger):
-    """Let the last submit_batch have been sent hours ago."""
-    ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1"))
+from tests.submit.scripted import Batch, batch, error, job, long_ago
 
 
 class Pending:
@@ -240,7 +203,7 @@ def test_a_person_can_abort_a_batch_whatever_it_is(site):
         assert abort_once(context, batch_id, request.batch_name)
         assert abort_once(context, batch_id, request.batch_name)
         assert site.proxy.count("abort_batch") == 2
-        assert state_of(site, request.batch_name) is BatchState.ABORTED
+        assert site.state(request) is BatchState.ABORTED
         # An abort that a running submit_batch undoes is none.
         success = faultproxy.body(b"<abort_batch><success>1</success></abort_batch>")
         site.proxy.fail("abort_batch", success)

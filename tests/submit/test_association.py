@@ -2,48 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from dataclasses import dataclass, field
-
 import pytest
 
 from boinc_gahp.errors import PermissionDenied, ProjectDown, TransportError
 from boinc_gahp.submit.association import Association, absent_names
-from tests.submit.scripted import Script, error
-
-FATAL = "<br />\n<b>Fatal error</b>:  Uncaught mysqli_sql_exception in <b>/f</b> on line <b>1</b>"
-
-
-@dataclass
-class Server:
-    """job_file.php on PHP 8.1 and later (``web-rpcs.rst``, "Files")."""
-
-    present: set[str]
-    associated: set[str] = field(default_factory=set)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __post_init__(self):
-        self.script = Script({"query_files": self.query_files})
-
-    def query_files(self, arguments):
-        absent = ""
-        with self.lock:
-            for place, name in enumerate(arguments["phys_name"]):
-                if name not in self.present:
-                    absent += f"<file>{place}</file>"
-                elif arguments["batch_id"]:
-                    if name in self.associated:
-                        return FATAL
-                    self.associated.add(name)
-        return f"<absent_files>{absent}</absent_files>"
-
-    def associate(self, names):
-        return Association(self.script.project(), 7, 4).associate(names)
-
-    @property
-    def requests(self):
-        return self.script.count("query_files")
-
+from tests.submit.scripted import FileList, error
 
 NAMES = [f"{number:032x}.dat" for number in range(2_000)]
 
@@ -61,7 +24,7 @@ NAMES = [f"{number:032x}.dat" for number in range(2_000)]
     ],
 )
 def test_of_2000_files_each_is_associated_however_many_were_already(already, requests):
-    server = Server(set(NAMES), set(already))
+    server = FileList(set(NAMES), set(already))
     assert server.associate(NAMES) == []
     assert server.associated == server.present
     assert server.requests <= requests
@@ -70,21 +33,21 @@ def test_of_2000_files_each_is_associated_however_many_were_already(already, req
 @pytest.mark.parametrize("already", [0, 1, 5, 20], ids=lambda count: f"{count} already")
 def test_of_a_few_files_each_is_associated_whichever_were_already(already):
     names = NAMES[:20]
-    server = Server(set(names), set(names[::-3][:already]))
+    server = FileList(set(names), set(names[::-3][:already]))
     assert server.associate(names) == []
     assert server.associated == server.present
     assert server.requests <= 22
 
 
 def test_absent_files_are_reported_and_the_others_associated():
-    server = Server(set(NAMES[::2]), set(NAMES[:500:2]))
+    server = FileList(set(NAMES[::2]), set(NAMES[:500:2]))
     assert server.associate(NAMES) == NAMES[1::2]
     assert server.associated == server.present
 
 
 def test_many_names_go_in_several_requests():
     names = [f"{number:032x}.dat" for number in range(12_000)]
-    server = Server(set(names[1:]))
+    server = FileList(set(names[1:]))
     association = Association(server.script.project(), 7, 4)
     assert association.associate(names) == names[:1]
     assert absent_names(server.script.project(), names) == names[:1]
@@ -102,7 +65,7 @@ def test_many_names_go_in_several_requests():
     ids=["no right", "project down"],
 )
 def test_a_no_of_another_kind_is_passed_on_at_once(reply, kind):
-    server = Server(set(NAMES))
+    server = FileList(set(NAMES))
     server.script.replies["query_files"] = reply
     with pytest.raises(kind):
         server.associate(NAMES)
@@ -110,7 +73,7 @@ def test_a_no_of_another_kind_is_passed_on_at_once(reply, kind):
 
 
 def test_a_deadline_ends_it():
-    server = Server(set(NAMES), set(NAMES))
+    server = FileList(set(NAMES), set(NAMES))
     project = server.script.project()
     association = Association(project.until(0.0), 7, 4)
     with pytest.raises(TransportError, match="time limit was already reached"):

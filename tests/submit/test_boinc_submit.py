@@ -19,25 +19,14 @@ from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.staging import Staging
 from boinc_gahp.submit.types import Parameters
 from tests import faultproxy
-from tests.submit.test_submit import answer_by, set_state, state_of
 
 
 def half_made(site, jobs=6):
     """Return a request half of whose jobs an earlier process has made, which then died."""
     request = site.batch(jobs=jobs, files=jobs)
-    with site.context() as context:
-        submit(context, dataclasses.replace(request, jobs=request.jobs[: jobs // 2]))
-    set_state(site, request.batch_name, BatchState.INIT)
+    site.submit(dataclasses.replace(request, jobs=request.jobs[: jobs // 2]))
+    site.set_state(request, BatchState.INIT)
     return request
-
-
-def owner(site):
-    with site.project() as project:
-        return project.url, project.account
-
-
-def pending_aborts(site):
-    return site.ledger.pending_aborts(*owner(site), time.time())
 
 
 def batch_id(site, request):
@@ -56,10 +45,10 @@ def remove(site, files):
 def test_input_files_that_are_gone_end_a_half_made_batch(site):
     request = half_made(site)
     remove(site, request)
-    with site.context() as context, pytest.raises(StagingError, match="No such file"):
-        boinc_submit(context, request, answer_by())
-    assert state_of(site, request.batch_name) is BatchState.ABORTED
-    assert pending_aborts(site) == ()
+    with pytest.raises(StagingError, match="No such file"):
+        site.boinc_submit(request)
+    assert site.state(request) is BatchState.ABORTED
+    assert site.pending == ()
 
 
 def test_where_an_earlier_process_may_still_submit_the_abort_stays_pending(site):
@@ -67,11 +56,11 @@ def test_where_an_earlier_process_may_still_submit_the_abort_stays_pending(site)
     remove(site, request)
     number = batch_id(site, request)
     before = time.time()
-    site.ledger.begin_submit(*owner(site), request.batch_name, number, before + 100)
-    with site.context() as context, pytest.raises(StagingError):
-        boinc_submit(context, request, answer_by())
-    assert state_of(site, request.batch_name) is BatchState.ABORTED
-    (pending,) = pending_aborts(site)
+    site.ledger.begin_submit(*site.owner, request.batch_name, number, before + 100)
+    with pytest.raises(StagingError):
+        site.boinc_submit(request)
+    assert site.state(request) is BatchState.ABORTED
+    (pending,) = site.pending
     assert (pending.project_batch_id, pending.state) == (number, "giving_up")
     assert pending.not_before > before + 30
 
@@ -79,24 +68,23 @@ def test_where_an_earlier_process_may_still_submit_the_abort_stays_pending(site)
 def test_files_of_jobs_that_are_there_are_not_missed(site):
     request = half_made(site)
     remove(site, dataclasses.replace(request, jobs=request.jobs[:3]))
-    with site.context() as context:
-        boinc_submit(context, request, answer_by())
+    site.boinc_submit(request)
     assert site.workunits(request) == site.names(request)
 
 
 def test_a_refusal_before_the_project_was_looked_at_ends_a_half_made_batch_too(site):
     request = half_made(site)
-    with site.context(max_post_bytes=1000) as context, pytest.raises(JobRefused):
-        boinc_submit(context, request, answer_by())
-    assert state_of(site, request.batch_name) is BatchState.ABORTED
+    with pytest.raises(JobRefused):
+        site.boinc_submit(request, max_post_bytes=1000)
+    assert site.state(request) is BatchState.ABORTED
 
 
 def test_without_a_ledger_that_can_be_read_a_half_made_batch_is_ended(site):
     request = half_made(site)
     site.ledger.close()
-    with site.context() as context, pytest.raises(LedgerError):
-        boinc_submit(context, request, answer_by())
-    assert state_of(site, request.batch_name) is BatchState.ABORTED
+    with pytest.raises(LedgerError):
+        site.boinc_submit(request)
+    assert site.state(request) is BatchState.ABORTED
 
 
 def test_a_bug_ends_a_half_made_batch_and_an_empty_one(site, monkeypatch):
@@ -106,17 +94,17 @@ def test_a_bug_ends_a_half_made_batch_and_an_empty_one(site, monkeypatch):
     half, new = half_made(site), site.batch()
     monkeypatch.setattr(Staging, "run", bug)
     for request in (half, new):
-        with site.context() as context, pytest.raises(ZeroDivisionError):
-            boinc_submit(context, request, answer_by())
-    assert state_of(site, half.batch_name) is BatchState.ABORTED
-    assert state_of(site, new.batch_name) is BatchState.RETIRED
+        with pytest.raises(ZeroDivisionError):
+            site.boinc_submit(request)
+    assert site.state(half) is BatchState.ABORTED
+    assert site.state(new) is BatchState.RETIRED
 
 
 def test_a_person_may_try_a_half_made_batch_again(site):
     request = half_made(site)
-    with site.context(max_post_bytes=1000) as context, pytest.raises(JobRefused):
-        submit(context, request)
-    assert state_of(site, request.batch_name) is BatchState.INIT
+    with pytest.raises(JobRefused):
+        site.submit(request, max_post_bytes=1000)
+    assert site.state(request) is BatchState.INIT
 
 
 # What is not to be touched.
@@ -126,37 +114,35 @@ def test_a_person_may_try_a_half_made_batch_again(site):
 def test_a_batch_whose_name_differs_in_case_is_left_alone(site, jobs):
     theirs = site.batch(name=f"CaseBatch{jobs}")
     if jobs:
-        with site.context() as context:
-            submit(context, theirs)
+        site.submit(theirs)
     else:
         with site.project() as project:
             project.create_batch(theirs.batch_name, "uppercase")
-    state = state_of(site, theirs.batch_name)
+    state = site.state(theirs)
     ours = dataclasses.replace(site.batch(), batch_name=theirs.batch_name.lower())
-    with site.context() as context, pytest.raises(BatchConflict, match="CaseBatch"):
-        boinc_submit(context, ours, answer_by())
-    assert state_of(site, theirs.batch_name) is state
-    assert pending_aborts(site) == ()
+    with pytest.raises(BatchConflict, match="CaseBatch"):
+        site.boinc_submit(ours)
+    assert site.state(theirs) is state
+    assert site.pending == ()
 
 
 def test_a_batch_with_other_jobs_is_left_alone_however_the_submit_fails(site):
     theirs = site.batch()
-    with site.context() as context:
-        submit(context, theirs)
+    site.submit(theirs)
     ours = dataclasses.replace(site.batch(), batch_name=theirs.batch_name)
-    with site.context(max_post_bytes=100) as context, pytest.raises(JobRefused):
-        boinc_submit(context, ours, answer_by())
-    assert state_of(site, theirs.batch_name) is BatchState.IN_PROGRESS
+    with pytest.raises(JobRefused):
+        site.boinc_submit(ours, max_post_bytes=100)
+    assert site.state(theirs) is BatchState.IN_PROGRESS
 
 
 def test_a_retired_batch_is_not_taken_back_to_the_living(site):
     request = site.batch()
     with site.context() as context:
         submit(context, request)
-        set_state(site, request.batch_name, BatchState.RETIRED)
+        site.set_state(request, BatchState.RETIRED)
         with pytest.raises(BatchConflict, match="RETIRED"):
-            boinc_submit(context, request, answer_by())
-    assert state_of(site, request.batch_name) is BatchState.RETIRED
+            boinc_submit(context, request, time.monotonic() + 270)
+    assert site.state(request) is BatchState.RETIRED
 
 
 # Two processes.
@@ -168,15 +154,11 @@ def test_a_batch_that_another_process_gives_up_meanwhile_is_not_submitted(site):
     site.proxy.fail("upload_files", hang)
     site.options = dataclasses.replace(site.options, read_timeout=30)
 
-    def submit():
-        with site.context() as context:
-            boinc_submit(context, request, answer_by())
-
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(submit)
+        done = pool.submit(site.boinc_submit, request)
         assert hang.reached.wait(60)
         number = batch_id(site, request)
-        site.ledger.record_abort(*owner(site), request.batch_name, number, time.time() + 60)
+        site.ledger.record_abort(*site.owner, request.batch_name, number, time.time() + 60)
         hang.release()
         with pytest.raises(BatchConflict, match="given up"):
             done.result(60)
@@ -191,16 +173,16 @@ def test_a_project_that_is_silent_about_templates_does_not_outlast_the_answers_t
     hang = faultproxy.hang()
     site.proxy.fail("get_templates", hang)
     site.options = dataclasses.replace(site.options, read_timeout=1000, retry_total=1000)
-    with site.context() as context, pytest.raises(RpcError, match="get_templates"):
-        boinc_submit(context, site.batch(), answer_by(11.0))
+    with pytest.raises(RpcError, match="get_templates"):
+        site.boinc_submit(site.batch(), 11.0)
     hang.release()
 
 
 def test_a_submit_that_waited_too_long_for_its_turn_is_not_begun(site):
     request = half_made(site)
-    with site.context() as context, pytest.raises(StagingError, match="other requests came first"):
-        boinc_submit(context, request, answer_by(5.0))
-    assert state_of(site, request.batch_name) is BatchState.ABORTED
+    with pytest.raises(StagingError, match="other requests came first"):
+        site.boinc_submit(request, 5.0)
+    assert site.state(request) is BatchState.ABORTED
     assert "get_templates" not in site.proxy.seen[-2:]
 
 
@@ -208,18 +190,18 @@ def test_with_time_for_files_only_the_jobs_stay_where_they_are(site):
     request = site.batch()
     slow = faultproxy.delay(1.5)
     site.proxy.fail("query_files", slow)
-    with site.context() as context, pytest.raises(StagingError, match="release the jobs"):
-        boinc_submit(context, request, answer_by(61.0))
+    with pytest.raises(StagingError, match="release the jobs"):
+        site.boinc_submit(request, 61.0)
     assert "submit_batch" not in site.proxy.seen
-    assert state_of(site, request.batch_name) is BatchState.RETIRED
+    assert site.state(request) is BatchState.RETIRED
 
 
 @pytest.mark.long
 def test_what_went_wrong_first_is_reported_when_the_project_cannot_be_asked_about_it(site):
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
-    with site.context() as context, pytest.raises(RpcError) as caught:
-        submit(context, site.batch())
+    with pytest.raises(RpcError) as caught:
+        site.submit(site.batch())
     assert caught.value.rpc == "submit_batch"
 
 
@@ -228,16 +210,13 @@ def test_jobs_that_the_project_takes_and_does_not_make_are_an_error_for_its_admi
     success = faultproxy.body(b"<submit_batch><batch_id>1</batch_id></submit_batch>")
 
     def without_output_template(exchange):
-        set_state(site, request.batch_name, BatchState.IN_PROGRESS)
+        site.set_state(request, BatchState.IN_PROGRESS)
         return success(exchange)
 
     site.proxy.fail("submit_batch", without_output_template)
-    with (
-        site.context() as context,
-        pytest.raises(BatchConflict, match="templates of app uppercase"),
-    ):
-        boinc_submit(context, request, answer_by())
-    assert state_of(site, request.batch_name) is BatchState.ABORTED
+    with pytest.raises(BatchConflict, match="templates of app uppercase"):
+        site.boinc_submit(request)
+    assert site.state(request) is BatchState.ABORTED
 
 
 # The request as a whole.
@@ -255,15 +234,9 @@ def test_the_six_values_and_the_first_lease_arrive(site):
         ),
         app_version_num=102,
     )
-    with site.context() as context:
-        boinc_submit(context, request, answer_by())
-    with site.local.core.db.read() as connection:
-        row = connection.execute(
-            "SELECT * FROM workunit WHERE name = ?", (request.jobs[0][0],)
-        ).fetchone()
-        (expire,) = connection.execute(
-            "SELECT expire_time FROM batch WHERE name = ?", (request.batch_name,)
-        ).fetchone()
+    number = site.boinc_submit(request)
+    row = site.row("workunit", request.jobs[0][0])
+    expire = site.row("batch", number)["expire_time"]
     assert (row["rsc_fpops_est"], row["rsc_fpops_bound"]) == (1e12, 2.5e15)
     assert (row["rsc_memory_bound"], row["rsc_disk_bound"]) == (1e9, 123456789)
     assert (row["delay_bound"], row["app_version_num"]) == (86400, 102)
@@ -274,12 +247,11 @@ def test_the_six_values_and_the_first_lease_arrive(site):
 def test_a_batch_whose_staging_was_cut_short_is_completed_with_every_file_associated(site):
     request = site.batch(jobs=100, files=100)
     site.proxy.fail("upload_files", faultproxy.status(503), times=None, skip=2)
-    with site.context() as context, pytest.raises(RpcError):
-        submit(context, request)
+    with pytest.raises(RpcError):
+        site.submit(request)
     site.proxy.heal()
     asked = site.proxy.count("query_files")
-    with site.context() as context:
-        submit(context, request)
+    site.submit(request)
     assert site.workunits(request) == site.names(request)
     with site.local.core.db.read() as connection:
         (count,) = connection.execute(

@@ -18,18 +18,10 @@ from boinc_gahp.submit.types import InlineFile, Job, Parameters, StagedFile, Sub
 from boinc_gahp.submit.validate import BatchValidator
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from tests.inside import batches
+from tests.submit.own_templates import own_input, own_output
 from tests.submit.scripted import Script, error
 
 OUTPUTS = {"job": ("fit.json", "log")}
-OWN_INPUT = (
-    "<input_template><file_info/><workunit><file_ref><open_name>in</open_name></file_ref>"
-    "{more}</workunit></input_template>"
-)
-OWN_OUTPUT = (
-    "<output_template><file_info><name><OUTFILE_0/></name></file_info><result>\n<file_ref>"
-    "<file_name><OUTFILE_0/></file_name><open_name>x</open_name></file_ref></result>"
-    "</output_template>"
-)
 
 
 def request(job=Job(), app="buda:fit", **more):  # noqa: B008
@@ -139,7 +131,7 @@ def test_a_boinc_submit_cannot_name_outputs_and_so_it_is_refused(site):
 
 
 def test_a_jobs_own_input_template_gets_the_name_and_keeps_the_rest():
-    own = OWN_INPUT.format(more="<delay_bound>77</delay_bound><keywords>1</keywords>")
+    own = own_input("in", more="<delay_bound>77</delay_bound><keywords>1</keywords>")
     text = made(Job(input_template=own)).input_template or ""
     assert read_input_template(text) == replace(read_input_template(own), buda_app_name="fit")
     assert "<keywords>1</keywords>" in text
@@ -147,13 +139,14 @@ def test_a_jobs_own_input_template_gets_the_name_and_keeps_the_rest():
 
 
 def test_a_jobs_own_input_template_for_another_buda_app_is_refused():
-    own = OWN_INPUT.format(more="<buda_app_name>other</buda_app_name>")
+    own = own_input("in", more="<buda_app_name>other</buda_app_name>")
     assert 'its own input template is for "other"' in refused(Job(input_template=own))
     assert "its own input template" in refused(Job(input_template="<x>"))
 
 
 def test_own_output_templates_and_those_of_the_project_are_left_alone():
-    assert made(Job(output_template=OWN_OUTPUT)).output_template == OWN_OUTPUT
+    own = own_output("x")
+    assert made(Job(output_template=own)).output_template == own
     there = made(outputs={}, output_template_filename="other_out")
     assert there.output_template is None
     assert there.input_template is not None

@@ -10,8 +10,7 @@ from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.ledger.overview import overviews
 from boinc_gahp.submit import control
 from boinc_gahp.submit.query import query_batches
-from tests.submit.scripted import Script, error
-from tests.submit.test_abort import Batch, long_ago
+from tests.submit.scripted import Batch, Script, error, long_ago
 
 
 class Jobs:

@@ -10,7 +10,7 @@ from boinc_gahp.errors import BadRequest, BatchTooLarge, JobRefused
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import InlineFile, Job, Parameters, SubmitRequest
 from boinc_gahp.submit.validate import BatchValidator
-from tests.submit.test_submit_jobs import OWN_INPUT, workunit
+from tests.submit.own_templates import own_input
 
 COLUMNS = (
     "rsc_fpops_est",
@@ -22,6 +22,7 @@ COLUMNS = (
 #: What uppercase's template says.
 SAID = (1e9, 1e15, 5e7, 1e8, 86400)
 FILE = InlineFile("x")
+DELAY = "<delay_bound>1234</delay_bound>"
 
 
 def uppercase(name, *jobs, **asked):
@@ -30,7 +31,7 @@ def uppercase(name, *jobs, **asked):
 
 
 def stored(site, *names):
-    return [tuple(workunit(site, name)[column] for column in COLUMNS) for name in names]
+    return [tuple(site.row("workunit", name)[column] for column in COLUMNS) for name in names]
 
 
 @pytest.fixture
@@ -48,20 +49,9 @@ def bodies(site):
     return seen
 
 
-@pytest.fixture
-def lacking(site):
-    """Uppercase's template leaves memory and operations to whoever submits."""
-    path = site.local.core.templates / "uppercase_in"
-    before = path.read_text()
-    path.write_text(re.sub(r"\s*<rsc_(memory_bound|fpops_est)>.*", "", before))
-    yield
-    path.write_text(before)
-
-
 def test_what_a_batch_asks_for_is_stored_whatever_the_template_says(site, bodies):
     asked = asdict(Parameters(2e12, 3e15, 4e8, 5e9, 4242))
-    with site.context() as context:
-        submit(context, uppercase("all", ("all-0", Job(inputs={"in": FILE})), **asked))
+    site.submit(uppercase("all", ("all-0", Job(inputs={"in": FILE})), **asked))
     assert stored(site, "all-0") == [tuple(asked.values())]
     assert bodies[0].count("<input_template>") == 1
 
@@ -71,37 +61,24 @@ def test_a_template_goes_only_with_the_jobs_that_ask_for_something_else(site, bo
     flops = (None, 1e9, 7e10, 8e10)
     jobs = [(n, Job(inputs={"in": FILE}, fpops=f)) for n, f in zip(names, flops, strict=True)]
     # What the template says already is no reason to send it.
-    with site.context() as context:
-        submit(context, uppercase("some", *jobs, delay_bound=86400, disk_bound=1e8))
+    site.submit(uppercase("some", *jobs, delay_bound=86400, disk_bound=1e8))
     assert [row[0] for row in stored(site, *names)] == [1e9, 1e9, 7e10, 8e10]
     assert [row[1:] for row in stored(site, *names)] == [SAID[1:]] * 4
     assert bodies[0].count("<input_template>") == 2
     assert "<job_params>" in bodies[0]
 
 
-@pytest.mark.usefixtures("lacking")
-def test_where_the_template_lacks_the_element_job_params_serve(site, bodies):
-    names = [f"lacks-{n}" for n in range(3)]
-    jobs = [(name, Job(inputs={"in": FILE})) for name in names]
-    jobs[2] = (names[2], Job(inputs={"in": FILE}, fpops=9e9))
-    with site.context() as context:
-        request = uppercase("lacks", *jobs, memory_bound=3e8, fpops_est=6e9)
-        submit(context, request)
-    assert [row[0] for row in stored(site, *names)] == [6e9, 6e9, 9e9]
-    assert {row[2] for row in stored(site, *names)} == {3e8}
-    assert bodies[0].count("<input_template>") == 1
-
-
 def test_what_a_job_asks_for_is_filled_into_its_own_template(site):
     names = [f"own-{n}" for n in range(2)]
-    jobs = [(name, Job(inputs={"mine": FILE}, input_template=OWN_INPUT)) for name in names]
+    own = own_input("mine", more=DELAY)
+    jobs = [(name, Job(inputs={"mine": FILE}, input_template=own)) for name in names]
     with site.context() as context:
         request = uppercase("own", *jobs, delay_bound=4242.5, memory_bound=7e7)
         submit(context, request)
     # Its own template lacks the others; seconds are whole, and not fewer than were asked for.
     found = stored(site, *names)
     assert {row[2:] for row in found} == {(7e7, 1e9, 4243)}
-    assert "<open_name>mine</open_name>" in workunit(site, "own-0")["xml_doc"]
+    assert "<open_name>mine</open_name>" in site.row("workunit", "own-0")["xml_doc"]
 
 
 def test_an_estimate_is_of_what_would_be_stored(site):
@@ -109,9 +86,7 @@ def test_an_estimate_is_of_what_would_be_stored(site):
     with site.context() as context:
         plain = BatchValidator(context, uppercase("e", ("e-0", job))).estimate()
         asked = BatchValidator(context, uppercase("e", ("e-0", job), fpops_est=5e9)).estimate()
-        own = OWN_INPUT.replace("mine", "in").replace(
-            "<delay", "<rsc_fpops_est>3e9</rsc_fpops_est><delay"
-        )
+        own = own_input("in", more="<rsc_fpops_est>3e9</rsc_fpops_est>")
         by_template = BatchValidator(
             context, uppercase("e", ("e-0", replace(job, input_template=own)))
         ).estimate()
@@ -169,28 +144,23 @@ def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site):
 
 
 def test_an_own_template_that_is_no_text_is_refused_as_ever(site):
-    own = OWN_INPUT.replace("mine", "in").replace("</workunit>", "<note>\udc80</note></workunit>")
+    own = own_input("in", more=f"{DELAY}<note>\udc80</note>")
     job = ("no-text-0", Job(inputs={"in": FILE}, input_template=own))
     with site.context() as context:
         with pytest.raises(BadRequest, match="not well-formed"):
             submit(context, uppercase("no-text", job))
         # What is filled in is written anew.
         submit(context, uppercase("no-text", job, delay_bound=60))
-    assert workunit(site, "no-text-0")["delay_bound"] == 60
+    assert site.row("workunit", "no-text-0")["delay_bound"] == 60
 
 
 def test_a_request_whose_templates_are_too_many_is_not_written_to_be_measured(site):
-    own = OWN_INPUT.replace("mine", "in").replace(
-        "</workunit>", f"<note>{'n' * 60_000}</note></workunit>"
-    )
+    own = own_input("in", more=f"{DELAY}<note>{'n' * 60_000}</note>")
     jobs = [(f"much-{n}", Job(inputs={"in": FILE}, input_template=own)) for n in range(1_000)]
     tracemalloc.start()
     try:
-        with (
-            site.context(max_post_bytes=500_000) as context,
-            pytest.raises(BatchTooLarge) as raised,
-        ):
-            submit(context, uppercase("much", *jobs, delay_bound=60))
+        with pytest.raises(BatchTooLarge) as raised:
+            site.submit(uppercase("much", *jobs, delay_bound=60), max_post_bytes=500_000)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -199,13 +169,8 @@ def test_a_request_whose_templates_are_too_many_is_not_written_to_be_measured(si
 
 
 def test_a_template_that_would_become_too_large_is_refused_before_anything_is_sent(site):
-    own = OWN_INPUT.replace("mine", "in").replace(
-        "</workunit>", f"<note>{'n' * 65_400}</note></workunit>"
-    )
+    own = own_input("in", more=f"{DELAY}<note>{'n' * 65_400}</note>")
     job = ("huge-0", Job(inputs={"in": FILE}, input_template=own))
-    with (
-        site.context() as context,
-        pytest.raises(JobRefused, match="cannot be written into its inp"),
-    ):
-        submit(context, uppercase("huge", job, delay_bound=60, memory_bound=1e300))
+    with pytest.raises(JobRefused, match="cannot be written into its inp"):
+        site.submit(uppercase("huge", job, delay_bound=60, memory_bound=1e300))
     assert site.proxy.count("create_batch") == 0

@@ -18,8 +18,7 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import UploadFile
 from boinc_gahp.submit.context import Uploads
 from boinc_gahp.submit.staging import Staging
-from tests.submit.scripted import SECRET, URL, Reply, error
-from tests.submit.test_association import FATAL, Server
+from tests.submit.scripted import FATAL, SECRET, URL, FileList, Reply, error
 
 
 @dataclass
@@ -30,7 +29,7 @@ class Post:
 
 
 @dataclass
-class FileServer(Server):
+class FileServer(FileList):
     """Takes uploads as well, block by block.
 
     Attributes:

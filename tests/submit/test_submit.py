@@ -1,6 +1,7 @@
 """A submit makes each job once, whatever goes wrong and whoever repeats it."""
 
 import dataclasses
+import hashlib
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -22,41 +23,18 @@ from boinc_gahp.submit.control import reconcile
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
-
-
-def answer_by(seconds=270.0):
-    """Return when a gridmanager has to have the answer, of which it asked just now."""
-    return time.monotonic() + seconds
-
-
-def set_state(site, name, state):
-    """Put the batch into a state that it has after a submit that ended half way, or later."""
-    with site.local.core.db.write() as connection:
-        connection.execute("UPDATE batch SET state = ? WHERE name = ?", (state, name))
-
-
-def state_of(site, name):
-    with site.project() as project:
-        return project.query_batch(batch_name=name).batch.state
-
-
-def test_all_jobs_of_a_batch_exist_after_a_submit_with_their_files_and_arguments(site):
-    request = site.batch(jobs=5, files=2)
-    with site.context() as context:
-        submit(context, request)
-    assert site.workunits(request) == site.names(request)
-    assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
-    assert site.proxy.count("upload_files") == 1
+from tests.inside import staged_files
 
 
 def test_a_repeated_submit_changes_nothing_and_needs_no_files(site):
-    request = site.batch()
-    with site.context() as context:
-        submit(context, request)
+    request = site.batch(jobs=5, files=2)
+    site.submit(request)
+    assert site.workunits(request) == site.names(request)
+    assert site.state(request) is BatchState.IN_PROGRESS
+    assert site.proxy.count("upload_files") == 1
     for path in site.paths(request):
         path.unlink(missing_ok=True)
-    with site.context() as context:
-        submit(context, request)
+    site.submit(request)
     assert site.workunits(request) == site.names(request)
     assert site.proxy.count("submit_batch") == 1
 
@@ -82,9 +60,13 @@ def test_equal_contents_under_two_names_travel_once_and_under_two_extensions_twi
     request = SubmitRequest(
         "equal", "uppercase", [(f"equal#{n}", Job(inputs={"in": f})) for n, f in enumerate(files)]
     )
-    with site.context() as context:
-        submit(context, request)
+    site.submit(request)
     assert site.workunits(request) == ["equal#0", "equal#1", "equal#2", "equal#3"]
+    md5 = hashlib.md5(b"same contents").hexdigest()
+    assert sorted(name for name in staged_files(site.local) if md5 in name) == [
+        f"{md5}.dat",
+        f"{md5}.txt",
+    ]
 
 
 def test_a_submit_does_not_fail_because_another_has_no_more_time(site):
@@ -93,9 +75,10 @@ def test_a_submit_does_not_fail_because_another_has_no_more_time(site):
     site.proxy.fail("get_templates", hung)
     with site.context() as context, ThreadPoolExecutor() as threads:
         # The second waits for the app's templates, which the first has asked for.
-        first = threads.submit(boinc_submit, context, site.batch(), answer_by(11.5))
+        now = time.monotonic()
+        first = threads.submit(boinc_submit, context, site.batch(), now + 11.5)
         assert hung.reached.wait(30)
-        boinc_submit(context, request, answer_by())
+        boinc_submit(context, request, now + 270)
         assert isinstance(first.exception(), GahpError)
     assert site.workunits(request) == site.names(request)
 
@@ -113,8 +96,7 @@ def test_a_submit_does_not_fail_because_another_has_no_more_time(site):
 def test_a_submit_batch_whose_answer_is_lost_is_looked_up_and_not_sent_again(site, fault):
     request = site.batch()
     site.proxy.fail("submit_batch", fault)
-    with site.context() as context:
-        submit(context, request)
+    site.submit(request)
     assert site.proxy.count("submit_batch") == 1
     assert site.workunits(request) == site.names(request)
 
@@ -123,8 +105,7 @@ def test_submits_of_the_same_batch_at_the_same_time_make_each_job_once(site):
     request = site.batch(jobs=50, files=10)
 
     def send(_):
-        with site.context() as context:
-            submit(context, request)
+        site.submit(request)
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(send, range(4)))
@@ -136,10 +117,10 @@ def test_jobs_that_a_half_made_batch_lacks_are_sent_into_it(site):
     with site.context() as context:
         half = dataclasses.replace(request, jobs=request.jobs[:3])
         submit(context, half)
-        set_state(site, request.batch_name, BatchState.INIT)
+        site.set_state(request, BatchState.INIT)
         submit(context, request)
     assert site.workunits(request) == site.names(request)
-    assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
+    assert site.state(request) is BatchState.IN_PROGRESS
 
 
 @pytest.mark.parametrize("state", [BatchState.ABORTED, BatchState.RETIRED], ids=str)
@@ -147,7 +128,7 @@ def test_a_batch_that_was_ended_is_not_filled_again(site, state):
     request = site.batch()
     with site.context() as context:
         submit(context, request)
-        set_state(site, request.batch_name, state)
+        site.set_state(request, state)
         with pytest.raises(BatchConflict, match=state.name):
             submit(context, request)
 
@@ -160,18 +141,17 @@ def test_a_batch_that_holds_other_jobs_is_an_error_that_names_one(site):
         with pytest.raises(BatchConflict) as caught:
             submit(context, other)
         with pytest.raises(BatchConflict):
-            boinc_submit(context, other, answer_by())
+            boinc_submit(context, other, time.monotonic() + 270)
     assert any(name in str(caught.value) for name in site.names(request))
-    assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
+    assert site.state(request) is BatchState.IN_PROGRESS
 
 
 def test_another_accounts_batch_name_is_an_error_that_says_so(site):
     request = site.batch()
-    with site.context() as context:
-        submit(context, request)
+    site.submit(request)
     site.authenticator = site.local.add_user("somebody-else")
-    with site.context() as context, pytest.raises(BatchConflict, match="another account"):
-        submit(context, request)
+    with pytest.raises(BatchConflict, match="another account"):
+        site.submit(request)
 
 
 def test_a_job_name_that_another_batch_uses_is_refused_by_name(site):
@@ -186,8 +166,8 @@ def test_a_job_name_that_another_batch_uses_is_refused_by_name(site):
 
 
 def test_a_request_over_the_projects_post_limit_is_refused_before_anything_is_created(site):
-    with site.context(max_post_bytes=2000) as context, pytest.raises(JobRefused) as caught:
-        submit(context, site.batch(jobs=100))
+    with pytest.raises(JobRefused) as caught:
+        site.submit(site.batch(jobs=100), max_post_bytes=2000)
     assert "post_max_size" in str(caught.value)
     assert "split" in str(caught.value)
     assert "create_batch" not in site.proxy.seen
@@ -196,15 +176,14 @@ def test_a_request_over_the_projects_post_limit_is_refused_before_anything_is_cr
 def test_a_file_that_is_larger_than_php_takes_is_an_error_that_says_which_limit(site):
     big = site.file(b"x" * 3_000_000)
     request = SubmitRequest("big", "uppercase", [("big#1", Job(inputs={"in": big}))])
-    with site.context() as context, pytest.raises(StagingError, match=big.path) as caught:
-        submit(context, request)
+    with pytest.raises(StagingError, match=big.path) as caught:
+        site.submit(request)
     assert "upload_max_filesize" in str(caught.value)
 
 
 def test_more_files_than_a_post_takes_go_in_several_posts(site):
     request = site.batch(jobs=45, files=45)
-    with site.context() as context:
-        submit(context, request)
+    site.submit(request)
     assert site.proxy.count("upload_files") == 3
     assert site.workunits(request) == site.names(request)
 
@@ -223,22 +202,21 @@ def test_a_file_that_the_project_deleted_meanwhile_is_staged_again(site):
         b" can't open /x: No such file</error_msg></error>\n</submit_batch>"
     )
     site.proxy.fail("submit_batch", physical_gone)
-    with site.context() as context:
-        submit(context, request)
+    site.submit(request)
     assert site.proxy.count("submit_batch") == 2
     assert site.workunits(request) == site.names(request)
 
 
 def test_unknown_app_bad_authenticator_and_missing_rights_are_told_apart(site):
     request = site.batch()
-    with site.context() as context, pytest.raises(NotFound, match="nosuchapp"):
-        submit(context, dataclasses.replace(request, app_name="nosuchapp"))
+    with pytest.raises(NotFound, match="nosuchapp"):
+        site.submit(dataclasses.replace(request, app_name="nosuchapp"))
     site.authenticator = site.local.add_user("without-rights", access=False)
-    with site.context() as context, pytest.raises(PermissionDenied, match="no submit access"):
-        submit(context, request)
+    with pytest.raises(PermissionDenied, match="no submit access"):
+        site.submit(request)
     site.authenticator = "0" * 32
-    with site.context() as context, pytest.raises(PermissionDenied, match="authenticator"):
-        submit(context, request)
+    with pytest.raises(PermissionDenied, match="authenticator"):
+        site.submit(request)
 
 
 def test_a_project_that_is_down_for_a_moment_is_waited_for(site):
@@ -246,8 +224,7 @@ def test_a_project_that_is_down_for_a_moment_is_waited_for(site):
     site.local.core.web_stopped = True
     timer = threading.Timer(0.7, setattr, (site.local.core, "web_stopped", False))
     timer.start()
-    with site.context() as context:
-        submit(context, request)
+    site.submit(request)
     timer.join()
     assert site.workunits(request) == site.names(request)
 
@@ -261,12 +238,11 @@ def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_a_pend
     request = site.batch()
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
-    with site.context() as context, pytest.raises(GahpError):
-        boinc_submit(context, request, answer_by())
+    with pytest.raises(GahpError):
+        site.boinc_submit(request)
     site.proxy.heal()
-    assert state_of(site, request.batch_name) is BatchState.ABORTED
-    with site.project() as project:
-        (pending,) = site.ledger.pending_aborts(project.url, project.account, time.time())
+    assert site.state(request) is BatchState.ABORTED
+    (pending,) = site.pending
     assert (pending.name, pending.state) == (request.batch_name, "giving_up")
     assert pending.not_before > before + 30
 
@@ -277,30 +253,20 @@ def test_the_next_process_sends_an_abort_that_this_one_could_not(site):
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
     site.proxy.fail("abort_batch", faultproxy.status(503), times=None)
-    with site.context() as context, pytest.raises(GahpError):
-        boinc_submit(context, request, answer_by())
+    with pytest.raises(GahpError):
+        site.boinc_submit(request)
     site.proxy.heal()
-    assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
-    with site.project() as project:
-        owner = (project.url, project.account)
+    assert site.state(request) is BatchState.IN_PROGRESS
     states = []
     with site.context() as context:
         for _ in range(2):
             # A submit_batch that was just sent may go on: the abort is seen to last.
-            (pending,) = site.ledger.pending_aborts(*owner, time.time())
+            (pending,) = site.pending
             site.ledger.postpone(pending.id, time.time() - 1, None, listed=pending.listed)
             reconcile(context)
-            states.append(state_of(site, request.batch_name))
+            states.append(site.state(request))
     assert states == [BatchState.ABORTED, BatchState.RETIRED]
-    assert site.ledger.pending_aborts(*owner, time.time()) == ()
-
-
-def test_a_good_submit_leaves_nothing_pending(site):
-    request = site.batch()
-    with site.context() as context:
-        boinc_submit(context, request, answer_by())
-    with site.project() as project:
-        assert site.ledger.pending_aborts(project.url, project.account, time.time()) == ()
+    assert site.pending == ()
 
 
 def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site):
@@ -309,26 +275,19 @@ def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site):
     site.proxy.fail("submit_batch", hang)
     site.options = dataclasses.replace(site.options, read_timeout=30)
 
-    def submit():
-        with site.context() as context:
-            boinc_submit(context, request, answer_by())
-
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(submit)
+        done = pool.submit(site.boinc_submit, request)
         assert hang.reached.wait(60)
-        with site.project() as project:
-            (pending,) = site.ledger.pending_aborts(project.url, project.account, time.time())
+        (pending,) = site.pending
         assert (pending.name, pending.state) == (request.batch_name, "sent")
         hang.release()
         done.result(60)
+    assert site.pending == ()
 
 
 def test_a_batch_that_was_given_up_is_not_submitted_again_under_its_name(site):
     request = site.batch()
-    with site.project() as project:
-        site.ledger.record_abort(
-            project.url, project.account, request.batch_name, 4711, time.time() + 60
-        )
-    with site.context() as context, pytest.raises(BatchConflict, match="given up"):
-        boinc_submit(context, request, answer_by())
+    site.ledger.record_abort(*site.owner, request.batch_name, 4711, time.time() + 60)
+    with pytest.raises(BatchConflict, match="given up"):
+        site.boinc_submit(request)
     assert "submit_batch" not in site.proxy.seen

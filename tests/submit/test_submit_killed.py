@@ -14,7 +14,6 @@ from boinc_gahp.submit.query import query_batches
 from boinc_gahp.submit.types import Client
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.submit.test_submit_faults import state_of
 
 pytestmark = pytest.mark.long
 
@@ -86,6 +85,5 @@ def test_after_a_kill_at_any_step_each_job_exists_once_and_nothing_is_pending(
         recover(context, request)
     assert submitted == (step != "submit_batch" or not carried_out)
     assert site.workunits(request) == site.names(request)
-    assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
-    with site.project() as project:
-        assert site.ledger.pending_aborts(project.url, project.account, time.time()) == ()
+    assert site.state(request) is BatchState.IN_PROGRESS
+    assert site.pending == ()

@@ -12,15 +12,14 @@ from boinc_gahp.submit.types import InlineFile, Job, Parameters, StagedFile, Sub
 from boinc_gahp.submit.validate import BatchValidator
 from tests import faultproxy
 from tests.inside import batches
+from tests.submit.own_templates import own_input, own_output
 from tests.submit.scripted import error
-from tests.submit.test_submit_jobs import OWN_INPUT, OWN_OUTPUT, workunit
 
 
 def staged(site, contents, name):
     """Stage a file by a batch of its own; return its physical name."""
     request = SubmitRequest(name, "uppercase", [(name, Job(inputs={"in": site.file(contents)}))])
-    with site.context() as context:
-        submit(context, request)
+    site.submit(request)
     return hashlib.md5(contents).hexdigest() + ".txt"
 
 
@@ -38,7 +37,7 @@ def test_a_file_on_the_project_and_text_in_the_request_are_inputs_like_others(si
     with site.context() as context:
         batch_id = submit(context, request)
         assert submit(context, request) == batch_id
-    document = workunit(site, "kinds-0")["xml_doc"]
+    document = site.row("workunit", "kinds-0")["xml_doc"]
     inline = "jf_" + hashlib.md5(text.encode()).hexdigest()
     assert document.index(there) < document.index(inline)
     assert site.local.core.download.exists(inline)
@@ -54,13 +53,10 @@ def test_a_file_on_the_project_and_text_in_the_request_are_inputs_like_others(si
 def test_a_file_that_is_not_on_the_project_is_named_before_anything_is_created(site):
     job = ("absent-0", Job(inputs={"in": StagedFile("nosuchfile.txt")}))
     before = [name for _, name, _ in batches(site.local)].count("absent")
-    with (
-        site.context() as context,
-        pytest.raises(
-            StagingError, match=r"not have the file 'nosuchfile.txt' that job 'absent-0'"
-        ),
+    with pytest.raises(
+        StagingError, match=r"not have the file 'nosuchfile.txt' that job 'absent-0'"
     ):
-        submit(context, SubmitRequest("absent", "uppercase", [job]))
+        site.submit(SubmitRequest("absent", "uppercase", [job]))
     assert [name for _, name, _ in batches(site.local)].count("absent") == before
     assert site.proxy.count("create_batch") == 0
 
@@ -72,8 +68,8 @@ def test_a_file_that_the_project_deletes_meanwhile_is_named_at_once(site):
     site.proxy.fail("submit_batch", faultproxy.body(reply), times=None)
     job = ("deleted-0", Job(inputs={"in": StagedFile(there)}))
     sent = site.proxy.count("submit_batch")
-    with site.context() as context, pytest.raises(StagingError, match=there):
-        submit(context, SubmitRequest("deleted", "uppercase", [job]))
+    with pytest.raises(StagingError, match=there):
+        site.submit(SubmitRequest("deleted", "uppercase", [job]))
     assert site.proxy.count("submit_batch") == sent + 1
 
 
@@ -82,8 +78,8 @@ def test_a_file_that_no_local_one_can_mend_is_not_staged_again_and_again(site):
     reply = f"<submit_batch>{error(words)}</submit_batch>".encode()
     site.proxy.fail("submit_batch", faultproxy.body(reply), times=None)
     job = ("unmended-0", Job(inputs={"in": InlineFile("x")}))
-    with site.context() as context, pytest.raises(ProjectError, match=r"another\.txt"):
-        submit(context, SubmitRequest("unmended", "uppercase", [job]))
+    with pytest.raises(ProjectError, match=r"another\.txt"):
+        site.submit(SubmitRequest("unmended", "uppercase", [job]))
     assert site.proxy.count("submit_batch") == 1
 
 
@@ -121,21 +117,14 @@ def test_a_batch_and_its_jobs_have_their_own_priority_and_estimate(site):
         first = BatchValidator(context, replace(request, jobs=request.jobs[:1])).estimate()
         submit(context, request)
     assert both == pytest.approx(3.5 * first)
-    found = [workunit(site, f"own-numbers-{n}") for n in range(2)]
+    found = [site.row("workunit", f"own-numbers-{n}") for n in range(2)]
     assert [row["priority"] for row in found] == [4, 9]
     assert [row["rsc_fpops_est"] for row in found] == [1e12, 2.5e12]
 
 
 def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site):
-    (site.local.core.templates / "sweep_in").write_text(
-        OWN_INPUT.replace(
-            "</file_info>", "</file_info><file_info><no_delete/></file_info>"
-        ).replace(
-            "</file_ref>",
-            "</file_ref><file_ref><open_name>second</open_name><copy_file/></file_ref>",
-        )
-    )
-    (site.local.core.templates / "sweep_out").write_text(OWN_OUTPUT)
+    (site.local.core.templates / "sweep_in").write_text(own_input("mine", "second"))
+    (site.local.core.templates / "sweep_out").write_text(own_output("out"))
     files = {"z": site.file(b"1st"), "a": site.file(b"2nd")}
     # The project compares the number of files with the app's own template.
     request = SubmitRequest(
@@ -145,9 +134,8 @@ def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site):
         input_template_filename="sweep_in",
         output_template_filename="sweep_out",
     )
-    with site.context() as context:
-        submit(context, request)
-    document = workunit(site, "named-templates-0")["xml_doc"]
+    site.submit(request)
+    document = site.row("workunit", "named-templates-0")["xml_doc"]
     first, second = (hashlib.md5(data).hexdigest() for data in (b"1st", b"2nd"))
     assert document.index(first) < document.index(second)
     assert "second" in document
@@ -155,8 +143,8 @@ def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site):
 
 def test_an_output_template_that_is_not_there_is_named(site):
     request = replace(site.batch(2, 1), output_template_filename="gone_out")
-    with site.context() as context, pytest.raises(JobsNotListed) as caught:
-        submit(context, request)
+    with pytest.raises(JobsNotListed) as caught:
+        site.submit(request)
     assert "'gone_out' is not in its templates directory" in str(caught.value)
     with site.project() as project:
         left = project.query_batch(batch_name=request.batch_name).batch

@@ -2,10 +2,12 @@
 
 import hashlib
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 
-from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, ProjectError, StagingError
+from boinc_gahp.errors import JobRefused, ProjectError
 from boinc_gahp.submit import association
 from boinc_gahp.submit.association import absent_names
 from boinc_gahp.submit.engine import submit
@@ -20,6 +22,7 @@ from boinc_gahp.submit.types import (
     SubmitRequest,
 )
 from boinc_gahp.submit.validate import BatchValidator
+from tests.submit.own_templates import own_input, own_output
 
 TEXT = InlineFile("x")
 
@@ -45,71 +48,93 @@ def test_a_good_batch_is_reported_as_it_would_go_and_leaves_nothing(site):
     assert {rpc for rpc in ("create_batch", "query_files") if site.proxy.count(rpc)} == set()
 
 
-def own(open_name, command=""):
-    """Return an input template of a job's own."""
-    line = f"<command_line>{command}</command_line>" if command else ""
-    ref = f"<file_ref><open_name>{open_name}</open_name></file_ref>"
-    return f"<input_template><file_info/><workunit>{ref}{line}</workunit></input_template>"
+def line(text):
+    return f"<command_line>{text}</command_line>"
 
 
-def own_output(open_name):
-    """Return an output template of a job's own."""
-    return (
-        "<output_template><file_info><name><OUTFILE_0/></name></file_info><result><file_ref>"
-        f"<file_name><OUTFILE_0/></file_name><open_name>{open_name}</open_name>"
-        "</file_ref></result></output_template>"
-    )
+def bad_jobs(site):
+    """Return jobs that are refused: name, what the refusal says, and the job."""
+    good = site.file(b"good")
+    own = partial(Job, inputs={"in": TEXT})
+
+    def remote(url, md5="0" * 32):
+        return Job(inputs={"in": RemoteFile(url, 1, md5)})
+
+    gone = LocalFile(str(site.directory / "gone"))
+    other = replace(good, expected=(1, 2))
+    return [
+        ("absent", "No such file", Job(inputs={"in": gone})),
+        ("changed", "changed after the job was submitted", Job(inputs={"in": other})),
+        ("quote", 'contains a "', own(('a"b',))),
+        ("none", "wants 1 input file", Job()),
+        ("many", "wants 1 input file", Job(inputs={"in": TEXT, "more": TEXT})),
+        ("na me", "holds a space", own()),
+        ("slash/name", "holds a /", own()),
+        ("empty", "cannot store an empty inline file", Job(inputs={"in": InlineFile("")})),
+        ("control", "U+000C", Job(inputs={"in": InlineFile("a\x0cb")})),
+        ("physical", "its name holds a space", Job(inputs={"in": StagedFile("a b.txt")})),
+        ("option", "not the name of a file", Job(inputs={"in": StagedFile("--x")})),
+        ("fpops", "rsc_fpops_est is nan", own(fpops=float("nan"))),
+        ("long", "at most 4094", own(("x" * 5000,))),
+        ("url", "a space", remote("http://a/b c")),
+        ("quoted", "a '", remote("http://a/b'")),
+        ("entity", "&lt;", remote("http://h/?a=1&lt;b")),
+        ("md5", "32 hexa", remote("http://a/b", "x")),
+        ("emptyarg", "is empty", own(("",))),
+        ("two", "own input template", own(input_template=own_input("in", "b"))),
+        ("xml", "'xml'", own(input_template="<a")),
+        ("name", "<open_name> in&", own(input_template=own_input("in&amp;"))),
+        ("sql", "which holds a '", own(input_template=own_input("in", more=line("it's")))),
+        (
+            "both",
+            "accepts only one of them",
+            own(("-x",), input_template=own_input("in", more=line("-y"))),
+        ),
+        ("out", "'out'", own(output_template="<a/>")),
+        ("output", "<open_name> a<b", own(output_template=own_output("a&lt;b"))),
+        ("outs", 'uppercase are: "out"', own()),
+        ("good_0", "twice in this request", Job(inputs={"in": site.file(b"")})),
+    ]
 
 
-def bad_jobs(site, room):
-    return {
-        "absent": ("absent", Job(inputs={"in": LocalFile(str(room / "nowhere"))})),
-        "quote": ("quote", Job(('"',), {"in": TEXT})),
-        "too many": ("too_many", Job(inputs={"in": TEXT, "more": TEXT})),
-        "slash/name": ("slash/name", Job(inputs={"in": TEXT})),
-        "empty": ("empty", Job(inputs={"in": InlineFile("")})),
-        "control": ("control", Job(inputs={"in": InlineFile("a\x0cb")})),
-        "physical": ("physical", Job(inputs={"in": StagedFile("a b.txt")})),
-        "option": ("option", Job(inputs={"in": StagedFile("--x")})),
-        "fpops": ("fpops", Job(inputs={"in": TEXT}, fpops=float("nan"))),
-        "long": ("long", Job(("x" * 4100,), {"in": TEXT})),
-        "template": ("template", Job(inputs={"in": TEXT}, input_template="<nothing")),
-        "emptyarg": ("emptyarg", Job(("",), {"in": TEXT})),
-        "name": ("name", Job(inputs={"in": TEXT}, input_template=own("in&amp;"))),
-        "sql": ("sql", Job(inputs={"in": TEXT}, input_template=own("in", "it's"))),
-        "both": ("both", Job(("-x",), {"in": TEXT}, input_template=own("in", "-y"))),
-        "output": ("output", Job(inputs={"in": TEXT}, output_template=own_output("a&lt;b"))),
-        "entity": ("entity", Job(inputs={"in": RemoteFile("http://h/?a=1&lt;b", 1, "0" * 32)})),
-        "twice": ("good_0", Job(inputs={"in": site.file(b"")})),
-    }
-
-
-def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(site, tmp_path):
-    good = [(f"good_{n}", Job(inputs={"in": TEXT})) for n in range(2)]
-    bad = bad_jobs(site, tmp_path)
-    request = uppercase(good[0], *bad.values(), good[1])
+def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(site):
+    bad = bad_jobs(site)
+    path = Path(site.file(b"fine").path)
+    there = LocalFile(path, (path.stat().st_size, path.stat().st_mtime_ns))
+    good = [("good_0", Job(inputs={"in": TEXT})), ("good_1", Job(inputs={"in": there}))]
+    outputs = {"good_1": ("x/out",), "outs": ("out", "log")}
+    jobs = [good[0], *((name, job) for name, _, job in bad), good[1]]
+    request = replace(uppercase(*jobs), outputs=outputs)
     with site.context() as context:
-        validation = BatchValidator(context, request).validation()
-        assert set(validation.refusals) == {name for name, _ in bad.values()}
+        refusals = (validation := BatchValidator(context, request).validation()).refusals
+        assert site.proxy.seen == ["get_templates"]
+        assert set(refusals) == {name for name, _, _ in bad}
         assert set(validation.inputs) == {"good_1"}  # good_0 stands there twice
-        for name, job in bad.values():
-            alone = uppercase(good[0], (name, job))
-            with pytest.raises((GahpError, StagingError)) as raised:
-                submit(context, alone)
-            assert str(raised.value) == str(validation.refusals[name])
-            assert name in str(raised.value) or "nowhere" in str(raised.value)
+        for name, words, job in bad:
+            refused = refusals[name]
+            assert words in str(refused)
+            assert not isinstance(refused, JobRefused) or refused.job_name == name
+            with pytest.raises(type(refused)) as raised:
+                submit(context, replace(request, jobs=[good[0], (name, job)]))
+            assert str(raised.value) == str(refused)
     assert validation.refusal is None
     assert site.proxy.count("create_batch") == 0
+    absent, changed = refusals["absent"], refusals["changed"]
+    assert (absent.path, absent.errno) == (str(site.directory / "gone"), 2)
+    assert (Path(changed.path).read_bytes(), changed.errno) == (b"good", 0)
 
 
 def test_jobs_that_share_their_files_are_still_checked_one_by_one(site):
     shared = {"in": TEXT}
-    good = [("good", Job(("-x",), shared)), ("own", Job(inputs=shared, input_template=own("in")))]
+    good = [
+        ("good", Job(("-x",), shared)),
+        ("own", Job(inputs=shared, input_template=own_input("in"))),
+    ]
     bad = [
-        ("other names", Job(inputs=shared, input_template=own("other"))),
+        ("other names", Job(inputs=shared, input_template=own_input("other"))),
         ("fpops", Job(inputs=shared, fpops=-1.0)),
         ("long", Job(("x" * 4100,), shared)),
-        ("both", Job(("-x",), shared, input_template=own("in", "-y"))),
+        ("both", Job(("-x",), shared, input_template=own_input("in", more=line("-y")))),
         ("output", Job(inputs=shared, output_template=own_output("a&lt;b"))),
     ]
     bad = [(name.replace(" ", "_"), job) for name, job in bad]
@@ -141,17 +166,6 @@ def test_what_stands_against_the_batch_stands_beside_the_jobs(site, change, word
         validation = BatchValidator(context, replace(request, **change)).validation()
     assert words in str(validation.refusal)
     assert set(validation.refusals) == (set() if "jobs" in change else {"not ok"})
-
-
-def test_a_batch_that_is_too_large_is_reported_with_its_size(site):
-    jobs = [(f"large-{n}", Job(inputs={"in": InlineFile("x" * 400)})) for n in range(20)]
-    with site.context(max_post_bytes=8000) as context:
-        validation = BatchValidator(context, uppercase(*jobs)).validation()
-        assert isinstance(validation.refusal, BatchTooLarge)
-        assert validation.refusal.nbytes == validation.request_bytes > 20 * 400
-        with pytest.raises(BatchTooLarge) as raised:
-            submit(context, uppercase(*jobs))
-    assert str(raised.value) == str(validation.refusal)
 
 
 def test_which_files_are_absent_is_asked_without_a_trace(site, monkeypatch):
