@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections import Counter, deque
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 #: Seconds after which an idle thread ends.
 _IDLE = 30.0
-#: All projects together have so many times the threads of one.
+#: All slots together have so many times the threads of one.
 _TOGETHER = 2
 
 
@@ -51,22 +51,38 @@ class Workers:
 
     A task's exceptions go into the log and do not affect other tasks.
 
+    With a ``size``, a slot may use at most half of the threads that the others leave of twice
+    ``size()``, and always one: alone ``size()`` of them, a second slot half as many, and so on. So
+    a project that hangs with all its threads leaves as many for the others. All together have less
+    than twice ``size()``, plus one for each slot that comes when none are left. The caller limits
+    the queues (:class:`~boinc_gahp.daemon._engine.Engine` counts its requests).
+
     Args:
         name: the threads' name.
         on_end: called after each task, on its thread.
+        size: how many threads a slot may have; None: as many as it has tasks.
     """
 
-    def __init__(self, name: str, on_end: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self,
+        name: str,
+        on_end: Callable[[], object] = lambda: None,
+        size: Callable[[], int] | None = None,
+    ) -> None:
         self._name = name
         self._on_end = on_end
+        self._size = size
         self._lock = threading.Lock()
         self._came = threading.Condition(self._lock)
         self._went = threading.Condition(self._lock)
-        #: Tasks for the next idle thread, with their numbers.
+        #: By slot, in the order of their arrival: tasks that wait for room, with their numbers.
+        self._waiting: dict[Hashable, deque[tuple[int, Callable[[], object]]]] = {}
+        #: Tasks for the next idle thread.
         self._ready: deque[tuple[int, Callable[[], object]]] = deque()
         #: Key and slot of each task that is waiting or running, by its number.
         self._held: dict[int, tuple[Hashable, Hashable]] = {}
-        self._slots: Counter[Hashable] = Counter()
+        #: How many tasks of a slot have room.
+        self._begun: Counter[Hashable] = Counter()
         self._numbers = itertools.count(1)
         self._threads: list[threading.Thread] = []
         self._thread_numbers = itertools.count(1)
@@ -81,7 +97,7 @@ class Workers:
         Args:
             task: what to do.
             key: only one task with this key runs at a time; None: no limit.
-            slot: the kind under which the task is counted.
+            slot: what shares the threads with others: a project, or a kind of task.
 
         Returns:
             Whether it will run: not if another with the key is under way, and not if there is no
@@ -91,22 +107,9 @@ class Workers:
             if key is not None and self._has(key):
                 return False
             number = next(self._numbers)
-            self._ready.append((number, task))
             self._held[number] = key, slot
-            self._slots[slot] += 1
-            if self._idle >= len(self._ready):
-                self._came.notify()
-                return True
-            try:
-                name = f"{self._name}-{next(self._thread_numbers)}"
-                self._threads.append(start(self._run, name))
-            except RuntimeError as error:  # a limit on threads: the existing ones do it all
-                if not self._threads:
-                    log.warning("%r cannot start a thread; its work waits: %s", self._name, error)
-                    self._ready.pop()
-                    self._let_go(number)
-                    return False
-            return True
+            self._waiting.setdefault(slot, deque()).append((number, task))
+            return self._promote()
 
     def is_running(self, key: Hashable) -> bool:
         """Return whether a task with this key is under way."""
@@ -114,13 +117,9 @@ class Workers:
             return self._has(key)
 
     def count(self, slot: Hashable) -> int:
-        """Return how many tasks of this slot are under way."""
+        """Return how many tasks of this slot have a thread, or get the next one."""
         with self._lock:
-            return self._slots[slot]
-
-    def total(self) -> int:
-        """Return how many tasks are under way."""
-        return len(self._held)
+            return self._begun[slot]
 
     def numbers(self) -> frozenset[int]:
         """Return a number for each task that is under way; numbers are never reused."""
@@ -144,9 +143,10 @@ class Workers:
         with self._lock:
             self._closed = True
             if drop:
-                for number, _ in self._ready:
-                    self._let_go(number)
+                for number, _ in itertools.chain(self._ready, *self._waiting.values()):
+                    del self._held[number]
                 self._ready.clear()
+                self._waiting.clear()
             self._came.notify_all()
         # A task may start another one, whose thread is then appended to the list.
         for thread in self._threads:
@@ -155,11 +155,44 @@ class Workers:
     def _has(self, key: Hashable) -> bool:
         return any(taken == key for taken, _ in self._held.values())
 
+    def _promote(self) -> bool:
+        """Let threads have the tasks for which there is room; the slot with the fewest comes first.
+
+        Returns:
+            Whether there are threads; without one, nothing else can be under way or waiting.
+        """
+        while able := [slot for slot in self._waiting if self._has_room(slot)]:
+            slot = min(able, key=self._begun.__getitem__)
+            tasks = self._waiting.pop(slot)
+            self._ready.append(tasks.popleft())
+            if tasks:
+                self._waiting[slot] = tasks  # behind the others
+            self._begun[slot] += 1
+            if self._idle >= len(self._ready):
+                self._came.notify()
+                continue
+            try:
+                name = f"{self._name}-{next(self._thread_numbers)}"
+                self._threads.append(start(self._run, name))
+            except RuntimeError as error:  # a limit on threads: the existing ones do it all
+                if not self._threads:
+                    log.warning("%r cannot start a thread: %s", self._name, error)
+                    self._let_go(self._ready.pop()[0])
+                    return False
+        return True
+
+    def _has_room(self, slot: Hashable) -> bool:
+        if self._size is None:
+            return True
+        begun = self._begun[slot]
+        left = _TOGETHER * self._size() - (self._begun.total() - begun)
+        return begun < max(1, left // _TOGETHER)
+
     def _let_go(self, number: int) -> None:
         _, slot = self._held.pop(number)
-        self._slots[slot] -= 1
-        if not self._slots[slot]:
-            del self._slots[slot]
+        self._begun[slot] -= 1
+        if not self._begun[slot]:
+            del self._begun[slot]
 
     def _run(self) -> None:
         with self._lock:
@@ -176,6 +209,7 @@ class Workers:
                 self._let_go(number)
                 self._went.notify_all()
                 self._idle += 1  # this thread runs the task that is started now
+                self._promote()
             self._on_end()
 
     def _next(self) -> tuple[int, Callable[[], object]] | None:
@@ -186,67 +220,6 @@ class Workers:
             if not is_needed:
                 self._threads.remove(threading.current_thread())
             return self._ready.popleft() if self._ready else None
-
-
-class Pool:
-    """Workers shared by the projects that tasks belong to.
-
-    A project may use at most half of the threads that the others leave of twice ``size()``, and
-    always one: alone ``size()`` of them, a second project half as many, and so on. So a project
-    that hangs with all its threads leaves as many for the others. All together have less than twice
-    ``size()``, plus one for each project that comes when none are left.
-
-    The caller limits the queues (:class:`~boinc_gahp.daemon._engine.Engine` counts its requests).
-    """
-
-    def __init__(self, name: str, size: Callable[[], int]) -> None:
-        self._workers = Workers(name, self._promote)
-        self._size = size
-        self._lock = threading.Lock()
-        #: By project, in the order of their arrival: tasks that wait for room.
-        self._waiting: dict[Hashable, deque[Callable[[], object]]] = {}
-
-    def submit(self, task: Callable[[], object], project: Hashable = None) -> None:
-        """Let one of the threads run ``task`` in its project's turn; returns at once.
-
-        Raises:
-            RuntimeError: there is no thread, and none can be started.
-        """
-        with self._lock:
-            self._waiting.setdefault(project, deque()).append(task)
-        if not self._promote():
-            raise RuntimeError("can't start new thread")
-
-    def close(self, timeout: float, *, drop: bool = True) -> None:
-        """End the threads, as :meth:`Workers.close` does."""
-        if drop:
-            with self._lock:
-                self._waiting.clear()
-        self._workers.close(timeout, drop=drop)
-
-    def _promote(self) -> bool:
-        """Start the tasks for which there is room; the project with the fewest threads comes first.
-
-        Returns:
-            Whether there are threads; without one, nothing else can be under way or waiting.
-        """
-        if not self._waiting:  # after most tasks; a task that comes now is started by submit()
-            return True
-        with self._lock:
-            while able := [project for project in self._waiting if self._has_room(project)]:
-                project = min(able, key=self._workers.count)
-                tasks = self._waiting.pop(project)
-                task = tasks.popleft()
-                if tasks:
-                    self._waiting[project] = tasks  # behind the others
-                if not self._workers.start(task, slot=project):
-                    return False
-        return True
-
-    def _has_room(self, project: Hashable) -> bool:
-        held = self._workers.count(project)
-        left = _TOGETHER * self._size() - (self._workers.total() - held)
-        return held < max(1, left // _TOGETHER)
 
 
 def in_parallel(
@@ -317,42 +290,29 @@ def in_order(work: Callable[[T], R], items: Iterable[T], *, threads: int, name: 
         threads: how many items are worked on at a time, at most.
         name: the threads' name.
     """
+    from concurrent.futures import Future  # noqa: PLC0415  (a daemon that only pings needs none)
+
+    def begin(item: T) -> Future[R]:
+        future: Future[R] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(work(item))
+            except BaseException as error:  # noqa: BLE001  (raised in the thread that asks)
+                future.set_exception(error)
+
+        if not workers.start(run):
+            run()
+        return future
+
     workers = Workers(name)
-    begun: deque[_Begun[T, R]] = deque()
+    begun: deque[Future[R]] = deque()
     try:
         for item in items:
-            begun.append(_Begun(work, item))
-            if not workers.start(begun[-1].run):
-                begun[-1].run()
+            begun.append(begin(item))
             if len(begun) >= threads:
                 yield begun.popleft().result()
         while begun:
             yield begun.popleft().result()
     finally:
         workers.close()
-
-
-class _Begun(Generic[T, R]):
-    """Work on one item, and its result."""
-
-    def __init__(self, work: Callable[[T], R], item: T) -> None:
-        self._work = work
-        self._item = item
-        self._done: list[R] = []
-        self._error: BaseException | None = None
-        self._ended = threading.Event()
-
-    def run(self) -> None:
-        try:
-            self._done.append(self._work(self._item))
-        except BaseException as error:  # noqa: BLE001  (raised in the thread that asks)
-            self._error = error
-        finally:
-            self._ended.set()
-
-    def result(self) -> R:
-        """Wait for the end; return the result or raise the error."""
-        self._ended.wait()
-        if self._error is not None:
-            raise self._error
-        return self._done[0]

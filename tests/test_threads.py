@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from boinc_gahp.threads import Pool, Workers, in_order, in_parallel, start
+from boinc_gahp.threads import Workers, in_order, in_parallel, start
 from tests.helpers import wait_for
 
 
@@ -28,25 +28,25 @@ def count(name):
 
 
 def test_threads_are_started_when_they_are_needed_and_used_again():
-    pool = Pool("thrifty", lambda: 10)
+    pool = Workers("thrifty", size=lambda: 10)
     done = threading.Semaphore(0)
     for _ in range(20):
-        pool.submit(done.release)
+        pool.start(done.release)
         assert done.acquire(timeout=60)
-        wait_for(lambda: pool._workers._idle == len(pool._workers._threads), "the thread is idle")
+        wait_for(lambda: pool._idle == len(pool._threads), "the thread is idle")
     assert count("thrifty-") == 1
     pool.close(20)
     assert count("thrifty-") == 0
 
 
 def test_there_are_never_more_threads_than_the_size():
-    pool = Pool("bounded", lambda: 3)
+    pool = Workers("bounded", size=lambda: 3)
     gate = Gate()
     done = threading.Semaphore(0)
     for _ in range(3):
-        pool.submit(gate.task)
+        pool.start(gate.task)
     for _ in range(10):
-        pool.submit(done.release)
+        pool.start(done.release)
     for _ in range(3):
         assert gate.inside.acquire(timeout=60)
     assert count("bounded-") == 3
@@ -59,11 +59,11 @@ def test_there_are_never_more_threads_than_the_size():
 
 
 def test_a_project_holds_half_of_what_the_others_leave_and_always_one():
-    pool = Pool("shared", lambda: 8)
+    pool = Workers("shared", size=lambda: 8)
     gates = [Gate() for _ in range(6)]
     for project, gate in enumerate(gates):
         for _ in range(20):
-            pool.submit(gate.task, project)
+            pool.start(gate.task, slot=project)
     for gate, share in zip(gates, [8, 4, 2, 1, 1, 1], strict=True):
         for _ in range(share):
             assert gate.inside.acquire(timeout=60)
@@ -77,18 +77,18 @@ def test_a_project_holds_half_of_what_the_others_leave_and_always_one():
 
 
 def test_a_thread_that_comes_free_goes_to_who_holds_fewest():
-    pool = Pool("fair", lambda: 2)
+    pool = Workers("fair", size=lambda: 2)
     first, other = Gate(), Gate()
     order = []
     for _ in range(2):
-        pool.submit(first.task, "first")
-    pool.submit(other.task, "other")
+        pool.start(first.task, slot="first")
+    pool.start(other.task, slot="other")
     for _ in range(2):
         assert first.inside.acquire(timeout=60)
     assert other.inside.acquire(timeout=60)
     for name in ("other", "first"):
         for _ in range(3):
-            pool.submit(lambda name=name: order.append(name), name)
+            pool.start(lambda name=name: order.append(name), slot=name)
     other.open.set()
     wait_for(lambda: len(order) == 3, "the other's tasks")
     assert order == ["other"] * 3
@@ -98,12 +98,12 @@ def test_a_thread_that_comes_free_goes_to_who_holds_fewest():
 
 
 def test_tasks_that_no_thread_has_begun_are_dropped_at_the_end():
-    pool = Pool("closing", lambda: 1)
+    pool = Workers("closing", size=lambda: 1)
     gate = Gate()
     begun = threading.Event()
-    pool.submit(gate.task)
+    pool.start(gate.task)
     assert gate.inside.acquire(timeout=60)
-    pool.submit(begun.set)
+    pool.start(begun.set)
     pool.close(0)
     gate.open.set()
     wait_for(lambda: count("closing-") == 0, "the thread has ended")
@@ -111,10 +111,10 @@ def test_tasks_that_no_thread_has_begun_are_dropped_at_the_end():
 
 
 def test_tasks_are_all_done_at_the_end_where_none_may_be_dropped():
-    pool = Pool("thorough", lambda: 2)
+    pool = Workers("thorough", size=lambda: 2)
     done = []
     for number in range(100):
-        pool.submit(lambda number=number: done.append(number))
+        pool.start(lambda number=number: done.append(number))
     pool.close(20, drop=False)
     assert sorted(done) == list(range(100))
     assert count("thorough-") == 0

@@ -18,7 +18,7 @@ from boinc_gahp.gahp.commands import COMMANDS, parse_request
 from boinc_gahp.gahp.conversation import BUSY, Conversation
 from boinc_gahp.gahp.results import fitting
 from boinc_gahp.secret import mask
-from boinc_gahp.threads import Pool
+from boinc_gahp.threads import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -102,13 +102,15 @@ class Engine:
         self._selection: SelectProject | None = None
         self._at = ""  # the selected project's address, for the pools
         self._pools = {
-            name: Pool(name, lambda: projects.limits.workers)
+            name: Workers(name, size=lambda: projects.limits.workers)
             for name in ("work", "accept", "cancel")
         } | {
-            "control": Pool("control", lambda: projects.limits.control_workers),
-            "status": Pool("status", lambda: min(_STATUSES, projects.limits.control_workers)),
+            "control": Workers("control", size=lambda: projects.limits.control_workers),
+            "status": Workers(
+                "status", size=lambda: min(_STATUSES, projects.limits.control_workers)
+            ),
         }
-        self._telling = Pool("telling", lambda: _TELLERS)
+        self._telling = Workers("telling", size=lambda: _TELLERS)
         self._given: list[str] = []  # in the results kept for RESULTS
         self._finished: deque[FinishedRequest] = deque()
         # Counters that only grow; each is written by one thread.
@@ -167,10 +169,8 @@ class Engine:
     def lines_written(self, ended: Iterable[str]) -> None:
         """Start recording that HTCondor was told that these jobs have ended."""
         for job_id in ended:
-            try:
-                self._telling.submit(partial(self._record_end, job_id))
-            except RuntimeError as error:
-                log.error("Cannot record that HTCondor knows the end of %s: %s", job_id, error)
+            if not self._telling.start(partial(self._record_end, job_id)):
+                log.error("Cannot record that HTCondor knows the end of %s: no thread", job_id)
 
     def finish_telling(self, timeout: float) -> None:
         """Wait until all that was told is recorded, at most ``timeout`` seconds."""
@@ -211,10 +211,11 @@ class Engine:
         carry_out = partial(self._carry_out, request, self._selection, gridmanager, read_at)
         pool = self._pools[COMMANDS[request.command].pool or "control"]
         self._accepted += 1
-        try:
-            pool.submit(partial(self._work, request, carry_out), self._at)
-        except RuntimeError as error:
-            self._finish(request, f"no thread could be started for this request: {error}")
+        if not pool.start(partial(self._work, request, carry_out), slot=self._at):
+            self._finish(
+                request,
+                "no thread could be started for this request: see ulimit -u, and try again later",
+            )
         return LineAnswer(self.conversation.success())
 
     # -- on worker threads

@@ -49,7 +49,9 @@ def test_a_request_without_a_thread_is_an_error_with_all_its_words(
 
     with monkeypatch.context() as patched:
         patched.setattr("threading.Thread.start", refuse)
-        assert "can't start" in refused(conversation.result(f"{command} 2 x"), command)
+        assert "no thread could be started" in refused(
+            conversation.result(f"{command} 2 x"), command
+        )
 
 
 def test_whatever_the_service_says_an_error_has_its_words(conversation):
@@ -168,7 +170,7 @@ def test_telling_that_gets_no_thread_is_logged(conversation, monkeypatch, caplog
     with monkeypatch.context() as patched:
         patched.setattr("threading.Thread.start", refuse)
         conversation.engine.lines_written(["j1"])
-    assert "Cannot record that HTCondor knows the end of j1: can't start new thread" in caplog.text
+    assert "Cannot record that HTCondor knows the end of j1: no thread" in caplog.text
 
 
 def test_closing_a_service_that_hangs_or_fails_takes_no_longer_than_it_may(
