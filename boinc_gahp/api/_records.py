@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.folders import FetchRecord
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.manifest import Manifest
-    from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.fetch.types import FetchResult
     from boinc_gahp.rpc.types import JobInfo
@@ -229,7 +228,6 @@ def write_table(
     keys: Sequence[str],
     jobs: Collection[str],
     rows: Iterable[Row],
-    scope: CancelScope,
     *,
     known: bool = True,
     order: Iterable[str] = (),
@@ -241,7 +239,6 @@ def write_table(
         keys: those of the rows, in order.
         jobs: the names of the rows' jobs.
         rows: as :class:`~boinc_gahp.api._records.RowMaker` makes them.
-        scope: is entered before anything is written.
         known: whether the rows tell what was submitted; otherwise the file's own words about that
             are kept.
         order: names of jobs, as their rows are to follow one another; others keep their places.
@@ -251,10 +248,22 @@ def write_table(
 
     Raises:
         OutputError: it cannot be written.
-        Exception: whatever a closed scope raises.
     """
     with _alone(root):
-        return _write(root, keys, jobs, rows, scope, known=known, order=order)
+        for name in _NAMES:
+            old = None if name in jobs else _read(root / name)
+            if old is not None:
+                every: tuple[Sequence[str], Iterable[Row]] = keys, map(_cells, rows)
+                if not (known and {row[FIRST] for row in old[1]} <= set(map(_harmless, jobs))):
+                    keys, merged = _merged(*every, *old)
+                    every = keys, _ordered(list(merged), order)
+                with registry.file(root / name) as file:
+                    for text in _lines(*every):
+                        file.write(text)
+                    file.commit()
+                return root / name
+    log.warning("%s has a file jobs.csv that no fetch has written: it is left alone", root)
+    return None
 
 
 def tells_arguments(path: Path) -> bool:
@@ -275,32 +284,6 @@ def _alone(root: Path) -> Iterator[None]:
             stack.callback(os.close, directory)
             fcntl.flock(directory, fcntl.LOCK_EX)
         yield
-
-
-def _write(
-    root: Path,
-    keys: Sequence[str],
-    jobs: Collection[str],
-    rows: Iterable[Row],
-    scope: CancelScope,
-    *,
-    known: bool,
-    order: Iterable[str],
-) -> Path | None:
-    for name in _NAMES:
-        old = None if name in jobs else _read(root / name)
-        if old is not None:
-            every: tuple[Sequence[str], Iterable[Row]] = keys, map(_cells, rows)
-            if not (known and {row[FIRST] for row in old[1]} <= set(map(_harmless, jobs))):
-                keys, merged = _merged(*every, *old)
-                every = keys, _ordered(list(merged), order)
-            with registry.file(root / name, scope) as file:
-                for text in _lines(*every):
-                    file.write(text)
-                file.commit()
-            return root / name
-    log.warning("%s has a file jobs.csv that no fetch has written: it is left alone", root)
-    return None
 
 
 def _read(path: Path) -> tuple[list[str], list[Row]] | None:

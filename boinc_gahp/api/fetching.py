@@ -26,8 +26,7 @@ from boinc_gahp.api.logs import ends_of
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.destinations import explain, make_directories
+from boinc_gahp.fetch.destinations import Directories, explain
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.files import sync_directory
 
@@ -304,7 +303,6 @@ def _table(
         maker.keys,
         {job.name for job in listed},
         rows,
-        NEVER_CANCELLED,
         known=batch.manifest is not None,
         order=() if batch.manifest is None else batch.manifest.jobs,
     )
@@ -321,7 +319,8 @@ def _sync(root: Path) -> None:
 def _make(root: Path) -> None:
     """Create the directory; refuse one that cannot be written before anything is fetched."""
     try:
-        make_directories(root, NEVER_CANCELLED)
+        with Directories() as directories:
+            directories.open(root / NOTE, make=True).close()
     except NotADirectoryError as error:
         raise OutputError(
             f"{str(root)!r} is not a directory: name another one to fetch into"

@@ -205,7 +205,6 @@ def write_note(
     folder: Path,
     note: FetchRecord,
     job_name: str,
-    scope: CancelScope,
     directories: Directories | None = None,
 ) -> None:
     """Write a folder's note; its name is on the disk once ``directories`` are closed.
@@ -233,7 +232,7 @@ def write_note(
             **({} if program is None else {"program": program}),
         }
     )
-    with registry.file(folder / NOTE, scope, folder.parent, directories) as file:
+    with registry.file(folder / NOTE, directories, folder.parent) as file:
         file.write(text.encode() + b"\n")
         file.commit()
 
@@ -376,7 +375,7 @@ class Folder(JobPlace):
             attempts = tuple(sorted(job.attempts))
             written = self.told(FetchRecord(*ids, files, stderr, outputs, result, attempts))
             # Its name may be on the disk before theirs: a note's files are looked for again.
-            write_note(self.directory, written, self.job_name, scope, directories)
+            write_note(self.directory, written, self.job_name, directories)
             self.note = written
         return sum(new.values())
 

@@ -13,13 +13,10 @@ from boinc_gahp.files import open_below, open_directory, sync
 from boinc_gahp.submit.singleflight import SingleFlight
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.files import Make
-
-    HasNew = Callable[[int], object]
 
 #: By device and inode: the syncs that are under way; none is needed later.
 _syncs: SingleFlight[tuple[int, int], None] = SingleFlight(1)
@@ -92,7 +89,7 @@ class Directories:
     for each file would take half of the time of a small fetch. Used by one thread.
 
     Args:
-        scope: is entered for each directory that is made.
+        scope: is entered for each change in them.
         synced_later: status of a directory that the caller syncs, after many jobs have made theirs
             in it.
     """
@@ -103,7 +100,7 @@ class Directories:
         *,
         synced_later: os.stat_result | None = None,
     ) -> None:
-        self._scope = scope
+        self.scope = scope
         self._synced_later = synced_later
         self._open: dict[tuple[str, str | None], Directory] = {}
         #: Those with new names, and the path of a file that is new there.
@@ -116,7 +113,8 @@ class Directories:
 
         Args:
             destination: a file's path.
-            inside: see :func:`open_parent`.
+            inside: the directory below which the path consists of names from the network: missing
+                directories there are made, and links are not followed.
             make: make the directory, and those above it, if they are missing.
 
         Raises:
@@ -130,32 +128,59 @@ class Directories:
         if found is None:
             if len(self._open) >= _MOST_OPEN:
                 self.close()
+            found = self._open[key] = Directory(self._opened(destination, inside, make=make))
+        return found.shared()
 
-            def has_new(at: int) -> None:
-                later = self._synced_later
-                if later is not None and os.path.samestat(os.fstat(at), later):
-                    return
+    def _opened(self, destination: Path, inside: Path | None, *, make: bool) -> int:
+        def made(name: str, at: int) -> None:
+            with self.scope:
+                os.mkdir(name, dir_fd=at)
+            later = self._synced_later
+            if later is None or not os.path.samestat(os.fstat(at), later):
                 made_in = Directory(os.dup(at))
                 self.has_new(made_in, destination)
                 made_in.close()
 
-            at = (
-                open_made(destination.parent, self._scope, has_new)
-                if make and inside is None
-                else open_parent(destination, self._scope, inside, has_new)
-            )
-            found = self._open[key] = Directory(at)
-        return found.shared()
+        if inside is None:
+            return open_directory(destination.parent, make=made if make else None)
+        at = open_directory(inside)
+        where = inside
+        try:
+            for name in destination.relative_to(inside).parts[:-1]:
+                where /= name
+                below = _below(at, name, where, made)
+                os.close(at)
+                at = below
+        except BaseException:
+            os.close(at)
+            raise
+        return at
 
     def check(self, destination: Path, inside: Path | None = None, *, make: bool = False) -> None:
-        """Refuse a destination that a rename cannot or must not replace; arguments as above.
+        """Refuse a destination; arguments and errors are those of :meth:`open_for`."""
+        self.open_for(destination, inside, make=make).close()
 
-        A symbolic link to a file is itself replaced; its target is left alone.
+    def open_for(
+        self, destination: Path, inside: Path | None = None, *, make: bool = False
+    ) -> Directory:
+        """Return a destination's directory, unless a rename cannot or must not replace it.
+
+        A symbolic link to a file is itself replaced; its target is left alone. The caller closes
+        the directory; the arguments are those of :meth:`open`.
 
         Raises:
             OutputError: it is a directory, a device, a pipe; or its directory is missing.
         """
-        open_destination(destination, inside, self, make=make).close()
+        try:
+            directory = self.open(destination, inside, make=make)
+        except (OSError, ValueError) as error:
+            raise explain(error, destination) from error
+        try:
+            _check_name(destination, directory.at)
+        except BaseException:
+            directory.close()
+            raise
+        return directory
 
     def has_new(self, directory: Directory, destination: Path) -> None:
         """Note that a directory, which was opened here, has a new name: that of a file."""
@@ -205,25 +230,6 @@ def sync_together(directory: int) -> None:
     _syncs.get((status.st_dev, status.st_ino), lambda: sync(directory), lambda _: False)
 
 
-def open_destination(
-    destination: Path, inside: Path | None, directories: Directories, *, make: bool = False
-) -> Directory:
-    """Return a destination's directory, which the caller closes.
-
-    Arguments and errors are those of :meth:`Directories.check`.
-    """
-    try:
-        directory = directories.open(destination, inside, make=make)
-    except (OSError, ValueError) as error:
-        raise explain(error, destination) from error
-    try:
-        _check_name(destination, directory.at)
-    except BaseException:
-        directory.close()
-        raise
-    return directory
-
-
 def _check_name(destination: Path, directory: int) -> None:
     try:
         mode = os.stat(destination.name or ".", dir_fd=directory).st_mode
@@ -258,52 +264,6 @@ def check_directory(path: str) -> None:
         raise OutputError(f"the job's directory {path!r} is not a directory")
 
 
-def make_directories(path: Path, scope: CancelScope) -> None:
-    """Make a directory and its missing parents, and sync them to the disk.
-
-    Raises:
-        OSError: one cannot be made.
-    """
-    os.close(open_made(path, scope))
-
-
-def open_made(path: Path, scope: CancelScope, has_new: HasNew = sync) -> int:
-    """Return a descriptor, for use as ``dir_fd``, of a directory that is made as above."""
-    return open_directory(path, make=_making(scope, has_new))
-
-
-def open_parent(
-    file: Path, scope: CancelScope, inside: Path | None = None, has_new: HasNew = sync
-) -> int:
-    """Return a descriptor, for use as ``dir_fd``, of the directory for a file.
-
-    Args:
-        file: the file's path.
-        scope: is entered for each directory that is made.
-        inside: the directory below which the path consists of names from the network: missing
-            directories there are made, and links are not followed.
-        has_new: called with the descriptor of each directory in which another one was made.
-
-    Raises:
-        OutputError: there is a link below ``inside``.
-        OSError: the directory cannot be opened or made.
-    """
-    if inside is None:
-        return open_directory(file.parent)
-    at = open_directory(inside)
-    where = inside
-    try:
-        for name in file.relative_to(inside).parts[:-1]:
-            where /= name
-            below = _below(at, name, where, _making(scope, has_new))
-            os.close(at)
-            at = below
-    except BaseException:
-        os.close(at)
-        raise
-    return at
-
-
 def _below(at: int, name: str, where: Path, make: Make) -> int:
     try:
         return open_below(at, name, make)
@@ -315,12 +275,3 @@ def _below(at: int, name: str, where: Path, make: Make) -> int:
                 "directory for the outputs"
             ) from error
         raise
-
-
-def _making(scope: CancelScope, has_new: HasNew) -> Make:
-    def make(name: str, at: int) -> None:
-        with scope:
-            os.mkdir(name, dir_fd=at)
-        has_new(at)
-
-    return make

@@ -247,7 +247,7 @@ class _Fetch:
             self.places[stream.destination] = file.commit().st_size
 
     def _temporary(self, item: Placement) -> TemporaryFile:
-        return registry.file(item.destination, self._scope, item.inside, self._directories)
+        return registry.file(item.destination, self._directories, item.inside)
 
     def _check(self, item: Placement) -> None:
         make = self._place.makes_directories and any(map(item.is_at, self._streams))
@@ -353,7 +353,7 @@ class _Fetch:
         self._make(members)
         for item in members.files:
             self._check(item)
-        with registry.directory(packed.destination, self._scope, None, self._directories) as room:
+        with registry.directory(packed.destination, self._directories) as room:
             parts = []
             for number, item in enumerate(members.files):
                 md5 = self._extract(archive, item, room, str(number), packed)
@@ -408,7 +408,7 @@ class _Fetch:
 
     def _moved(self, room: TemporaryDirectory, name: str, item: Placement) -> os.stat_result:
         """Put a complete file in place; return its status there."""
-        status = room.place(name, item.destination, item.inside, self._directories)
+        status = room.place(name, item.destination, item.inside)
         if status is not None:
             return status
         with self._temporary(item) as copy, room.open(name) as file:

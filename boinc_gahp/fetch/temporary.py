@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar, NamedTuple, TypeVar
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import leftovers
-from boinc_gahp.fetch.cancel import NEVER_CANCELLED, CancelScope
-from boinc_gahp.fetch.destinations import Directories, explain, open_destination
+from boinc_gahp.fetch.cancel import CancelScope
+from boinc_gahp.fetch.destinations import Directories, explain
 from boinc_gahp.fetch.types import OWN
-from boinc_gahp.files import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,34 +60,31 @@ class Temporaries:
     def file(
         self,
         destination: Path,
-        scope: CancelScope = NEVER_CANCELLED,
-        inside: Path | None = None,
         directories: Directories | None = None,
+        inside: Path | None = None,
     ) -> TemporaryFile:
         """Return a new, empty temporary file beside ``destination``.
 
         Args:
             destination: the path of the file that it will be.
-            scope: is entered for each change in its directory.
-            inside: see :func:`~boinc_gahp.fetch.destinations.open_parent`.
-            directories: opens the directory, and syncs it later; None: the directory is synced
-                when the file is committed.
+            directories: opens the directory, and syncs it later; their scope is entered for each
+                change. None: the directory is synced when the file is committed.
+            inside: see :meth:`~boinc_gahp.fetch.destinations.Directories.open`.
 
         Raises:
             OutputError: the destination cannot be written, or the daemon is stopping.
             Exception: what the scope raises when it is closed; the file is gone then.
         """
-        return self._claim(TemporaryFile, destination, scope, inside, directories)
+        return self._claim(TemporaryFile, destination, directories, inside)
 
     def directory(
         self,
         destination: Path,
-        scope: CancelScope = NEVER_CANCELLED,
-        inside: Path | None = None,
         directories: Directories | None = None,
+        inside: Path | None = None,
     ) -> TemporaryDirectory:
         """Return a new, empty temporary directory beside ``destination``; errors as above."""
-        return self._claim(TemporaryDirectory, destination, scope, inside, directories)
+        return self._claim(TemporaryDirectory, destination, directories, inside)
 
     def rename(self, source: str, source_at: int, destination: str, destination_at: int) -> None:
         """Rename a file in one directory to a name in another, unless the daemon is stopping.
@@ -118,25 +114,25 @@ class Temporaries:
         self,
         kind: type[_Kind],
         destination: Path,
-        scope: CancelScope,
-        inside: Path | None,
         directories: Directories | None,
+        inside: Path | None,
     ) -> _Kind:
-        if directories is None:
-            with Directories(scope) as opened:
-                directory = open_destination(destination, inside, opened)
-        else:
-            directory = open_destination(destination, inside, directories)
-        place = _Place(destination, directory, directories)
+        opened = directories or Directories()
+        try:
+            directory = opened.open_for(destination, inside)
+        finally:
+            if directories is None:
+                opened.close()
+        place = _Place(destination, directory, opened, directories is None)
         claimed: _Kind | None = None
         try:
             if not directory.is_swept:
-                self._sweep(directory, scope)
+                self._sweep(directory, opened.scope)
             for name in _names(destination, kind.suffix):
                 try:
-                    claimed = self._try(kind, name, place, scope)
+                    claimed = self._try(kind, name, place)
                 except leftovers.NameTaken:
-                    claimed = self._try(kind, _unforeseen(kind.suffix), place, scope)
+                    claimed = self._try(kind, _unforeseen(kind.suffix), place)
                 if claimed is not None:
                     break
         except OSError as error:
@@ -167,13 +163,14 @@ class Temporaries:
         with scope, self._open:
             leftovers.sweep_at(directory.at)
 
-    def _try(self, kind: type[_Kind], name: str, place: _Place, scope: CancelScope) -> _Kind | None:
+    def _try(self, kind: type[_Kind], name: str, place: _Place) -> _Kind | None:
         """Return the temporary of this name, emptied and locked; None if another fetch has it.
 
         Raises:
             NameTaken: something that is not a temporary has the name.
         """
         path = os.path.join(os.path.dirname(place.destination), name)  # noqa: PTH118, PTH120
+        scope = place.directories.scope
         # None is made between remove_all and the end of the process.
         with scope, self._open:
             with self._lock:
@@ -188,7 +185,7 @@ class Temporaries:
             if held is None:
                 self.release(path)
                 return None
-            item = kind(self, held, path, place, scope)
+            item = kind(self, held, path, place)
             self._active[path] = item
             scope.at_close(item.remove_partial)
             try:
@@ -217,19 +214,13 @@ def _unforeseen(suffix: str) -> str:
 class _Place(NamedTuple):
     """Where a temporary is: its destination, and the directory of both.
 
-    ``directories`` has opened the directory and syncs it; if None, it is synced at once.
+    ``directories`` has opened the directory, and syncs it; if ``at_once``, when a file is there.
     """
 
     destination: Path
     directory: Directory
-    directories: Directories | None
-
-    def has_new(self) -> None:
-        """Have the destination's name synced to the disk; raises OSError."""
-        if self.directories is None:
-            sync(self.directory.at)
-        else:
-            self.directories.has_new(self.directory, self.destination)
+    directories: Directories
+    at_once: bool
 
 
 class _Temporary:
@@ -242,16 +233,14 @@ class _Temporary:
     #: The suffix of its name.
     suffix: ClassVar[str]
 
-    def __init__(
-        self, registry: Temporaries, held: OwnFile, path: str, place: _Place, scope: CancelScope
-    ) -> None:
+    def __init__(self, registry: Temporaries, held: OwnFile, path: str, place: _Place) -> None:
         self.destination = place.destination
         self._path = path
         self._name = os.path.basename(path)  # noqa: PTH119
         self._place = place
         self._directory = place.directory.shared()
         self._registry = registry
-        self._scope = scope
+        self._scope = place.directories.scope
         self._guard = threading.Lock()
         self._held: OwnFile | None = held
 
@@ -380,11 +369,13 @@ class TemporaryFile(_Temporary):
                     at = directory.at
                     self._registry.rename(self._name, at, self.destination.name, at)
                     self.close()
-                self._place.has_new()
+                self._place.directories.has_new(directory, self.destination)
             finally:
                 directory.close()
         except OSError as error:
             raise explain(error, self.destination) from error
+        if self._place.at_once:
+            self._place.directories.close()
         return status
 
     def __enter__(self) -> TemporaryFile:
@@ -410,21 +401,16 @@ class TemporaryDirectory(_Temporary):
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
         return FileIO(os.open(name, flags, dir_fd=self._descriptor))
 
-    def place(
-        self,
-        name: str,
-        destination: Path,
-        inside: Path | None,
-        directories: Directories,
-    ) -> os.stat_result | None:
+    def place(self, name: str, destination: Path, inside: Path | None) -> os.stat_result | None:
         """Move one of its files, already synced to the disk, into place; return its status there.
 
-        None: the destination is on another file system, and nothing was done. ``directories``
-        syncs the name later.
+        None: the destination is on another file system, and nothing was done. The name is synced
+        later.
 
         Raises:
             OutputError: the file cannot be put there.
         """
+        directories = self._place.directories
         try:
             directory = directories.open(destination, inside)
             try:

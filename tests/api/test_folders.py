@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.api.folders import NOTE, FetchRecord, folder_name, read_note, write_note
-from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 
 #: Names, the odd ones often: of dots, slashes, percent signs, and too long.
 NAMES = st.one_of(
@@ -51,7 +50,7 @@ def test_different_names_give_different_folders(one, other):
 
 def test_a_note_is_read_as_it_was_written(tmp_path):
     note = FetchRecord("https://boinc.example.edu/test/", 7, 9, {"out": 3, "b/é": 0}, stderr=None)
-    write_note(tmp_path, note, "job", NEVER_CANCELLED)
+    write_note(tmp_path, note, "job")
     assert read_note(tmp_path) == note
 
 

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from boinc_gahp.fetch.cancel import CancelScope, Stopped
+from boinc_gahp.fetch.destinations import Directories
 from boinc_gahp.fetch.temporary import registry
 from tests.fetch.farm import contents
 from tests.helpers import wait_for
@@ -65,7 +66,7 @@ def test_a_file_that_is_being_written_vanishes(tmp_path):
     closed = threading.Event()
 
     def write():
-        with registry.file(tmp_path / "out", CancelScope(closed)) as file:
+        with registry.file(tmp_path / "out", Directories(CancelScope(closed))) as file:
             file.write(b"a part")
             closed.set()
             file.write(b"the rest")

@@ -106,8 +106,8 @@ def test_nothing_appears_after_a_cancel_at_any_step(script, whole, tmp_path):
 def test_what_is_on_its_way_vanishes_with_the_cancel_and_not_when_the_network_wakes(tmp_path):
     scope = CancelScope()
     registry = Temporaries()
-    file = registry.file(tmp_path / "out", scope)
-    room = registry.directory(tmp_path / "packed", scope)
+    file = registry.file(tmp_path / "out", Directories(scope))
+    room = registry.directory(tmp_path / "packed", Directories(scope))
     file.write(b"half")
     (room.path / "member").write_bytes(b"half")
     scope.close()
