@@ -1,6 +1,7 @@
 """Fixtures for tests of the command line."""
 
 import io
+import json
 import math
 import os
 import re
@@ -75,6 +76,35 @@ def log_stopped():
     """Closes the log that a command has begun in this process."""
     yield
     logs.stop()
+
+
+class InProcess:
+    """A command in this process; a call returns its exit status, stdout and stderr."""
+
+    def __init__(self, capsys, *words):
+        self._capsys = capsys
+        self._words = words
+
+    def __call__(self, *words):
+        return command(self._capsys, *self._words, *words)
+
+    def prints(self, *words, status=0):
+        """Return what it prints; it ends so, without a word on stderr."""
+        ended, out, err = self(*words)
+        assert (ended, err) == (status, ""), out
+        return out
+
+    def refuses(self, *words, status=1):
+        """Return what it says on stderr; it ends so, and prints nothing."""
+        ended, out, err = self(*words)
+        assert (ended, out) == (status, ""), err
+        return err
+
+    def json(self, *words, status=0):
+        """Return the document that it prints."""
+        ended, out, err = self(*words, "--json")
+        assert ended == status, err
+        return json.loads(out)
 
 
 class Report:

@@ -1,12 +1,10 @@
 """``boinc_gahp ledger status --jobs``, ``show`` and ``forget``, at the command line."""
 
-import json
 import os
 import re
 import sqlite3
 import time
 from contextlib import closing
-from typing import NamedTuple
 
 import pexpect
 import pytest
@@ -15,7 +13,7 @@ from boinc_gahp.ledger._migrations import VERSION
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.terminal.words import at
 from boinc_gahp.text import span
-from tests.cli.conftest import COMMAND
+from tests.cli.conftest import COMMAND, InProcess
 from tests.cli.watching import (
     ACCOUNT,
     NAME,
@@ -27,16 +25,8 @@ from tests.cli.watching import (
     on_project,
     silent,
 )
-from tests.helpers import command, hang_up
-from tests.ledger.jobs import alive, counts
-
-
-class Printed(NamedTuple):
-    """What an action printed."""
-
-    status: int
-    out: str
-    err: str
+from tests.helpers import hang_up
+from tests.ledger.jobs import alive
 
 
 @pytest.fixture
@@ -47,20 +37,24 @@ def jobs(desk):
     return desk.jobs
 
 
-@pytest.fixture
-def do(home, capsys):
-    def do(*arguments):
-        printed = Printed(*command(capsys, "ledger", *arguments))
-        assert "\x1b" not in printed.out + printed.err
-        return printed
+class Ledger(InProcess):
+    """``boinc_gahp ledger``, which never prints what moves a cursor."""
 
-    return do
+    def __call__(self, *words):
+        said = super().__call__(*words)
+        assert "\x1b" not in said[1] + said[2]
+        return said
+
+
+@pytest.fixture
+def ledger(home, capsys):
+    return Ledger(capsys, "ledger")
 
 
 # -- status --jobs
 
 
-def test_jobs_batches_problems_and_pending_aborts_are_listed(do, desk, jobs):
+def test_jobs_batches_problems_and_pending_aborts_are_listed(ledger, desk, jobs):
     batch_id, ids = on_project(jobs, 11, 12, 13)
     waiting = accept(jobs, 14)
     jobs.statuses(batch_id, {f"{NAME}-1": "running"})
@@ -68,47 +62,46 @@ def test_jobs_batches_problems_and_pending_aborts_are_listed(do, desk, jobs):
     silent(jobs, ids[0], 15.5)
     jobs.project_trouble(URL, ACCOUNT, "no answer from boinc.example.edu")
     desk.ledger.record_abort(OTHER, ACCOUNT, "b_123", 12, 0.0)
-    said = do("status", "--jobs")
-    lines = said.out.splitlines()
-    assert f"{URL}: trouble since" in said.out
-    assert "no answer from boinc.example.edu" in said.out
+    out = ledger.prints("status", "--jobs", status=1)
+    lines = out.splitlines()
+    assert f"{URL}: trouble since" in out
+    assert "no answer from boinc.example.edu" in out
     assert [line.split()[-2:] for line in lines[2:4]] == [["1", "abort"]] * 2
-    assert f"{NAME}  on the project  2 of 3 jobs unfinished" in said.out
-    token = jobs.token
-    (running,) = (index for index, line in enumerate(lines) if f"boinc/{token}.{ids[0]} " in line)
+    assert f"{NAME}  on the project  2 of 3 jobs unfinished" in out
+    (running,) = (n for n, line in enumerate(lines) if f"boinc/{jobs.token}.{ids[0]} " in line)
     assert " 11.0 " in lines[running]
     assert " in progress on the project " in lines[running]
     assert "orphan: HTCondor has not asked for 15 days" in lines[running + 1]
-    assert f"boinc/{token}.{waiting} " in said.out
-    assert "it is still to be aborted on the project" in said.out
-    assert "unfinished" not in do("status").out
+    assert f"boinc/{jobs.token}.{waiting} " in out
+    assert "it is still to be aborted on the project" in out
+    assert "unfinished" not in ledger("status")[1]
 
 
-def details(do):
-    (project,) = json.loads(do("status", "--jobs", "--json").out)["projects"]
+def details(ledger, status=0):
+    (project,) = ledger.json("status", "--jobs", status=status)["projects"]
     return project["details"]
 
 
-def test_what_is_over_and_known_to_be_is_not_listed(do, jobs):
+def test_what_is_over_and_known_to_be_is_not_listed(ledger, jobs):
     on_hold, told, gone = (accept(jobs, cluster) for cluster in (1, 2, 3))
     jobs.hold([on_hold, told], Hold("exit status 11", 2304, 11))
     jobs.end_reported([told])
     jobs.cancel(gone)
     accept(jobs, 4)
-    assert [job["id"] for job in details(do)["jobs"]] == [on_hold, 4]
-    assert "exit status 11 (code 2304, subcode 11)" in do("status", "--jobs").out
+    assert [job["id"] for job in details(ledger)["jobs"]] == [on_hold, 4]
+    assert "exit status 11 (code 2304, subcode 11)" in ledger.prints("status", "--jobs")
     # HTCondor cancels it next.
     jobs.cancel(on_hold)
-    shown = do("show", str(on_hold)).out
+    shown = ledger.prints("show", on_hold)
     assert "on hold" in shown
     assert "cancelled" not in shown
 
 
-def test_json_has_everything_that_is_listed(do, jobs):
+def test_json_has_everything_that_is_listed(ledger, jobs):
     batch_id, ids = on_project(jobs, 11, 12)
     jobs.cancel(ids[0])
     silent(jobs, ids[1], 15)
-    found = details(do)
+    found = details(ledger, status=1)
     (batch,) = found["batches"]
     assert (batch["id"], batch["jobs"]) == (batch_id, {"queued": 1, "cancelled": 1})
     cancelled, orphan = found["jobs"]
@@ -118,23 +111,21 @@ def test_json_has_everything_that_is_listed(do, jobs):
     assert orphan["state_words"] == "queued on the project"
 
 
-def test_what_others_wrote_can_do_nothing_to_a_terminal(do, jobs):
+def test_what_others_wrote_can_do_nothing_to_a_terminal(ledger, jobs):
     job_id = accept(jobs, 1)
     jobs.hold([job_id], Hold("red \x1b[31m and\na new line", 2302, 0))
-    assert r"red \x1b[31m and a new line" in do("status", "--jobs").out
-    assert r"red \x1b[31m and a new line" in do("show", "1").out
+    for words in (["status", "--jobs"], ["show", "1"]):
+        assert r"red \x1b[31m and a new line" in ledger.prints(*words)
 
 
-def test_without_a_ledger_there_is_nothing_and_none_is_made(do, desk):
-    for action in (["show", "1"], ["forget", "1"]):
-        said = do(*action)
-        assert said.status == 1
-        assert "There is no ledger" in said.err
+def test_without_a_ledger_there_is_nothing_and_none_is_made(ledger, desk):
+    for action in ("show", "forget"):
+        assert "There is no ledger" in ledger.refuses(action, "1")
     assert not desk.path.parent.exists()
 
 
-def test_an_empty_ledger_says_so(do, jobs):
-    assert "is empty" in do("status", "--jobs").out
+def test_an_empty_ledger_says_so(ledger, jobs):
+    assert "is empty" in ledger.prints("status", "--jobs")
 
 
 @pytest.mark.parametrize(
@@ -142,25 +133,22 @@ def test_an_empty_ledger_says_so(do, jobs):
     [(5, "or move the file away"), (VERSION + 1, "install a later boinc_gahp")],
     ids=["before the first release", "later"],
 )
-def test_a_ledger_of_another_version_is_refused(do, desk, version, remedy):
+def test_a_ledger_of_another_version_is_refused(ledger, desk, version, remedy):
     desk.path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(desk.path)) as connection:
         connection.execute(f"PRAGMA user_version = {version:d}")
     for action in ("show x", "reconcile", "forget x"):
-        said = do(*action.split())
-        assert (said.status, said.out) == (1, "")
-        assert remedy in said.err
+        assert remedy in ledger.refuses(*action.split())
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
-def test_a_directory_of_somebody_else_is_reported(do, jobs, desk):
+def test_a_directory_of_somebody_else_is_reported(ledger, jobs, desk):
     desk.path.parent.chmod(0o000)
     try:
-        said = do("show", "1")
+        err = ledger.refuses("show", "1")
     finally:
         desk.path.parent.chmod(0o700)
-    assert said.status == 1
-    assert "Permission denied" in said.err
+    assert "Permission denied" in err
 
 
 # -- show
@@ -171,26 +159,23 @@ def test_a_directory_of_somebody_else_is_reported(do, jobs, desk):
     ["2", "boinc/{token}.2", "{token}.2", "12.0", directory(12), NAME + "-2", "submit1_12"],
     ids=["number", "id", "short id", "cluster.proc", "JobDirectory", "job name", "part"],
 )
-def test_a_job_is_found_by_any_of_its_names(do, jobs, name):
+def test_a_job_is_found_by_any_of_its_names(ledger, jobs, name):
     on_project(jobs, 11, 12)
-    said = do("show", name.format(token=jobs.token))
-    assert said.status == 0
-    assert said.out.startswith(f"Job boinc/{jobs.token}.2\n")
-    assert "queued on the project" in said.out
+    out = ledger.prints("show", name.format(token=jobs.token))
+    assert out.startswith(f"Job boinc/{jobs.token}.2\n")
+    assert "queued on the project" in out
 
 
 @pytest.mark.parametrize("name", ["3", "boinc/00000000.2", "1.0", "nothing", "2" * 30, "bg-x"])
-def test_what_there_is_not_is_not_found(do, jobs, name):
+def test_what_there_is_not_is_not_found(ledger, jobs, name):
     on_project(jobs, 11, 12)
-    said = do("show", name)
-    assert (said.status, said.out) == (1, "")
-    assert "has no job or batch" in said.err
+    assert "has no job or batch" in ledger.refuses("show", name)
 
 
-def test_all_that_is_known_of_a_job_is_shown(do, jobs):
+def test_all_that_is_known_of_a_job_is_shown(ledger, jobs):
     _, ids = on_project(jobs, 11, 12)
     jobs.hold([ids[0]], Hold("exit status 11", 2304, 11), exit_code=11, cpu_time=2.5)
-    said = do("show", "1")
+    out = ledger.prints("show", "1")
     for part in (
         "on hold (failed)",
         "11.0",
@@ -205,102 +190,85 @@ def test_all_that_is_known_of_a_job_is_shown(do, jobs):
         f"Batch {NAME}",
         "1 queued on the project, 1 on hold",
     ):
-        assert part in said.out
-    (job,) = json.loads(do("show", "--json", "1").out)["jobs"]
+        assert part in out
+    (job,) = ledger.json("show", "1")["jobs"]
     assert (job["hold_code"], job["description"]["iwd"]) == (2304, "/home/alice/my run")
 
 
-def test_a_signal_that_ended_a_program_is_shown_as_one(do, jobs):
+def test_a_signal_that_ended_a_program_is_shown_as_one(ledger, jobs):
     batch_id, ids = on_project(jobs, 11, 12)
     jobs.statuses(batch_id, {f"{NAME}-1": "finished"})
     jobs.fetched(ids[0], -9, 2.5)
-    shown = do("show", "1").out
+    shown = ledger.prints("show", "1")
     assert re.search(r"ended by signal: +9\n", shown)
     assert "exit code" not in shown
 
 
-def test_a_batch_is_found_by_the_beginning_of_its_name(do, jobs):
+def test_a_batch_is_found_by_the_beginning_of_its_name(ledger, jobs):
     batch_id, _ = on_project(jobs, 11, 12)
     jobs.postpone(batch_id, time.time() + 500, "the project is down")
-    said = do("show", "bg-0a")
-    assert said.out.startswith(f"Batch {NAME}\n")
-    assert "2 queued on the project" in said.out
-    assert "the project is down; tried again at" in said.out
-    assert json.loads(do("show", "--json", NAME).out)["batches"][0]["id"] == batch_id
+    out = ledger.prints("show", "bg-0a")
+    assert out.startswith(f"Batch {NAME}\n")
+    assert "2 queued on the project" in out
+    assert "the project is down; tried again at" in out
+    assert ledger.json("show", NAME)["batches"][0]["id"] == batch_id
 
 
-def test_a_name_that_may_mean_too_many_is_not_guessed(do, jobs):
-    for cluster in range(30):
-        accept(jobs, cluster)
-    said = do("show", "submit1")
-    assert said.status == 1
-    assert "may mean 30 jobs or batches" in said.err
+def test_a_name_that_may_mean_too_many_is_not_guessed(ledger, jobs):
+    for number, said in ((2, "name one of them"), (30, "may mean 30 jobs or batches")):
+        for cluster in range(alive(jobs), number):
+            accept(jobs, cluster)
+        assert said in ledger.refuses("forget", "submit1", "--alive")
+    assert said in ledger.refuses("show", "submit1")
+    assert alive(jobs) == 30
 
 
 # -- forget
 
 
-def test_what_is_over_is_forgotten_by_name(do, jobs):
+def test_what_is_over_is_forgotten_by_name(ledger, jobs):
     job_id, other = accept(jobs, 1), accept(jobs, 2)
     jobs.cancel(job_id)
-    said = do("forget", "1.0")
-    assert (said.status, said.out) == (0, "Forgotten: 1 job.\n")
+    assert ledger.prints("forget", "1.0") == "Forgotten: 1 job.\n"
     assert jobs.job(job_id) is None
     assert jobs.job(other) is not None
 
 
-def test_what_is_not_over_is_kept_unless_asked_twice(do, jobs):
+def test_what_is_not_over_is_kept_unless_asked_twice(ledger, jobs):
     batch_id, ids = on_project(jobs, 11, 12)
     jobs.cancel(ids[1])
-    said = do("forget", "11.0")
-    assert said.status == 1
-    assert "nothing was forgotten" in said.err
-    assert "condor_rm" in said.err
-    said = do("forget", "12.0")
-    assert said.status == 1
-    assert "boinc_gahp ledger reconcile" in said.err
+    err = ledger.refuses("forget", "11.0")
+    assert "nothing was forgotten" in err
+    assert "condor_rm" in err
+    assert "boinc_gahp ledger reconcile" in ledger.refuses("forget", "12.0")
     assert len(jobs.jobs_of(batch_id)) == 2
-    said = do("forget", "11.0", "12.0", "--alive")
-    assert said.status == 0
-    assert "Forgetting a job does not abort it" in said.out
+    told = "Forgetting a job does not abort it"
+    assert told in ledger.prints("forget", "11.0", "12.0", "--alive")
     assert jobs.owners() == ()
     assert jobs.batch(batch_id) is None
 
 
-def test_a_batch_is_forgotten_with_all_its_jobs(do, jobs):
+def test_a_batch_is_forgotten_with_all_its_jobs(ledger, jobs):
     batch_id, _ = on_project(jobs, 11, 12)
-    assert do("forget", NAME).status == 1
-    assert do("forget", NAME, "--alive").status == 0
+    ledger.refuses("forget", NAME)
+    ledger.prints("forget", NAME, "--alive")
     assert jobs.batch(batch_id) is None
     assert alive(jobs) == 0
 
 
-def test_a_batch_that_is_to_be_retired_stays_until_it_is(do, jobs):
+def test_a_batch_that_is_to_be_retired_stays_until_it_is(ledger, jobs):
     batch_id, ids = on_project(jobs, 11)
     jobs.hold([ids[0]], Hold("x", 2304, 0))
-    said = do("forget", NAME)
-    assert said.status == 0
-    assert "stays until it is retired" in said.out
+    assert "stays until it is retired" in ledger.prints("forget", NAME)
     assert jobs.job(ids[0]) is None
-    batch = jobs.batch(batch_id)
-    assert batch is not None
-    assert batch.state == "ended"
+    assert jobs.batch(batch_id).state == "ended"
 
 
-def test_a_batch_keeps_the_jobs_that_are_not_forgotten(do, jobs):
+def test_a_batch_keeps_the_jobs_that_are_not_forgotten(ledger, jobs):
     batch_id, ids = on_project(jobs, 11, 12)
-    assert do("forget", "11.0", "--alive").status == 0
+    ledger.prints("forget", "11.0", "--alive")
     assert [job.id for job in jobs.jobs_of(batch_id)] == [ids[1]]
     assert jobs.on_project(URL, ACCOUNT) == {batch_id: 1}
-
-
-def test_several_jobs_of_a_name_are_not_forgotten(do, jobs):
-    for cluster in (1, 2):
-        jobs.cancel(accept(jobs, cluster))
-    said = do("forget", "submit1")
-    assert said.status == 1
-    assert "name one of them" in said.err
-    assert counts(jobs)["cancelled"] == 2
 
 
 @pytest.mark.processes

@@ -5,13 +5,12 @@ import time
 
 import pytest
 
-from boinc_gahp.cli.main import main
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
-from tests.cli.conftest import write_settings
+from tests.cli.conftest import InProcess, write_settings
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import Site, await_status
@@ -39,13 +38,7 @@ def site(project, home, tmp_path):
 
 @pytest.fixture
 def reconcile(capsys):
-    def reconcile(*options):
-        status = main(["ledger", "reconcile", *options])
-        out, err = capsys.readouterr()
-        assert err == ""
-        return status, out
-
-    return reconcile
+    return InProcess(capsys, "ledger", "reconcile").prints
 
 
 def make_pending(site, count):
@@ -63,28 +56,22 @@ def make_pending(site, count):
 
 def test_what_is_pending_is_sent_and_reported(site, reconcile):
     make_pending(site, 2)
-    status, out = reconcile()
-    assert (status, out) == (
-        0,
-        f"{site.proxy.url} [project]: done: 2 jobs aborted, 1 batch retired\n",
-    )
+    assert reconcile() == f"{site.proxy.url} [project]: done: 2 jobs aborted, 1 batch retired\n"
     assert site.batch_states() == [BatchState.RETIRED]
     with site.jobs() as jobs:
         assert jobs.owners() == ()
-    assert reconcile() == (0, "Nothing is owed.\n")
-    assert reconcile("--quiet") == (0, "")
+    assert reconcile() == "Nothing is owed.\n"
+    assert not reconcile("--quiet")
 
 
 def test_what_stays_pending_is_reported_with_the_reason(site, reconcile):
     make_pending(site, 1)
     site.proxy.fail("abort_jobs", faultproxy.status(503), times=None)
-    status, out = reconcile("--quiet", "--timeout", "2")
-    assert status == 1
-    head, *reasons = out.splitlines()
+    head, *reasons = reconcile("--quiet", "--timeout", "2", status=1).splitlines()
     assert head.startswith(f"{site.proxy.url} [project]: still owed: 1 job to be aborted")
-    assert any("503" in reason for reason in reasons), out
+    assert any("503" in reason for reason in reasons), reasons
     site.proxy.heal()
-    assert reconcile("--quiet") == (0, "")
+    assert not reconcile("--quiet")
     assert site.batch_states() == [BatchState.RETIRED]
 
 
@@ -92,10 +79,8 @@ def test_a_project_with_a_daemon_at_work_is_left_to_it(site, reconcile):
     make_pending(site, 1)
     lock = AccountLock(site.directory / "state", *site.owner)
     assert lock.try_acquire()
-    status, out = reconcile()
-    assert status == 0
-    assert "left to the daemon (process " in out
-    assert reconcile("--quiet") == (0, "")
+    assert "left to the daemon (process " in reconcile()
+    assert not reconcile("--quiet")
     with site.jobs() as jobs:
         assert len(jobs.pending_aborts(*site.owner)) == 1
     lock.release()
@@ -105,19 +90,9 @@ def test_a_project_that_is_in_the_settings_no_more_is_reported(site, home, recon
     make_pending(site, 1)
     settings = home / ".config/boinc_gahp/boinc_gahp.toml"
     settings.write_text(f"[state]\ndir = '{site.directory}/state'\n")
-    status, out = reconcile()
-    assert (status, out.count("\n")) == (1, 1)
+    out = reconcile(status=1)
+    assert out.count("\n") == 1
     assert f"the settings have no project {site.proxy.url}" in out
-
-
-def test_a_pending_abort_of_an_earlier_request_is_sent(site, reconcile):
-    with site.ledger() as ledger:
-        ledger.record_abort(*site.owner, "never made", 987654, 0.0)
-    status, out = reconcile()
-    assert (status, out) == (
-        0,
-        f"{site.proxy.url}: done: 1 abort of BOINC_SUBMIT requests that were cut short\n",
-    )
 
 
 def cut_short(site, ago):
@@ -125,32 +100,27 @@ def cut_short(site, ago):
     path = site.directory / "in"
     path.write_bytes(b"text")
     name = f"cut#{next(_numbers)}"
-    request = SubmitRequest(
-        name, "uppercase", [(f"{name}#1.0", Job(inputs={"in": LocalFile(str(path))}))]
-    )
+    jobs = [(f"{name}#1.0", Job(inputs={"in": LocalFile(str(path))}))]
+    request = SubmitRequest(name, "uppercase", jobs)
     with site.context() as context, site.ledger() as ledger:
         number = submit(context.project, request)
         ledger.begin_submit(*site.owner, request.batch_name, number, time.time() - ago)
         ledger.store.write(
             lambda connection: connection.execute("UPDATE batch SET sent = not_before - 300")
         )
-    return request
 
 
 def test_a_submit_that_was_cut_short_hours_ago_is_aborted(site, reconcile):
     cut_short(site, 5000)
-    assert reconcile() == (
-        0,
-        f"{site.proxy.url}: done: 1 abort of BOINC_SUBMIT requests that were cut short\n",
-    )
+    said = f"{site.proxy.url}: done: 1 abort of BOINC_SUBMIT requests that were cut short\n"
+    assert reconcile() == said
     assert site.batch_states() == [BatchState.RETIRED]
-    assert reconcile() == (0, "Nothing is owed.\n")
+    assert reconcile() == "Nothing is owed.\n"
 
 
 def test_a_submit_that_htcondor_may_still_ask_for_is_left_alone_and_reported(site, reconcile):
     cut_short(site, 200)
-    status, out = reconcile("--quiet")
-    assert status == 1
+    out = reconcile("--quiet", status=1)
     assert "still owed: 1 abort of BOINC_SUBMIT" in out
     assert "HTCondor may ask for them until " in out
     assert site.batch_states() == [BatchState.IN_PROGRESS]
@@ -159,9 +129,7 @@ def test_a_submit_that_htcondor_may_still_ask_for_is_left_alone_and_reported(sit
 def test_a_pending_abort_for_a_project_that_is_not_in_the_settings_is_reported(site, reconcile):
     with site.ledger() as ledger:
         ledger.record_abort("https://elsewhere.example/", "0123456789abcdef", "b", 1, 0.0)
-    status, out = reconcile("--quiet")
-    assert status == 1
-    assert out == (
+    assert reconcile("--quiet", status=1) == (
         "https://elsewhere.example/: still owed: 1 abort of BOINC_SUBMIT requests that were cut "
         "short (the settings do not have this project)\n"
     )
@@ -179,12 +147,11 @@ def test_as_a_cron_line_it_needs_no_terminal(site, run):
 
 def test_where_there_is_no_ledger_nothing_is_pending_and_none_is_made(site, reconcile):
     path = site.directory / "state" / "ledger.sqlite"
-    assert reconcile() == (0, f"Nothing is owed: there is no ledger {path} yet.\n")
-    assert reconcile("--quiet") == (0, "")
+    assert reconcile() == f"Nothing is owed: there is no ledger {path} yet.\n"
+    assert not reconcile("--quiet")
     assert not path.exists()
 
 
 @pytest.mark.parametrize("timeout", ["x", "-1", "nan"])
-def test_a_timeout_that_is_none_is_reported(site, reconcile, timeout):
-    with pytest.raises(SystemExit, match="2"):
-        reconcile("--timeout", timeout)
+def test_a_timeout_that_is_none_is_reported(capsys, timeout):
+    assert InProcess(capsys, "ledger", "reconcile").refuses("--timeout", timeout, status=2)

@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import json
 import os
 import pty
 import re
@@ -20,9 +19,9 @@ from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.rpc.client import WebRpcs as Rpc
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.states import BatchState
-from tests.cli.conftest import COMMAND, write_settings
+from tests.cli.conftest import COMMAND, InProcess, write_settings
 from tests.faultproxy import FaultProxy
-from tests.helpers import command, hang_up, wait_for
+from tests.helpers import hang_up, wait_for
 from tests.inside import unfinished_jobs
 
 
@@ -166,7 +165,7 @@ def proxy(site, here, monkeypatch):
         yield proxy
 
 
-class Command:
+class Command(InProcess):
     """``boinc_gahp batch``, each time as cheaply as the test permits.
 
     Attributes:
@@ -177,31 +176,9 @@ class Command:
     installed = (COMMAND, "batch")
 
     def __init__(self, capsys):
-        self._capsys = capsys
+        super().__init__(capsys, "batch")
         self._children = []
         self.terminal = {}
-
-    def __call__(self, *words):
-        """Run it in this process; return exit status, stdout and stderr."""
-        return command(self._capsys, "batch", *words)
-
-    def prints(self, *words, status=0):
-        """Return what it prints; it ends so, without a word on stderr."""
-        ended, out, err = self(*words)
-        assert (ended, err) == (status, ""), out
-        return out
-
-    def refuses(self, *words, status=1):
-        """Return what it says on stderr; it ends so, and prints nothing."""
-        ended, out, err = self(*words)
-        assert (ended, out) == (status, ""), err
-        return err
-
-    def json(self, *words, status=0):
-        """Return the document that it prints."""
-        ended, out, err = self(*words, "--json")
-        assert ended == status, err
-        return json.loads(out)
 
     def piped(self, *words, stdin="", **environment):
         """Run the installed command on pipes."""

@@ -212,12 +212,14 @@ def test_what_does_not_go_together_is_reported(batch, words, said):
         (["--input-template", "data/a.1.txt"], "boinc_gahp template check tells more"),
         (["--output-template", "data/a.1.txt"], "boinc_gahp template check tells more"),
         (["--rows", "nothing.csv"], "nothing.csv: the file with the rows cannot be opened"),
+        (["--rows", "empty.csv"], "it has no rows"),
         (["--rows", "rows.csv", "--input", "in={name}"], "boinc_gahp uses this column itself"),
         (["--rows", "rows.csv", "--name-jobs", "{n}"], "rows.csv:2: {n} has no value in this row"),
         (["--input", "inn=data/a.1.txt"], '"inn" is none of these, did you mean "in"?'),
     ],
 )
 def test_what_is_wrong_is_reported_in_a_line(batch, data, words, said):
+    (data / "empty.csv").write_text("name,args\n\n")
     (data / "rows.csv").write_text("name,args,n\n,-x,\n")
     told, *rest = batch.refuses(*UPPERCASE, *words).splitlines()
     assert said in told
