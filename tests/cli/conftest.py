@@ -85,18 +85,21 @@ class InProcess:
         self._capsys = capsys
         self._words = words
 
-    def __call__(self, *words):
-        return command(self._capsys, *self._words, *words)
+    def __call__(self, *words, stdin=""):
+        with pytest.MonkeyPatch.context() as patch:
+            if stdin:
+                patch.setattr(sys, "stdin", io.StringIO(stdin))
+            return command(self._capsys, *self._words, *words)
 
-    def prints(self, *words, status=0):
+    def prints(self, *words, status=0, **given):
         """Return what it prints; it ends so, without a word on stderr."""
-        ended, out, err = self(*words)
+        ended, out, err = self(*words, **given)
         assert (ended, err) == (status, ""), out
         return out
 
-    def refuses(self, *words, status=1):
+    def refuses(self, *words, status=1, **given):
         """Return what it says on stderr; it ends so, and prints nothing."""
-        ended, out, err = self(*words)
+        ended, out, err = self(*words, **given)
         assert (ended, out) == (status, ""), err
         return err
 
@@ -191,15 +194,21 @@ def directory(tmp_path_factory):
     return directory
 
 
+class LocalProjectCommand(InProcess):
+    """An action of ``local-project`` with a project."""
+
+    def __init__(self, capsys, directory):
+        super().__init__(capsys, "local-project")
+        self._directory = directory
+
+    def __call__(self, action, *words, **given):
+        return super().__call__(action, self._directory, *words, **given)
+
+
 @pytest.fixture
-def do(directory, capsys, monkeypatch):
+def do(directory, capsys):
     """Does an action of ``local-project`` with that project, in this process."""
-
-    def do(action, *words, stdin=""):
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        return command(capsys, "local-project", action, directory, *words)
-
-    return do
+    return LocalProjectCommand(capsys, directory)
 
 
 def empty_batch(directory, name):

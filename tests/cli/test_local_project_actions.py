@@ -16,15 +16,11 @@ from tests.cli.conftest import empty_batch, rows
 
 
 def test_a_user_gets_settings_that_nobody_else_can_read(do, directory):
-    status, out, errors = do("add-user", "alice", "--max-jobs", "5", "--app", "uppercase")
+    out = do.prints("add-user", "alice", "--max-jobs", "5", "--app", "uppercase")
     path = directory / "users" / "alice.toml"
-    assert (status, errors) == (0, "")
     assert f"export BOINC_GAHP_CONFIG={path}\n" in out
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    settings = layers.load(str(path), {})
-    assert settings.project is not None
-    assert settings.project.authenticator is not None
-    secret = settings.project.authenticator.reveal()
+    secret = layers.load(str(path), {}).project.authenticator.reveal()
     assert secret not in out
     (user,) = rows(directory, "SELECT id FROM user WHERE authenticator = ?", secret)
     (rights,) = rows(directory, "SELECT * FROM user_submit WHERE user_id = ?", user["id"])
@@ -43,9 +39,7 @@ def test_a_user_gets_settings_that_nobody_else_can_read(do, directory):
     ids=["taken", "name", "app", "limit"],
 )
 def test_a_user_that_cannot_be_added_leaves_nothing(do, directory, words, status, said):
-    done = do("add-user", *words)
-    assert done[0] == status
-    assert said in done[2]
+    assert said in do.refuses("add-user", *words, status=status)
     assert rows(directory, "SELECT * FROM user WHERE name = 'dave'") == []
     assert not (directory / "users" / "dave.toml").exists()
 
@@ -54,17 +48,9 @@ def test_a_user_that_cannot_be_added_leaves_nothing(do, directory, words, status
 
 
 def test_an_app_gets_templates_that_pass_the_checker(do, directory):
-    words = ["--in", "a", "--in", "b", "--out", "c", "--optional-out", "d", "--out", "e"]
-    more = [
-        "--quorum",
-        "2",
-        "--validator",
-        "bitwise",
-        "--max-nbytes",
-        "1e3",
-    ]
-    status, out, errors = do("add-app", "sorts", "--command", "sort -o c a b", *words, *more)
-    assert (status, errors) == (0, "")
+    files = "--in a --in b --out c --optional-out d --out e"
+    more = f"{files} --quorum 2 --validator bitwise --max-nbytes 1e3"
+    out = do.prints("add-app", "sorts", "--command", "sort -o c a b", *more.split())
     assert out.startswith("App sorts, version 100: /")
     core = open_core(directory)
     try:
@@ -72,30 +58,67 @@ def test_an_app_gets_templates_that_pass_the_checker(do, directory):
         written = core.output_template(core.templates / "sorts_out")
     finally:
         core.db.close()
-    assert [(file.open_name, file.no_delete, file.copy_file) for file in read.files] == [
-        ("a", True, False),
-        ("b", True, False),
-    ]
+    inputs = [(file.open_name, file.no_delete, file.copy_file) for file in read.files]
+    assert inputs == [("a", True, False), ("b", True, False)]
     assert (read.min_quorum, read.target_nresults) == (2, 2)
-    assert [(file.open_name, file.optional) for file in written.files] == [
-        ("c", False),
-        ("d", True),
-        ("e", False),
-    ]
+    outputs = [(file.open_name, file.optional) for file in written.files]
+    assert outputs == [("c", False), ("d", True), ("e", False)]
     assert all(f.no_delete and f.max_nbytes == 1000 for f in written.files)
     for kind in ("in", "out"):
         assert main(["template", "check", str(directory / "templates" / f"sorts_{kind}")]) == 0
-    assert do("create-work", "sorts", "--wu_name", "so", "data.txt", "data.txt")[0] == 0
+    do.prints("create-work", "sorts", "--wu_name", "so", "data.txt", "data.txt")
 
 
 def test_another_version_of_an_app_is_added(do, directory):
-    given = ["--in", "in", "--out", "out"]
-    assert do("add-app", "grows", "--command", "true", *given)[0] == 0
-    assert do("add-app", "grows", "--command", "false", "--version", "101")[0] == 0
-    status, _, errors = do("add-app", "grows", "--command", "false", "--version", "101")
-    assert (status, "has a version 101 already (it has 100, 101)" in errors) == (1, True)
-    status, _, errors = do("add-app", "grows", "--command", "false", "--version", "102", *given)
-    assert (status, "give only --version and --command" in errors) == (1, True)
+    given = ("--in", "in", "--out", "out")
+    words = ("add-app", "grows", "--command", "false")
+    do.prints(*words, *given)
+    do.prints(*words, "--version", "101")
+    told = "has a version 101 already (it has 100, 101)"
+    assert told in do.refuses(*words, "--version", "101")
+    assert "give only --version and --command" in do.refuses(*words, "--version", "102", *given)
+
+
+@pytest.fixture
+def container_app(directory, do):
+    """An app for containers, called docker."""
+    if not rows(directory, "SELECT * FROM app WHERE name = 'docker'"):
+        out = do.prints("add-app", "docker", "--container", "--validator", "bitwise")
+        assert ("To run a program with it" in out) != ("Jobs that need containers wait" in out)
+
+
+@pytest.mark.usefixtures("container_app")
+def test_a_container_app_has_the_wrapper_a_plan_class_and_no_templates(directory):
+    (row,) = rows(
+        directory,
+        "SELECT a.validator, v.command, v.plan_class FROM app a JOIN app_version v "
+        "ON v.appid = a.id WHERE a.name = 'docker'",
+    )
+    assert [*row.values()] == ["bitwise", '["docker_wrapper"]', "docker"]
+    assert not list((directory / "templates").glob("docker_*"))
+
+
+@pytest.mark.usefixtures("container_app")
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        ("docker --container", 1, "there is an app 'docker' already"),
+        ("uppercase --container", 1, "there is an app 'uppercase' already"),
+        ("docker --version 101 --command true", 1, "it has one version only"),
+        ("other --container --validator nosuch", 1, "nosuch"),
+        ("barred --container", 1, "barred_in would apply to every job"),
+        # What jobs bring themselves.
+        ("other --container --command true", 2, "does not go with --container"),
+        ("other --container --in a", 2, "does not go with --container"),
+        ("other --container --out a", 2, "does not go with --container"),
+        ("other --container --quorum 2", 2, "does not go with --container"),
+        ("other --container --max-nbytes 2", 2, "does not go with --container"),
+        ("app --out x", 2, "--command is missing (or --container"),
+    ],
+)
+def test_what_does_not_go_with_an_app_for_containers_is_refused(do, directory, words, status, told):
+    (directory / "templates" / "barred_in").write_text("<input_template/>")
+    assert told in do.refuses("add-app", *words.split(), status=status)
 
 
 # Hosts. They are made when a project runs; here by hand.
@@ -104,26 +127,24 @@ def test_another_version_of_an_app_is_added(do, directory):
 @pytest.fixture
 def host(directory):
     core = open_core(directory)
-    try:
-        hosts.register(core.db, 1)
-    finally:
-        core.db.close()
+    hosts.register(core.db, 1)
+    core.db.close()
     return "volunteer-0"
 
 
 def test_hosts_and_jobs_are_told_how_to_behave(do, directory, host):
-    assert do("behave", host, "fail=3", "slow=2x5") == (0, f"Host {host}: fail=3 slow=2x5\n", "")
-    assert do("create-work", "uppercase", "--wu_name", "crashes", "data.txt")[0] == 0
-    assert do("behave", "--job", "crashes", "crash") == (0, "Job crashes: crash\n", "")
+    assert do.prints("behave", host, "fail=3", "slow=2x5") == f"Host {host}: fail=3 slow=2x5\n"
+    do.prints("create-work", "uppercase", "--wu_name", "crashes", "data.txt")
+    assert do.prints("behave", "--job", "crashes", "crash") == "Job crashes: crash\n"
     kinds = {row["kind"] for row in rows(directory, "SELECT kind FROM behaviour")}
     assert kinds == {"fail", "slow", "crash"}
-    assert do("behave", host, "normal") == (0, f"Host {host}: normal\n", "")
-    assert do("behave", "normal", "--job", "crashes")[0] == 0
+    assert do.prints("behave", host, "normal") == f"Host {host}: normal\n"
+    do.prints("behave", "normal", "--job", "crashes")
     assert rows(directory, "SELECT kind FROM behaviour") == []
 
 
 def test_a_host_gets_other_capacities(do, directory, host):
-    assert do("set-host", host, "speed=5e9", "memory=2e9")[0] == 0
+    do.prints("set-host", host, "speed=5e9", "memory=2e9")
     (row,) = rows(directory, "SELECT * FROM host WHERE domain_name = ?", host)
     assert (row["p_fpops"], row["m_nbytes"], row["d_free"]) == (5e9, 2e9, 1e12)
 
@@ -136,19 +157,11 @@ def test_status_tells_what_there_is_and_no_secrets(do, directory, host):
     do("create-work", "uppercase", "--wu_name", "seen", "--batch", batch_id, "data.txt")
     do("create-work", "uppercase", "--wu_name", "alone", "data.txt")
     do("behave", host, "late=5")
-    status, out, errors = do("status")
-    assert (status, errors) == (0, "")
+    out = do.prints("status")
     assert f"The project in {directory} does not run now" in out
-    for words in (
-        "shown",
-        "uppercase",
-        "in progress",
-        "submitter",
-        "late=5",
-        "(jobs without a batch)",
-    ):
-        assert words in out
-    status, text, _ = do("status", "--json")
+    words = ("shown", "uppercase", "in progress", "submitter", "late=5", "(jobs without a batch)")
+    assert [word for word in words if word not in out] == []
+    text = do.prints("status", "--json")
     found = json.loads(text)
     assert found["running"] is False
     (batch,) = [batch for batch in found["batches"] if batch["name"] == "shown"]
@@ -191,10 +204,7 @@ def test_a_database_of_another_version_is_left_alone(action, tmp_path, capsys):
 
 
 def test_a_user_gets_an_address_and_a_password_from_standard_input(do, directory):
-    status, out, errors = do(
-        "add-user", "ada", "--email", "Ada@Example.edu", stdin="correct horse\n"
-    )
-    assert (status, errors) == (0, "")
+    out = do.prints("add-user", "ada", "--email", "Ada@Example.edu", stdin="correct horse\n")
     assert "correct horse" not in out
     (row,) = rows(directory, "SELECT email_addr, passwd_hash FROM user WHERE name = 'ada'")
     assert row["email_addr"] == "ada@example.edu"

@@ -44,10 +44,7 @@ def counts(directory):
 def test_an_app_is_added_fed_and_watched_while_its_project_runs(do, run, directory):
     with running(directory, "--hosts", "2") as process:
         files = ["--in", "in", "--out", "out", "--quorum", "2"]
-        status, _, errors = do(
-            "add-app", "shouts", "--command", "{python} {apps}/uppercase.py", *files
-        )
-        assert (status, errors) == (0, "")
+        do.prints("add-app", "shouts", "--command", "{python} {apps}/uppercase.py", *files)
         lines = "".join(f"--wu_name s{n} data.txt\n" for n in range(4))
         done = run(
             *("local-project", "create-work", str(directory), "shouts"),
@@ -57,7 +54,7 @@ def test_an_app_is_added_fed_and_watched_while_its_project_runs(do, run, directo
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.split() == ["s0", "s1", "s2", "s3"]
         wait_for(lambda: counts(directory)["done"] == 4, "all jobs are done")
-        _, text, _ = do("status", "--json")
+        text = do.prints("status", "--json")
         process.send_signal(signal.SIGTERM)
     assert process.returncode == 0
     found = json.loads(text)
@@ -72,7 +69,7 @@ def test_an_app_is_added_fed_and_watched_while_its_project_runs(do, run, directo
 
 
 def test_it_listens_where_it_is_told_to_and_all_settings_follow(do, directory):
-    assert do("add-user", "moves")[0] == 0
+    do.prints("add-user", "moves")
     paths = [directory / "boinc_gahp.toml", directory / "users" / "moves.toml"]
     secrets = [path.read_text().splitlines()[3] for path in paths]
     with socket.socket() as probe:
@@ -122,8 +119,7 @@ def test_run_has_the_php_that_it_is_told(home, words, said):
 
 
 def test_an_address_of_another_machine_is_one_line(do):
-    status, _, errors = do("run", "--listen", "192.0.2.1")
-    assert status == 1
+    errors = do.refuses("run", "--listen", "192.0.2.1")
     assert "cannot listen on 192.0.2.1, port" in errors
     assert "give an address of this machine" in errors
     assert errors.count("\n") == 1
