@@ -87,8 +87,7 @@ class InProcess:
 
     def __call__(self, *words, stdin=""):
         with pytest.MonkeyPatch.context() as patch:
-            if stdin:
-                patch.setattr(sys, "stdin", io.StringIO(stdin))
+            patch.setattr(sys, "stdin", io.StringIO(stdin))
             return command(self._capsys, *self._words, *words)
 
     def prints(self, *words, status=0, **given):

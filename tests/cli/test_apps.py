@@ -1,12 +1,10 @@
 """``boinc_gahp apps``: the project's apps, in this process."""
 
-import json
-from functools import partial
+import re
 
 import pytest
 
-from tests.cli.conftest import write_settings
-from tests.helpers import command
+from tests.cli.conftest import InProcess, write_settings
 from tests.rpc import scripted
 from tests.rpc.canned import inside
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
@@ -15,13 +13,19 @@ from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
 @pytest.fixture
 def apps(settings, capsys, monkeypatch):
     monkeypatch.delenv("BOINC_GAHP_CONFIG", raising=False)
+    return InProcess(capsys, "apps")
 
-    return partial(command, capsys, "apps")
+
+@pytest.fixture
+def server(settings):
+    """A web server that the settings name."""
+    with Scripted() as server:
+        write_settings(settings, server.url, AUTHENTICATOR, "[timeouts]\nretry = 0\n")
+        yield server
 
 
 def test_all_are_listed_with_versions(apps):
-    status, out, err = apps()
-    assert (status, err) == (0, "")
+    out = apps.prints()
     rows = {line.split("  ")[0]: line for line in out.splitlines()}
     assert next(iter(rows)) == "app"
     assert "two inputs, three outputs, the last optional" in rows["multi"]
@@ -30,49 +34,48 @@ def test_all_are_listed_with_versions(apps):
 
 
 def test_one_is_shown_with_all_that_a_submit_needs(apps):
-    status, out, _ = apps("multi")
-    assert status == 0
+    out = apps.prints("multi")
     assert out.startswith("multi: two inputs, three outputs, the last optional\n")
-    assert "you may submit them" in out
-    assert "inputs:    in0, in1\n" in out
-    assert "outputs:   out0, out1, out2 (optional)\n" in out
-    assert "24 h until the deadline, 50 MB of memory" in out
-    assert "boinc_gahp batch submit multi --input in0=FILE --input in1=FILE\n" in out
+    for said in (
+        "you may submit them",
+        "inputs:    in0, in1\n",
+        "outputs:   out0, out1, out2 (optional)\n",
+        "24 h until the deadline, 50 MB of memory",
+        "boinc_gahp batch submit multi --input in0=FILE --input in1=FILE\n",
+    ):
+        assert said in out
 
 
 def test_a_name_that_is_none_gets_the_nearest(apps):
-    status, _, err = apps("uppercaes")
-    assert status == 1
-    assert "has no app 'uppercaes'; did you mean uppercase?" in err
+    assert "has no app 'uppercaes'; did you mean uppercase?" in apps.refuses("uppercaes")
 
 
 def test_an_account_without_the_right_is_told_so(apps, project, settings):
     settings.with_name("key").write_text(project.add_user("only multi", apps=["multi"]))
-    out = apps("uppercase")[1]
+    out = apps.prints("uppercase")
     assert "you may not submit them" in out
     assert "Ask the admin of" in out
     assert "boinc_gahp batch submit" not in out
     # The list is public.
     settings.with_name("key").write_text(project.add_user("nobody", access=False))
-    assert "uppercase" in apps()[1]
+    assert "uppercase" in apps.prints()
 
 
 def test_an_app_for_containers_brings_no_templates(apps, project):
     project.add_container_app("docker")
-    out = apps("docker")[1]
+    out = apps.prints("docker")
     assert "each job brings its own" in out
-    assert "1.00  " in out
-    assert "docker" in out
+    assert re.search(r"1\.00  .*docker", out)
 
 
 def test_json_has_everything(apps, project):
-    document = json.loads(apps("--json", "multi")[1])
+    document = apps.json("multi")
     assert (document["project"], document["is_complete"]) == (project.url, True)
     (app,) = document["apps"]
     assert (app["name"], app["may_submit"], app["inputs"]) == ("multi", True, ["in0", "in1"])
     assert app["outputs"][2] == {"name": "out2", "optional": True}
     assert app["versions"][0]["version"] == 100
-    assert json.loads(apps("--json")[1])["apps"][0]["may_submit"] is None
+    assert apps.json()["apps"][0]["may_submit"] is None
 
 
 @pytest.mark.parametrize(
@@ -85,38 +88,27 @@ def test_json_has_everything(apps, project):
     ],
     ids=["login", "404", "odd", "cut"],
 )
-def test_a_project_that_does_not_list_its_apps_is_told_with_why(apps, settings, page, why):
-    with Scripted() as server:
-        write_settings(settings, server.url, AUTHENTICATOR, "[timeouts]\nretry = 0\n")
-        server.answers.append(page)
-        status, out, err = apps()
-        assert (status, err) == (0, "")
-        assert "does not tell which apps it has" in out
-        assert why in out
-        document = json.loads(apps("--json")[1])
-        assert (document["is_complete"], document["apps"]) == (False, [])
+def test_a_project_that_does_not_list_its_apps_is_told_with_why(apps, server, page, why):
+    server.answers.append(page)
+    out = apps.prints()
+    assert "does not tell which apps it has" in out
+    assert why in out
+    document = apps.json()
+    assert (document["is_complete"], document["apps"]) == (False, [])
 
 
-def test_words_of_a_project_do_not_move_the_cursor(apps, settings):
+def test_words_of_a_project_do_not_move_the_cursor(apps, server):
     harm = "&#27;[2J" + "\N{RIGHT-TO-LEFT OVERRIDE}"
     app = (
         f"<application><id>1</id><name>a{harm}</name><user_friendly_name>b{harm}"
         f"</user_friendly_name><version><platform_short>c{harm}</platform_short>"
         f"<version_num>1</version_num><plan_class>d{harm}</plan_class></version></application>"
     )
-    with Scripted() as server:
-        write_settings(settings, server.url, AUTHENTICATOR, "[timeouts]\nretry = 0\n")
-        server.answers += [
-            ok(inside("app_versions", app)),
-            ok(inside("app_versions", app)),
-            ok(
-                inside(
-                    "get_templates",
-                    f"<error><error_num>-1</error_num><error_msg>no submit "
-                    f"access {harm}</error_msg></error>",
-                )
-            ),
-        ]
-        shown = apps()[1] + apps("a\x1b[2J")[1]
+    error = (
+        f"<error><error_num>-1</error_num><error_msg>no submit access {harm}</error_msg></error>"
+    )
+    pages = [("app_versions", app)] * 2 + [("get_templates", error)]
+    server.answers += [ok(inside(*page)) for page in pages]
+    shown = apps()[1] + apps("a\x1b[2J")[1]
     assert "\x1b" not in shown
     assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in shown

@@ -1,14 +1,12 @@
 """Commands that name a BUDA app: what they send, and what they say."""
 
-from functools import partial
-
 import pytest
 
 from boinc_gahp.localproject import new_app
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from tests import faultproxy
-from tests.cli.conftest import told, write_settings
+from tests.cli.conftest import InProcess, told, write_settings
 from tests.faultproxy import FaultProxy
 from tests.helpers import command
 from tests.inside import workunit_names
@@ -37,7 +35,7 @@ def settings(home, project):
 
 @pytest.fixture
 def do(settings, capsys):
-    return partial(command, capsys)
+    return InProcess(capsys, "batch")
 
 
 def made(project, batch):
@@ -51,45 +49,32 @@ def made(project, batch):
     for document, path in rows.fetchall():
         template = read_input_template(document)
         outputs = read_output_template((project.directory / path).read_text())
-        found.append(
-            (
-                template.buda_app_name,
-                [file.open_name for file in template.files],
-                [file.open_name for file in outputs.files],
-            )
-        )
+        files = [[file.open_name for file in each.files] for each in (template, outputs)]
+        found.append((template.buda_app_name, *files))
     return found
 
 
 def test_a_batch_has_the_inputs_and_outputs_that_are_named(do, project):
-    words = ["buda:fit", "--each", "*.csv", "--input", "data.csv={path}"]
-    words += ["--args=--level 3"]
-    words += ["--output", "fit.json"]
-    status, out, err = do("batch", "submit", *words, "--name", "one")
-    assert (status, err) == (0, "")
-    assert "2 jobs of buda on" in out
+    words = ["buda:fit", "--each", "*.csv", "--input", "data.csv={path}", "--args=--level 3"]
+    words += ["--output", "fit.json", "--name", "one"]
+    assert "2 jobs of buda on" in do.prints("submit", *words)
     assert made(project, "one") == [("fit", ["data.csv"], ["fit.json"])] * 2
-    assert (
-        "Projects send no jobs of BUDA apps that they do not have" in do("batch", "show", "one")[1]
-    )
+    told = "Projects send no jobs of BUDA apps that they do not have"
+    assert told in do.prints("show", "one")
     # The same again is the same batch.
-    assert "It was there already" in do("batch", "submit", *words, "--name", "one")[1]
-    status, _, err = do("batch", "submit", *words, "--output", "x", "--name", "one")
-    assert status == 1
-    assert "output" in err
+    assert "It was there already" in do.prints("submit", *words)
+    assert "output" in do.refuses("submit", *words, "--output", "x")
 
 
 def test_a_table_of_rows_may_have_its_jobs(do, project, settings):
     (settings.parent.parent.parent / "jobs.csv").write_text("input:in,n\na.csv,1\nb.csv,2\n")
     words = ["buda:other", "--rows", "jobs.csv", "--args", "{n}", "--output", "x", "--output", "y"]
-    assert do("batch", "submit", *words, "--name", "rows", "--dry-run")[0] == 0
-    assert made(project, "rows") == []
-    assert do("batch", "submit", *words, "--name", "rows")[0] == 0
+    assert do("submit", *words, "--name", "rows")[0] == 0
     assert made(project, "rows") == [("other", ["in"], ["x", "y"])] * 2
 
 
 def test_a_name_that_is_made_up_has_no_colon(do, project):
-    assert do("batch", "submit", "buda:fit", "--input", "in=a.csv", "--output", "x")[0] == 0
+    do.prints("submit", "buda:fit", "--input", "in=a.csv", "--output", "x")
     names = [str(name) for name in workunit_names(project) if str(name).startswith("fit-")]
     assert names
     assert not any(":" in name for name in names)
@@ -97,9 +82,7 @@ def test_a_name_that_is_made_up_has_no_colon(do, project):
 
 def test_an_estimate_counts_jobs_without_a_size_as_create_work_does(do):
     words = ("buda:fit", "--input", "in=a.csv", "--output", "x", "--count", "2")
-    status, out, err = do("batch", "estimate", *words)
-    assert (status, err) == (0, "")
-    assert out.rstrip().endswith("2 jobs of buda:fit take about 2 h.")
+    assert do.prints("estimate", *words).rstrip().endswith("2 jobs of buda:fit take about 2 h.")
 
 
 @pytest.mark.parametrize(
@@ -111,15 +94,12 @@ def test_an_estimate_counts_jobs_without_a_size_as_create_work_does(do):
 )
 def test_what_cannot_be_sent_is_said_and_nothing_is_made(do, project, words, said):
     before = len(workunit_names(project))
-    status, _, err = do("batch", "submit", *words)
-    assert status == 1
-    assert said in err.splitlines()[0]
+    assert said in do.refuses("submit", *words).splitlines()[0]
     assert len(workunit_names(project)) == before
 
 
-def test_apps_and_check_say_what_a_project_does_not_tell(do, check, settings):
-    status, out, _ = do("apps", "buda:fit")
-    assert status == 0
+def test_apps_and_check_say_what_a_project_does_not_tell(capsys, check, settings):
+    out = command(capsys, "apps", "buda:fit")[1]
     assert "you may submit them" in out
     assert "does not tell which BUDA apps it has" in out
     report = check("--app", "buda:fit")
@@ -147,9 +127,8 @@ def test_an_app_that_the_projects_form_does_not_find_is_refused(do, check, setti
         proxy.fail("buda_submit", faultproxy.body(warning), times=None)
         for more in ([], ["--dry-run"]):
             words = ["buda:fti", "--input", "in=a.csv", "--output", "x", *more]
-            status, _, err = do("batch", "submit", *words)
+            status, _, err = do("submit", *words)
             assert (status, 'has no BUDA app "fti"' in err) == (1, True)
         assert check("--app", "buda:fti").of("app buda:fti")[0][0] == "FAILED"
         # The warning is about another app.
-        words = ["buda:fit", "--input", "in=a.csv", "--output", "x", "--dry-run"]
-        assert do("batch", "submit", *words)[0] == 0
+        do.prints("submit", "buda:fit", "--input", "in=a.csv", "--output", "x", "--dry-run")

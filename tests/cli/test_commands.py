@@ -51,26 +51,16 @@ def test_a_parser_has_a_description_an_example_and_exit_statuses(path):
     assert parser.examples
     assert {0, 1, 2, 130} <= set(parser.statuses)
     assert all(parser.statuses.values())
+    assert [argument for argument in arguments_of(parser) if not argument.help] == []
 
 
 @each(PARSERS)
-def test_every_argument_is_explained(path):
-    for argument in arguments_of(PARSERS[path]):
-        assert argument.help, argument
-
-
-@each(PARSERS)
-def test_help_is_80_columns_wide(path, monkeypatch):
+def test_help_is_80_columns_wide_or_as_narrow_as_the_terminal(path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     text = PARSERS[path].format_help()
     assert [line for line in text.splitlines() if len(line) > 80] == []
-
-
-@each(PARSERS)
-def test_help_is_as_narrow_as_the_terminal(path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
-    formatter = PARSERS[path]._get_formatter()
-    assert formatter._width == 60
+    assert PARSERS[path]._get_formatter()._width == 60
 
 
 @each(PARSERS)

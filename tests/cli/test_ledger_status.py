@@ -4,7 +4,7 @@ import os
 import sqlite3
 import subprocess
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 
@@ -14,7 +14,7 @@ from boinc_gahp.ledger._migrations import VERSION
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.rows import Hold
 from tests.cli.conftest import COMMAND
-from tests.cli.watching import ACCOUNT, MINE, OTHER, URL, accept, on_project, silent
+from tests.cli.watching import ACCOUNT, MINE, NAME, OTHER, URL, accept, on_project, silent
 
 # -- what there is
 
@@ -22,7 +22,7 @@ from tests.cli.watching import ACCOUNT, MINE, OTHER, URL, accept, on_project, si
 def test_jobs_by_state_the_last_poll_and_pending_requests_are_shown_to_people(desk):
     batch_id, ids = on_project(desk.jobs, 11, 12, 13)
     accept(desk.jobs, 14)
-    desk.jobs.statuses(batch_id, {"bg-" + "0a" * 16 + "-1": "running"})
+    desk.jobs.statuses(batch_id, {f"{NAME}-1": "running"})
     desk.jobs.cancel(ids[1])
     desk.do("UPDATE job SET accepted = accepted - 7300 WHERE state = 'waiting'")
     desk.jobs.polled(*MINE, time.time() - 200)
@@ -84,15 +84,22 @@ def test_json_and_metrics_say_the_same(desk):
     assert since == pytest.approx(before, abs=60)
 
 
-def test_a_daemon_at_work_is_reported(desk):
-    accept(desk.jobs, 1)
+@contextmanager
+def at_work(desk):
+    """Let a daemon, which is this process, manage the account."""
     lock = AccountLock(desk.path.parent, *MINE)
     assert lock.try_acquire()
     try:
-        assert f"process {os.getpid()}" in desk.status()[1]
-        assert desk.json()["projects"][0]["daemon"] is True
+        yield lock
     finally:
         lock.release()
+
+
+def test_a_daemon_at_work_is_reported(desk):
+    accept(desk.jobs, 1)
+    with at_work(desk):
+        assert f"process {os.getpid()}" in desk.status()[1]
+        assert desk.json()["projects"][0]["daemon"] is True
     assert desk.json()["projects"][0]["daemon"] is False
 
 
@@ -139,17 +146,16 @@ def daemon(desk):
     desk.do("UPDATE job SET last_polled = last_polled - 3700")
 
 
-def outputs(desk):
+def outputs(desk, trouble="out cannot be written: No space left on device"):
     batch_id, ids = on_project(desk.jobs, 5)
-    desk.jobs.statuses(batch_id, {"bg-" + "0a" * 16 + "-1": "finished"})
-    desk.jobs.job_trouble(ids, "out cannot be written: No space left on device")
+    desk.jobs.statuses(batch_id, {f"{NAME}-1": "finished"})
+    desk.jobs.job_trouble(ids, trouble)
     desk.do("UPDATE job SET changed = changed - 3700 WHERE state = 'finished'")
 
 
 def no_room(desk):
-    batch_id, ids = on_project(desk.jobs, 5)
-    desk.jobs.statuses(batch_id, {"bg-" + "0a" * 16 + "-1": "finished"})
-    desk.jobs.job_trouble(ids, OutputError("out cannot be written: the disk is full").with_code())
+    outputs(desk, OutputError("out cannot be written: the disk is full").with_code())
+    desk.do("UPDATE job SET changed = changed + 3700 WHERE state = 'finished'")
 
 
 def account(desk):
@@ -185,9 +191,7 @@ def test_what_a_person_should_look_at_is_reported_in_words_and_by_the_exit_statu
 
 def test_a_daemon_that_asks_nothing_is_reported_once_it_should_have(desk):
     on_project(desk.jobs, 1)
-    lock = AccountLock(desk.path.parent, *MINE)
-    assert lock.try_acquire()
-    try:
+    with at_work(desk) as lock:
         long_ago = time.time() - 5000
         desk.jobs.polled(*MINE, long_ago)
         # It may have begun a moment ago, or the jobs may have been sent a moment ago.
@@ -199,8 +203,6 @@ def test_a_daemon_that_asks_nothing_is_reported_once_it_should_have(desk):
         assert f"process {os.getpid()}) has had no answer about jobs since" in desk.status()[1]
         desk.jobs.polled(*MINE, time.time())
         assert desk.reasons() == []
-    finally:
-        lock.release()
 
 
 def test_jobs_that_wait_for_weeks_are_no_reason(desk):

@@ -1,9 +1,7 @@
 """``boinc_gahp login``: on pipes in this process, and on a terminal."""
 
-import io
 import os
 import stat
-import sys
 
 import pexpect
 import pytest
@@ -11,8 +9,7 @@ import pytest
 from boinc_gahp.config.layers import load
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.secret import Authenticator
-from tests.cli.conftest import COMMAND
-from tests.helpers import command
+from tests.cli.conftest import COMMAND, InProcess
 from tests.rpc import scripted
 from tests.rpc.scripted import Scripted
 
@@ -32,14 +29,8 @@ def site(tmp_path_factory):
 
 @pytest.fixture
 def login(home, capsys, monkeypatch):
-    """Log in with a text on standard input."""
     monkeypatch.delenv("BOINC_GAHP_CONFIG", raising=False)
-
-    def login(*words, stdin=""):
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        return command(capsys, "login", *words)
-
-    return login
+    return InProcess(capsys, "login")
 
 
 @pytest.fixture
@@ -48,13 +39,11 @@ def settings_file(home):
 
 
 def test_a_key_from_a_pipe_is_saved_and_checked(login, site, settings_file):
-    status, out, err = login(site.url, "--stdin", stdin=f"  {site.authenticator}\n")
-    assert (status, err) == (0, "")
+    out = login.prints(site.url, "--stdin", stdin=f"  {site.authenticator}\n")
     assert "Project: Local project (http://127.0.0.1:" in out
     assert "account: the project knows it" in out
     assert out.endswith("All is well.\nThe project's apps: boinc_gahp apps\n")
     project = load().project
-    assert project is not None
     assert (project.url, project.authenticator) == (site.url, Authenticator(site.authenticator))
     assert f"Saved: [project] in {settings_file}, which only you can read\n" in out
     assert stat.S_IMODE(settings_file.stat().st_mode) == 0o600
@@ -62,11 +51,8 @@ def test_a_key_from_a_pipe_is_saved_and_checked(login, site, settings_file):
 
 
 def test_an_address_and_a_password_find_the_key_and_are_not_kept(login, site, home):
-    status, out, err = login(site.url, "--email", "Ada@Example.edu", "--stdin", stdin=PASSWORD)
-    assert (status, err) == (0, "")
-    project = load().project
-    assert project is not None
-    assert project.authenticator == Authenticator(site.authenticator_of("ada"))
+    out = login.prints(site.url, "--email", "Ada@Example.edu", "--stdin", stdin=PASSWORD)
+    assert load().project.authenticator == Authenticator(site.authenticator_of("ada"))
     written = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
     assert PASSWORD.encode() not in written
     assert PASSWORD not in out
@@ -111,27 +97,24 @@ def test_a_wrong_password_or_address_is_told(login, site, email, password, says)
 
 
 def test_without_a_terminal_nobody_is_asked(login, site):
-    status, _, err = login(site.url, stdin=site.authenticator)
-    assert status == 1
-    assert "use --stdin" in err
+    assert "use --stdin" in login(site.url, stdin=site.authenticator)[2]
 
 
 def test_another_account_is_only_replaced_on_demand(login, site):
     ada = site.authenticator_of("ada")
-    assert login(site.url, "--stdin", stdin=site.authenticator)[0] == 0
-    status, _, err = login(site.url, "--stdin", stdin=ada)
-    assert status == 1
+    login.prints(site.url, "--stdin", stdin=site.authenticator)
+    err = login(site.url, "--stdin", stdin=ada)[2]
     assert "[project] of the settings has another account: use --replace" in err
     assert load().project.authenticator == Authenticator(site.authenticator)
-    assert login(site.url, "--stdin", "--replace", stdin=ada)[0] == 0
+    login.prints(site.url, "--stdin", "--replace", stdin=ada)
     assert load().project.authenticator == Authenticator(ada)
 
 
 def test_several_projects_live_side_by_side(login, site, settings_file, project):
-    assert login(site.url, "--stdin", stdin=site.authenticator)[0] == 0
+    login.prints(site.url, "--stdin", stdin=site.authenticator)
     first = settings_file.read_text()
-    status, out, _ = login(project.url, "--stdin", "--name", "second", stdin=project.authenticator)
-    assert status == 0
+    words = (project.url, "--stdin", "--name", "second")
+    out = login.prints(*words, stdin=project.authenticator)
     assert out.endswith("The project's apps: boinc_gahp apps --project second\n")
     assert "[projects.second] is" in out
     assert settings_file.read_text() == first
@@ -140,8 +123,8 @@ def test_several_projects_live_side_by_side(login, site, settings_file, project)
 
 
 def test_an_account_without_rights_is_saved_and_the_way_to_them_told(login, site):
-    status, out, _ = login(site.url, "--stdin", stdin=site.authenticator_of("newcomer"))
-    assert status == 1
+    newcomer = site.authenticator_of("newcomer")
+    out = login.prints(site.url, "--stdin", stdin=newcomer, status=1)
     assert "has no right to submit" in out
     assert "has a letter that asks for it" in out
     assert load().project is not None

@@ -3,6 +3,8 @@ import re
 import pytest
 
 from boinc_gahp.cli.main import main
+from tests.cli.conftest import InProcess
+from tests.helpers import command
 from tests.templates.good import INPUT, OUTPUT
 
 #: A template with a warning in line 2 and an error in line 10.
@@ -55,8 +57,9 @@ def test_the_exit_status_tells_what_was_found(home, text, arguments, status):
 def test_what_cannot_be_read_is_reported_and_the_rest_checked(home, capsys):
     (home / "good").write_text(INPUT)
     (home / "templates").mkdir()
-    assert check("templates", "absent", "a\0b", "good") == 2
-    out, err = capsys.readouterr()
+    words = ("templates", "absent", "a\0b", "good")
+    status, out, err = command(capsys, "template", "check", *words)
+    assert status == 2
     assert out == "1 file: 0 errors, 0 warnings\n"
     directory, absent, odd = err.splitlines()
     assert "templates is a directory: expected files; name those in it" in directory
@@ -80,18 +83,6 @@ def test_line_ends_of_windows_do_not_matter(home):
     assert check("--strict", "template") == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["check"], "required: FILE"),
-        ([], "an action is missing: check"),
-        (["chek", "x"], "there is no action 'chek'; did you mean check?"),
-        (["--strict", "check", "x"], "--strict comes before the action"),
-    ],
-    ids=["no-file", "no-action", "action", "option-first"],
-)
-def test_a_wrong_command_line_gets_status_2(arguments, words, capsys):
-    with pytest.raises(SystemExit) as left:
-        main(["template", *arguments])
-    assert left.value.code == 2
-    assert words in capsys.readouterr().err
+def test_an_option_before_the_action_gets_status_2(capsys):
+    said = "--strict comes before the action"
+    assert said in InProcess(capsys, "template").refuses("--strict", "check", "x", status=2)
