@@ -1,12 +1,7 @@
 """Progress that is shown where somebody looks: on a terminal, in a notebook; nothing in a pipe."""
 
-import fcntl
-import os
-import pty
 import re
-import struct
 import sys
-import termios
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,6 +19,7 @@ from boinc_gahp.errors import BadRequest
 from boinc_gahp.states import BatchState, JobState
 from tests.api.test_forecast import INFO, NOW
 from tests.helpers import wait_for
+from tests.terminal.screen import Terminal
 
 QUICK = Poll(0.05, 0.1)
 
@@ -40,32 +36,10 @@ def work(site, directory):
 @contextmanager
 def terminal(monkeypatch):
     """Make stderr a terminal; give a function that returns what was written so far."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-    written = []
-
-    def read():
-        while True:
-            try:
-                written.append(os.read(master, 65536))
-            except OSError:
-                return
-
-    def told():
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(written).decode("utf-8", "ignore"))
-
-    reader = threading.Thread(target=read)
-    stream = os.fdopen(slave, "w", encoding="utf-8")
-    with monkeypatch.context() as patch:
+    with Terminal(100) as made, monkeypatch.context() as patch:
         patch.setenv("TERM", "xterm")
-        patch.setattr("sys.stderr", stream)
-        reader.start()
-        try:
-            yield told
-        finally:
-            stream.close()
-            reader.join(60)
-            os.close(master)
+        patch.setattr("sys.stderr", made.stream)
+        yield lambda: made.plain
 
 
 class Notebook:

@@ -62,11 +62,6 @@ class TestSettings:
         [point] = check().points
         told(point, "FAILED", "did you mean project?")
 
-    def test_a_readable_authenticator_fails_with_the_remedy(self, check, settings):
-        key = settings.with_name("key")
-        key.chmod(0o644)
-        told(check().of("account")[0], "FAILED", f"chmod 600 {key}")
-
     def test_one_that_the_group_can_read_is_a_warning_and_not_well(self, check, settings):
         settings.with_name("key").chmod(0o640)
         report = check()

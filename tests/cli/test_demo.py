@@ -98,7 +98,6 @@ class TestOnPipes:
         with subprocess.Popen(
             [COMMAND, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
-            assert process.stdout is not None
             assert any("running" in line for line in process.stdout)
             process.terminate()
             _, errors = process.communicate(timeout=60)

@@ -28,7 +28,6 @@ def test_run_answers_until_ctrl_c_and_its_settings_lead_to_it(run, home):
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdout is not None
         assert "The project answers at http://127.0.0.1:" in process.stdout.readline()
         page = process.stdout.readline().split()[-1]
         assert requests.get(page, timeout=60).status_code == 200

@@ -24,7 +24,6 @@ def running(directory, *words):
         [COMMAND, "local-project", "run", directory, *words], stdout=subprocess.PIPE, text=True
     ) as process:
         try:
-            assert process.stdout is not None
             assert "The project answers at " in process.stdout.readline()
             yield process
         finally:

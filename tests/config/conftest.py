@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from boinc_gahp.config import places
+from boinc_gahp.config import layers, places
 from boinc_gahp.errors import ConfigError
 
 SECRET = "3f9d0c2b77aa41e5"
@@ -20,6 +20,10 @@ class Node:
         self.other = base / "other/mine.toml"
         self.home = base / "home"
         self.work = base / "work"
+
+    def load(self, named=None):
+        """Return the settings, with the file that an option names."""
+        return layers.load(named and str(named), {})
 
     def write(self, path, text, mode=0o600):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,5 +57,4 @@ def error_of(load):
 
 
 def revealed(project):
-    assert project is not None
     return None if project.authenticator is None else project.authenticator.reveal()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.config import _reading, accounts, layers
+from boinc_gahp.config import _reading, accounts
 from boinc_gahp.config.settings import ProjectSettings, Settings
 from tests.config.conftest import SECRET, error_of, revealed
 
@@ -71,7 +71,7 @@ def test_what_is_wrong_is_reported_with_file_place_and_what_is_expected(node, na
     text, expected = WRONG[name]
     path = node.write(node.user, "")
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    message = error_of(lambda: layers.load(None, {}))
+    message = error_of(node.load)
     for words in [str(path), *expected]:
         assert words.lower() in message.lower()
 
@@ -112,11 +112,11 @@ def test_the_example_is_loaded_and_leaves_all_at_its_default(node):
     node.write(node.home / ".config/boinc_gahp/authenticator", SECRET)
     text = (CONF / "boinc_gahp.toml").read_text()
     node.write(node.admin, text, 0o644)
-    forgotten = error_of(lambda: accounts.find_project(layers.load(None, {}), None))
+    forgotten = error_of(lambda: accounts.find_project(node.load(), None))
     assert forgotten.startswith("no project's URL is set")
     assert f"{node.admin}: [project] has no url" in forgotten
     node.write(node.admin, text.replace("# url = ", "url = ", 1), 0o644)
-    settings = layers.load(None, {})
+    settings = node.load()
     assert settings.problems == ()
     assert revealed(settings.project) == SECRET
     defaults = Settings()

@@ -11,6 +11,7 @@ from boinc_gahp.config import layers, places
 from boinc_gahp.config.settings import LimitSettings, ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl, are_one_project
 from boinc_gahp.errors import BadRequest
+from boinc_gahp.secret import Authenticator
 from tests.config.conftest import SECRET, error_of, revealed
 
 A = "https://a.example.edu/project/"
@@ -18,7 +19,7 @@ B = "https://b.example.edu/project/"
 
 
 def test_without_any_file_there_are_defaults_and_no_project(node):
-    settings = layers.load(None, {})
+    settings = node.load()
     assert settings.project is None
     assert settings.sources == ()
     assert settings.problems == ()
@@ -26,11 +27,9 @@ def test_without_any_file_there_are_defaults_and_no_project(node):
     assert places.state_dir(settings) == node.home / ".local/state/boinc_gahp"
     assert places.cache_dir(settings) == node.home / ".cache/boinc_gahp"
     assert places.log_file(settings) == node.home / ".local/state/boinc_gahp/boinc_gahp.log"
-
-
-def test_directories_are_known_for_settings_that_were_not_loaded(node):
-    assert places.state_dir(Settings()) == places.state_dir(layers.load(None, {}))
-    assert places.cache_dir(Settings()) == places.cache_dir(layers.load(None, {}))
+    # They are known for settings that were not loaded, too.
+    assert places.state_dir(Settings()) == places.state_dir(settings)
+    assert places.cache_dir(Settings()) == places.cache_dir(settings)
 
 
 def test_later_files_are_laid_over_earlier_ones_key_by_key(node):
@@ -38,13 +37,12 @@ def test_later_files_are_laid_over_earlier_ones_key_by_key(node):
     node.write(node.site, "[limits]\nworkers = 4\n[staging]\nfiles_per_post = 7")
     node.write(node.user, f'[project]\nauthenticator = "{SECRET}"\n[timeouts]\nread = 5')
     node.write(node.other, "[limits]\nworkers = 5")
-    settings = layers.load(str(node.other), {})
+    settings = node.load(node.other)
     assert settings.sources == (node.admin, node.site, node.user, node.other)
     assert (settings.limits.workers, settings.limits.control_workers) == (5, 3)
     assert settings.staging.files_per_post == 7
     assert settings.timeouts.read == 5.0
     assert revealed(settings.project) == SECRET
-    assert settings.project is not None
     assert settings.project.url == A
     assert settings.problems == ()
 
@@ -53,7 +51,7 @@ def test_the_first_of_several_site_directories_wins(node, monkeypatch, tmp_path)
     monkeypatch.setenv("XDG_CONFIG_DIRS", f"{tmp_path / 'first'}:{tmp_path / 'second'}")
     node.write(tmp_path / "first/boinc_gahp/boinc_gahp.toml", "[limits]\nworkers = 1")
     node.write(tmp_path / "second/boinc_gahp/boinc_gahp.toml", "[limits]\nworkers = 2")
-    assert layers.load(None, {}).limits.workers == 1
+    assert node.load().limits.workers == 1
 
 
 def test_projects_d_is_read_after_the_file_beside_it_by_name_and_before_the_next_directory(node):
@@ -68,7 +66,7 @@ def test_projects_d_is_read_after_the_file_beside_it_by_name_and_before_the_next
     for name in (".hidden.toml", "2.toml~", "README"):
         node.write(node.user.parent / "projects.d" / name, "[")
     node.write(node.other.parent / "projects.d/not-read.toml", "[")
-    settings = layers.load(str(node.other), {})
+    settings = node.load(node.other)
     assert settings.sources == tuple(paths)
     assert (settings.limits.workers, settings.limits.control_workers) == (2, 5)
     assert settings.projects["a"].max_post_bytes == 9
@@ -77,7 +75,7 @@ def test_projects_d_is_read_after_the_file_beside_it_by_name_and_before_the_next
 
 def test_a_broken_file_in_projects_d_is_named(node):
     path = node.write(node.user.parent / "projects.d/a.toml", "[project")
-    assert f"{path} is not TOML" in error_of(lambda: layers.load(None, {}))
+    assert f"{path} is not TOML" in error_of(node.load)
 
 
 def test_config_is_preferred_to_the_variable(node):
@@ -86,15 +84,6 @@ def test_config_is_preferred_to_the_variable(node):
     assert layers.load(None, {"BOINC_GAHP_CONFIG": str(two)}).limits.workers == 2
     assert layers.load("one.toml", {"BOINC_GAHP_CONFIG": str(two)}).limits.workers == 1
     assert layers.load("one.toml", {}).sources == (one,)
-
-
-def test_home_alone_is_enough_of_an_environment(node, monkeypatch):
-    for name in list(os.environ):
-        if name != "HOME":
-            monkeypatch.delenv(name)
-    node.write(node.user, '[state]\ndir = "/var/lib/boinc_gahp/{user}"')
-    settings = layers.load(None, {})
-    assert settings.state.dir == Path("/var/lib/boinc_gahp", pwd.getpwuid(os.getuid()).pw_name)
 
 
 def test_the_user_is_who_owns_the_process_whatever_the_environment_says(node, monkeypatch):
@@ -110,11 +99,10 @@ class TestPaths:
             f'[project]\nurl = "{A}"\nca_bundle = "ca.pem"\n'
             '[state]\ndir = "~/state"\ncache_dir = "cache/{user}"\n[logging]\nfile = "~root/x.log"',
         )
-        settings = layers.load(str(node.other), {})
+        settings = node.load(node.other)
         assert settings.state.dir == node.home / "state"
         assert settings.state.cache_dir == node.other.parent / "cache" / places.user_name()
         assert places.log_file(settings) == Path(pwd.getpwnam("root").pw_dir, "x.log")
-        assert settings.project is not None
         assert settings.project.ca_bundle == str(node.other.parent / "ca.pem")
 
     def test_an_image_that_is_a_file_is_a_path_others_are_names(self, node):
@@ -126,8 +114,7 @@ class TestPaths:
             f'[projects.c]\nurl = "{B}"\ncontainer_image = " docker://quay.io/a/b:1 "\n'
             f'[projects.d]\nurl = "{B}"\n',
         )
-        settings = layers.load(str(node.other), {})
-        assert settings.project is not None
+        settings = node.load(node.other)
         assert settings.project.container_app == "docker"
         assert settings.project.container_image == f"rootfs:{node.home}/r.tar"
         found = {name: each.container_image for name, each in settings.projects.items()}
@@ -142,18 +129,18 @@ class TestPaths:
     )
     def test_what_is_no_path_is_refused(self, node, text):
         node.write(node.user, f'[state]\ndir = "{text}"')
-        assert f"{node.user}: dir in [state] is" in error_of(lambda: layers.load(None, {}))
+        assert f"{node.user}: dir in [state] is" in error_of(node.load)
 
     def test_a_named_settings_file_may_begin_with_tilde(self, node):
         path = node.write(node.home / "mine.toml", "")
-        assert layers.load("~/mine.toml", {}).sources == (path,)
+        assert node.load("~/mine.toml").sources == (path,)
 
 
 class TestAuthenticator:
     def test_a_file_beside_the_settings_gives_it(self, node):
         node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "authenticator"')
         node.write(node.user.parent / "authenticator", f"  {SECRET}  \nsecond line\n")
-        settings = layers.load(None, {})
+        settings = node.load()
         assert revealed(settings.project) == SECRET
         assert settings.problems == ()
         assert SECRET not in repr(settings)
@@ -161,7 +148,7 @@ class TestAuthenticator:
     def test_a_later_file_replaces_an_earlier_authenticator_file(self, node):
         node.write(node.admin, f'[project]\nurl = "{A}"\nauthenticator_file = "missing"')
         node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
-        settings = layers.load(None, {})
+        settings = node.load()
         assert revealed(settings.project) == SECRET
         assert settings.problems == ()
 
@@ -169,44 +156,38 @@ class TestAuthenticator:
         node.write(node.admin, f'[project]\nurl = "{A}"')
         node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
         node.write(node.other, f'[project]\nurl = "{B}"')
-        settings = layers.load(str(node.other), {})
+        settings = node.load(node.other)
         assert settings.project == ProjectSettings(ProjectUrl(B))
         [problem] = settings.problems
         assert str(node.user) in problem
         assert str(node.other) in problem
         assert SECRET not in problem
 
-    def test_one_given_before_there_was_a_url_is_not_used_for_a_later_one(self, node):
-        node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
-        node.write(node.other, f'[project]\nurl = "{B}"')
-        settings = layers.load(str(node.other), {})
-        assert settings.project == ProjectSettings(ProjectUrl(B))
-        assert "is not used" in settings.problems[0]
-
-    def test_the_same_url_in_another_spelling_keeps_it(self, node):
-        node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator = "{SECRET}"')
-        node.write(node.other, '[project]\nurl = "HTTPS://A.example.edu/project"')
-        settings = layers.load(str(node.other), {})
-        assert revealed(settings.project) == SECRET
-        assert settings.problems == ()
-
-    def test_plain_http_is_another_url_than_https(self, node):
-        node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator = "{SECRET}"')
-        node.write(node.other, f'[project]\nurl = "{A.replace("https", "http")}"')
-        assert revealed(layers.load(str(node.other), {}).project) is None
+    @pytest.mark.parametrize(
+        ("before", "later", "kept"),
+        [
+            ("", B, False),
+            (f'url = "{A}"\n', "HTTPS://A.example.edu/project", True),
+            (f'url = "{A}"\n', A.replace("https", "http"), False),
+        ],
+        ids=["before there was a url", "another spelling", "plain http"],
+    )
+    def test_only_another_spelling_of_its_url_keeps_it(self, node, before, later, kept):
+        node.write(node.user, f'[project]\n{before}authenticator = "{SECRET}"')
+        node.write(node.other, f'[project]\nurl = "{later}"')
+        settings = node.load(node.other)
+        assert revealed(settings.project) == (SECRET if kept else None)
+        assert [problem for problem in settings.problems if "is not used" not in problem] == []
+        assert bool(settings.problems) is not kept
 
     def test_another_url_takes_nothing_of_the_earlier_project_along(self, node):
         node.write(node.admin, f'[project]\nurl = "{A}"\nmax_post_bytes = 5\nproxy = "http://p"')
         node.write(node.user, f'[project]\nurl = "{B}"\nauthenticator = "{SECRET}"')
-        settings = layers.load(None, {})
-        assert settings.project is not None
-        assert settings.project.max_post_bytes == ProjectSettings(ProjectUrl(B)).max_post_bytes
-        assert settings.project.proxy is None
-        assert revealed(settings.project) == SECRET
+        assert node.load().project == ProjectSettings(ProjectUrl(B), Authenticator(SECRET))
 
     def test_a_missing_file_is_a_problem_and_no_reason_to_stay_away(self, node):
         node.write(node.admin, f'[project]\nurl = "{A}"\nauthenticator_file = "~/mine"')
-        settings = layers.load(None, {})
+        settings = node.load()
         assert revealed(settings.project) is None
         [problem] = settings.problems
         assert settings.no_authenticator == {"": problem}
@@ -216,9 +197,8 @@ class TestAuthenticator:
     def test_an_empty_file_is_a_problem(self, node):
         node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "empty"')
         node.write(node.user.parent / "empty", " \n")
-        settings = layers.load(None, {})
-        assert revealed(settings.project) is None
-        assert "empty" in settings.problems[0]
+        settings = node.load()
+        assert (revealed(settings.project), "empty" in settings.problems[0]) == (None, True)
 
     @pytest.mark.parametrize("where", ["settings", "authenticator_file", "config.txt"])
     def test_a_file_that_everyone_can_read_is_refused_with_the_remedy(self, node, where):
@@ -231,12 +211,12 @@ class TestAuthenticator:
             path = node.write(node.user.parent / "my key", SECRET, 0o644)
         if where == "authenticator_file":
             # Another project's can be used.
-            settings = layers.load(None, {})
+            settings = node.load()
             assert revealed(settings.project) is None
             text = settings.no_authenticator[""]
             assert settings.problems == (text,)
         else:
-            text = error_of(lambda: layers.load(None, {}))
+            text = error_of(node.load)
         assert "everyone can read it" in text
         assert text.endswith(f"chmod 600 '{path}'" if " " in str(path) else f"chmod 600 {path}")
 
@@ -248,7 +228,7 @@ class TestAuthenticator:
         else:
             node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "key"')
             path = node.write(node.user.parent / "key", SECRET, 0o640)
-        settings = layers.load(None, {})
+        settings = node.load()
         assert revealed(settings.project) == SECRET
         [problem] = settings.problems
         assert str(path) in problem
@@ -256,11 +236,11 @@ class TestAuthenticator:
 
     def test_a_settings_file_without_one_may_be_read_by_everyone(self, node):
         node.write(node.admin, f'[project]\nurl = "{A}"', 0o644)
-        assert layers.load(None, {}).problems == ()
+        assert node.load().problems == ()
 
     def test_a_settings_file_that_everyone_can_write_is_refused(self, node):
         node.write(node.user, "", 0o602)
-        assert f"chmod o-w {node.user}" in error_of(lambda: layers.load(None, {}))
+        assert f"chmod o-w {node.user}" in error_of(node.load)
 
 
 class TestOldFile:
@@ -268,26 +248,23 @@ class TestOldFile:
 
     def test_it_is_accepted_as_a_named_file(self, node):
         node.write(node.other, f"{A.rstrip('/')}\n{SECRET}\n")
-        settings = layers.load(str(node.other), {})
-        assert settings.project is not None
-        assert settings.project.url == A
-        assert revealed(settings.project) == SECRET
+        project = node.load(node.other).project
+        assert (project.url, revealed(project)) == (A, SECRET)
 
     def test_it_is_found_in_the_working_directory(self, node):
         path = node.write(node.work / "config.txt", f"{A}\r\n{SECRET}\r\n")
-        settings = layers.load(None, {})
-        assert revealed(settings.project) == SECRET
-        assert settings.sources == (path,)
+        settings = node.load()
+        assert (revealed(settings.project), settings.sources) == (SECRET, (path,))
 
     def test_the_one_in_the_working_directory_is_the_last_that_is_looked_for(self, node):
         node.write(node.work / "config.txt", f"{A}\n{SECRET}\n")
         node.write(node.user, f'[project]\nurl = "{B}"')
-        assert layers.load(None, {}).project == ProjectSettings(ProjectUrl(B))
+        assert node.load().project == ProjectSettings(ProjectUrl(B))
 
     def test_another_users_is_left_out(self, node, monkeypatch):
         node.write(node.work / "config.txt", f"{A}\n{SECRET}\n")
         monkeypatch.setattr(os, "getuid", lambda: 12345)
-        settings = layers.load(None, {})
+        settings = node.load()
         assert settings.project is None
         assert "belongs to another user" in settings.problems[0]
 
@@ -300,13 +277,9 @@ class TestOldFile:
             os.mkfifo(path)
         else:
             path.write_bytes(b"colour = blue\n" if kind == "other-text" else b"\xff\xfe\0")
-        settings = layers.load(None, {})
+        settings = node.load()
         assert settings.sources == ()
         assert settings.problems == ()
-
-    def test_a_single_line_is_an_error_that_says_what_is_expected(self, node):
-        node.write(node.other, A)
-        assert "second line" in error_of(lambda: layers.load(str(node.other), {}))
 
 
 @pytest.mark.parametrize("option", ["--config", "BOINC_GAHP_CONFIG"])
@@ -324,7 +297,7 @@ def test_a_named_file_that_is_missing_is_an_error(node, option):
 def test_a_settings_file_that_is_no_file_is_an_error(node, kind):
     node.user.parent.mkdir(parents=True)
     node.user.mkdir() if kind == "directory" else os.mkfifo(node.user)
-    assert str(node.user) in error_of(lambda: layers.load(None, {}))
+    assert str(node.user) in error_of(node.load)
 
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
@@ -378,7 +351,7 @@ def test_a_user_without_a_home_is_told_which_settings_help(node, tmp_path):
 
 def test_a_project_without_url_is_a_problem(node):
     node.write(node.user, "[projects.x]\nmax_post_bytes = 3\n[project]\nmax_post_bytes = 3")
-    settings = layers.load(None, {})
+    settings = node.load()
     assert (settings.project, dict(settings.projects)) == (None, {})
     assert all("has no url" in problem for problem in settings.problems)
     assert len(settings.problems) == 2

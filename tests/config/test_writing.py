@@ -26,9 +26,7 @@ def save(url=URL, name=None, *, config=None):
 
 def project(name=""):
     settings = load(environ={})
-    found = settings.projects[name] if name else settings.project
-    assert found is not None
-    return found
+    return settings.projects[name] if name else settings.project
 
 
 def test_the_first_project_is_the_default_one_in_a_file_for_this_user_alone(node):

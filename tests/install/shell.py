@@ -53,5 +53,4 @@ class Shell:
         self._child.send(f"{typed}\t\x01printf '<%s>' \x05; echo ' said'\r")
         self._child.expect(r"(<boinc_gahp>[^\r\n]*) said")
         match = self._child.match
-        assert isinstance(match, re.Match)
         return re.findall("<([^<>]*)>", match[1])

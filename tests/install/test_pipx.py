@@ -91,8 +91,6 @@ def test_a_ping_on_pipes_is_answered(command, environment, settings):
         env={"PATH": "/usr/bin:/bin", **environment},
         text=True,
     ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
         assert process.stdout.readline().startswith("$GahpVersion: ")
         process.stdin.write("ASYNC_MODE_ON\nBOINC_PING 1\n")
         process.stdin.flush()

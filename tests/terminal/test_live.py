@@ -1,54 +1,21 @@
 """Live progress: drawn on a terminal, lines now and then elsewhere."""
 
 import io
-import os
-import pty
-import re
-import threading
 
 import pytest
 
 from boinc_gahp.terminal import live
 from boinc_gahp.terminal.live import Live, Work
 from tests.helpers import wait_for
-
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-
-
-class Terminal:
-    """A terminal and what was written to it."""
-
-    def __init__(self):
-        self._master, slave = pty.openpty()
-        self.stream = os.fdopen(slave, "w", encoding="utf-8")
-        self._written = []
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-
-    def _read(self):
-        while True:
-            try:
-                self._written.append(os.read(self._master, 65536))
-            except OSError:
-                return
-
-    @property
-    def text(self):
-        return b"".join(self._written).decode("utf-8", "ignore")
-
-    def close(self):
-        self.stream.close()
-        self._reader.join(60)
-        os.close(self._master)
+from tests.terminal.screen import Terminal
 
 
 @pytest.fixture
 def terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    made = Terminal()
-    yield made
-    made.close()
+    with Terminal() as made:
+        yield made
 
 
 def test_elsewhere_there_is_a_line_now_and_then(monkeypatch):
@@ -72,13 +39,12 @@ def test_a_terminal_shows_a_bar_and_what_is_reported_stays_above_it(terminal, mo
     monkeypatch.setattr("sys.stderr", terminal.stream)
     with Work() as work:
         work.show("staging", 1, 4)
-        wait_for(lambda: "25%  1 of 4" in _ESCAPES.sub("", terminal.text), "the bar")
+        wait_for(lambda: "25%  1 of 4" in terminal.plain, "the bar")
         live.remark("a file [red]&<i> 批\x1b[31m")
         work.show("staging", 4, 4)
     terminal.stream.flush()
     wait_for(lambda: "100%" in terminal.text, "the end")
-    shown = _ESCAPES.sub("", terminal.text)
-    assert "a file [red]&<i> 批\r\n" in shown
+    assert "a file [red]&<i> 批\n" in terminal.plain
     assert "\x1b[2K" in terminal.text.rpartition("100%")[2]
 
 
@@ -94,7 +60,7 @@ def test_lines_stay_if_they_are_to_be_kept(terminal):
     with Live(lambda width: [f"so wide: {width}", "批" * 100], stream=terminal.stream, keep=True):
         pass
     wait_for(lambda: terminal.text.endswith("\x1b[?25h"), "the cursor")
-    last = _ESCAPES.sub("", terminal.text).splitlines()
+    last = terminal.plain.splitlines()
     assert last[-2:] == ["so wide: 80", "批" * 40]
 
 
@@ -104,4 +70,4 @@ def test_a_dumb_terminal_gets_lines(terminal, monkeypatch):
     monkeypatch.setattr("sys.stderr", terminal.stream)
     with Work() as work:
         work.show("staging", 1, 4)
-    wait_for(lambda: terminal.text == "staging 25%: 1 of 4\r\n", "the line")
+    wait_for(lambda: terminal.text == "staging 25%: 1 of 4\n", "the line")

@@ -1,14 +1,8 @@
 """A project with volunteers, and ``boinc_gahp batch`` in this process, on pipes, on a terminal."""
 
 import contextlib
-import fcntl
 import os
-import pty
-import re
-import struct
 import subprocess
-import termios
-import threading
 
 import pexpect
 import pytest
@@ -23,6 +17,7 @@ from tests.cli.conftest import COMMAND, InProcess, write_settings
 from tests.faultproxy import FaultProxy
 from tests.helpers import hang_up, wait_for
 from tests.inside import unfinished_jobs
+from tests.terminal.screen import Terminal
 
 
 class Site:
@@ -231,39 +226,15 @@ def batch(site, capsys):
     command.close()
 
 
-def plain(screen):
-    """Return the lines of a screen without colours and what else moves a cursor."""
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen)
-
-
 def screen(words, *, columns=80, **environment):
     """Run a command in this process, on a terminal; return what it has written there."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    written = []
-    reader = threading.Thread(target=_read, args=(master, written))
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        os.fdopen(slave, "w", encoding="utf-8") as terminal,
-    ):
+    with Terminal(columns) as terminal, pytest.MonkeyPatch.context() as patch:
         for name in ("NO_COLOR", "FORCE_COLOR"):
             patch.delenv(name, raising=False)
         for name, value in {"TERM": "xterm", **environment}.items():
             patch.setenv(name, value)
-        patch.setattr("sys.stdout", terminal)
-        reader.start()
+        patch.setattr("sys.stdout", terminal.stream)
         with contextlib.suppress(SystemExit):
             main(words)
-        terminal.flush()
-    reader.join(60)
-    os.close(master)
-    return b"".join(written).decode().replace("\r\n", "\n")
-
-
-def _read(master, written):
-    """Read what is written to a terminal, until nobody has it open any more."""
-    while True:
-        try:
-            written.append(os.read(master, 65536))
-        except OSError:
-            return
+        terminal.stream.flush()
+    return terminal.text

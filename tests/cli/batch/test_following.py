@@ -71,7 +71,6 @@ def test_what_prints_one_answer_does_not_wait(site, batch, here, other, followin
 def test_ctrl_c_in_the_wait_of_a_submit_tells_both_commands_that_go_on(site, batch, here):
     child = batch.on_terminal("submit", "uppercase", "--input", "in=in.txt", "--fetch", "results")
     child.expect(r"Batch (\d+) ")
-    assert isinstance(child.match, re.Match)
     number = child.match[1]
     child.expect_exact("Ctrl-C ends the waiting, not the jobs.")
     child.sendintr()

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from boinc_gahp.terminal.table import cells
-from tests.cli.batch.conftest import plain
 from tests.cli.conftest import write_settings
+from tests.terminal.screen import plain
 
 
 def test_batches_are_listed_newest_first_with_state_progress_failures_and_lease(site, batch):

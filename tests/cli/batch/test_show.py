@@ -6,8 +6,8 @@ import time
 
 from boinc_gahp.localproject.backend import expiry
 from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState
-from tests.cli.batch.conftest import plain
 from tests.helpers import wait_for
+from tests.terminal.screen import plain
 
 
 def test_a_batch_is_shown_with_its_jobs_and_why_they_failed(site, batch):
