@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.logs import Reason
     from boinc_gahp.api.manifest import SubmittedInput, SubmittedJob
     from boinc_gahp.api.project import Project
-    from boinc_gahp.api.row_values import WrongRow
+    from boinc_gahp.api.row_jobs import WrongRow
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.submission import Plan
     from boinc_gahp.api.table import jobs_from
@@ -89,7 +89,7 @@ _PLACES = {
     "api.manifest": ["SubmittedInput", "SubmittedJob"],
     "api.project": ["Project"],
     "api.logs": ["Reason"],
-    "api.row_values": ["WrongRow"],
+    "api.row_jobs": ["WrongRow"],
     "api.session": ["Session"],
     "api.submission": ["Plan"],
     "api.table": ["jobs_from"],

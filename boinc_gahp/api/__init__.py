@@ -20,7 +20,7 @@ session         the project, the account and the settings, which most functions 
 project, batch  the handles; what a batch keeps is known_batch's, and job is one of its jobs
 app             what an app's templates say
 table, rows     jobs from a table: of Python, and of a file; rows reads CSV and JSON
-_row_jobs       a row as a job; row_values checks its cells, patterns fills placeholders
+row_jobs        a row as a job; patterns fills placeholders
 files           input files and arguments as text
 programs        commands as jobs in containers, with _program_files from their words
 request         jobs as a request to submit

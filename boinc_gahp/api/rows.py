@@ -25,9 +25,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from boinc_gahp.api._row_jobs import RowJobs
 from boinc_gahp.api.patterns import Patterns
-from boinc_gahp.api.row_values import INPUT, Values, WrongRow, column_of, no_parameter, shown
+from boinc_gahp.api.row_jobs import Number, RowJobs, WrongRow, column_of, parameter_of, shown
 from boinc_gahp.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -124,18 +123,12 @@ def rows_of(
         raise WrongRow(f"{name}: it is empty: expected a header, or JSON objects")
     if form is None:
         form = "json" if head[-1].lstrip()[0] in "{[" else "csv"
-    values = Values(name, Path(directory) if os.fspath(directory) else None)
-    cells = _CsvCells() if form == "csv" else JsonCells()
-    jobs = RowJobs(values, cells, patterns or Patterns())
-    rows: Iterator[tuple[int, dict[str, Any]]] = (
-        _csv_rows(head, lines, jobs) if form == "csv" else json_rows(head, lines, values)
-    )
-    for number, row in rows:
-        try:
-            job = jobs.job(row)
-        except BadRequest as error:
-            raise values.wrong(number, error) from error
-        yield Row(number, job)
+    start = Path(directory) if os.fspath(directory) else None
+    parameter = _csv_parameter if form == "csv" else parameter_of
+    jobs = RowJobs(name, patterns or Patterns(), parameter, start)
+    read = _csv_rows if form == "csv" else _json_rows
+    for number, row in read(head, lines, jobs):
+        yield Row(number, jobs.job(number, row))
 
 
 def _lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
@@ -167,7 +160,7 @@ def _lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
 
 def _csv_rows(
     head: list[str], lines: Iterator[str], jobs: RowJobs
-) -> Iterator[tuple[int, dict[str, str]]]:
+) -> Iterator[tuple[int, dict[str, str | None]]]:
     """Yield the rows of CSV, each with the line on which it begins.
 
     They are separated by comma, semicolon or tab, like the header, and quoted as in spreadsheets.
@@ -198,9 +191,9 @@ def _csv_rows(
             row = _cells(keys, cells)
         except csv.Error as error:
             given = next((ours for its, ours in _CSV_ERRORS.items() if its in str(error)), error)
-            raise jobs.values.wrong(line, csv.Error(str(given))) from error
+            raise jobs.wrong(line, given) from error
         except BadRequest as error:
-            raise jobs.values.wrong(line, error) from error
+            raise jobs.wrong(line, error) from error
         yield line, row
 
 
@@ -233,23 +226,9 @@ def _is_known(cell: str) -> bool:
         return True
 
 
-class _CsvCells:
-    """See :class:`boinc_gahp.api.row_values.Cells`."""
-
-    def reserved(self, column: str, cell: str) -> str | None:
-        """Return a cell without the spaces around it; those at the end of an inline text stay."""
-        text = cell.strip()
-        is_text = column.startswith(INPUT) and text.startswith("inline:")
-        return (cell.lstrip() if is_text else text) or None
-
-    def parameter(self, key: str, cell: str) -> tuple[str | None, Parameter]:  # noqa: ARG002
-        """Return a parameter as it is written, and as a number if it is written like one."""
-        text = cell.strip()
-        return text or None, _number(text) if _NUMBER.fullmatch(text) else text or None
-
-    def word(self, found: Any) -> str:
-        """Return an argument; there are no lists of them in CSV."""
-        return str(found)
+def _csv_parameter(_: str, text: str | None) -> tuple[str | None, Parameter]:
+    """Return a parameter as it is written, and as a number if it is written like one."""
+    return text, _number(text) if text and _NUMBER.fullmatch(text) else text
 
 
 def _number(text: str) -> Parameter:
@@ -261,17 +240,19 @@ def _number(text: str) -> Parameter:
     return number if math.isfinite(number) else text
 
 
-def _cells(keys: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+def _cells(keys: Sequence[str], cells: Sequence[str]) -> dict[str, str | None]:
+    """Return a row without the spaces around its cells; those at the end of inline texts stay."""
     if len(cells) < len(keys) or any(map(str.strip, cells[len(keys) :])):
         raise BadRequest(
             f"expected {len(keys)} cells, as in the header, found {len(cells)}: quote cells "
             "that hold the delimiter"
         )
-    found = {}
+    found: dict[str, str | None] = {}
     for key, cell in zip(keys, cells, strict=False):
+        text = cell.strip()
         if key:
-            found[key] = cell
-        elif cell.strip():
+            found[key] = (cell.lstrip() if text.startswith("inline:") else text) or None
+        elif text:
             raise BadRequest(
                 f"the cell {cell!r} is in a column without a name (pandas writes an index like "
                 "this: use to_csv(index=False))"
@@ -279,97 +260,55 @@ def _cells(keys: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
     return found
 
 
-class _Number(float):
-    """A JSON number that remembers how it was written: as an argument it is a word."""
-
-    __slots__ = ("text",)
-    text: str
-
-    def __new__(cls, text: str) -> _Number:
-        """Read a number."""
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
-
-
-class JsonCells:
-    """See :class:`boinc_gahp.api.row_values.Cells`; null is an empty cell."""
-
-    def reserved(self, column: str, cell: Any) -> Any:  # noqa: ARG002
-        """Return a cell."""
-        return cell
-
-    def parameter(self, key: str, cell: Any) -> tuple[str | None, Parameter]:
-        """Return a parameter as it is written, and its value."""
-        if cell is None or isinstance(cell, str):
-            return cell or None, cell
-        if isinstance(cell, _Number):
-            # 1e400 is a JSON number, but none that Python or the manifest can hold.
-            return cell.text, float(cell) if math.isfinite(cell) else cell.text
-        if isinstance(cell, (bool, int)):
-            return json.dumps(cell), cell
-        raise no_parameter(key, cell)
-
-    def word(self, found: Any) -> str:
-        """Return an argument."""
-        if isinstance(found, str):
-            return found
-        if isinstance(found, _Number):
-            return found.text
-        if isinstance(found, int) and not isinstance(found, bool):
-            return str(found)
-        raise BadRequest(f"args: expected strings or numbers, found {shown(found)}")
-
-
-def json_rows(
-    head: list[str], lines: Iterator[str], values: Values
+def _json_rows(
+    head: list[str], lines: Iterator[str], jobs: RowJobs
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows, each with the line on which it begins.
 
     Args:
         head: the first lines; the last of them is the first that is not empty.
         lines: the lines after these.
-        values: makes the errors.
+        jobs: makes the errors.
 
     Raises:
         WrongRow: a row is not an object.
     """
     if head[-1].lstrip().startswith("["):
-        yield from _listed("".join(chain(head, lines)), values)
+        yield from _listed("".join(chain(head, lines)), jobs)
         return
     for number, line in enumerate(chain(head, lines), 1):
         if line.strip():
-            found = _decoded(line, number, values, "one JSON object on the line")
-            yield number, _mapping(found, number, values)
+            found = _decoded(line, number, jobs, "one JSON object on the line")
+            yield number, _mapping(found, number, jobs)
 
 
-def _listed(text: str, values: Values) -> Iterator[tuple[int, dict[str, Any]]]:
+def _listed(text: str, jobs: RowJobs) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of a list; decoded twice, because errors tell the line."""
-    found = _decoded(text, 1, values, "a list of JSON objects")
+    found = _decoded(text, 1, jobs, "a list of JSON objects")
     place, line, counted = text.index("[") + 1, 1, 0
     for each in found:
         begin = text.index("{", place) if isinstance(each, dict) else place
         line, counted = line + text.count("\n", counted, begin), begin
-        yield line, _mapping(each, line, values)
+        yield line, _mapping(each, line, jobs)
         place = _DECODER.raw_decode(text, begin)[1]
 
 
-def _decoded(text: str, number: int, values: Values, expected: str) -> Any:
+def _decoded(text: str, number: int, jobs: RowJobs, expected: str) -> Any:
     """Return the value of a text that begins on this line."""
     try:
         return _DECODER.decode(text.rstrip())
     except json.JSONDecodeError as error:
         found = shown(text[error.pos : error.pos + 100].strip()) or "the end"
         told = f"expected {expected}, found {found}: {error.msg} at column {error.colno}"
-        raise values.wrong(number + error.lineno - 1, BadRequest(told)) from error
+        raise jobs.wrong(number + error.lineno - 1, told) from error
     except (BadRequest, ValueError, RecursionError) as error:
-        raise values.wrong(number, BadRequest(f"expected {expected}: {error}")) from error
+        raise jobs.wrong(number, f"expected {expected}: {error}") from error
 
 
-def _mapping(found: Any, number: int, values: Values) -> dict[str, Any]:
+def _mapping(found: Any, number: int, jobs: RowJobs) -> dict[str, Any]:
     if not isinstance(found, dict):
         told = f"expected a JSON object for each job, found {shown(found)}"
-        raise values.wrong(number, BadRequest(told))
+        raise jobs.wrong(number, told)
     return found
 
 
@@ -386,4 +325,4 @@ def _no_number(word: str) -> NoReturn:
     raise BadRequest(f"{word} is not a JSON number")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_float=_Number, parse_constant=_no_number)
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_float=Number, parse_constant=_no_number)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from numbers import Integral, Real
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.api._row_jobs import RowJobs
 from boinc_gahp.api.patterns import Patterns
-from boinc_gahp.api.row_values import Values, no_parameter
+from boinc_gahp.api.row_jobs import RowJobs, parameter_of, plain
 from boinc_gahp.api.rows import read_rows
 from boinc_gahp.errors import BadRequest
 
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from boinc_gahp.api.types import File, Job
-    from boinc_gahp.submit.types import Parameter
 
 
 def jobs_from(
@@ -70,8 +67,8 @@ def jobs_from(
     patterns = Patterns(args, inputs, name, as_data=as_data)
     if isinstance(rows, (str, os.PathLike)):
         return [row.job for row in read_rows(rows, patterns=patterns)]
-    values = Values("rows", None, "{name}[{number}]")
-    jobs = RowJobs(values, _PythonCells(), patterns)
+    parameter = partial(parameter_of, written=str)
+    jobs = RowJobs("rows", patterns, parameter, place="{name}[{number}]")
     made = []
     for number, row in enumerate(_mappings(rows)):
         if not isinstance(row, Mapping):
@@ -79,10 +76,7 @@ def jobs_from(
                 f"rows[{number}] is a {type(row).__name__}: expected a mapping, as in "
                 "{'seed': 1, 'n': 10}"
             )
-        try:
-            made.append(jobs.job(row))
-        except BadRequest as error:
-            raise values.wrong(number, error) from error
+        made.append(jobs.job(number, {key: _cell(cell) for key, cell in row.items()}))
     return made
 
 
@@ -100,56 +94,14 @@ def _mappings(rows: Any) -> Iterable[Any]:
     )
 
 
-class _PythonCells:
-    """See :class:`boinc_gahp.api.row_values.Cells`."""
-
-    def reserved(self, column: str, cell: Any) -> Any:  # noqa: ARG002
-        return None if _is_empty(cell) else _plain(cell)
-
-    def parameter(self, key: str, cell: Any) -> tuple[str | None, Parameter]:
-        if _is_empty(cell):
-            return None, None
-        value = _plain(cell)
-        if isinstance(value, os.PathLike):
-            value = os.fsdecode(value)
-        if not isinstance(value, (str, int, float)):
-            raise no_parameter(key, cell)
-        return str(value), value
-
-    def word(self, found: Any) -> str:
-        if isinstance(found, os.PathLike):
-            return os.fsdecode(found)
-        value = _plain(found)
-        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise BadRequest(f"args: expected strings or numbers, found {found!r}")
-        return str(value)
-
-
-def _is_empty(cell: Any) -> bool:
-    """Whether a cell is None, "", NaN, or what pandas has for a missing value."""
-    if cell is None or (isinstance(cell, str) and not cell):
-        return True
-    if isinstance(cell, (str, bytes, Mapping)) or hasattr(cell, "__len__"):
-        return False
-    try:
-        return bool(cell != cell)  # noqa: PLR0124
-    except TypeError:  # pandas.NA
-        return True
-
-
-def _plain(cell: Any) -> Any:  # noqa: PLR0911
-    """Return numpy's and pandas' numbers and times as Python's numbers and texts."""
-    if type(cell) in (str, int, float, bool):
-        return cell
-    if type(cell).__name__ in {"bool", "bool_"}:  # numpy's
-        return bool(cell)
-    if isinstance(cell, float):
-        return float(cell)
-    if isinstance(cell, Integral):
-        return int(cell)
-    if isinstance(cell, Real):
-        # A float32 prints as the number that was meant; float() adds digits.
-        with suppress(ValueError):
-            return float(str(cell))
-        return float(cell)
-    return cell.isoformat() if hasattr(cell, "isoformat") else cell
+def _cell(cell: Any) -> Any:
+    """Return a cell as a file would have it: None if it is None, "", NaN, or pandas' NA."""
+    if isinstance(cell, str) or cell is None:
+        return cell or None
+    if not (isinstance(cell, (bytes, Mapping)) or hasattr(cell, "__len__")):
+        try:
+            if cell != cell:  # noqa: PLR0124
+                return None
+        except TypeError:  # pandas.NA
+            return None
+    return plain(cell)

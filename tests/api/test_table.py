@@ -8,7 +8,7 @@ import pytest
 
 from boinc_gahp import Job, LocalFile, StagedFile, jobs_from
 from boinc_gahp.api.request import job_names
-from boinc_gahp.api.row_values import WrongRow
+from boinc_gahp.api.row_jobs import WrongRow
 from boinc_gahp.errors import BadRequest
 from tests.api.test_submission import Measured
 
@@ -193,7 +193,7 @@ def test_rows_in_python_may_have_lists_files_and_inputs_by_name():
         ([{"batch": 1}], {"name": "{batch}"}, "{batch} is what boinc_gahp calls the name of the b"),
         ([{"prioriy": 1}], {}, "rows[0]: column 'prioriy' is neither"),
         ([{5: 1}], {}, "a column is called 5: expected a text"),
-        ([{"args": [None]}], {}, "args: expected strings or numbers, found None"),
+        ([{"args": [None]}], {}, "args: expected strings or numbers, found null"),
         ([{"args": 5}], {}, "args: expected a string"),
         ([{"inputs": 5}], {}, "inputs: expected an object"),
         ([5], {}, "rows[0] is a int: expected a mapping"),
