@@ -12,7 +12,6 @@ import re
 import shutil
 import time
 from contextlib import contextmanager, suppress
-from copy import deepcopy
 from pathlib import Path
 from unittest import mock
 
@@ -166,13 +165,6 @@ class World:
     def close(self):
         """End; the directory stays."""
         self.core.db.close()
-
-    def copy(self, directory):
-        """Return another world that is as this one, which is closed, was at its end."""
-        other = World(self.directory, directory)
-        other.now = self.now
-        other.facts, other.tasks = deepcopy((self.facts, self.tasks))
-        return other
 
     def reopen(self):
         """Stop and start: what was only in memory is lost."""

@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tests.localproject.histories import NOW
-
 Row = dict[str, Any]
 
 #: What is the same in two worlds with one history.
@@ -75,36 +73,3 @@ def summary(world):
         "batches": world.batches(),
         "files": sorted(_RANDOM.sub("_r_", name) for name in state.files),
     }
-
-
-def dump(world):
-    """Return the whole database, the names of all files and what the assimilator was given.
-
-    Random numbers are left out.
-    """
-    tables = ("batch", "workunit", "result", "host", "user", "job_file", "batch_file_assoc")
-    found = {
-        table: [
-            tuple(_comparable(column, cell) for column, cell in row.items())
-            for row in world.rows(f"SELECT * FROM {table} ORDER BY 1, 2")
-        ]
-        for table in tables
-    }
-    roots = (world.core.download.root, world.core.upload.root)
-    files = [
-        _RANDOM.sub("_r_", path.name)
-        for root in roots
-        for path in root.rglob("*")
-        if path.is_file() and path.parent.parent == root
-    ]
-    notes = sorted({tuple(note) for note in world.notes()})
-    return {**found, "files": [tuple(sorted(files))], "notes": [*notes]}
-
-
-def _comparable(column, cell):
-    if column == "random":
-        return 0
-    if column.endswith("_time") and isinstance(cell, (int, float)):
-        # What is older than the world's time was dated by the real clock.
-        return max(cell, NOW)
-    return _RANDOM.sub("_r_", cell) if isinstance(cell, str) else cell

@@ -195,22 +195,7 @@ class Stage:
             (job, server_state, outcome, valid, name, document, _STDERR, batch, app),
         )
 
-    def returned(self, result):
-        """Let a host report success for a result that it has."""
-        self._upload(result, {0: b"late"})
-        with self.core.db.write() as connection:
-            connection.execute(
-                "UPDATE result SET server_state = ?, outcome = ? WHERE name = ?",
-                (ServerState.OVER, Outcome.SUCCESS, result),
-            )
-            connection.execute(
-                "UPDATE workunit SET transition_time = 0 "
-                "WHERE id = (SELECT workunitid FROM result WHERE name = ?)",
-                (result,),
-            )
-        self.core.wake.ring()
-
-    def _upload(self, result, files):
+    def _finish(self, job, result, files):
         lists = []
         for number, contents in files.items():
             name = f"{result}_r799338679_{number}"
@@ -223,10 +208,6 @@ class Stage:
             connection.execute(
                 "UPDATE result SET xml_doc_out = ? WHERE name = ?", ("".join(lists), result)
             )
-
-    def _finish(self, job, result, files):
-        self._upload(result, files)
-        with self.core.db.write() as connection:
             connection.execute(
                 "UPDATE workunit SET canonical_resultid = (SELECT id FROM result WHERE name = ?) "
                 "WHERE id = ?",

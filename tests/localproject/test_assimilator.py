@@ -8,7 +8,7 @@ import pytest
 from boinc_gahp.localproject.states import AssimilateState, ErrorMask, FileDeleteState
 from boinc_gahp.templates.types import OutputFileInfo
 
-INIT, READY, DONE = AssimilateState.INIT, AssimilateState.READY, AssimilateState.DONE
+READY, DONE = AssimilateState.READY, AssimilateState.DONE
 
 HANDLER = """
 from pathlib import Path
@@ -33,13 +33,12 @@ def calls(bench):
     return path.read_text().splitlines() if path.exists() else []
 
 
-def finished(bench, name="w", *, mask=0):
-    """Make a workunit that is READY: with a canonical result, or with an error."""
-    bench.made(name, error_mask=mask)
-    if not mask:
-        bench.answer(bench.send())
-        bench.transition()
-        bench.validate()
+def finished(bench, name="w"):
+    """Make a workunit that is READY, with a canonical result."""
+    bench.made(name)
+    bench.answer(bench.send())
+    bench.transition()
+    bench.validate()
 
 
 def test_the_handler_gets_the_canonical_result_and_all_instances(bench):
@@ -52,59 +51,25 @@ def test_the_handler_gets_the_canonical_result_and_all_instances(bench):
     assert calls(bench) == ["uppercase w good w_0=CLIENT_ERROR w_1=SUCCESS w_2=DIDNT_NEED"]
 
 
-@pytest.mark.parametrize("own", [True, False], ids=["with a handler", "without"])
-@pytest.mark.parametrize("state", [INIT, READY, DONE])
-def test_each_ready_workunit_becomes_done_and_is_looked_at_now(bench, state, own):
-    if own:
-        use(bench)
-    finished(bench, mask=ErrorMask.CANCELLED)
-    bench.set("workunit", assimilate_state=state)
-    bench.now += 5
-    assert bench.assimilate() == (state is READY)
-    assert bench.wu["assimilate_state"] == (DONE if state is READY else state)
-    assert (bench.wu["transition_time"] == bench.now) == (state is READY)
-    assert len(calls(bench)) == (own and state is READY)
-
-
-def test_files_are_there_until_the_handler_has_run(bench):
-    use(bench, "1 / 0")
+def test_a_handler_that_raises_is_called_again_later_with_the_files_still_there(bench, caplog):
+    use(bench, "if job.name == 'bad': raise RuntimeError('no space')")
     bench.outputs(OutputFileInfo("out", "<OUTFILE_0/>"))
-    finished(bench)
+    for name in ("bad", "good"):
+        finished(bench, name)
     bench.settle()
-    name = f"w_0_r{bench.results('random')[0]}_0"
-    assert bench.core.upload.exists(name)
-    assert bench.results("file_delete_state") == [FileDeleteState.INIT]
-    use(bench)
-    bench.now += 10
-    bench.settle()
-    assert len(calls(bench)) == 2
-    assert bench.results("file_delete_state") == [FileDeleteState.DONE]
-    assert not bench.core.upload.exists(name)
-
-
-def test_a_handler_that_raises_is_called_again_later(bench, caplog):
-    use(bench, "raise RuntimeError('no space')")
-    finished(bench)
-    assert bench.assimilate() == 1
-    assert bench.assimilate() == 0
-    assert bench.wu["assimilate_state"] == READY
+    assert bench.column("workunit", "assimilate_state") == [READY, DONE]
+    assert bench.results("file_delete_state") == [FileDeleteState.INIT, FileDeleteState.DONE]
+    assert bench.core.upload.exists(f"bad_0_r{bench.results('random')[0]}_0")
     assert bench.trouble("assimilator") == (
         "the assimilator 'mine:handle' raised RuntimeError: no space "
-        "(workunit w, tried again after 10 s)"
+        "(workunit bad, tried again after 10 s)"
     )
     assert "no space" in caplog.text
-    use(bench)
+    use(bench, "return False")
     bench.now += 10
-    bench.assimilate()
-    assert bench.wu["assimilate_state"] == DONE
-
-
-def test_a_workunit_that_cannot_be_assimilated_costs_the_others_nothing(bench):
-    use(bench, "if job.name == 'bad': raise ValueError('bad')")
-    for name in ("good", "bad", "better"):
-        finished(bench, name)
-    assert bench.assimilate() == 3
-    assert bench.column("workunit", "assimilate_state") == [DONE, READY, DONE]
+    bench.settle()
+    assert len(calls(bench)) == 3
+    assert bench.results("file_delete_state") == [FileDeleteState.DONE] * 2
 
 
 @pytest.mark.parametrize(
@@ -124,13 +89,6 @@ def test_a_handler_that_did_not_run_is_an_error(bench, source):
     assert "expected a plain function, without async and without yield" in bench.trouble(
         "assimilator"
     )
-
-
-def test_what_a_handler_returns_does_not_matter(bench):
-    use(bench, "return False")
-    finished(bench)
-    bench.assimilate()
-    assert bench.wu["assimilate_state"] == DONE
 
 
 def test_a_job_that_was_done_after_all_is_handed_over_again(bench):

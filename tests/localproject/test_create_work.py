@@ -1,21 +1,20 @@
 """Jobs made on the server: create_work, stage_file and submit, on the database alone."""
 
 import re
+import shutil
 from dataclasses import fields, replace
 from itertools import count
 
 import pytest
 
-from boinc_gahp.localproject import directory as layout, new_app
 from boinc_gahp.localproject.backend.create_work import NewJob, WorkError, create_work
 from boinc_gahp.localproject.backend.file_deleter import delete_pass
 from boinc_gahp.localproject.backend.staging import stage_file
-from boinc_gahp.localproject.core import Core
-from boinc_gahp.localproject.php import Php
-from boinc_gahp.localproject.states import BatchState
+from boinc_gahp.localproject.states import BatchState, FileDeleteState
 from boinc_gahp.templates.documents import read_workunit
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate
 from boinc_gahp.templates.writing import write_input_template
+from tests.localproject.bench import HOSTS, Bench
 from tests.localproject.visitor import made_batch
 
 #: A template that leaves everything open.
@@ -25,25 +24,18 @@ _numbers = count(1)
 
 
 @pytest.fixture(scope="module")
-def core(tmp_path_factory):
-    """A project that nothing runs, with a file ``in.txt`` staged."""
-    directory = tmp_path_factory.mktemp("project")
-    layout.make(directory)
-    core = Core(directory, Php())
-    stage_file(core, b"hello\n", "in.txt")
-    (directory / OPEN).write_text(OPEN_TEMPLATE)
-    for name, classes in (("sized", 3), ("versioned", 0)):
-        new_app.insert(
-            directory,
-            core.db,
-            name,
-            command=["{python}"],
-            input_template=(core.templates / "uppercase_in").read_text(),
-            output_template=(core.templates / "uppercase_out").read_text(),
-            n_size_classes=classes,
-        )
-    yield core
-    core.db.close()
+def bench(empty_project, tmp_path_factory):
+    """A project with a file ``in.txt`` staged, which all tests share."""
+    bench = Bench(shutil.copytree(empty_project, tmp_path_factory.mktemp("project") / "p"))
+    stage_file(bench.core, b"hello\n", "in.txt")
+    (bench.directory / OPEN).write_text(OPEN_TEMPLATE)
+    yield bench
+    bench.close()
+
+
+@pytest.fixture
+def core(bench):
+    return bench.core
 
 
 def new(**fields):
@@ -52,25 +44,19 @@ def new(**fields):
     return NewJob(**fields)
 
 
-def row(core, workunit_id):
-    return (
-        core.db.connection()
-        .execute("SELECT * FROM workunit WHERE id = ?", (workunit_id,))
-        .fetchone()
-    )
+def made(bench, *jobs, app="uppercase", batch_id=0):
+    """Make jobs; return their rows."""
+    ids = create_work(bench.core, app, jobs, batch_id=batch_id)
+    return [bench.rows("SELECT * FROM workunit WHERE id = ?", each)[0] for each in ids]
 
 
-def counted(core, table="workunit"):
-    (number,) = core.db.connection().execute(f"SELECT count(*) FROM {table}").fetchone()
-    return int(number)
-
-
-def refusal(core, *jobs, app="uppercase", batch_id=0):
+def refusal(bench, *jobs, app="uppercase", batch_id=0):
     """Return the words with which jobs are refused; none of them may have been made."""
-    before = counted(core), counted(core, "assignment")
+    count = "SELECT (SELECT count(*) FROM workunit), (SELECT count(*) FROM assignment)"
+    before = bench.rows(count)
     with pytest.raises(WorkError) as caught:
-        create_work(core, app, jobs, batch_id=batch_id)
-    assert (counted(core), counted(core, "assignment")) == before
+        create_work(bench.core, app, jobs, batch_id=batch_id)
+    assert bench.rows(count) == before
     return str(caught.value)
 
 
@@ -92,10 +78,9 @@ GIVEN = {
 }
 
 
-def test_every_parameter_of_a_job_is_kept(core):
-    ids = create_work(core, "uppercase", [new(**GIVEN, input_template=OPEN)])
-    made = row(core, ids[0])
-    assert {name: made[name] for name in GIVEN} == GIVEN
+def test_every_parameter_of_a_job_is_kept(bench):
+    [row] = made(bench, new(**GIVEN, input_template=OPEN))
+    assert {name: row[name] for name in GIVEN} == GIVEN
     known = {"name", "command_line", "files", "input_template", "output_template"}
     assert {field.name for field in fields(NewJob)} - known - set(GIVEN) == {
         "target_host",
@@ -103,54 +88,37 @@ def test_every_parameter_of_a_job_is_kept(core):
     }
 
 
-def test_what_stands_in_the_template_wins_over_what_is_given(core):
-    (workunit_id,) = create_work(core, "uppercase", [new(**GIVEN)])
-    template = core.input_template(core.templates / "uppercase_in")
-    made = row(core, workunit_id)
+def test_what_stands_in_the_template_wins_over_what_is_given(bench):
+    [row] = made(bench, new(**GIVEN))
+    template = bench.core.input_template(bench.core.templates / "uppercase_in")
     said = {name: getattr(template, name, None) for name in GIVEN}
-    assert {name: made[name] for name in GIVEN} == {
+    assert {name: row[name] for name in GIVEN} == {
         name: GIVEN[name] if value is None else value for name, value in said.items()
     }
-    assert (made["delay_bound"], made["priority"]) == (86400.0, 7)
+    assert (row["delay_bound"], row["priority"]) == (86400.0, 7)
 
 
-def test_what_a_job_leaves_open_is_as_the_template_says_or_boincs_default(core):
-    bare = core.templates / "bare_in"
-    bare.write_text("<workunit>\n</workunit>\n")
-    ids = create_work(core, "uppercase", [new(), new(files=(), input_template="templates/bare_in")])
-    names = (
-        "delay_bound",
-        "rsc_memory_bound",
-        "max_error_results",
-        "max_total_results",
-        "max_success_results",
-    )
-    assert [tuple(row(core, each)[name] for name in names) for each in ids] == [
+def test_what_a_job_leaves_open_is_as_the_template_says_or_boincs_default(bench):
+    (bench.core.templates / "bare_in").write_text("<workunit>\n</workunit>\n")
+    rows = made(bench, new(), new(files=(), input_template="templates/bare_in"))
+    names = "delay_bound rsc_memory_bound max_error_results max_total_results max_success_results"
+    assert [tuple(row[name] for name in names.split()) for row in rows] == [
         (86400.0, 5e7, 2, 5, 3),
         (7 * 86400.0, 5e8, 1, 1, 1),
     ]
 
 
-def test_a_job_may_have_as_many_results_as_are_made_at_first_whatever_its_limits(core):
-    few = {"target_nresults": 4, "max_success_results": 3, "input_template": OPEN}
-    (workunit_id,) = create_work(core, "uppercase", [new(**few)])
-    made = row(core, workunit_id)
-    assert (made["max_success_results"], made["max_total_results"]) == (4, 4)
+def test_a_job_may_have_as_many_results_as_are_made_at_first_whatever_its_limits(bench):
+    [row] = made(bench, new(target_nresults=4, max_success_results=3, input_template=OPEN))
+    assert (row["max_success_results"], row["max_total_results"]) == (4, 4)
 
 
-def test_a_job_for_a_host_or_a_user_is_assigned(core):
-    with core.db.write() as connection:
-        host = connection.execute(
-            "INSERT INTO host (create_time, userid, domain_name, p_fpops, m_nbytes, d_free, "
-            "n_bwdown) VALUES (0, 1, 'h', 1, 1, 1, 1)"
-        ).lastrowid
-    first, second = create_work(core, "uppercase", [new(target_host=host), new(target_user=2)])
-    assigned = core.db.connection().execute(
-        "SELECT workunitid, target_type, target_id FROM assignment ORDER BY id"
-    )
-    assert [tuple(each) for each in assigned] == [(first, 1, host), (second, 2, 2)]
-    assert "there is no host with that id" in refusal(core, new(), new(target_host=99))
-    assert "there is no user with that id" in refusal(core, new(target_user=99))
+def test_a_job_for_a_host_or_a_user_is_assigned(bench):
+    first, second = made(bench, new(target_host=HOSTS), new(target_user=2))
+    assigned = bench.rows("SELECT workunitid, target_type, target_id FROM assignment ORDER BY id")
+    assert [*map(tuple, assigned)] == [(first["id"], 1, HOSTS), (second["id"], 2, 2)]
+    assert "there is no host with that id" in refusal(bench, new(), new(target_host=99))
+    assert "there is no user with that id" in refusal(bench, new(target_user=99))
 
 
 @pytest.mark.parametrize(
@@ -180,20 +148,14 @@ def test_a_job_for_a_host_or_a_user_is_assigned(core):
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
-def test_a_job_that_cannot_be_made_is_refused_with_what_to_do(core, fields, words):
+def test_a_job_that_cannot_be_made_is_refused_with_what_to_do(bench, fields, words):
     fields = {"input_template": OPEN, **fields}
-    assert re.search(words, refusal(core, new(**fields)))
+    assert re.search(words, refusal(bench, new(**fields)))
 
 
-def test_one_of_many_that_is_wrong_is_named(core):
-    words = refusal(core, new(), new(files=("absent.txt",)), new())
+def test_one_of_many_that_is_wrong_is_named(bench):
+    words = refusal(bench, new(), new(files=("absent.txt",)), new())
     assert words.startswith("job 2 of 3: the input file 'absent.txt' is not staged")
-
-
-def test_an_app_with_size_classes_wants_one_for_each_job(core):
-    assert "size_class is none: expected 0 to 2" in refusal(core, new(), app="sized")
-    assert "size_class is 3: expected 0 to 2" in refusal(core, new(size_class=3), app="sized")
-    create_work(core, "sized", [new(size_class=2)])
 
 
 # Files that the template names.
@@ -205,27 +167,26 @@ def _template(core, name, **flags):
     return f"templates/{name}"
 
 
-def test_a_constant_file_must_be_staged_and_stands_in_the_document(core):
+def test_a_constant_file_must_be_staged_and_stands_in_the_document(bench, core):
     job = new(files=(), input_template=_template(core, "const_in", physical_name="const.dat"))
-    assert "'const.dat' is not staged" in refusal(core, job)
+    assert "'const.dat' is not staged" in refusal(bench, job)
     stage_file(core, b"constant", "const.dat")
-    (file,) = read_workunit(row(core, *create_work(core, "uppercase", [job]))["xml_doc"]).files
+    (file,) = read_workunit(made(bench, job)[0]["xml_doc"]).files
     assert (file.name, file.nbytes) == ("const.dat", 8)
     assert file.urls[0].endswith("/const.dat")
 
 
-def test_gzip_wants_the_file_staged_with_gzip_and_both_are_deleted(core):
+def test_gzip_wants_the_file_staged_with_gzip_and_both_are_deleted(bench, core):
     template = _template(core, "gzip_in", gzip=True)
     stage_file(core, b"z" * 5000, "plain.dat")
     job = new(files=("plain.dat",), input_template=template)
-    assert "stage the file again with --gzip" in refusal(core, job)
+    assert "stage the file again with --gzip" in refusal(bench, job)
     stage_file(core, b"z" * 5000, "plain.dat", gzip=True)
-    (workunit_id,) = create_work(core, "uppercase", [job])
+    [row] = made(bench, job)
     packed = core.download.find("plain.dat.gz")
     assert packed is not None
-    assert f"<gzipped_nbytes>{packed.nbytes}<" in row(core, workunit_id)["xml_doc"]
-    with core.db.write() as connection:
-        connection.execute("UPDATE workunit SET file_delete_state = 1 WHERE id = ?", (workunit_id,))
+    assert f"<gzipped_nbytes>{packed.nbytes}<" in row["xml_doc"]
+    bench.set("workunit", f"id = {row['id']}", file_delete_state=FileDeleteState.READY)
     delete_pass(core)
     assert not core.download.exists("plain.dat")
     assert not core.download.exists("plain.dat.gz")
@@ -257,38 +218,34 @@ def test_a_file_cannot_be_staged_under_a_name_that_no_job_could_use(core, name):
 # Batches.
 
 
-def _batch(core, batch_id):
-    return core.db.connection().execute("SELECT * FROM batch WHERE id = ?", (batch_id,)).fetchone()
+def test_jobs_can_be_added_to_a_batch_that_is_neither_aborted_nor_retired(bench):
+    def batch(**columns):
+        if columns:
+            bench.set("batch", f"id = {number}", **columns)
+        [row] = bench.rows("SELECT njobs, state FROM batch WHERE id = ?", number)
+        return tuple(row)
+
+    number = made_batch(bench.core, "grows", [new(), new()])
+    assert batch() == (2, BatchState.IN_PROGRESS)
+    batch(state=BatchState.COMPLETE)
+    made(bench, new(), batch_id=number)
+    assert batch() == (3, BatchState.IN_PROGRESS)
+    two = new(files=("in.txt", "in.txt"))
+    assert "is not for app 'multi'" in refusal(bench, two, app="multi", batch_id=number)
+    batch(state=BatchState.RETIRED)
+    assert "is retired: use another one" in refusal(bench, new(), batch_id=number)
+    assert "there is no batch 999" in refusal(bench, new(), batch_id=999)
 
 
-def test_jobs_can_be_added_to_a_batch_that_is_neither_aborted_nor_retired(core):
-    batch_id = made_batch(core, "grows", [new(), new()])
-    batch = _batch(core, batch_id)
-    assert (batch["njobs"], batch["state"]) == (2, BatchState.IN_PROGRESS)
-    with core.db.write() as connection:
-        connection.execute("UPDATE batch SET state = ?", (BatchState.COMPLETE,))
-    create_work(core, "uppercase", [new()], batch_id=batch_id)
-    batch = _batch(core, batch_id)
-    assert (batch["njobs"], batch["state"]) == (3, BatchState.IN_PROGRESS)
-    assert "is not for app 'multi'" in refusal(
-        core, new(files=("in.txt", "in.txt")), app="multi", batch_id=batch_id
-    )
-    with core.db.write() as connection:
-        connection.execute("UPDATE batch SET state = ?", (BatchState.RETIRED,))
-    assert "is retired: use another one" in refusal(core, new(), batch_id=batch_id)
-    assert "there is no batch 999" in refusal(core, new(), batch_id=999)
-
-
-def test_a_template_can_name_the_batch_and_wins(core):
+def test_a_template_can_name_the_batch_and_wins(bench, core):
     mine, other = (made_batch(core, name, [new()]) for name in ("mine", "other"))
     template = core.templates / "batch_in"
     text = (core.templates / "uppercase_in").read_text()
     template.write_text(text.replace("</workunit>", f"    <batch>{mine}</batch>\n</workunit>"))
     job = new(input_template="templates/batch_in")
-    (in_mine,) = create_work(core, "uppercase", [job])
-    (in_other,) = create_work(core, "uppercase", [replace(job, name="x")], batch_id=other)
-    assert (row(core, in_mine)["batch"], row(core, in_other)["batch"]) == (mine, mine)
-    jobs = core.db.connection().execute("SELECT njobs FROM batch WHERE id IN (?, ?)", (mine, other))
+    rows = made(bench, job) + made(bench, replace(job, name="x"), batch_id=other)
+    assert [row["batch"] for row in rows] == [mine, mine]
+    jobs = bench.rows("SELECT njobs FROM batch WHERE id IN (?, ?)", mine, other)
     assert [each["njobs"] for each in jobs] == [3, 1]
     template.write_text(template.read_text().replace(f"<batch>{mine}<", "<batch>999<"))
-    assert refusal(core, replace(job, name="y")) == "there is no batch 999"
+    assert refusal(bench, replace(job, name="y")) == "there is no batch 999"

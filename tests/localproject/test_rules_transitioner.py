@@ -1,7 +1,7 @@
 """Rules of ``back-end.rst``, "Transitioner", that no history shows (``test_histories.py``)."""
 
-from boinc_gahp.localproject.states import AssimilateState, ErrorMask, Outcome
-from tests.localproject.bench import ERROR, NO_REPLY, NOW, OVER
+from boinc_gahp.localproject.states import AssimilateState, ErrorMask
+from tests.localproject.bench import NO_REPLY, NOW, OVER
 from tests.localproject.on_host import out
 
 # Rule 4: error bits.
@@ -16,19 +16,6 @@ def test_a_canonical_result_whose_row_is_gone_is_an_error(bench):
     assert bench.wu["error_mask"] == ErrorMask.NO_CANONICAL_RESULT
     assert bench.wu["assimilate_state"] == AssimilateState.DONE
     assert bench.results("id") == []
-
-
-def test_error_bits_add_up(bench):
-    bench.workunit(max_error_results=0, max_total_results=1, error_mask=ErrorMask.CANCELLED)
-    bench.result(OVER, ERROR)
-    bench.result(OVER, Outcome.COULDNT_SEND)
-    bench.transition()
-    assert bench.wu["error_mask"] == (
-        ErrorMask.CANCELLED
-        | ErrorMask.COULDNT_SEND_RESULT
-        | ErrorMask.TOO_MANY_ERROR_RESULTS
-        | ErrorMask.TOO_MANY_TOTAL_RESULTS
-    )
 
 
 # Rule 5: new results, or none any more.

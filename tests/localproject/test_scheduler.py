@@ -14,28 +14,6 @@ from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState
 WAITS, FELL_OFF = Outcome.INIT, Outcome.COULDNT_SEND
 
 
-def _many(bench, count, **columns):
-    """Add workunits like the first one, each with an unsent result."""
-    with bench.core.db.write() as connection:
-        (first,) = connection.execute("SELECT max(id) FROM workunit").fetchone()
-        names = [row["name"] for row in connection.execute("PRAGMA table_info(workunit)")]
-        values = {name: name for name in names} | {"id": None, "name": ":n", "name_key": ":n"}
-        values |= {name: f"'{value}'" for name, value in columns.items()}
-        kept = [name for name in names if values[name]]
-        connection.executemany(
-            f"INSERT INTO workunit ({', '.join(kept)}) "
-            f"SELECT {', '.join(str(values[name]) for name in kept)} FROM workunit "
-            f"WHERE id = {first}",
-            [{"n": f"many{number}"} for number in range(count)],
-        )
-        connection.execute(
-            "INSERT INTO result (create_time, workunitid, server_state, name, xml_doc_in, batch, "
-            "random, appid, priority) SELECT 0, id, 2, name || '_0', '', batch, 1, appid, priority "
-            "FROM workunit WHERE id > ?",
-            (first,),
-        )
-
-
 @pytest.mark.parametrize(
     ("columns", "sent"),
     [
@@ -163,18 +141,20 @@ def test_faster_hosts_get_jobs_of_higher_classes_first(bench):
     }
 
 
-def test_hosts_that_ask_at_once_get_different_results(bench):
-    bench.workunit("first")
-    _many(bench, 60)
+def test_hosts_that_ask_at_once_get_different_results_and_use_a_count_up_once(bench):
+    for number in range(30):
+        bench.made(f"w{number}")
+    set_behaviours(bench.core.db, [Behaviour("fail", 3, 7)])
     given = []
 
     def work(host):
         while (task := bench.send(host)) is not None:
-            given.append(task.result_name)
+            given.append((task.result_name, "fail" in task.behaviours))
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(1, 7)))
-    assert sorted(given) == sorted(f"many{number}_0" for number in range(60))
+    assert sorted(name for name, _ in given) == sorted(f"w{number}_0" for number in range(30))
+    assert sum(fails for _, fails in given) == 7
 
 
 def test_a_report_is_taken_once_and_from_the_host_that_has_the_result(bench):
@@ -228,18 +208,12 @@ def test_a_host_keeps_what_it_was_changed_to(bench):
     assert _register(bench, 1) == ids[:1]
     hosts.set_host(bench.core.db, "volunteer-1", memory=9e9)
     assert _register(bench, 3)[:2] == ids
-    row = (
-        bench.core.db.connection()
-        .execute("SELECT * FROM host WHERE domain_name = 'volunteer-1'")
-        .fetchone()
+    (row,) = bench.rows(
+        "SELECT h.*, u.name AS owner FROM host h JOIN user u ON u.id = h.userid "
+        "WHERE domain_name = 'volunteer-1'"
     )
     assert (row["p_fpops"], row["m_nbytes"], row["d_free"], row["n_bwdown"]) == (5e9, 9e9, 7e9, 8e9)
-    (owner,) = (
-        bench.core.db.connection()
-        .execute("SELECT name FROM user WHERE id = ?", (row["userid"],))
-        .fetchone()
-    )
-    assert owner == VOLUNTEERS
+    assert row["owner"] == VOLUNTEERS
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")], ids=str)
