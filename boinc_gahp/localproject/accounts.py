@@ -25,11 +25,10 @@ _EMAIL = re.compile(r"[!-?A-~]+@[!-?A-~]+")
 
 @dataclass(frozen=True, slots=True)
 class AppRow:
-    """An app; if it has 2 or more size classes, each of its jobs has one."""
+    """An app."""
 
     id: int
     name: str
-    n_size_classes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +43,9 @@ class User:
 
 def find_app(connection: sqlite3.Connection, name: str) -> AppRow:
     """Return an app by name; the real server looks for it before it looks at the user."""
-    for row in connection.execute("SELECT id, name, n_size_classes FROM app WHERE deprecated = 0"):
+    for row in connection.execute("SELECT id, name FROM app WHERE deprecated = 0"):
         if name_key(row["name"]) == name_key(name):
-            return AppRow(row["id"], row["name"], row["n_size_classes"])
+            return AppRow(row["id"], row["name"])
     raise RpcFailed(f"app not found: {name}")
 
 

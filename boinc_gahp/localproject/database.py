@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: Changes with schema.sql: a project is for experiments, and a new one is made in a second.
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 
 
 # NORMAL with a write-ahead log survives the end of the process at any point; only a power cut may

@@ -62,7 +62,6 @@ class NewApp:
     outputs: tuple[tuple[str, bool], ...] = ()
     max_nbytes: float = 5e6
     quorum: int = 1
-    n_size_classes: int = 0
     validator: str = "trivial"
     assimilator: str = ""
     work_generator: str = ""
@@ -117,7 +116,6 @@ def add(core: Core, app: NewApp) -> tuple[str, list[Path]]:
         assimilator=app.assimilator,
         work_generator=app.work_generator,
         work_low=app.work_low,
-        n_size_classes=app.n_size_classes,
     )
     return shlex.join(words), [core.templates / f"{app.name}_{kind}" for kind in ("in", "out")]
 

@@ -10,7 +10,6 @@ CREATE TABLE app (
     name TEXT NOT NULL UNIQUE,
     user_friendly_name TEXT NOT NULL DEFAULT '',
     deprecated INTEGER NOT NULL DEFAULT 0,
-    n_size_classes INTEGER NOT NULL DEFAULT 0,
     -- 'trivial', 'bitwise', or module:function.
     validator TEXT NOT NULL DEFAULT 'trivial',
     -- module:function; '': nothing is done with finished workunits.
@@ -149,7 +148,7 @@ CREATE INDEX wu_filedel ON workunit (id) WHERE file_delete_state = 1;
 -- The scheduler goes through the unsent results, and what they need, in this index and res_unsent
 -- alone: the rows themselves have documents of up to 64 KB.
 CREATE INDEX wu_bounds ON workunit (id, rsc_memory_bound, rsc_disk_bound, rsc_bandwidth_bound,
-    rsc_fpops_est, delay_bound, size_class);
+    rsc_fpops_est, delay_bound);
 -- For counting a batch's jobs by state without reading their documents.
 CREATE INDEX wu_state ON workunit (batch, error_mask, canonical_resultid);
 
@@ -182,13 +181,11 @@ CREATE TABLE result (
     appid INTEGER NOT NULL,
     exit_status INTEGER NOT NULL DEFAULT 0,
     priority INTEGER NOT NULL DEFAULT 0,
-    size_class INTEGER NOT NULL DEFAULT -1,
     behaviour TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX res_wuid ON result (workunitid, server_state, outcome);
 CREATE INDEX res_unsent ON result (priority DESC, id, workunitid, appid)
     WHERE server_state = 2;
-CREATE INDEX res_inactive ON result (appid, size_class, id) WHERE server_state = 1;
 CREATE INDEX res_host ON result (hostid) WHERE server_state = 4;
 CREATE INDEX res_filedel ON result (id) WHERE file_delete_state = 1;
 

@@ -18,7 +18,6 @@ class BatchState(IntEnum):
 class ServerState(IntEnum):
     """``result.server_state``."""
 
-    INACTIVE = 1
     UNSENT = 2
     IN_PROGRESS = 4
     OVER = 5

@@ -20,7 +20,6 @@ NOW = 2_100_000_000.0
 HOSTS = 6
 
 #: Short names of states, for tables of rules.
-INACTIVE, UNSENT = ServerState.INACTIVE, ServerState.UNSENT
 IN_PROGRESS, OVER = ServerState.IN_PROGRESS, ServerState.OVER
 SUCCESS, ERROR, NO_REPLY = Outcome.SUCCESS, Outcome.CLIENT_ERROR, Outcome.NO_REPLY
 INIT, VALID, INVALID = ValidateState.INIT, ValidateState.VALID, ValidateState.INVALID

@@ -20,7 +20,6 @@ from boinc_gahp.localproject.states import (
 from tests.localproject.facts import APPS, agree
 from tests.localproject.observed import state_of
 
-_WAITING = (ServerState.INACTIVE, ServerState.UNSENT)
 _UNCHECKED = (ValidateState.INIT, ValidateState.INCONCLUSIVE)
 _RELEASED = (FileDeleteState.READY, FileDeleteState.DONE)
 
@@ -303,7 +302,7 @@ class Watch:
         for job, row in self.now.jobs.items():
             results = self.now.of(job)
             out = [r for r in results if r["server_state"] == ServerState.IN_PROGRESS]
-            waiting = [r for r in results if r["server_state"] in _WAITING]
+            waiting = [r for r in results if r["server_state"] == ServerState.UNSENT]
             good = [r for r in results if r["server_state"] == ServerState.OVER and _is_good(r)]
             assert not row["need_validate"], f"{job} is not validated"
             assert row["assimilate_state"] != AssimilateState.READY, f"{job} is not assimilated"

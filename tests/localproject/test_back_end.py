@@ -6,12 +6,11 @@ from boinc_gahp.localproject.backend.expiry import (
     delete_job_files,
     delete_retired_outputs,
 )
-from boinc_gahp.localproject.backend.size_regulator import regulate_pass
 from boinc_gahp.localproject.states import (
     FileDeleteState,
     ValidateState,
 )
-from tests.localproject.bench import IN_PROGRESS, INACTIVE, NOW, UNSENT
+from tests.localproject.bench import NOW
 
 
 def _finish(bench):
@@ -101,21 +100,3 @@ def test_what_cannot_be_deleted_is_left_and_marked(bench, table):
     bench.settle()
     assert bench.column(table, "file_delete_state")[0] == FileDeleteState.ERROR
     assert bench.column("workunit", "file_delete_state")[1] == FileDeleteState.DONE
-
-
-# Size classes: results that are made INACTIVE, and let out bit by bit.
-
-
-def test_results_of_an_app_with_size_classes_wait_for_the_size_regulator(bench):
-    bench.set("app", "id = 1", n_size_classes=2)
-    bench.workunit(size_class=0, target_nresults=3)
-    bench.made("v", size_class=1, target_nresults=2)
-    assert bench.results("server_state") == [INACTIVE] * 5
-    assert regulate_pass(bench.core, low=1, high=2) == 4
-    assert bench.results("server_state") == [UNSENT, UNSENT, INACTIVE, UNSENT, UNSENT]
-    assert regulate_pass(bench.core, low=1, high=2) == 0
-    bench.set("result", "id = 1", server_state=IN_PROGRESS)
-    assert regulate_pass(bench.core, low=1, high=2) == 0
-    bench.set("result", "id = 2", server_state=IN_PROGRESS)
-    assert regulate_pass(bench.core, low=1, high=2) == 1
-    assert bench.results("server_state")[2] == UNSENT

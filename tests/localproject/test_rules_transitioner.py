@@ -37,9 +37,9 @@ def test_output_files_have_names_that_cannot_be_guessed(bench):
 
 
 def test_a_new_result_has_what_the_scheduler_needs_to_know(bench):
-    bench.made(priority=4, size_class=2, app_version_num=7, batch=9)
-    wanted = "priority, size_class, app_version_num, batch, appid"
-    assert [*bench.rows(f"SELECT {wanted} FROM result")[0]] == [4, 2, 7, 9, 1]
+    bench.made(priority=4, app_version_num=7, batch=9)
+    wanted = "priority, app_version_num, batch, appid"
+    assert [*bench.rows(f"SELECT {wanted} FROM result")[0]] == [4, 7, 9, 1]
 
 
 def test_the_output_template_is_read_when_a_result_is_made(bench):

@@ -115,32 +115,6 @@ def test_a_job_assigned_to_a_user_goes_to_all_of_the_users_hosts(bench):
     assert [bench.send(host) is not None for host in (1, 5, 2, 6)] == [False, True, False, True]
 
 
-def _classes(bench, classes, sizes):
-    bench.set("app", "id = 1", n_size_classes=classes)
-    for number, size in enumerate(sizes):
-        bench.made(f"{size}{number}", size_class=int(size))
-    bench.set("result", server_state=ServerState.UNSENT)
-
-
-def _given(bench, host, count):
-    tasks = [bench.send(host) for _ in range(count)]
-    return "".join(task.result_name[0] for task in tasks if task is not None)
-
-
-def test_faster_hosts_get_jobs_of_higher_classes_first(bench):
-    for host, speed in enumerate((4e9, 1e9, 2e9, 1e9, 1e9, 3e9), 1):
-        bench.set("host", f"id = {host}", p_fpops=speed)
-    _classes(bench, 3, "001122" * 2)
-    assert {host: _given(bench, host, 2) for host in range(1, 7)} == {
-        1: "22",
-        2: "00",
-        3: "11",
-        4: "00",
-        5: "11",
-        6: "22",
-    }
-
-
 def test_hosts_that_ask_at_once_get_different_results_and_use_a_count_up_once(bench):
     for number in range(30):
         bench.made(f"w{number}")

@@ -107,8 +107,8 @@ def _generate(core: Core, app: sqlite3.Row, wanted: int) -> int:
 def _unsent(connection: sqlite3.Connection, app_id: int) -> int:
     """Return how many results of an app wait, plus the workunits that have no results yet."""
     (results,) = connection.execute(
-        "SELECT count(*) FROM result WHERE appid = ? AND server_state IN (?, ?)",
-        (app_id, ServerState.INACTIVE, ServerState.UNSENT),
+        "SELECT count(*) FROM result WHERE appid = ? AND server_state = ?",
+        (app_id, ServerState.UNSENT),
     ).fetchone()
     (workunits,) = connection.execute(
         "SELECT count(*) FROM workunit w WHERE appid = ? AND canonical_resultid = 0 "

@@ -27,7 +27,6 @@ TRANSITIONER = "transitioner"
 VALIDATOR = "validator"
 ASSIMILATOR = "assimilator"
 FILE_DELETER = "file_deleter"
-SIZE_REGULATOR = "size_regulator"
 WORK_GENERATOR = "work_generator"
 BATCH_EXPIRY = "batch_expiry"
 JOB_FILE_CLEANER = "job_file_cleaner"
@@ -35,7 +34,6 @@ JOB_FILE_CLEANER = "job_file_cleaner"
 PROGRAMS = (
     WORK_GENERATOR,
     TRANSITIONER,
-    SIZE_REGULATOR,
     VALIDATOR,
     ASSIMILATOR,
     FILE_DELETER,

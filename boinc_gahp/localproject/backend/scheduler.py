@@ -4,8 +4,7 @@ A result goes to a host only if the host works now, has the memory, the disk spa
 bounds it) the bandwidth, has a container engine if the app needs one, is expected to finish within
 delay_bound (``templates.rst``), has had no other result of the workunit, and is among the targets
 of an assigned workunit. Results of workunits assigned to the host come first; then higher priority
-goes before lower, and older before newer. Among results with the same priority, those of the host's
-size class come first.
+goes before lower, and older before newer.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from boinc_gahp.localproject import buda
 from boinc_gahp.localproject.backend.plan_classes import plan_classes_can_be_read
 from boinc_gahp.localproject.hosts import behaviour
 from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS
-from boinc_gahp.localproject.hosts.hosts import quantile
 from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
 
 if TYPE_CHECKING:
@@ -195,21 +193,7 @@ class Scheduler:
             "plan_classes": plan_classes_can_be_read(self._core.directory),
         }
         assigned = _first(connection, host_id, source=_ASSIGNED, **given)
-        first = assigned or _first(connection, host_id, **given)
-        if first is None or first["n_size_classes"] < 2 or first["size_class"] < 0:
-            return first
-        better = _first(
-            connection,
-            host_id,
-            "r.id >= :first AND r.priority = :priority AND (a.n_size_classes < 2 "
-            "OR w.size_class < 0 "
-            "OR w.size_class = CAST(:quantile * a.n_size_classes AS INTEGER))",
-            first=first["id"],
-            priority=first["priority"],
-            quantile=quantile(connection, host_id),
-            **given,
-        )
-        return better or first
+        return assigned or _first(connection, host_id, **given)
 
 
 def _is_delivered(document: str) -> bool:
@@ -334,7 +318,6 @@ def _unsent(columns: str, source: str, where: str) -> str:
 def _first(
     connection: sqlite3.Connection,
     host_id: int,
-    where: str = "1",
     source: str = _UNSENT,
     **parameters: object,
 ) -> sqlite3.Row | None:
@@ -343,11 +326,9 @@ def _first(
     ``buda_apps``: the elements of jobs whose BUDA apps have a variant for it, as a JSON array;
     ``plan_classes``: whether apps with a plan class have versions.
     """
-    columns = "r.id, r.priority, w.size_class, a.n_size_classes"
-    allowed = f"{where} AND {_fits('h')} AND {_target('h')} AND {_MAY_HAVE} AND {_HAS_VARIANT}"
-    allowed += f" AND {_HAS_PLAN}"
+    allowed = f"{_fits('h')} AND {_target('h')} AND {_MAY_HAVE} AND {_HAS_VARIANT} AND {_HAS_PLAN}"
     row: sqlite3.Row | None = connection.execute(
-        f"{_unsent(columns, source, allowed)} LIMIT 1",
+        f"{_unsent('r.id', source, allowed)} LIMIT 1",
         {"host": host_id, **parameters},
     ).fetchone()
     return row

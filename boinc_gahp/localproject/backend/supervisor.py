@@ -14,7 +14,6 @@ from boinc_gahp.localproject.backend import expiry, programs
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
 from boinc_gahp.localproject.backend.file_deleter import delete_pass
 from boinc_gahp.localproject.backend.generator import generate_pass
-from boinc_gahp.localproject.backend.size_regulator import regulate_pass
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.backend.validator import validate_pass
 from boinc_gahp.text import shorten
@@ -76,7 +75,6 @@ class Supervisor:
             _Program(name, run, every)
             for name, run, every in (
                 (programs.TRANSITIONER, lambda now: transition_pass(core, now), 0.0),
-                (programs.SIZE_REGULATOR, lambda _now: regulate_pass(core), 0.0),
                 (programs.VALIDATOR, lambda now: validate_pass(core, now), 0.0),
                 (programs.ASSIMILATOR, lambda now: assimilate_pass(core, now), 0.0),
                 (programs.FILE_DELETER, lambda _now: delete_pass(core), 0.0),

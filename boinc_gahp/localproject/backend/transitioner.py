@@ -50,7 +50,6 @@ def transition_pass(core: Core, now: float) -> int:
         "SELECT id, name FROM workunit WHERE transition_time <= ? ORDER BY transition_time LIMIT ?",
         (now, _PASS),
     ).fetchall()
-    sized = {row["id"] for row in connection.execute("SELECT id FROM app WHERE n_size_classes > 1")}
 
     def handle(row: sqlite3.Row) -> None:
         with core.db.write() as connection:
@@ -58,8 +57,7 @@ def transition_pass(core: Core, now: float) -> int:
                 "SELECT * FROM workunit WHERE id = ? AND transition_time <= ?", (row["id"], now)
             ).fetchone()
             if workunit is not None:
-                first = ServerState.INACTIVE if workunit["appid"] in sized else ServerState.UNSENT
-                _Transition(core, connection, workunit, now).run(first)
+                _Transition(core, connection, workunit, now).run()
 
     return handle_each(core, TRANSITIONER, due, handle, now=now)
 
@@ -98,7 +96,7 @@ class _ResultRow:
 
     @property
     def unsent(self) -> bool:
-        return self.server_state in (ServerState.INACTIVE, ServerState.UNSENT)
+        return self.server_state is ServerState.UNSENT
 
     @property
     def unchecked(self) -> bool:
@@ -136,8 +134,8 @@ class _Transition:
             (r for r in self.results if r.id == workunit["canonical_resultid"]), None
         )
 
-    def run(self, first_state: ServerState) -> None:
-        """Run the pass; ``first_state`` is the state of new results."""
+    def run(self) -> None:
+        """Run the pass."""
         self._time_out()
         self._call_validator()
         needed = self._note_errors()
@@ -145,7 +143,7 @@ class _Transition:
         if self.new["error_mask"]:
             self._clean_up()
         elif self.canonical is None:
-            problem = self._make_results(needed, first_state)
+            problem = self._make_results(needed)
         self._call_assimilator()
         self._release_files()
         self.new["transition_time"] = self._next_time()
@@ -220,7 +218,7 @@ class _Transition:
         if self.new["assimilate_state"] == AssimilateState.INIT:
             self.new["assimilate_state"] = AssimilateState.READY
 
-    def _make_results(self, needed: int, state: ServerState) -> Exception | None:
+    def _make_results(self, needed: int) -> Exception | None:
         """Make new results (rule 5, without error); return an error if the template is wrong."""
         row = self.row
         numbers = [int(result.name.rpartition("_")[2]) for result in self.results]
@@ -244,12 +242,12 @@ class _Transition:
                 return error
             self.connection.execute(
                 "INSERT INTO result (create_time, workunitid, server_state, name, xml_doc_in, "
-                "batch, random, app_version_num, appid, priority, size_class) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "batch, random, app_version_num, appid, priority) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     int(self.now),
                     row["id"],
-                    state,
+                    ServerState.UNSENT,
                     name,
                     document,
                     row["batch"],
@@ -257,7 +255,6 @@ class _Transition:
                     row["app_version_num"],
                     row["appid"],
                     row["priority"],
-                    row["size_class"],
                 ),
             )
         return None

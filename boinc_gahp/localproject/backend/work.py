@@ -160,7 +160,7 @@ class WorkMaker:
             *counts,
             output_template,
             _first(job.priority, self.priority or template.priority),
-            self._size_class(template, job),
+            _first(template.size_class, job.size_class, default=-1),
             _first(job.app_version_num, self.app_version_num),
         )
         targets = tuple(
@@ -225,18 +225,6 @@ class WorkMaker:
             least = "0 or more" if name in _MAY_BE_ZERO else "more than 0"
             raise WorkError(f"{_label(job)}: {name} {value!r} was given: expected {least}")
         return value
-
-    def _size_class(self, template: InputTemplate, job: NewJob) -> int:
-        given = _first(template.size_class, job.size_class, default=-1)
-        classes = self.app.n_size_classes
-        if classes > 1 and not 0 <= given < classes:
-            # The size regulator would never release it (BOINC's transitioner makes it INACTIVE).
-            found = "none" if given == -1 else given
-            raise WorkError(
-                f"{_label(job)}: {self.app.name} has {classes} size classes, and the job's "
-                f"size_class is {found}: expected 0 to {classes - 1}"
-            )
-        return given
 
     def _document(self, template: InputTemplate, job: NewJob, command_line: str | None) -> str:
         infos = template.per_job_files

@@ -64,7 +64,6 @@ def add_app(arguments: list[str], _config: str | None) -> int:
         outputs=tuple(options.out),
         max_nbytes=options.max_nbytes,
         quorum=options.quorum,
-        n_size_classes=options.size_classes,
         validator=options.validator,
         assimilator=options.assimilator,
         work_generator=options.work_generator,
@@ -208,12 +207,5 @@ def add_app_parser(_config: str | None = None) -> Parser:
         default=10,
         metavar="N",
         help="ask the work generator for jobs while fewer results than this wait (default: 10)",
-    )
-    add(
-        "--size-classes",
-        type=partial(whole_number, 0, 100),
-        default=0,
-        metavar="N",
-        help="number of classes into which hosts are sorted by speed (default: 0, none)",
     )
     return parser

@@ -41,7 +41,7 @@ _WHOLE = {
     "max_error_results": "number of failed results allowed; one more ends the job",
     "max_total_results": "total number of results allowed",
     "max_success_results": "number of successful results allowed without agreement",
-    "size_class": "size class, for apps that have size classes",
+    "size_class": "size class (no host here prefers one)",
     "app_version_num": "use only this version of the app",
     "batch": "a batch that exists, by its number",
     "target_host": "send the job only to this host, by its number",

@@ -120,18 +120,3 @@ def mean_speed(connection: sqlite3.Connection) -> float:
         "SELECT count(*), total(p_fpops) FROM host WHERE active"
     ).fetchone()
     return float(speed / number) if speed else 1e9
-
-
-def quantile(connection: sqlite3.Connection, host_id: int) -> float:
-    """Return the fraction of the working hosts that are slower than this one: 0 to below 1.
-
-    Its class among an app's ``n_size_classes`` is this, times their number, rounded down. Hosts of
-    the same speed are ordered by their ids, so that every class has hosts; BOINC puts them all into
-    the highest.
-    """
-    row = connection.execute(
-        "SELECT total((other.p_fpops, other.id) < (host.p_fpops, host.id)) AS slower, "
-        "count(*) AS hosts FROM host JOIN host other ON other.active WHERE host.id = ?",
-        (host_id,),
-    ).fetchone()
-    return float(row["slower"] / row["hosts"]) if row["hosts"] else 0.0

@@ -68,7 +68,6 @@ def state_words(result: sqlite3.Row) -> str:
     server_state = ServerState(result["server_state"])
     if server_state is not ServerState.OVER:
         return {
-            ServerState.INACTIVE: "Inactive",
             ServerState.UNSENT: "Unsent",
             ServerState.IN_PROGRESS: "In progress",
         }[server_state]
