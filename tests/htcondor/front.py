@@ -1,29 +1,25 @@
 """A web server in front of a local project that speaks http and https on one port."""
 
 import socket
-import ssl
 import threading
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
-import trustme
+from tests.helpers import certified
 
 _TLS_BEGINS = b"\x16"
 _BLOCK = 65536
 
 
 @contextmanager
-def both_ways(upstream, authority):
-    """Yield the address without its scheme, such as ``//127.0.0.1:1234/``.
+def both_ways(upstream, directory):
+    """Yield the address without its scheme, such as ``//127.0.0.1:1234/``, and the bundle.
 
     Args:
         upstream: the project's URL.
-        authority: where the certificate of the authority is written that has signed its own.
+        directory: where the certificate of the authority is written that has signed its own.
     """
-    issuer = trustme.CA()
-    issuer.cert_pem.write_to_path(str(authority))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    issuer.issue_cert("127.0.0.1").configure_cert(context)
+    context, bundle = certified(directory, "127.0.0.1")
     parts = urlsplit(upstream)
     target = (str(parts.hostname), int(parts.port or 80))
     sockets = set()
@@ -61,7 +57,7 @@ def both_ways(upstream, authority):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         start(accept)
         try:
-            yield f"//127.0.0.1:{listener.getsockname()[1]}{parts.path}"
+            yield f"//127.0.0.1:{listener.getsockname()[1]}{parts.path}", str(bundle)
         finally:
             # Sockets are closed last: a thread would write into what gets a closed one's number.
             for thread in threads:

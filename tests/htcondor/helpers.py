@@ -170,11 +170,14 @@ class Site:
 
     @contextmanager
     def held_back(self):
-        """Let no manager begin in the block: what is submitted in it goes together."""
+        """Let no manager begin in the block, as if another process were it; lend the lock.
+
+        What is submitted meanwhile goes together.
+        """
         lock = AccountLock(self.directory / "state", *self.owner)
         assert lock.try_acquire()
         try:
-            yield
+            yield lock
         finally:
             lock.release()
 
@@ -255,6 +258,14 @@ class Site:
 def row_of(jobs, job_id):
     """Return the row of a job that HTCondor knows by ``job_id``."""
     return jobs.job(int(job_id.rpartition(".")[2]))
+
+
+def assert_held(row, code, *words, subcode=None):
+    """Assert that a job is held for that, and that its reason has the words."""
+    assert (row.state, row.hold_code) == ("failed", code), row
+    assert subcode in (None, row.hold_subcode)
+    for each in words:
+        assert each in row.hold_reason
 
 
 def await_state(jobs, job_id, state):

@@ -1,8 +1,6 @@
 """A project that refuses a batch without naming a job: the culprit is found, the others go on."""
 
-import sqlite3
 import time
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -14,8 +12,7 @@ from boinc_gahp.submit import abort
 from boinc_gahp.submit.control import retire_batch
 from tests import faultproxy
 from tests.htcondor.desk import desk_of, for_sending, only_for, refuse
-from tests.htcondor.helpers import change
-from tests.inside import batches
+from tests.htcondor.helpers import assert_held, change
 
 pytestmark = pytest.mark.long
 
@@ -33,22 +30,11 @@ def families(desk):
     return {batch.group_key.rpartition("/")[0] for batch in desk.batches("planned", "sent")}
 
 
-def is_held(desk, job_id):
-    """Return whether a job is held with the project's words."""
-    row = desk.row(job_id)
-    return (
-        row.state == "failed"
-        and row.hold_code == HoldCode.REFUSED
-        and WORDS in str(row.hold_reason)
-    )
-
-
 def test_of_64_jobs_the_one_that_the_project_refuses_is_held_and_63_run(site, desk):
     site.proxy.fail("submit_batch", refuse(WORDS, BAD), times=None)
     ids = desk.accept(64, "number{}")
     desk.run()
-    assert is_held(desk, ids[17])
-    assert "alone" in str(desk.row(ids[17]).hold_reason)
+    assert_held(desk.row(ids[17]), HoldCode.REFUSED, WORDS, "alone")
     desk.check_once(ids[:17] + ids[18:])
     # 64, and two a level from there on.
     assert site.proxy.count("submit_batch") == 13
@@ -63,7 +49,8 @@ def test_two_culprits_are_found_and_new_jobs_do_not_get_between(site, desk):
     assert len(families(desk)) == 1
     more = desk.accept(5)
     desk.run()
-    assert all(is_held(desk, job_id) for job_id in culprits)
+    for job_id in culprits:
+        assert_held(desk.row(job_id), HoldCode.REFUSED, WORDS)
     desk.check_once(ids + more)
     assert len({desk.row(job_id).batch_id for job_id in more}) == 1
     assert {desk.row(job_id).batch_id for job_id in more}.isdisjoint(
@@ -156,13 +143,12 @@ def test_a_batch_that_somebody_retired_is_aborted_and_retired_again_if_a_submit_
     (batch,) = desk.batches("submitted")
     retire_batch(desk.context.project, batch.name)
     # As if the answer had not come.
-    with closing(sqlite3.connect(desk.context.jobs.store.path)) as ledger, ledger:
-        ledger.execute("UPDATE batch SET state = 'giving_up', not_before = 1")
-        ledger.execute("UPDATE job SET state = 'sending'")
+    store = desk.context.jobs.store
+    store.execute("UPDATE batch SET state = 'giving_up', not_before = 1", ())
+    store.execute("UPDATE job SET state = 'sending'", ())
     desk.run()
     assert site.proxy.count("abort_batch") == 1
-    states = {name: state.name for _, name, state in batches(site.local)}
-    assert states[batch.name] == "RETIRED"
+    assert site.batch_states()[0] == BatchState.RETIRED
     assert len(site.workunits()) == 4
     desk.check_once(ids)
 
@@ -187,11 +173,12 @@ def test_if_every_part_is_refused_the_rest_is_held_without_being_tried(site, des
     site.proxy.fail("submit_batch", refuse(WORDS), times=None)
     ids = desk.accept(20, "number{}")
     desk.run()
-    assert all(is_held(desk, job_id) for job_id in ids)
-    assert "not tried by itself" in str(desk.row(ids[5]).hold_reason)
+    for job_id in ids:
+        assert_held(desk.row(job_id), HoldCode.REFUSED, WORDS)
+    assert "not tried by itself" in desk.row(ids[5]).hold_reason
     assert site.proxy.count("submit_batch") == 7
     assert desk.alive_workunits() == []
-    assert set(map(BatchState, site.batch_states())) == {BatchState.RETIRED}
+    assert set(site.batch_states()) == {BatchState.RETIRED}
 
 
 def test_a_php_that_dies_of_a_job_each_time_is_asked_about_the_halves(site, desk, monkeypatch):
@@ -203,9 +190,7 @@ def test_a_php_that_dies_of_a_job_each_time_is_asked_about_the_halves(site, desk
     # It may have been chance.
     assert [batch.state for batch in desk.batches()] == ["sent"]
     desk.run()
-    row = desk.row(ids[1])
-    assert (row.state, row.hold_code) == ("failed", HoldCode.REFUSED)
-    assert "PHP died" in str(row.hold_reason)
+    assert_held(desk.row(ids[1]), HoldCode.REFUSED, "PHP died")
     desk.check_once(ids[:1])
     # Three times both, then each alone.
     assert site.proxy.count("submit_batch") == 5

@@ -17,7 +17,7 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.submit.control import abort_jobs
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.helpers import change
+from tests.htcondor.helpers import assert_held, change
 from tests.htcondor.onproject import follow, send
 from tests.htcondor.process import Gahp, write_settings
 from tests.inside import tell_of_failed_jobs
@@ -170,10 +170,9 @@ def test_a_program_that_ended_well_after_all_has_no_exit_code(site, context):
     sent = send(site, context, *[("--fail", "5")] * 3)
     sent.await_end()
     first, second, third = instances(site, sent)
-    refused = "UPDATE result SET outcome = ? WHERE id = ?"
-    change(site, refused, Outcome.VALIDATE_ERROR, first[2])
-    change(site, refused, Outcome.VALIDATE_ERROR, second[0])
-    change(site, refused, Outcome.NO_REPLY, third[2])
+    invalid, no_reply = Outcome.VALIDATE_ERROR, Outcome.NO_REPLY
+    for outcome, result in ((invalid, first[2]), (invalid, second[0]), (no_reply, third[2])):
+        change(site, "UPDATE result SET outcome = ? WHERE id = ?", outcome, result)
     follow(context, sent, "failed", "finished", "finished")
 
 
@@ -241,8 +240,7 @@ def test_a_failure_that_cannot_be_written_is_held_for_that(site, context):
     (sent.iwds[0] / "job.err").mkdir()
     follow(context, sent, "finished")
     Fetcher(context).fetch(sent.job)
-    assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.OUTPUT)
-    assert "job.err" in (sent.job.hold_reason or "")
+    assert_held(sent.job, HoldCode.OUTPUT, "job.err")
 
 
 def test_a_job_that_is_cancelled_meanwhile_gets_nothing(site, context):

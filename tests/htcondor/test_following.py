@@ -19,7 +19,7 @@ from boinc_gahp.submit.query import query_jobs
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.desk import only_for
-from tests.htcondor.helpers import change
+from tests.htcondor.helpers import assert_held, change
 from tests.htcondor.onproject import follow, send
 from tests.inside import fail_attempts, fail_workunit, finish_workunit
 
@@ -184,20 +184,18 @@ def test_a_failed_job_is_held_with_what_is_known(site, context):
     sent = send(site, context, ("--fail", "197"), ())
     follow(context, sent, "failed", "finished")
     job = sent.jobs[0]
-    assert (job.hold_code, job.hold_subcode) == (HoldCode.FAILED, 197)
     assert job.exit_code == 197
-    reason = job.hold_reason or ""
-    for words in (
-        job.job_name or "?",
-        f"batch id {sent.batch.project_batch_id}",
+    words = (
+        job.job_name,
+        f"batch id {_id(sent)}",
         site.proxy.url.split("/")[2],
         "exit status 197: it ran for longer than allowed",
         "exit statuses on the volunteers' computers: 197, 197",
         "BoincRscFpopsBound",
-    ):
-        assert words in reason
-    assert "\n" not in reason
-    assert site.authenticator not in reason
+    )
+    assert_held(job, HoldCode.FAILED, *words, subcode=197)
+    assert "\n" not in job.hold_reason
+    assert site.authenticator not in job.hold_reason
 
 
 def test_an_abort_on_the_projects_site_is_reported(site, context):
@@ -205,28 +203,27 @@ def test_an_abort_on_the_projects_site_is_reported(site, context):
     sent = send(site, context, (), ())
     follower = Follower(context)
     follower.poll(0.0)
-    abort_jobs(context.project, [sent.jobs[0].job_name or ""])
+    abort_jobs(context.project, [sent.jobs[0].job_name])
     follow(context, sent, "failed", "queued", follower=follower)
-    job = sent.jobs[0]
-    assert (job.hold_code, job.hold_subcode) == (HoldCode.ABORTED, 0)
-    assert "was aborted on the BOINC project" in (job.hold_reason or "")
+    words = "was aborted on the BOINC project"
+    assert_held(sent.jobs[0], HoldCode.ABORTED, words, subcode=0)
 
 
 def test_a_job_that_went_well_after_all_is_not_held(site, context):
     site.local.pause_volunteers()
     sent = send(site, context)
     row = sent.job
-    fail_workunit(site.local, row.job_name or "")
+    fail_workunit(site.local, row.job_name)
     wait_for(lambda: query_jobs(context.project, _id(sent)).jobs[0][1] == "ERROR", "the error")
     # What a result that comes late does to a job's errors.
     change(site, "UPDATE workunit SET error_mask = 0 WHERE name = ?", row.job_name)
     assert not _failures.fail(context, row)
     assert sent.states == ["queued"]
-    abort_jobs(context.project, [row.job_name or ""])
+    abort_jobs(context.project, [row.job_name])
 
 
 def _id(sent):
-    return int(sent.batch.project_batch_id or 0)
+    return sent.batch.project_batch_id
 
 
 def test_a_failure_that_cannot_be_explained_now_waits(site, context):
@@ -254,9 +251,7 @@ def test_of_a_batch_that_is_gone_the_jobs_are_lost_and_others_go_on(site, contex
     site.local.resume_volunteers()
     for sent in batches:
         follow(context, sent, "failed" if sent is gone else "finished", follower=follower)
-    assert gone.job.hold_code == HoldCode.LOST
-    assert "no longer has this job" in (gone.job.hold_reason or "")
-    assert gone.batch.name in (gone.job.hold_reason or "")
+    assert_held(gone.job, HoldCode.LOST, "no longer has this job", gone.batch.name)
 
 
 def test_a_batch_whose_name_will_not_do_is_followed_by_its_id(site, context):
@@ -280,11 +275,7 @@ def test_a_batch_whose_name_will_not_do_is_followed_by_its_id(site, context):
 def test_a_job_that_its_batch_lacks_is_lost_once_that_is_sure(site, context):
     site.local.pause_volunteers()
     sent = send(site, context, (), ())
-    change(
-        site,
-        "UPDATE workunit SET batch = -1 WHERE name = ?",
-        sent.jobs[0].job_name,
-    )
+    change(site, "UPDATE workunit SET batch = -1 WHERE name = ?", sent.jobs[0].job_name)
     # While the batch is not complete a job may be to come.
     change(site, "UPDATE batch SET state = 0 WHERE id = ?", _id(sent))
     Follower(context).poll(0.0)

@@ -7,8 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from boinc_gahp.fetch.context import Opener
-from boinc_gahp.htcondor.service import Service
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
@@ -23,7 +21,7 @@ def service(site):
         yield service
 
 
-def await_end(jobs, site):
+def await_end(jobs):
     """Wait until nothing is pending."""
     wait_for(lambda: not jobs.owners(), "the end of all that is pending")
 
@@ -39,15 +37,7 @@ def test_a_job_is_done_when_its_outputs_are_in_place_and_its_batch_is_retired(se
     row = row_of(jobs, job_id)
     assert site.workunits() == [row.job_name]
     assert site.batch_states() == [BatchState.RETIRED]
-    await_end(jobs, site)
-
-
-def test_a_job_cancelled_while_it_waits_is_never_sent(site, jobs):
-    site.reset(send_after=30.0, longest_wait=30.0)
-    with site.service() as service:
-        service.cancel(service.submit(site.job().ad))
-    assert jobs.owners() == ()
-    assert site.batches() == []
+    await_end(jobs)
 
 
 def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain(
@@ -68,22 +58,8 @@ def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain
     assert len(site.workunits()) == 2
     site.local.resume_volunteers()
     await_status(service, [second], 4)
-    await_end(jobs, site)
+    await_end(jobs)
     assert site.batch_states() == [BatchState.RETIRED]
-
-
-def test_jobs_that_are_all_cancelled_while_their_batch_is_sent_come_to_nothing(service, site, jobs):
-    site.local.pause_volunteers()
-    hang = faultproxy.hang()
-    site.proxy.fail("submit_batch", hang)
-    with site.held_back():
-        ids = [service.submit(site.job().ad) for _ in range(2)]
-    wait_for(hang.reached.is_set, "the submission")
-    for job_id in ids:
-        service.cancel(job_id)
-    hang.release()
-    await_end(jobs, site)
-    assert len(site.workunits()) == len(site.failed()) == 2
 
 
 @pytest.mark.parametrize("state", ["queued", "running"])
@@ -97,7 +73,7 @@ def test_a_job_cancelled_on_the_project_is_aborted_and_its_batch_retired(
     job_id = service.submit(job.ad)
     await_state(jobs, job_id, state)
     service.cancel(job_id)
-    await_end(jobs, site)
+    await_end(jobs)
     assert len(site.failed()) == 1
     assert site.batch_states() == [BatchState.RETIRED]
     assert listing(job.iwd) == before
@@ -126,29 +102,12 @@ def test_nothing_is_written_into_a_jobs_directory_after_its_cancel_was_answered(
     before = listing(job.iwd)
     # What HTCondor does next: it has the directory for itself.
     job.output.write_bytes(b"the scientist's own")
-    await_end(jobs, site)
+    await_end(jobs)
     service.close()
     assert job.output.read_bytes() == b"the scientist's own"
-    assert {path for path, *_ in before} | {str(job.output)} == {
-        path for path, *_ in listing(job.iwd)
-    }
+    there = {path for path, *_ in listing(job.iwd)}
+    assert there == {path for path, *_ in before} | {str(job.output)}
     assert not list(job.iwd.glob(".boinc_gahp*"))
-
-
-def test_a_job_that_was_held_and_released_is_run_again_in_the_same_directory(service, site, jobs):
-    site.local.pause_volunteers()
-    job = site.job()
-    first = service.submit(job.ad)
-    await_state(jobs, first, "queued")
-    service.cancel(first)
-    second = service.submit(job.ad)
-    assert second != first
-    site.local.resume_volunteers()
-    await_status(service, [second], 4)
-    assert job.is_right()
-    await_end(jobs, site)
-    assert len(site.workunits()) == 2
-    assert len(site.failed()) == 1
 
 
 def test_a_retirement_that_does_not_come_in_time_is_owed(site, jobs):
@@ -162,7 +121,7 @@ def test_a_retirement_that_does_not_come_in_time_is_owed(site, jobs):
         assert site.batch_states() != [BatchState.RETIRED]
         assert "503" in str(jobs.batches(*site.owner)[0].trouble)
         site.proxy.heal()
-        await_end(jobs, site)
+        await_end(jobs)
     assert site.batch_states() == [BatchState.RETIRED]
 
 
@@ -224,7 +183,7 @@ def test_a_cancel_through_another_process_stops_the_managers_fetch(service, site
         cancel.join(60)
         assert not cancel.is_alive()
         before = listing(job.iwd)
-        await_end(jobs, site)
+        await_end(jobs)
     assert listing(job.iwd) == before
     assert not list(job.iwd.glob(".boinc_gahp*"))
 
@@ -246,12 +205,10 @@ def test_a_clock_that_is_set_back_stops_nothing(service, site, jobs, monkeypatch
 
 
 def test_a_ledger_that_fails_is_tried_now_and_then_and_logged_once(site, caplog, monkeypatch):
-    opener = Opener()
-    service = Service(site.settings, opener)
-    try:
+    with site.service() as service:
         await_status(service, [service.submit(site.job().ad)], 4)
         caplog.clear()
-        opener.close()
+        service._opener.close()
         monkeypatch.setattr("boinc_gahp.htcondor._periodic_tasks.FAULT", 3600.0)
         [manager] = service._managers.values()
         for _ in range(20):
@@ -261,5 +218,3 @@ def test_a_ledger_that_fails_is_tried_now_and_then_and_logged_once(site, caplog,
         assert 1 <= len(errors) <= 3
         assert "was closed" in errors[0].getMessage()
         assert not [record for record in errors if record.exc_info]
-    finally:
-        service.close()

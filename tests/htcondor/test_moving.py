@@ -9,13 +9,12 @@ import pytest
 from boinc_gahp.cli.main import main
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.htcondor import _following
-from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.states import HTCondorState
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 from tests.htcondor.front import both_ways
-from tests.htcondor.helpers import await_state, await_status, row_of
+from tests.htcondor.helpers import await_state, await_status, change, row_of
 from tests.htcondor.process import write_settings
 from tests.inside import fail_attempts
 from tests.ledger.jobs import alive
@@ -77,11 +76,8 @@ def test_jobs_go_on_at_a_projects_new_address(site, jobs, elsewhere, ledger):
 def test_jobs_go_on_with_an_accounts_new_authenticator(site, jobs, ledger):
     ids = begun(site, jobs)
     new = "n" * 32 + site.authenticator[:8]
-    connection = site.local.core.db.connection()
-    with connection:
-        connection.execute(
-            "UPDATE user SET authenticator = ? WHERE authenticator = ?", (new, site.authenticator)
-        )
+    rename = "UPDATE user SET authenticator = ? WHERE authenticator = ?"
+    change(site, rename, new, site.authenticator)
     site.authenticator = new
     status, said = ledger("move", site.proxy.url, site.proxy.url)
     assert status == 0, said
@@ -93,15 +89,10 @@ def test_jobs_go_on_with_an_accounts_new_authenticator(site, jobs, ledger):
 
 
 def test_jobs_go_on_when_a_project_goes_from_http_to_https(site, jobs, tmp_path):
-    authority = tmp_path / "authority.pem"
-    with both_ways(site.local.url, authority) as address:
+    with both_ways(site.local.url, tmp_path) as (address, bundle):
+        trusting = replace(site.project, ca_bundle=bundle)
         before, after = (
-            replace(
-                site.settings,
-                project=replace(
-                    site.project, url=ProjectUrl(f"{scheme}:{address}"), ca_bundle=str(authority)
-                ),
-            )
+            replace(site.settings, project=replace(trusting, url=ProjectUrl(f"{scheme}:{address}")))
             for scheme in ("http", "https")
         )
         site.local.pause_volunteers()
@@ -138,14 +129,12 @@ def test_nothing_is_moved_to_an_account_that_does_not_have_the_batches(
 
 def test_nothing_is_moved_while_a_daemon_is_at_work_for_it(site, jobs, elsewhere, ledger):
     begun(site, jobs, 1)
-    owner, site.proxy = site.owner, elsewhere
-    lock = AccountLock(site.directory / "state", *owner)
-    assert lock.try_acquire()
-    status, said = ledger("move", owner[0], elsewhere.url)
+    with site.held_back():
+        old, site.proxy = site.proxy, elsewhere
+        status, said = ledger("move", old.url, elsewhere.url)
     assert status == 1
     assert re.search(r"a boinc_gahp \(process [0-9]+\) is working for .*; end that process", said)
-    lock.release()
-    assert ledger("move", owner[0], elsewhere.url)[0] == 0
+    assert ledger("move", old.url, elsewhere.url)[0] == 0
 
 
 def test_what_is_meant_has_to_be_clear(site, jobs, elsewhere, ledger):
@@ -154,19 +143,14 @@ def test_what_is_meant_has_to_be_clear(site, jobs, elsewhere, ledger):
     assert 'the settings have no project "alpha"' in ledger("move", old.url, "alpha")[1]
     said = ledger("move", "https://x.example/", elsewhere.url)[1]
     assert f"has nothing of https://x.example/; it has {old.url} (account key {mine})" in said
+    move = ("move", old.url, elsewhere.url)
     with site.ledger() as ledger_file:
         ledger_file.record_abort(old.url, "f" * 16, "b", 5, 0.0)
-        assert (
-            "choose one of these keys with --account" in ledger("move", old.url, elsewhere.url)[1]
-        )
-        chosen = ("--account", "f" * 16)
-        assert (
-            "0 jobs, 0 batches, 1 owed request"
-            in ledger("move", old.url, elsewhere.url, *chosen)[1]
-        )
-        assert [
-            batch.project_batch_id for batch in ledger_file.pending_aborts(*site.owner, 0.0)
-        ] == [5]
+        assert "choose one of these keys with --account" in ledger(*move)[1]
+        said = ledger(*move, "--account", "f" * 16)[1]
+        assert "0 jobs, 0 batches, 1 owed request" in said
+        [batch] = ledger_file.pending_aborts(*site.owner, 0.0)
+        assert batch.project_batch_id == 5
 
 
 def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_somebody_can(
@@ -186,17 +170,15 @@ def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_someb
     with site.service(nobody) as service:
         assert service.status(job_id)[0] == 1
         wait_for(since, "the note")
-        long_ago = "UPDATE project SET unknown_since = 5, trouble_since = 5"
-        jobs.store.write(lambda connection: connection.execute(long_ago).rowcount)
+        jobs.store.execute("UPDATE project SET unknown_since = 5, trouble_since = 5", ())
         await_status(service, [job_id], HTCondorState.HELD)
         ad = service.status(job_id)[1]
         assert "HoldReasonCode = 2303" in ad
         assert f"the settings have no project {site.proxy.url} with the account" in ad
         service.end_reported(job_id)
         service.cancel(job_id)
-        assert [pending.job_id for pending in jobs.pending_aborts(*site.owner)] == [
-            row_of(jobs, job_id).id
-        ]
+        [pending] = jobs.pending_aborts(*site.owner)
+        assert pending.job_id == row_of(jobs, job_id).id
     assert len(site.failed()) == 0
     with site.service() as service:
         service.ping()
@@ -227,8 +209,7 @@ def test_a_job_whose_project_is_in_trouble_for_an_hour_is_shown_as_suspended(
         service.ping()
         wait_for(lambda: jobs.troubles().get(site.owner), "the trouble")
         assert service.status(job_id) == (1, "[ ]")
-        long_ago = "UPDATE project SET trouble_since = trouble_since - 4000"
-        jobs.store.write(lambda connection: connection.execute(long_ago).rowcount)
+        jobs.store.execute("UPDATE project SET trouble_since = trouble_since - 4000", ())
         await_status(service, [job_id], HTCondorState.SUSPENDED)
         assert f'ExitReason = "{site.proxy.url}: ' in service.status(job_id)[1]
         line = re.compile(rf"{re.escape(site.proxy.url)}: .+ \(for 1 h\)$", re.M)
@@ -256,8 +237,7 @@ def test_what_is_pending_for_an_hour_is_listed_with_exit_status_1(site, jobs, le
             ledger_file.record_abort(*site.owner, "b_17", 17, 0.0)
         table, wanted, column = "batch", "batch b_17 is still to be aborted", "sent"
     assert ledger("status")[0] == 0
-    changes = f"UPDATE {table} SET {column} = {column} - 4000"
-    jobs.store.write(lambda connection: connection.execute(changes).rowcount)
+    jobs.store.execute(f"UPDATE {table} SET {column} = {column} - 4000", ())
     status, said = ledger("status", "--json")
     assert status == 1
     assert wanted in [each["text"] for each in json.loads(said)["look_at"]]

@@ -5,9 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from boinc_gahp.errors import (
-    TransportError,
-)
+from boinc_gahp.errors import TransportError
 from boinc_gahp.htcondor import _cleanup
 from boinc_gahp.htcondor._fetching import FetchQueue
 from boinc_gahp.htcondor._following import Follower
@@ -31,7 +29,7 @@ def choke(*markers, code=504):
 
 def about(sent):
     """Return how requests name a batch: by its name, or by its id."""
-    return sent.batch.name.encode(), b"<batch_id>%d</batch_id>" % (sent.batch.project_batch_id or 0)
+    return sent.batch.name.encode(), b"<batch_id>%d</batch_id>" % sent.batch.project_batch_id
 
 
 @pytest.fixture
@@ -233,13 +231,9 @@ def test_one_batch_that_cannot_be_sent_keeps_no_new_jobs_from_being_sent(site, j
     with site.service() as service:
         slow = service.submit(site.job("slow").ad)
         wait_for(lambda: row_of(jobs, slow).batch_id is not None, "the batch")
-        batch = row_of(jobs, slow).batch_id or 0
+        batch = row_of(jobs, slow).batch_id
 
-        def is_put_off():
-            row = jobs.batch(batch)
-            return row is not None and row.not_before > 0
-
-        wait_for(is_put_off, "the failure")
+        wait_for(lambda: jobs.batch(batch).not_before > 0, "the failure")
         quick = service.submit(site.job().ad)
         await_state(jobs, quick, "queued")
         assert jobs.troubles() == {}

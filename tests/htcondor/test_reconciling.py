@@ -9,7 +9,6 @@ from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.context import Opener
 from boinc_gahp.htcondor.owners import known_owners, owner_key
 from boinc_gahp.htcondor.reconciling import reconcile
-from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.secret import Authenticator
 from tests import faultproxy
@@ -35,14 +34,12 @@ def test_reconciling_sends_what_is_pending_and_leaves_jobs_that_are_wanted_alone
             ids = [service.submit(site.job().ad) for _ in range(3)]
         for job_id in ids:
             await_state(jobs, job_id, "queued")
-    lock = AccountLock(site.directory / "state", *site.owner)
-    assert lock.try_acquire()
     site.reset(send_after=30.0, longest_wait=30.0)
-    with site.service() as service:
-        service.cancel(ids[0])
-        waiting = service.submit(site.job().ad)
-    assert reconciled(site) is None, "a daemon manages the account"
-    lock.release()
+    with site.held_back():
+        with site.service() as service:
+            service.cancel(ids[0])
+            waiting = service.submit(site.job().ad)
+        assert reconciled(site) is None, "a daemon manages the account"
     aborts, retirements, unclear = reconciled(site)
     # A batch of its own, which a slow machine may have made for the job, is retired.
     assert (aborts, retirements[1], unclear) == ((1, 0), 0, (0, 0))
@@ -100,9 +97,5 @@ def test_reconciling_drops_what_ended_long_ago(site, jobs):
 
 def a_minute_later(site, jobs):
     """Settle when no submit_batch can be running any more, as the next `ledger reconcile` does."""
-    jobs.store.write(
-        lambda connection: (
-            connection.execute("UPDATE batch SET not_before = 1 WHERE state = 'giving_up'").rowcount
-        )
-    )
+    jobs.store.execute("UPDATE batch SET not_before = 1 WHERE state = 'giving_up'", ())
     return reconciled(site)

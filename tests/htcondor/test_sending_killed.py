@@ -4,6 +4,7 @@ import pytest
 
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from tests.htcondor.desk import desk_of, for_sending, kill_at, refuse
+from tests.htcondor.helpers import assert_held
 
 pytestmark = pytest.mark.long
 
@@ -57,9 +58,7 @@ def test_after_a_kill_in_the_search_for_a_culprit_the_next_process_finds_it(site
         (batch,) = desk.batches("giving_up")
         assert set(desk.states(ids)) == {"sending"}
         desk.run()
-        culprit = desk.row(ids[3])
-        assert (culprit.state, culprit.hold_code) == ("failed", HoldCode.REFUSED)
-        assert WORDS in str(culprit.hold_reason)
+        assert_held(desk.row(ids[3]), HoldCode.REFUSED, WORDS)
         desk.check_once(ids[:3] + ids[4:])
         assert desk.context.jobs.batch(batch.id) is not None
         assert len(site.workunits()) == 7

@@ -10,7 +10,6 @@ import pytest
 from boinc_gahp.config.settings import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError, NoSuchJob
-from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.states import HTCondorState
@@ -23,10 +22,8 @@ from tests.ledger.jobs import counts
 @pytest.fixture
 def lock(site):
     """Another process is the manager, and does nothing."""
-    lock = AccountLock(site.directory / "state", *site.owner)
-    assert lock.try_acquire()
-    yield lock
-    lock.release()
+    with site.held_back() as lock:
+        yield lock
 
 
 @pytest.fixture
@@ -63,12 +60,10 @@ def test_a_job_has_a_lasting_id_as_soon_as_it_is_in_the_ledger(service, site, jo
 def test_the_reason_of_a_refusal_is_what_a_scientist_reads(service, site):
     job = site.job()
     (job.iwd / "in").unlink()
-    with pytest.raises(GahpError, match="in"):
-        service.submit(job.ad)
-    with pytest.raises(GahpError, match="elsewhere"):
-        service.submit(site.job(BoincProject='"elsewhere"').ad)
-    with pytest.raises(GahpError, match="cannot be read"):
-        service.submit("no ad")
+    elsewhere = site.job(BoincProject='"elsewhere"')
+    for ad, words in ((job.ad, "in"), (elsewhere.ad, "elsewhere"), ("no ad", "cannot be read")):
+        with pytest.raises(GahpError, match=words):
+            service.submit(ad)
 
 
 def test_a_repeated_submit_is_the_same_job_though_it_would_be_refused_by_now(site, lock):
@@ -124,8 +119,7 @@ def test_a_job_that_has_ended_is_the_same_until_htcondor_was_told_so(service, si
     if status == 4:
         assert jobs.fetched(number, 3, 1.5) == "fetched"
         assert service.status(job_id)[0] == 2
-        batch = row_of(jobs, job_id).batch_id
-        jobs.close_batch(batch, retired=True)
+        jobs.close_batch(row_of(jobs, job_id).batch_id, retired=True)
         word, ad = service.status(job_id)
         assert "ExitCode = 3" in ad
         assert "RemoteUserCpu = 1.5" in ad
@@ -145,8 +139,7 @@ def test_a_job_that_has_ended_is_the_same_until_htcondor_was_told_so(service, si
 def test_a_job_whose_end_is_the_first_news_of_it_is_running_once_before(service, site, jobs):
     job_id = service.submit(site.job().ad)
     assert jobs.fetched(running(jobs, job_id), 0, None) == "fetched"
-    batch = row_of(jobs, job_id).batch_id
-    jobs.close_batch(batch, retired=True)
+    jobs.close_batch(row_of(jobs, job_id).batch_id, retired=True)
     assert [service.status(job_id)[0] for _ in range(3)] == [2, 4, 4]
     service.end_reported(job_id)
     wait_for(lambda: row_of(jobs, job_id).end_reported, "the note")
@@ -161,21 +154,14 @@ def test_a_note_that_cannot_be_written_is_tried_now_and_then(
     job_id = service.submit(site.job().ad)
     jobs.hold([running(jobs, job_id)], Hold("it crashed", 2304, 11))
     refuse = "BEFORE UPDATE OF end_reported ON job BEGIN SELECT RAISE(ABORT, 'no space'); END"
-    jobs.store.write(
-        lambda connection: connection.execute(f"CREATE TRIGGER full {refuse}").rowcount
-    )
-    waits = []
-
-    def wait(seconds):
-        waits.append(seconds)
-        return threading.Event().wait(seconds)
-
-    monkeypatch.setattr(service._news, "wait", wait)
+    jobs.store.execute(f"CREATE TRIGGER full {refuse}", ())
+    waits, wait = [], threading.Event().wait
+    monkeypatch.setattr(service._news, "wait", lambda each: waits.append(each) or wait(each))
     service.end_reported(job_id)
     wait_for(lambda: caplog.text.count("no space") > 2, "some attempts")
     # It waits after each.
     assert caplog.text.count("no space") <= len(waits) + 1
-    jobs.store.write(lambda connection: connection.execute("DROP TRIGGER full").rowcount)
+    jobs.store.execute("DROP TRIGGER full", ())
     wait_for(lambda: row_of(jobs, job_id).end_reported, "the note")
 
 
@@ -197,25 +183,9 @@ def test_a_project_that_no_manager_can_work_on_keeps_no_other_from_having_one(si
 def test_which_jobs_htcondor_asked_about_is_written_down_at_the_latest_at_the_end(site, lock, jobs):
     with site.service() as service:
         job_id = service.submit(site.job().ad)
-        jobs.store.write(
-            lambda connection: connection.execute("UPDATE job SET last_polled = 5").rowcount
-        )
+        jobs.store.execute("UPDATE job SET last_polled = 5", ())
         service.status(job_id)
     assert row_of(jobs, job_id).last_polled > time.time() - 60
-
-
-def test_a_cancel_waits_until_another_process_has_stopped_writing(service, site, jobs):
-    job_id = service.submit(site.job().ad)
-    number = running(jobs, job_id)
-    assert jobs.writing(number, True)
-    cancel = threading.Thread(target=service.cancel, args=[job_id])
-    cancel.start()
-    wait_for(lambda: row_of(jobs, job_id).state == "cancelled", "the cancel")
-    cancel.join(0.2)
-    assert cancel.is_alive()
-    jobs.writing(number, False)
-    cancel.join(60)
-    assert not cancel.is_alive()
 
 
 def test_a_cancel_does_not_wait_for_a_process_that_is_gone(service, site, jobs, lock):
@@ -239,22 +209,6 @@ def test_a_project_that_is_down_shows_soon_however_long_requests_may_be_tried_ag
         job_id = service.submit(site.job().ad)
         wait_for(lambda: jobs.troubles().get(site.owner), "the trouble in the ledger")
         assert service.status(job_id) == (1, "[ ]")
-
-
-def test_jobs_whose_project_is_not_in_the_settings_any_more_are_known_and_say_so(site, lock, jobs):
-    with site.service() as service:
-        job_id = service.submit(site.job().ad)
-    other = replace(
-        site.settings, project=replace(site.project, authenticator=Authenticator("o" * 32))
-    )
-    lock.release()
-    with site.service(other) as service:
-        assert service.status(job_id)[0] == 1
-        ((text, _),) = wait_for(lambda: list(jobs.troubles().values()), "the trouble")
-        assert f"the settings have no project {site.proxy.url}" in text
-        assert "[project]" in text
-        service.cancel(job_id)
-        assert service.status(job_id)[0] == 3
 
 
 def test_settings_that_are_put_right_are_found_by_a_daemon_that_runs(site, lock, monkeypatch):
