@@ -230,8 +230,11 @@ def test_no_modules_import_each_other_in_a_circle():
     ).prepare()
 
 
-#: A batch has its project, and a job its batch, as attributes.
-UP = {("boinc_gahp.api.batch", "project"), ("boinc_gahp.api.job", "batch")}
+#: What people hold; the package's own __init__ hands them out.
+HANDLES = ("project", "_runs", "batch", "job", "functions")
+#: A batch has its project, and jobs and futures their batch, as attributes.
+UP = {("boinc_gahp.api.batch", "project")}
+UP |= {(f"boinc_gahp.api.{name}", "batch") for name in ("job", "futures")}
 
 
 def test_functions_of_the_api_do_not_know_the_handles_that_call_them():
@@ -247,6 +250,8 @@ def test_functions_of_the_api_do_not_know_the_handles_that_call_them():
         for module, path in modules.items()
     }
     TopologicalSorter(arrows).prepare()
+    handles = {f"boinc_gahp.api.{name}" for name in HANDLES}
+    assert [each for each in arrows.keys() - handles if arrows[each] & handles] == []
 
 
 def module_of(path):

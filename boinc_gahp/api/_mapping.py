@@ -14,17 +14,17 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from boinc_gahp.api import _control, submission
+from boinc_gahp.api import submission
 from boinc_gahp.api._gathering import failed_job
 from boinc_gahp.api.app import look_up
 from boinc_gahp.api.folders import folder_name
-from boinc_gahp.api.futures import JobFutures, JobResult
+from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import readable_md5s
 from boinc_gahp.api.patterns import BATCH
@@ -43,19 +43,18 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.futures import JobResult
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
-    from boinc_gahp.api.watching import Poll
-    from boinc_gahp.rpc.types import BatchInfo
-    from boinc_gahp.submit.types import File, SubmitRequest
+    from boinc_gahp.api.submission import Submitted
+    from boinc_gahp.submit.types import File, Parameter, SubmitRequest
 
 __all__ = [
     "UNNAMED",
+    "MappedJobs",
     "contents_name",
     "directory_for",
     "free_name",
-    "futures_of",
     "map_jobs",
     "run_program",
 ]
@@ -63,15 +62,21 @@ __all__ = [
 T = TypeVar("T")
 
 
-class Sender(Protocol):
-    """What makes batches: a :class:`~boinc_gahp.Project`."""
+@dataclass(frozen=True, slots=True)
+class MappedJobs(Generic[T]):
+    """Jobs that were submitted, and what their futures are made of.
 
-    session: Session
+    Attributes:
+        sent: their batch.
+        jobs: their names, and the values of their rows.
+        directory: where the outputs are put.
+        make: returns the value of a job that is done; what it raises is raised by the job's future.
+    """
 
-    @property
-    def submit(self) -> Callable[..., Batch]: ...
-
-    def handle(self, info: BatchInfo) -> Batch: ...
+    sent: Submitted
+    jobs: Sequence[tuple[str, Mapping[str, Parameter]]]
+    directory: Path
+    make: Callable[[JobResult], T]
 
 
 #: The name of a batch whose name is not known yet.
@@ -92,7 +97,7 @@ _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def map_jobs(
-    project: Sender,
+    session: Session,
     app_name: str,
     rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Job],
     *,
@@ -100,75 +105,67 @@ def map_jobs(
     inputs: Mapping[str, File] | None,
     outputs: Collection[str] | None,
     directory: str | os.PathLike[str] | None,
-    poll: Poll,
     **options: Unpack[Options],
-) -> JobFutures[JobResult]:
-    """Submit a job for each row, and return futures; see :meth:`Project.map`."""
+) -> MappedJobs[JobResult]:
+    """Submit a job for each row; see :meth:`Project.map`."""
     jobs = _jobs(rows, args, inputs)
     wanted = (outputs,) if isinstance(outputs, str) else tuple(outputs or ())
     if wanted and buda_name(app_name) is not None:
         jobs = [job if job.outputs else replace(job, outputs=wanted) for job in jobs]
     elif wanted:
-        _check_outputs(project.session, app_name, jobs, wanted, options)
-    make = partial(_checked, wanted)
-    return futures_of(project, app_name, jobs, make, directory=directory, poll=poll, **options)
+        _check_outputs(session, app_name, jobs, wanted, options)
+    return _mapped(session, app_name, jobs, wanted, directory=directory, **options)
 
 
 def run_program(
-    project: Sender,
+    session: Session,
     command: Sequence[object] | str,
     *,
     directory: str | os.PathLike[str] | None,
-    poll: Poll,
     **given: Any,
-) -> JobFutures[JobResult]:
-    """Submit a program, and return futures; see :meth:`Project.run`."""
+) -> MappedJobs[JobResult]:
+    """Submit a program; see :meth:`Project.run`."""
     from boinc_gahp.api.programs import program_batch  # noqa: PLC0415  (not for apps)
 
-    made = program_batch(project.session, command, **given)
+    made = program_batch(session, command, **given)
     words = made.jobs[0].program
     called = "" if words is None else _ODD.sub("", posixpath.basename(words.command[0]))
-    return futures_of(
-        project,
+    return _mapped(
+        session,
         made.app,
         made.jobs,
-        partial(_checked, ()),
+        (),
         stem=called or made.app,
         directory=directory,
-        poll=poll,
         **made.options,
     )
 
 
-def futures_of(
-    project: Sender,
+def _mapped(
+    session: Session,
     app_name: str,
     jobs: Sequence[Job],
-    make: Callable[[Batch, JobResult], T],
+    wanted: Collection[str],
     *,
     stem: str | None = None,
     directory: str | os.PathLike[str] | None,
-    poll: Poll,
     **options: Unpack[Options],
-) -> JobFutures[T]:
-    """Submit jobs, and return a future for each.
+) -> MappedJobs[JobResult]:
+    """Submit jobs.
 
     Args:
-        project: the project.
+        session: the project and the account.
         app_name: the app that runs the jobs.
         jobs: the jobs.
-        make: returns the value of a job that is done, of its batch and its result; what it raises
-            is raised by the job's future.
+        wanted: open names of the outputs that each job has to have.
         stem: what the batch's name begins with, if none is given; None: the app's name.
         directory: where the outputs are put; None: a folder with the batch's name in the working
             directory.
-        poll: how often to ask the project.
         options: those of :meth:`Project.submit`.
 
     Raises:
         GahpError: as :meth:`Project.submit`.
     """
-    session = project.session
     with shown(options.get("progress"), StepView) as report:
         options["progress"] = report
         is_unnamed = options.get("name") is None
@@ -179,23 +176,21 @@ def futures_of(
             name = contents_name(session, stem or short_name(app_name), request)
             request = renamed(request, free_name(session, name))
         sent = submission.submit(session, app_name, request)
-    batch = _control.submitted(project.handle(sent.info), sent)
-    return JobFutures(
-        batch,
+    return MappedJobs(
+        sent,
         [(name, job.parameters) for name, job in request.jobs],
-        directory_for(batch, directory),
-        partial(make, batch),
-        poll=poll,
+        directory_for(request.batch_name, directory),
+        partial(_checked, wanted, KnownBatch(session, sent.info)),
     )
 
 
-def directory_for(batch: Batch, directory: str | os.PathLike[str] | None) -> Path:
+def directory_for(batch_name: str, directory: str | os.PathLike[str] | None) -> Path:
     """Return where the outputs of a batch's futures go: a folder of its name, if none is named."""
     # The working directory may change before the first job is over. A link's target is not used.
-    return Path(os.path.abspath(directory or folder_name(batch.name)))  # noqa: PTH100
+    return Path(os.path.abspath(directory or folder_name(batch_name)))  # noqa: PTH100
 
 
-def _checked(wanted: Collection[str], batch: Batch, result: JobResult) -> JobResult:
+def _checked(wanted: Collection[str], batch: KnownBatch, result: JobResult) -> JobResult:
     """Return a job's result, if it ended well and has its outputs.
 
     Args:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from boinc_gahp.api import _control
+from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.containers.rules import MAX_ERRORS
 from boinc_gahp.errors import BadRequest
@@ -16,12 +19,14 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from boinc_gahp.api._mapping import Sender
+    from boinc_gahp.api._mapping import MappedJobs
     from boinc_gahp.api.app import App
     from boinc_gahp.api.functions import Function
     from boinc_gahp.api.futures import JobFutures, JobResult
     from boinc_gahp.api.request import Options
+    from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import File, Job
+    from boinc_gahp.rpc.types import BatchInfo
 
 __all__ = ["ProjectRuns", "name_of_app"]
 
@@ -30,6 +35,25 @@ T = TypeVar("T")
 
 class ProjectRuns:
     """The part of a :class:`~boinc_gahp.Project` that returns futures."""
+
+    session: Session
+
+    def handle(self, info: BatchInfo) -> Batch:
+        """Return the handle of a batch as the project has described it.
+
+        :meta private:
+        """
+        return Batch(cast("Any", self), info)
+
+    def futures(self, mapped: MappedJobs[T], poll: Poll) -> JobFutures[T]:
+        """Return the futures of jobs that were submitted.
+
+        :meta private:
+        """
+        from boinc_gahp.api.futures import JobFutures  # noqa: PLC0415  (not for lists of batches)
+
+        batch = _control.submitted(self.handle(mapped.sent.info), mapped.sent)
+        return JobFutures(batch, mapped.jobs, mapped.directory, mapped.make, poll=poll)
 
     def map(
         self,
@@ -77,17 +101,17 @@ class ProjectRuns:
         """
         from boinc_gahp.api._mapping import map_jobs  # noqa: PLC0415  (not for lists of batches)
 
-        return map_jobs(
-            cast("Sender", self),
+        mapped = map_jobs(
+            self.session,
             name_of_app(app),
             rows,
             args=args,
             inputs=inputs,
             outputs=outputs,
             directory=directory,
-            poll=poll,
             **options,
         )
+        return self.futures(mapped, poll)
 
     def run(
         self,
@@ -159,8 +183,8 @@ class ProjectRuns:
         """
         from boinc_gahp.api._mapping import run_program  # noqa: PLC0415  (not for lists of batches)
 
-        return run_program(
-            cast("Sender", self),
+        mapped = run_program(
+            self.session,
             command,
             image=image,
             rows=rows,
@@ -175,9 +199,9 @@ class ProjectRuns:
             allow_environment=allow_environment,
             follow_links=follow_links,
             directory=directory,
-            poll=poll,
             **options,
         )
+        return self.futures(mapped, poll)
 
     def function(
         self,
@@ -252,12 +276,12 @@ class ProjectRuns:
             **options,
         }
         return Function(
-            cast("Sender", self),
+            self.session,
             function,
             image=image,
             modules=modules,
             python=python,
-            poll=poll,
+            futures=partial(self.futures, poll=poll),
             how=how,
         )
 

@@ -13,17 +13,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from boinc_gahp.api import _control
+from boinc_gahp.api import submission
 from boinc_gahp.api._gathering import failed_job
-from boinc_gahp.api._mapping import UNNAMED, contents_name, directory_for, free_name
+from boinc_gahp.api._mapping import UNNAMED, MappedJobs, contents_name, directory_for, free_name
 from boinc_gahp.api.finding import find_batch
-from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
+from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.programs import ProgramBatch, program_batch
 from boinc_gahp.api.progress import StepView, shown
-from boinc_gahp.api.request import build_request, job_names
+from boinc_gahp.api.request import build_request, job_names, renamed
 from boinc_gahp.api.retrying import jobs_again
+from boinc_gahp.api.submission import Submitted
 from boinc_gahp.api.types import CommandRecord, InlineFile, Job
+from boinc_gahp.containers.names import OWN_FILES, WORK
 from boinc_gahp.errors import BadRequest, BatchConflict, JobFailed, NotFound, RemoteError
 from boinc_gahp.functions.payload import (
     PROGRAM,
@@ -45,12 +47,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from boinc_gahp.api._mapping import Sender
-    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
     from boinc_gahp.api.manifest import Manifest
+    from boinc_gahp.api.request import Options
+    from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
-    from boinc_gahp.api.watching import Poll
-    from boinc_gahp.submit.types import Parameter
+    from boinc_gahp.submit.types import Parameter, SubmitRequest
 
 __all__ = ["Function"]
 
@@ -78,21 +80,21 @@ class Function(Generic[T]):
 
     def __init__(
         self,
-        project: Sender,
+        session: Session,
         function: Callable[..., T],
         *,
         image: str | None,
         modules: Iterable[ModuleType],
         python: str,
-        poll: Poll,
+        futures: Callable[[MappedJobs[T]], JobFutures[T]],
         how: Mapping[str, Any],
     ) -> None:
         self.image = f"python:{PYTHON}-slim" if image is None else image
-        self._project = project
+        self._session = session
         self._function = function
         self._payload = pack_function(function, tuple(modules))
         self._python = python
-        self._poll = poll
+        self._futures = futures
         self._how = dict(how)
         self.name = self._payload.name
         if self._how.get("name") is not None:
@@ -188,22 +190,26 @@ class Function(Generic[T]):
     ) -> JobFutures[T]:
         if not calls:
             raise BadRequest(f"there are no calls of {self.name}: expected at least one")
+        shared = {each: _inline(content) for each, content in shared_files().items()}
+        shared[self._payload.file_name] = _inline(self._payload.content)
         sent, jobs = [], []
         for args, kwargs in calls:
             parameters = self._parameters(args, kwargs)
-            sent.append(pack_call(self._payload, args, kwargs))
-            jobs.append(Job(parameters=parameters))
+            call = pack_call(self._payload, args, kwargs)
+            own = {call.file_name: _inline(call.content)} if call.is_file else {}
+            sent.append(call)
+            jobs.append(Job(words(self._payload, call), {**shared, **own}, parameters=parameters))
         with shown(self._how.get("progress"), StepView) as report:
-            options = {**self._how, "progress": report}
-            batch = self._batch(_Calls(self._payload, sent, jobs), name, options)
-        names = job_names(batch.name, jobs)
+            found = self._found_or_sent(_Calls(self._payload, sent, jobs), name, report)
+        names = job_names(found.info.name, jobs)
         keys = {name: call.key for name, call in zip(names, sent, strict=True)}
-        return JobFutures(
-            batch,
-            [(name, job.parameters) for name, job in zip(names, jobs, strict=True)],
-            directory_for(batch, directory),
-            _Reader(batch, self.name, keys),
-            poll=self._poll,
+        return self._futures(
+            MappedJobs(
+                found,
+                [(name, job.parameters) for name, job in zip(names, jobs, strict=True)],
+                directory_for(found.info.name, directory),
+                _Reader(KnownBatch(self._session, found.info), self.name, keys),
+            )
         )
 
     def _parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Parameter]:
@@ -219,35 +225,36 @@ class Function(Generic[T]):
                 ) from error
         return {key: _shown(each) for key, each in named.items()}
 
-    def _batch(self, calls: _Calls, name: str | None, options: dict[str, Any]) -> Batch:
+    def _found_or_sent(
+        self, calls: _Calls, name: str | None, progress: OnProgress | None
+    ) -> Submitted:
         """Return the batch of the calls: it is there already, or is submitted."""
-        session = self._project.session  # pickles differ each time, and fingerprints do not
-        like = self._program(calls.normal(), {**options, "name": UNNAMED})
-        stem = _STEM.sub("", self.name) or "function"
-        unnamed = build_request(like.app, like.jobs, **like.options)
-        contents = contents_name(session, stem, unnamed)
+        session = self._session
+        made = self._program(calls.jobs, {**self._how, "name": UNNAMED, "progress": progress})
+        request = build_request(made.app, made.jobs, **made.options)
+        like = calls.normal(request)
+        if getattr(self._how.get("parameters"), "disk_bound", None) is None:
+            # It is made from the sizes of the pickles.
+            like = replace(like, parameters=replace(like.parameters, disk_bound=None))
+        contents = contents_name(session, _STEM.sub("", self.name) or "function", like)
         batch_name = name or free_name(session, contents)
         found = self._found(calls, batch_name, contents, name)
         if found is not None:
             return found
-        made = self._program(calls.real(), {**options, "name": batch_name})
-        jobs = [_as_kept(job, contents) for job in made.jobs]
+        request = renamed(request, batch_name)
+        jobs = [(each, _as_kept(job, contents)) for each, job in request.jobs]
         try:
-            return self._project.submit(made.app, jobs, **made.options)
+            return submission.submit(session, made.app, replace(request, jobs=jobs))
         except BatchConflict:
             # Another process sends the same calls as other pickles, or did when it was killed.
             old = Manifests(session).find(batch_name)
             if old is None or calls.difference(old, contents):
                 raise
-        return self._completed(batch_name, old, options["progress"])
-
-    def _completed(self, name: str, old: Manifest, progress: OnProgress | None) -> Batch:
-        """Return the batch of calls after sending once more what was sent for it before."""
-        batch = find_batch(self._project.session, old.batch_id)
-        names = {each: each for each in old.jobs}
-        jobs = jobs_again(self._project.session, batch, old, names, progress)
-        how: dict[str, Any] = {**old.options, "name": name, "progress": progress}
-        return self._project.submit(old.app_name, jobs, **how)
+        # What was sent before is sent once more.
+        batch = find_batch(session, old.batch_id)
+        again = jobs_again(session, batch, old, {each: each for each in old.jobs}, progress)
+        how: Options = {**old.options, "name": batch_name, "progress": progress}
+        return submission.submit(session, old.app_name, build_request(old.app_name, again, **how))
 
     def _program(self, rows: list[Job], options: Mapping[str, Any]) -> ProgramBatch:
         how = dict(options)
@@ -255,7 +262,7 @@ class Function(Generic[T]):
         # Libraries would use all processors of the computer, and its owner has set these aside.
         environment = {"OMP_NUM_THREADS": str(how.get("cpus", 1)), **given}
         return program_batch(
-            self._project.session,
+            self._session,
             [self._python, PROGRAM],
             image=self.image,
             rows=rows,
@@ -265,14 +272,16 @@ class Function(Generic[T]):
             **how,
         )
 
-    def _found(self, calls: _Calls, name: str, contents: str, given: str | None) -> Batch | None:
+    def _found(
+        self, calls: _Calls, name: str, contents: str, given: str | None
+    ) -> Submitted | None:
         """Return the batch of this name if it has these calls; None if it is to be submitted.
 
         Raises:
             BatchConflict: the batch has other calls.
             RpcError: the project could not be asked.
         """
-        session = self._project.session
+        session = self._session
         try:
             info = session.rpc.query_batch(batch_name=name).batch
         except NotFound:
@@ -289,13 +298,10 @@ class Function(Generic[T]):
                     f"batch {name!r} (id {info.id}) of {session.rpc.host} was made by other calls: "
                     f"{changed}; give these calls another name, or none"
                 )
-        batch = self._project.handle(info)
-        batch.existed = batch.compared = True
-        _control.renew(batch)
-        return batch
+        return Submitted(info, existed=True, compared=True)
 
     def __repr__(self) -> str:
-        return f"<Function {self.name!r} in {self.image} on {self._project.session.rpc.host}>"
+        return f"<Function {self.name!r} in {self.image} on {self._session.rpc.host}>"
 
 
 class _Calls(NamedTuple):
@@ -304,35 +310,31 @@ class _Calls(NamedTuple):
     Attributes:
         function: what is called.
         calls: the arguments of each call.
-        jobs: a job for each call, with its parameters.
+        jobs: a job for each call: the runner's words and files, and parameters for people.
     """
 
     function: FunctionPayload
     calls: list[CallPayload]
     jobs: list[Job]
 
-    def real(self) -> list[Job]:
-        """Return the jobs with what is sent."""
-        shared = {name: _inline(content) for name, content in shared_files().items()}
-        shared[self.function.file_name] = _inline(self.function.content)
-        return [
-            replace(
-                job,
-                args=words(self.function, call),
-                inputs={**shared, call.file_name: _inline(call.content)}
-                if call.is_file
-                else shared,
-            )
-            for job, call in zip(self.jobs, self.calls, strict=True)
-        ]
+    def normal(self, request: SubmitRequest) -> SubmitRequest:
+        """Return a request for the calls that is the same each time, for the batch's name.
 
-    def normal(self) -> list[Job]:
-        """Return jobs that are the same each time, for the batch's name."""
-        inputs = {PROGRAM: InlineFile(self.function.fingerprint)}
-        return [
-            replace(job, args=(call.key, PYTHON), inputs=inputs)
-            for job, call in zip(self.jobs, self.calls, strict=True)
+        Without the pickles, and files that tell of these; with the fingerprints, which are in the
+        commands.
+        """
+        own = {*OWN_FILES, *(WORK + name for job in self.jobs for name in job.inputs)}
+        several = {id(job.inputs): job.inputs for _, job in request.jobs}
+        others = {
+            key: {name: file for name, file in inputs.items() if name not in own}
+            for key, inputs in several.items()
+        }
+        unlike: dict[str, Any] = {"input_template": None, "output_template": None}
+        jobs = [
+            (name, replace(_as_kept(job, ""), inputs=others[id(job.inputs)], **unlike))
+            for name, job in request.jobs
         ]
+        return replace(request, jobs=jobs)
 
     def difference(self, manifest: Manifest, contents: str) -> str:
         """Return what differs between these calls and those that were sent; empty: nothing."""
@@ -389,7 +391,7 @@ class _Reader:
         keys: the keys of the calls, by the names of their jobs.
     """
 
-    def __init__(self, batch: Batch, function: str, keys: Mapping[str, str]) -> None:
+    def __init__(self, batch: KnownBatch, function: str, keys: Mapping[str, str]) -> None:
         self._batch = batch
         self._function = function
         self._keys = keys

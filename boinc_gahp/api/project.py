@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.types import Job
     from boinc_gahp.config.settings import Settings
     from boinc_gahp.rpc.client import WebRpcs as Rpc
-    from boinc_gahp.rpc.types import BatchInfo
     from boinc_gahp.secret import Authenticator
     from boinc_gahp.submit.types import OnProgress
 
@@ -144,13 +143,6 @@ class Project(ProjectRuns):
         return look_up(self.session, name)
 
     # -- batches
-
-    def handle(self, info: BatchInfo) -> Batch:
-        """Return the handle of a batch as the project has described it.
-
-        :meta private:
-        """
-        return Batch(self, info)
 
     def batches(self) -> tuple[Batch, ...]:
         """Return the account's batches, newest first, without retired ones.
