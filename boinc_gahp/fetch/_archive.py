@@ -59,6 +59,12 @@ class Archive(ABC, Generic[Info]):
         """Return whether the archive says that a file may be executed by its owner."""
         return False
 
+    def check(self, names: Iterable[str]) -> None:
+        """Read files to know about damage before they are extracted; errors are the same."""
+        for name in names:
+            self.extract(name, lambda _: None)
+        self._left = self._max_bytes
+
     def extract(self, name: str, write: Callable[[bytes], object]) -> None:
         """Pass a file's contents to ``write``, in pieces; its checksum is checked if it has one.
 
@@ -69,10 +75,7 @@ class Archive(ABC, Generic[Info]):
             for data in self._contents(self._files[name]):
                 self._left -= len(data)
                 if self._left < 0:
-                    raise self._refused(
-                        f"its contents are larger than {self._max_bytes} bytes "
-                        "(unzip_max_bytes in the section [jobs])"
-                    )
+                    raise self._too_large()
                 write(data)
         except self.trouble as error:
             raise OutputError(f"{self._what}: member {name!r} is damaged: {error}") from error
@@ -114,6 +117,12 @@ class Archive(ABC, Generic[Info]):
                 raise self._refused(f"its member {one!r} is both a file and a directory")
         if _count(ordered, self._max_files) > self._max_files:
             raise self._too_many()
+
+    def _too_large(self) -> OutputError:
+        return self._refused(
+            f"its contents are larger than {self._max_bytes} bytes "
+            "(unzip_max_bytes in the section [jobs])"
+        )
 
     def _too_many(self) -> OutputError:
         return self._refused(f"it has more than {self._max_files} members")

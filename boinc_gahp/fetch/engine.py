@@ -9,8 +9,8 @@ The steps are the same for all callers:
 4. stderr is written, without the client's wrapper (:mod:`.stderr`).
 5. Outputs that were delivered before, and are still there, are skipped (:mod:`._placed`).
 6. Each other output is found among the files that the instance uploaded (:mod:`.uploaded`), and
-   is downloaded into a temporary file beside its destination (:mod:`.download`); an archive is
-   unpacked there (:mod:`.archive`).
+   is downloaded into a temporary file beside its destination (:mod:`.download`). Of an archive
+   there, each member is written into such a file (:mod:`.archive`).
 7. A complete file gets its name, is synced to the disk (:mod:`boinc_gahp.fetch.temporary`), and
    is remembered.
 """
@@ -20,7 +20,6 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import stat
 import time
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -34,7 +33,7 @@ from boinc_gahp.fetch.destinations import Directories, explain
 from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.placements import Placement
 from boinc_gahp.fetch.stderr import unwrap
-from boinc_gahp.fetch.temporary import make_executable, registry
+from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.fetch.types import OWN
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located
     from boinc_gahp.fetch.placements import JobPlace, Placements
-    from boinc_gahp.fetch.temporary import TemporaryDirectory, TemporaryFile
+    from boinc_gahp.fetch.temporary import TemporaryFile
     from boinc_gahp.rpc.types import CompletedJob, ResultInfo
     from boinc_gahp.templates.types import OutputTemplate
 
@@ -213,9 +212,8 @@ class _Fetch:
                 # Another fetch may just have made a directory of this name from the archive.
                 if self._is_uploaded(self._outputs[name]):
                     raise
-        archive = self._outputs.get(wanted.archive or "")
-        if archive is not None and self._place.lacks(self.places):
-            self._archive(archive)
+        if wanted.archive in self._outputs and self._place.lacks(self.places):
+            self._archive(self._outputs[wanted.archive])
         for stream in self._streams:
             if stream.destination not in self.places:
                 self.write(stream, "")
@@ -349,17 +347,24 @@ class _Fetch:
         return (*self._context.owner, self._place.job_name, "directory", str(path))
 
     def _unpack(self, members: Placements, archive: Archive[Any], packed: TemporaryFile) -> None:
-        """Extract everything first, so that a damaged archive leaves nothing behind."""
-        self._make(members)
-        for item in members.files:
-            self._check(item)
-        with registry.directory(packed.destination, self._directories) as room:
-            parts = []
-            for number, item in enumerate(members.files):
-                md5 = self._extract(archive, item, room, str(number), packed)
-                parts.append((item, str(number), md5))
-            for item, name, md5 in parts:
-                self._note(item, self._moved(room, name, item), md5)
+        """Put an archive's members in place; a damaged archive leaves nothing behind."""
+        try:
+            archive.check(item.output for item in members.files if archive.has(item.output))
+            self._make(members)
+            for item in members.files:
+                self._check(item)
+            for item in members.files:
+                with self._temporary(item) as file:
+                    if archive.has(item.output):
+                        archive.extract(item.output, file.write)
+                    else:
+                        with packed.contents() as whole:
+                            while data := whole.read(_CHUNK):
+                                file.write(data)
+                    status = file.commit(executable=archive.is_executable(item.output))
+                    self._note(item, status, file.md5.hexdigest())
+        except OSError as error:
+            raise explain(error, packed.destination) from error
 
     def _key(self, item: Placement) -> tuple[str, ...]:
         return (*self._context.owner, self._instance, item.output, str(item.destination))
@@ -369,52 +374,6 @@ class _Fetch:
         there = self._placed.still_there({item.destination: self._key(item) for item in items})
         self.places |= there
         return [item for item in items if item.destination not in there]
-
-    def _extract(
-        self,
-        archive: Archive[Any],
-        item: Placement,
-        room: TemporaryDirectory,
-        name: str,
-        packed: TemporaryFile,
-    ) -> str:
-        """Write a member, or the archive itself, to a file in ``room``; return its MD5."""
-        digest = hashlib.md5(usedforsecurity=False)
-        try:
-            with self._scope:
-                file = room.create(name)
-            with file:
-
-                def write(data: bytes) -> None:
-                    digest.update(data)
-                    rest = memoryview(data)
-                    while rest:
-                        with self._scope:
-                            rest = rest[file.write(rest) or 0 :]
-
-                if archive.has(item.output):
-                    archive.extract(item.output, write)
-                    if archive.is_executable(item.output):
-                        with self._scope:
-                            make_executable(file.fileno())
-                else:
-                    with packed.contents() as whole:
-                        while data := whole.read(_CHUNK):
-                            write(data)
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise explain(error, item.destination) from error
-        return digest.hexdigest()
-
-    def _moved(self, room: TemporaryDirectory, name: str, item: Placement) -> os.stat_result:
-        """Put a complete file in place; return its status there."""
-        status = room.place(name, item.destination, item.inside)
-        if status is not None:
-            return status
-        with self._temporary(item) as copy, room.open(name) as file:
-            while data := file.read(_CHUNK):
-                copy.write(data)
-            return copy.commit(executable=bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR))
 
 
 def _reader(*, is_zip: bool) -> Callable[..., Archive[Any]]:

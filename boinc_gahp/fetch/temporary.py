@@ -16,7 +16,6 @@ import secrets
 import stat
 import threading
 from contextlib import suppress
-from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, NamedTuple, TypeVar
 
@@ -360,7 +359,8 @@ class TemporaryFile(_Temporary):
         try:
             if executable:
                 with self._scope:
-                    make_executable(self._descriptor)
+                    mode = stat.S_IMODE(os.fstat(self._descriptor).st_mode)
+                    os.fchmod(self._descriptor, mode | stat.S_IXUSR)
             os.fsync(self._descriptor)  # may take long, so outside the scope
             directory = self._directory.shared()
             try:
@@ -391,51 +391,11 @@ class TemporaryDirectory(_Temporary):
 
     suffix = leftovers.DIRECTORY
 
-    def create(self, name: str) -> FileIO:
-        """Return a new file in it, open for writing and reading; errors of :func:`os.open`."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        return FileIO(os.open(name, flags, 0o666, dir_fd=self._descriptor), "r+")
-
-    def open(self, name: str) -> FileIO:
-        """Return a file in it, open for reading; errors of :func:`os.open`."""
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-        return FileIO(os.open(name, flags, dir_fd=self._descriptor))
-
-    def place(self, name: str, destination: Path, inside: Path | None) -> os.stat_result | None:
-        """Move one of its files, already synced to the disk, into place; return its status there.
-
-        None: the destination is on another file system, and nothing was done. The name is synced
-        later.
-
-        Raises:
-            OutputError: the file cannot be put there.
-        """
-        directories = self._place.directories
-        try:
-            directory = directories.open(destination, inside)
-            try:
-                with self._scope:
-                    status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
-                    self._registry.rename(name, self._descriptor, destination.name, directory.at)
-                directories.has_new(directory, destination)
-            finally:
-                directory.close()
-        except OSError as error:
-            if error.errno == errno.EXDEV:
-                return None
-            raise explain(error, destination) from error
-        return status
-
     def __enter__(self) -> TemporaryDirectory:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.discard()
-
-
-def make_executable(descriptor: int) -> None:
-    """Let an open file's owner execute it; raises OSError."""
-    os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | stat.S_IXUSR)
 
 
 #: The process's own registry.

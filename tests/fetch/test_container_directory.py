@@ -335,7 +335,7 @@ def test_of_an_archive_that_is_too_large_nothing_arrives(tmp_path):
         one.fetch(tmp_path, settings=JobSettings(unzip_max_bytes=100))
     with pytest.raises(OutputError, match="more than 2 members"):
         one.fetch(tmp_path, settings=JobSettings(unzip_max_files=2))
-    assert found(tmp_path) == {**STREAMS, "plots": None}
+    assert found(tmp_path) == STREAMS
 
 
 def test_nothing_is_written_through_a_link(tmp_path):
