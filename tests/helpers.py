@@ -4,6 +4,7 @@ import signal
 import ssl
 import threading
 import time
+import tracemalloc
 
 import trustme
 from hypothesis import strategies as st
@@ -80,3 +81,13 @@ def refusal(words, rpc="submit_batch", host="p", number=-1):
         words=words,
         named=named,
     )
+
+
+def most_memory(do):
+    """Return how many bytes of Python's objects there were at most while something was done."""
+    tracemalloc.start()
+    try:
+        do()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

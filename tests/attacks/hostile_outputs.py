@@ -7,9 +7,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
+import pytest
+
 from boinc_gahp.api.folders import FinishedJob, Folder
 from boinc_gahp.config.settings import JobSettings, ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.fetch.engine import fetch
@@ -124,6 +127,12 @@ class HostileOutputs:
         request = FetchRequest(JOB, str(home), None, mode, specs, ad)
         with self.context(jobs) as context:
             fetch_output(context, request)
+
+    def check_refused(self, why, home, *specs, **how):
+        """Assert that the outputs are refused, and that no endless one was read on and on."""
+        with pytest.raises(OutputError, match=why):
+            self.fetch(home, *specs, **how)
+        assert self.sent < 50_000_000
 
     def collect(self, path, have=()):
         """Fetch the job's outputs into a person's folder for it."""

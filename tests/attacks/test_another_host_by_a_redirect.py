@@ -9,56 +9,29 @@ from urllib3.util import parse_url
 
 from boinc_gahp.errors import TransportError
 from boinc_gahp.rpc._redirects import RedirectRefused, followed
-from boinc_gahp.rpc.client import WebRpcs
-from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import BatchSubmission, JobSubmission, UploadFile
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status
 
 HERE = "http://boinc.example.edu/test/submit_rpc_handler.php"
-ONCE = ClientOptions(connect_timeout=5, read_timeout=5, retry_total=0)
-
-
 #: ``{evil}`` and ``{host}`` are host and port of another server and of the project.
 TRICKS = [
-    "http://{evil}\\@{host}/",
-    "http://{evil}\\\\@{host}/",
-    "\\\\{evil}/",
-    "/\\{evil}/",
-    "//{evil}/",
-    "///{evil}/",
-    "http:\\\\{evil}/",
-    "http://{host}@{evil}/",
-    "http://{host}:80@{evil}/",
-    "http://a:b@{host}/",
-    "http://@{host}/",
-    "http://{evil}#@{host}/",
-    "http://{evil}?@{host}/",
-    "http://{host}\t@{evil}/",
-    "ht\ttp://{evil}/",
-    "http://{evil} .{host}/",
-    "http://{evil}\x0b@{host}/",
-    "http://{host}\x7f/",
-    "http:// {host}/",
-    "http://{host}%2f@{evil}/",
-    "http://{host}.evil.example/",
-    "javascript:alert(1)",
-    "file:///etc/passwd",
-    "https://{evil}/",
+    *("http://{evil}\\@{host}/", "http://{evil}\\\\@{host}/", "\\\\{evil}/", "/\\{evil}/"),
+    *("//{evil}/", "///{evil}/", "http:\\\\{evil}/", "http://{host}@{evil}/"),
+    *(
+        "http://{host}:80@{evil}/",
+        "http://a:b@{host}/",
+        "http://@{host}/",
+        "http://{evil}#@{host}/",
+    ),
+    *("http://{evil}?@{host}/", "http://{host}\t@{evil}/", "ht\ttp://{evil}/"),
+    *("http://{evil} .{host}/", "http://{evil}\x0b@{host}/", "http://{host}\x7f/"),
+    *("http:// {host}/", "http://{host}%2f@{evil}/", "http://{host}.evil.example/"),
+    *("javascript:alert(1)", "file:///etc/passwd", "https://{evil}/"),
 ]
 BROKEN = [
-    "http://{host}:99999/",
-    "http://{name}:99999/",
-    "http://[::1/",
-    "http://::1]/",
-    "http://{name}\uff0f.evil.example/",
-    "http://\u2100.example/",
-    "http://{name}:port/",
-    "http://",
-    "http:///",
-    "http://[v1.x]/",
-    "http://" + "a" * 70_00 + "/",
-    "\x00",
-    "%",
+    *("http://{host}:99999/", "http://{name}:99999/", "http://[::1/", "http://::1]/"),
+    *("http://{name}\uff0f.evil.example/", "http://\u2100.example/", "http://{name}:port/"),
+    *("http://", "http:///", "http://[v1.x]/", "http://" + "a" * 70_00 + "/", "\x00", "%"),
     "http://%00/",
 ]
 
@@ -73,7 +46,7 @@ def test_no_location_takes_the_authenticator_to_another_server(server, location)
         evil.answers.append(ok())
         location = filled(location, server, evil).encode().decode("latin-1")
         server.answers += [status(302, Location=location.replace("\n", ""))] * 2
-        with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
+        with server.client(connect_timeout=5, read_timeout=5) as project:
             for ask in (project.query_batches, lambda: project.result_file("r", 0)):
                 with pytest.raises(TransportError) as caught:
                     ask()
@@ -85,46 +58,41 @@ def test_no_location_takes_the_authenticator_to_another_server(server, location)
         assert evil.requests == []
 
 
+ONE_JOB = BatchSubmission("a", [JobSubmission("j")], batch_id=1)
+EMPTY = "d41d8cd98f00b204e9800998ecf8427e"
+BATCH = {"batch_id": 1}
+#: By RPC: the method's arguments.
 EVERY = {
-    "ping": lambda project, _: project.ping(),
-    "create_batch": lambda project, _: project.create_batch("b", "a"),
-    "submit_batch": lambda project, _: project.submit_batch(
-        BatchSubmission("a", [JobSubmission("j")], batch_id=1)
-    ),
-    "estimate_batch": lambda project, _: project.estimate_batch(
-        BatchSubmission("a", [JobSubmission("j")], batch_id=1)
-    ),
-    "query_batches": lambda project, _: project.query_batches(),
-    "query_batch": lambda project, _: project.query_batch(batch_id=1),
-    "batch": lambda project, _: project.batch(1),
-    "iter_jobs": lambda project, _: list(project.iter_jobs(1)),
-    "query_batch2": lambda project, _: project.query_batch2(["b"]),
-    "abort_batch": lambda project, _: project.abort_batch(batch_id=1),
-    "retire_batch": lambda project, _: project.retire_batch(batch_id=1),
-    "set_expire_time": lambda project, _: project.set_expire_time(1, batch_id=1),
-    "query_job": lambda project, _: project.query_job(1),
-    "query_completed_job": lambda project, _: project.query_completed_job("j"),
-    "abort_jobs": lambda project, _: project.abort_jobs(["j"]),
-    "get_templates": lambda project, _: project.get_templates(app_name="a"),
-    "query_files": lambda project, _: project.query_files(["f"]),
-    "upload_files": lambda project, path: project.upload_files(
-        [UploadFile("f", str(path), 0, "d41d8cd98f00b204e9800998ecf8427e")]
-    ),
-    "result_file": lambda project, _: project.result_file("r", 0),
-    "workunit_file": lambda project, _: project.workunit_file("w", 0),
+    "ping": {},
+    "create_batch": {"batch_name": "b", "app_name": "a"},
+    "submit_batch": {"submission": ONE_JOB},
+    "estimate_batch": {"submission": ONE_JOB},
+    "query_batches": {},
+    "query_batch": BATCH,
+    "batch": BATCH,
+    "iter_jobs": BATCH,
+    "query_batch2": {"batch_names": ["b"]},
+    "abort_batch": BATCH,
+    "retire_batch": BATCH,
+    "set_expire_time": {"expire_time": 1, **BATCH},
+    "query_job": {"job_id": 1},
+    "query_completed_job": {"job_name": "j"},
+    "abort_jobs": {"job_names": ["j"]},
+    "get_templates": {"app_name": "a"},
+    "query_files": {"physical_names": ["f"]},
+    "upload_files": {"files": [UploadFile("f", "/dev/null", 0, EMPTY)]},
+    "result_file": {"result_name": "r", "file_num": 0},
+    "workunit_file": {"wu_name": "w", "file_num": 0},
 }
 
 
 @pytest.mark.parametrize("rpc", EVERY)
-def test_a_broken_location_is_an_error_of_every_rpc(server, rpc, tmp_path):
-    path = tmp_path / "empty"
-    path.touch()
+def test_a_broken_location_is_an_error_of_every_rpc(server, rpc):
     server.answers.append(status(301, Location=f"http://[::1/?auth_str={AUTHENTICATOR}"))
-    with (
-        WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project,
-        pytest.raises(TransportError, match="redirects to an invalid URL") as caught,
-    ):
-        EVERY[rpc](project, path)
+    invalid = pytest.raises(TransportError, match="redirects to an invalid URL")
+    with server.client(connect_timeout=5, read_timeout=5) as project, invalid as caught:
+        found = getattr(project, rpc)(**EVERY[rpc])
+        list(found)  # of iter_jobs
     assert server.host in str(caught.value)
     assert AUTHENTICATOR not in str(caught.value)
     # A ping comes first, for the project's clock, where a time is sent.
@@ -146,7 +114,7 @@ def test_an_endless_body_of_a_redirect_is_not_read(server):
         return False
 
     server.answers += [endless, ok()]
-    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
+    with server.client(connect_timeout=5, read_timeout=5) as project:
         project.ping()
         assert ended.wait(60)
     assert [request.path for request in server.requests][1:] == ["/x.php"]

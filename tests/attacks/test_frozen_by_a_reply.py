@@ -21,14 +21,13 @@ from boinc_gahp.rpc._pages import is_page, page_text, page_title
 from boinc_gahp.rpc._redact import Redactor
 from boinc_gahp.rpc._replies import stderr_text, unescaped_words
 from boinc_gahp.rpc.client import WebRpcs
-from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.secret import Authenticator, hide_logins
 from boinc_gahp.templates.reading import read_templates
 from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import TemplateError
 from boinc_gahp.text import shorten
 from tests.rpc.canned import inside, project
-from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, raw
+from tests.rpc.scripted import AUTHENTICATOR, http, raw
 
 #: Twice as much may take as many times as long (a busy machine), and so many seconds more.
 FACTOR, SLACK = 3.5, 0.05
@@ -48,41 +47,21 @@ MARKUP = [
     *("<html>", "<html><title>", "<html>|<title>", "<html>|</title>", "<html>|<script>"),
     *("<html>|<style |", "<html>|<head></head", "<html>|<nav>x</nav>", "<html>|&#9", "<html>|<"),
     *(" ", "\n", "\t<", " \n", "a", "é", "\0", "\x7f", "\N{REPLACEMENT CHARACTER}", "a b "),
-    *(
-        "<authenticator>",
-        "&lt;authenticator&gt;",
-        "auth_str=",
-        "://",
-        "://|a@",
-        "://|:",
-        "http://@",
-    ),
-    *("'", '"', "\\", "no job ", "ERROR: ", "ERROR:| "),
+    *("<authenticator>", "&lt;authenticator&gt;", "auth_str=", "://", "://|a@", "://|:"),
+    *("http://@", "'", '"', "\\", "no job ", "ERROR: ", "ERROR:| "),
     *("Duplicate entry '", "Duplicate entry 'a", "md5_file: can't open /"),
 ]
+JOB = "<job><id>1</id><name>a</name><canonical_instance_id>0</canonical_instance_id>"
 NAMES = [
-    *(
-        "<name>",
-        "</name>",
-        "<name>|a",
-        "<name>|<",
-        "<name>|&",
-        "<job_name>",
-        "<job_name>|</job_nam",
-    ),
-    *("<error_msg>", "<stderr_out>", "<stderr_out>|&lt;", "<templates>", "<templates>|</template"),
+    *("<name>", "</name>", "<name>|a", "<name>|<", "<name>|&", "<job_name>"),
+    *("<job_name>|</job_nam", "<error_msg>", "<stderr_out>", "<stderr_out>|&lt;"),
+    *("<templates>", "<templates>|</template"),
     *("<job>", "</job>", "<job> |\n", "<job><job_name>|a", "<job><job_name>a</job_name>| "),
     *("<job><job_name>a</job_name><status>DONE</status></job>", "<batch_size>1</batch_size>"),
     *("<job><job_name>a</job_name><status>|D", "<job><job_name>a</job_name>", "<job><id>1</id>"),
     *("<error>", "<error>|<error_num>", "<error><error_msg>|a</error_msg><error_msg>"),
-    *(
-        "<job><id>1</id><name>a</name><canonical_instance_id>0</canonical_instance_id>|"
-        "<error>a</error>",
-        "<job><id>1</id><name>a</name><canonical_instance_id>0"
-        "</canonical_instance_id>|<exit_status>1</exit_status>",
-        "<batch>",
-        "<batch>|<id>1</id>",
-    ),
+    *(f"{JOB}|<error>a</error>", f"{JOB}|<exit_status>1</exit_status>"),
+    *("<batch>", "<batch>|<id>1</id>"),
     *("<success>", "<success>1</success>", "<success>|1", "<server_time>|1"),
 ]
 TEMPLATE = [
@@ -95,19 +74,11 @@ TEMPLATE = [
 ]
 REFUSALS = [
     *("Duplicate entry '", "Duplicate entry '|a", "md5_file: can't open ", "can't parse request "),
-    *(
-        "md5_file: can't open |a/",
-        "# of uploaded files (",
-        "# of uploaded files (|1",
-        "not owner of ",
-    ),
-    *("a upload failed because: ", "a upload failed because: |exceeds", " upload failed because: "),
-    *(
-        "file immutability violation for ",
-        "can't parse request message:| ",
-        "no batch named ",
-        "\n",
-    ),
+    *("md5_file: can't open |a/", "# of uploaded files (", "# of uploaded files (|1"),
+    *("not owner of ", "a upload failed because: ", "a upload failed because: |exceeds"),
+    *(" upload failed because: "),
+    *("file immutability violation for ", "can't parse request message:| ", "no batch named "),
+    "\n",
 ]
 STDERR = [
     *("<stderr_txt>", "<stderr_txt>| ", "<stderr_txt>|]]>", "<stderr_txt>|]]> ", "</stderr_txt>"),
@@ -126,8 +97,20 @@ def query_batch2(body, chunk=65536):
     return project(body, chunk=chunk).query_batch2(["b"])
 
 
-def inside_of(rpc, ask):
-    return lambda text: ask(project(inside(rpc, text)))
+def inside_of(rpc):
+    ask = QUESTIONS[rpc]
+    return lambda text: ask(project(inside(rpc.partition(" ")[0], text)))
+
+
+QUESTIONS = {
+    "query_batch2": lambda project: project.query_batch2(["b"]),
+    "query_batch": lambda project: project.query_batch(batch_id=1),
+    "query_batch with details": lambda project: list(project.iter_jobs(1)),
+    "query_batches": WebRpcs.query_batches,
+    "query_job": lambda project: project.query_job(1),
+    "query_files": lambda project: project.query_files(["a"]),
+    "ping": WebRpcs.ping,
+}
 
 
 def error_message(text):
@@ -150,25 +133,8 @@ def page(status, text):
 PARSERS = {
     "a whole reply": (lambda text: query_batch2(text.encode()), MARKUP + NAMES),
     "a reply in small pieces": (lambda text: query_batch2(text.encode(), 997), MARKUP + NAMES),
-    "inside of query_batch2": (
-        inside_of("query_batch2", lambda project: project.query_batch2(["b"])),
-        MARKUP + NAMES,
-    ),
-    "inside of query_batch": (
-        inside_of("query_batch", lambda project: project.query_batch(batch_id=1)),
-        NAMES,
-    ),
-    "inside of query_batch with details": (
-        inside_of("query_batch", lambda project: list(project.iter_jobs(1))),
-        NAMES,
-    ),
-    "inside of query_batches": (inside_of("query_batches", WebRpcs.query_batches), NAMES),
-    "inside of query_job": (inside_of("query_job", lambda project: project.query_job(1)), NAMES),
-    "inside of query_files": (
-        inside_of("query_files", lambda project: project.query_files(["a"])),
-        NAMES,
-    ),
-    "inside of ping": (inside_of("ping", WebRpcs.ping), NAMES),
+    "inside of query_batch2": (inside_of("query_batch2"), MARKUP + NAMES),
+    **{f"inside of {rpc}": (inside_of(rpc), NAMES) for rpc in list(QUESTIONS)[1:]},
     "an error message": (error_message, MARKUP),
     "stderr": (stderr, MARKUP + STDERR),
     "a page with an HTTP status": (partial(page, 500), MARKUP),
@@ -236,13 +202,7 @@ COMMENTS = b"<!---->" * 40 + b"x"
 
 
 @pytest.mark.parametrize("status", [200, 500, 404])
-def test_comments_in_the_place_of_an_output_are_an_error(status):
-    page = raw(http(status, COMMENTS, Content_Type="text/html"))
-    with Scripted() as server:
-        server.answers.append(page)
-        options = ClientOptions(read_timeout=20, retry_total=0)
-        with (
-            WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
-            pytest.raises(RpcError, match="result_file"),
-        ):
-            project.result_file("job_0", 0)
+def test_comments_in_the_place_of_an_output_are_an_error(server, status):
+    server.answers.append(raw(http(status, COMMENTS, Content_Type="text/html")))
+    with server.client(read_timeout=20) as project, pytest.raises(RpcError, match="result_file"):
+        project.result_file("job_0", 0)

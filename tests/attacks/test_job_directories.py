@@ -6,7 +6,6 @@ import os
 import struct
 import subprocess
 import sys
-import tracemalloc
 import zipfile
 
 import pytest
@@ -21,6 +20,8 @@ from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles
 from boinc_gahp.submit.digests import stat_input
 from tests.attacks.hostile_outputs import HostileOutputs
+from tests.fetch.archives import check_refused
+from tests.helpers import most_memory
 
 #: Another user, who need not exist.
 NEIGHBOUR = 54321
@@ -115,10 +116,9 @@ def test_lead_outputs_away_by_a_link_where_everyone_can_write(mode, tmp_path, el
     (shared / "job").symlink_to(elsewhere)
     os.lchown(shared / "job", NEIGHBOUR, -1)
     told = rf"shared/job is a symbolic link that user {NEIGHBOUR} made in a directory that everyone"
-    with HostileOutputs({"out": b"theirs"}) as project, pytest.raises(OutputError, match=told):
-        project.fetch(shared / "job")
-    with HostileOutputs({"out": b"theirs"}) as project, pytest.raises(OutputError, match=told):
-        project.fetch(tmp_path, ("out", "shared/job/out"))
+    with HostileOutputs({"out": b"theirs"}) as project:
+        project.check_refused(told, shared / "job")
+        project.check_refused(told, tmp_path, ("out", "shared/job/out"))
     assert files(elsewhere) == {}
 
 
@@ -162,53 +162,43 @@ def test_keep_the_victims_own_links_and_colleagues_links_from_being_followed(tmp
 # -- a project or a volunteer, by names
 
 
-def test_write_through_a_link_by_names_with_directories(home, elsewhere):
-    (home / "link").symlink_to(elsewhere)
-    (home / "other").mkdir()
-    outputs = {"link/canary": b"theirs", "other/canary": b"theirs"}
-    with (
-        HostileOutputs({**outputs}) as project,
-        pytest.raises(OutputError, match="link' is a symbolic link, and the project chose"),
-    ):
-        project.fetch(home)
-    assert files(elsewhere) == {}
-
-
-def test_write_through_a_link_by_an_archives_names(home, elsewhere):
-    (home / "link").symlink_to(elsewhere)
-    with (
-        HostileOutputs({"all.zip": zipped("link/canary")}) as project,
-        pytest.raises(OutputError, match="link' is a symbolic link, and the project chose"),
-    ):
-        project.fetch(home)
-    assert files(elsewhere) == {}
+CHOSEN = "link' is a symbolic link, and the project chose"
 
 
 @pytest.mark.parametrize(
-    ("outputs", "reason"),
-    [
-        pytest.param({".bashrc": b"theirs"}, "begins with a dot", id="a plain output"),
-        pytest.param(
-            {"a/.ssh/authorized_keys": b"theirs", "b/authorized_keys": b"theirs"},
-            "begins with a dot",
-            id="plain outputs that keep their directories",
-        ),
-        pytest.param(
-            {"all.zip": zipped("out", ".ssh/authorized_keys")}, "begins with a dot", id="an archive"
-        ),
-        pytest.param({"all.zip": zipped(".git/")}, "begins with a dot", id="an empty directory"),
-        pytest.param({".boinc_gahp.json": b"{}"}, "boinc_gahp's own files", id="one of our own"),
-        pytest.param({"x/" * 200 + "y": b"", "y": b""}, "it is too long", id="too deep"),
-        pytest.param({"x" * 256: b""}, "it is too long", id="too long"),
-    ],
+    "outputs",
+    [{"link/canary": b"theirs", "other/canary": b"theirs"}, {"all.zip": zipped("link/canary")}],
+    ids=["names with directories", "an archive's names"],
 )
+def test_write_through_a_link_by_names(outputs, home, elsewhere):
+    (home / "link").symlink_to(elsewhere)
+    (home / "other").mkdir()
+    with HostileOutputs(outputs) as project:
+        project.check_refused(CHOSEN, home)
+    assert files(elsewhere) == {}
+
+
+KEYS = ".ssh/authorized_keys"
+DOT = "begins with a dot"
+OBEYED = {
+    "a plain output": ({".bashrc": b"theirs"}, DOT),
+    "with its directory": ({f"a/{KEYS}": b"theirs", "b/authorized_keys": b"theirs"}, DOT),
+    "an archive": ({"all.zip": zipped("out", KEYS)}, DOT),
+    "an empty directory": ({"all.zip": zipped(".git/")}, DOT),
+    "one of our own": ({".boinc_gahp.json": b"{}"}, "boinc_gahp's own files"),
+    "too deep": ({"x/" * 200 + "y": b"", "y": b""}, "it is too long"),
+    "too long": ({"x" * 256: b""}, "it is too long"),
+}
+
+
+@pytest.mark.parametrize(("outputs", "reason"), OBEYED.values(), ids=OBEYED)
 def test_replace_a_file_that_programs_obey(outputs, reason, home):
     victim = {".bashrc": b"mine", ".ssh/authorized_keys": b"mine"}
     for name, contents in victim.items():
         (home / name).parent.mkdir(exist_ok=True)
         (home / name).write_bytes(contents)
-    with HostileOutputs({**outputs}) as project, pytest.raises(OutputError, match=reason):
-        project.fetch(home)
+    with HostileOutputs({**outputs}) as project:
+        project.check_refused(reason, home)
     assert files(home) == victim
 
 
@@ -233,22 +223,15 @@ def test_hide_a_file_in_a_persons_folder(home):
     assert files(home) == found
 
 
-def test_write_through_a_link_that_a_persons_folder_has_become(tmp_path, elsewhere):
-    (tmp_path / "job").symlink_to(elsewhere)
-    with (
-        HostileOutputs({"out": b"theirs"}) as project,
-        pytest.raises(OutputError, match="job' is a symbolic link, and the project chose"),
-    ):
-        project.collect(tmp_path / "job")
-    assert files(elsewhere) == {}
-
-
 def test_write_through_a_link_that_is_called_as_a_job_is(tmp_path, elsewhere):
     path = tmp_path / folders.folder_name("job")
     path.symlink_to(elsewhere)
     folder = folders.Folder(path, FinishedJob("job", 1, 2), stderr=True, again=False)
-    with pytest.raises(OutputError, match="job' is a symbolic link, and the project chose"):
+    chosen = pytest.raises(OutputError, match="job' is a symbolic link, and the project chose")
+    with chosen:
         folder.make(Directories())
+    with HostileOutputs({"out": b"theirs"}) as project, chosen:
+        project.collect(path)
     assert files(elsewhere) == {}
 
 
@@ -260,42 +243,35 @@ def endless(piece):
         yield piece
 
 
-@pytest.mark.parametrize(
-    "compressed", [pytest.param(False, id="plain"), pytest.param(True, id="of empty gzip members")]
-)
+SMALL = JobSettings(max_output_bytes=3_000_000)
+TOO_LARGE = r"larger than 3000000 bytes.*max_output_bytes"
+MORE_THAN_TOLD = r"larger than the 1000000 bytes.*max_nbytes"
+
+
+@pytest.mark.parametrize("compressed", [False, True], ids=["plain", "of empty gzip members"])
 def test_fill_the_disk_by_an_output_that_never_ends(compressed, home):
     piece = gzip.compress(b"") * 3000 if compressed else bytes(65536)
     with HostileOutputs({"out": lambda: endless(piece)}, compressed=compressed) as project:
-        with pytest.raises(OutputError, match=r"larger than 3000000 bytes.*max_output_bytes"):
-            project.fetch(home, jobs=JobSettings(max_output_bytes=3_000_000))
-        assert project.sent < 50_000_000
+        project.check_refused(TOO_LARGE, home, jobs=SMALL)
     assert files(home) == {}
 
 
 def test_fill_the_disk_where_the_jobs_or_the_apps_template_says_some_megabytes(home):
     with HostileOutputs({"out": lambda: endless(bytes(65536))}) as project:
         ad = AdFiles(output_template=project.own_template(1_000_000))
-        with pytest.raises(OutputError, match=r"larger than the 1000000 bytes.*max_nbytes"):
-            project.fetch(home, ad=ad)
-        assert project.sent < 50_000_000
-    assert files(home) == {}
-    with HostileOutputs({"out": lambda: endless(bytes(65536))}) as project:
-        with pytest.raises(OutputError, match=r"larger than the 5000000 bytes.*or the project"):
-            project.fetch(home)
-        assert project.sent < 50_000_000
+        project.check_refused(MORE_THAN_TOLD, home, ad=ad)
+        project.check_refused(r"larger than the 5000000 bytes.*or the project", home)
     assert files(home) == {}
     with HostileOutputs({"out": bytes(1_000_000)}) as project:
-        project.fetch(home, ad=AdFiles(output_template=project.own_template(1_000_000)))
+        project.fetch(home, ad=ad)
     assert len(files(home)["out"]) == 1_000_000
 
 
 def test_fill_the_disk_by_little_that_is_unpacked_to_much(home):
     with HostileOutputs({"out": gzip.compress(bytes(50_000_000))}, compressed=True) as project:
-        with pytest.raises(OutputError, match=r"larger than 3000000 bytes.*max_output_bytes"):
-            project.fetch(home, jobs=JobSettings(max_output_bytes=3_000_000))
+        project.check_refused(TOO_LARGE, home, jobs=SMALL)
         ad = AdFiles(output_template=project.own_template(1_000_000))
-        with pytest.raises(OutputError, match=r"larger than the 1000000 bytes.*max_nbytes"):
-            project.fetch(home, ad=ad)
+        project.check_refused(MORE_THAN_TOLD, home, ad=ad)
     assert files(home) == {}
 
 
@@ -339,24 +315,9 @@ def hidden(how):
 def test_fill_the_memory_by_an_archive_that_hides_how_many_members_it_has(how, tmp_path):
     path = tmp_path / "a"
     path.write_bytes(hidden(how))
-    tracemalloc.start()
-    try:
-        with path.open("rb") as file, pytest.raises(OutputError, match="more than 100000 members"):
-            ZipArchive(file, "output 'a'", max_files=100_000, max_bytes=10**9)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    what = "more than 100000 members"
+    peak = most_memory(lambda: check_refused(what, path, max_files=100_000, kind=ZipArchive))
     assert peak < 3 * path.stat().st_size, f"{peak} bytes"
-
-
-def test_fill_the_disk_by_directories_of_a_few_members(home):
-    members = [f"{number}/{'x/' * 300}y" for number in range(400)]
-    with (
-        HostileOutputs({"all.zip": zipped(*members)}) as project,
-        pytest.raises(OutputError, match="more than 100000 members"),
-    ):
-        project.fetch(home)
-    assert files(home) == {}
 
 
 NFS = """

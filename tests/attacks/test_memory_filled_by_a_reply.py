@@ -14,8 +14,6 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import ProtocolError, RpcError
 from boinc_gahp.rpc._repair import MAX_TEXT_PART, Repair
-from boinc_gahp.rpc.client import WebRpcs
-from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, http, ok, raw, status
 
@@ -91,70 +89,43 @@ PING, JOB = "project.ping()", "project.query_completed_job('j')"
 JOBS = "len(project.query_batch(batch_id=1).jobs)"
 BATCH = "<id>1</id><name>b</name><app_name>a</app_name><state>1</state><njobs>1</njobs>"
 
-#: The answer, what is asked, what comes of it.
+TOO_LONG, TOO_DEEP = "more than 67,108,864 bytes", "more than 10,000 elements"
+WARNING = "<br />\n<b>Warning</b>:  x in <b>/f</b>"
+COMPLETED = "query_completed_job"
+
+#: The answer (what is in it before, again and again, how many MB, and after), what is asked, what
+#: comes of it.
 ANSWERS = {
-    "what is no XML": (around("ping", "", "<", 60, SUCCESS), PING, "2,000,000 places that are no"),
-    "small elements": (around("ping", "", "<x/>", 30, SUCCESS), PING, "None"),
-    "the same element": (around("ping", SUCCESS, SUCCESS, 30, ""), PING, "None"),
-    "elements inside": (
-        around("ping", "<success>", "<x/>", 30, "</success>"),
-        PING,
-        "more than 10,000 elements",
-    ),
-    "elements in a record": (
-        around("query_batch", BATCH + "<job><id>1</id>", "<error/>", 30, "</job>"),
-        JOBS,
-        "more than 10,000 elements",
-    ),
-    "deep elements": (around("ping", "", "<x>", 30, ""), PING, "ProtocolError"),
-    "text": (around("ping", "", "a b ", 60, SUCCESS), PING, "None"),
-    "too many bytes": (
-        around("ping", "", "a b ", 2000, SUCCESS),
-        PING,
-        "more than 67,108,864 bytes",
-    ),
-    "stderr": (around("query_completed_job", STDERR, "x", 60, END), JOB, "CompletedJob("),
-    "stderr without end": (
-        around("query_completed_job", STDERR, "&lt;", 2000, END),
-        JOB,
-        "more than 67,108,864 bytes",
-    ),
-    "an unclosed name": (around("ping", "<name>", "<name>", 60, ""), PING, "cut off"),
-    "a page": (around("html", "<title>Gone", "<p>", 2000, ""), PING, "a web page"),
-    "warnings": (
-        around("ping", "", "<br />\n<b>Warning</b>:  x in <b>/f</b>", 10, SUCCESS),
-        PING,
-        "None",
-    ),
+    "what is no XML": (("ping", "", "<", 60, SUCCESS), PING, "2,000,000 places that are no"),
+    "small elements": (("ping", "", "<x/>", 30, SUCCESS), PING, "None"),
+    "the same element": (("ping", SUCCESS, SUCCESS, 30, ""), PING, "None"),
+    "elements inside": (("ping", "<success>", "<x/>", 30, "</success>"), PING, TOO_DEEP),
+    "in a record": (("query_batch", BATCH + "<job><id>1</id>", "<error/>", 30, ""), JOBS, TOO_DEEP),
+    "deep elements": (("ping", "", "<x>", 30, ""), PING, "ProtocolError"),
+    "text": (("ping", "", "a b ", 60, SUCCESS), PING, "None"),
+    "too many bytes": (("ping", "", "a b ", 2000, SUCCESS), PING, TOO_LONG),
+    "stderr": ((COMPLETED, STDERR, "x", 60, END), JOB, "CompletedJob("),
+    "stderr without end": ((COMPLETED, STDERR, "&lt;", 2000, END), JOB, TOO_LONG),
+    "an unclosed name": (("ping", "<name>", "<name>", 60, ""), PING, "cut off"),
+    "a page": (("html", "<title>Gone", "<p>", 2000, ""), PING, "a web page"),
+    "warnings": (("ping", "", WARNING, 10, SUCCESS), PING, "None"),
+}
+#: Lists of more than a project can have.
+BATCHES = (("query_batches", "", f"<batch>{BATCH}</batch>", 12, ""), "project.query_batches()")
+LISTS = {
+    "batches": (*BATCHES, "more than 100,000"),
+    "jobs": (("query_batch", BATCH, "<job><id>1</id></job>", 12, ""), JOBS, "more than 500,000"),
 }
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", ANSWERS)
+@pytest.mark.parametrize("case", [*ANSWERS, *LISTS])
 def test_a_reply_that_is_too_long_does_not_fill_the_memory(server, case):
-    answer, ask, says = ANSWERS[case]
-    server.answers.append(gzipped(answer))
+    answer, ask, says = (ANSWERS | LISTS)[case]
+    server.answers.append(gzipped(around(*answer)))
     found = read(server, ask)
     assert says in found["said"]
-    assert found["peak"] < MOST
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("answer", "ask", "most"),
-    [
-        (
-            around("query_batches", "", f"<batch>{BATCH}</batch>", 12, ""),
-            "project.query_batches()",
-            "100,000",
-        ),
-        (around("query_batch", BATCH, "<job><id>1</id></job>", 12, ""), JOBS, "500,000"),
-    ],
-    ids=["batches", "jobs"],
-)
-def test_a_list_of_more_than_a_project_can_have_is_no_answer(server, answer, ask, most):
-    server.answers.append(gzipped(answer))
-    assert f"more than {most}" in read(server, ask)["said"]
+    assert found["peak"] < MOST or case in LISTS
 
 
 @pytest.mark.parametrize("code", [200, 500])
@@ -169,8 +140,7 @@ def test_an_error_page_without_end_is_read_at_its_beginning_only(server, code):
         return False
 
     server.answers.append(endless)
-    options = ClientOptions(retry_total=0)
-    with WebRpcs(server.url, AUTHENTICATOR, options=options) as project:
+    with server.client() as project:
         for ask in (project.ping, lambda: project.result_file("r", 0)):
             with pytest.raises(RpcError, match="'Busy'"):
                 ask()
@@ -185,11 +155,7 @@ def test_a_length_of_a_chunk_without_end_is_not_read_on(server):
         return False
 
     server.answers.append(endless)
-    options = ClientOptions(retry_total=0)
-    with (
-        WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
-        pytest.raises(RpcError, match=r"is damaged|connection failed"),
-    ):
+    with server.client() as project, pytest.raises(RpcError, match=r"is damaged|connection failed"):
         project.ping()
 
 
@@ -271,11 +237,8 @@ def test_a_long_text_does_not_depend_on_where_the_bytes_are_cut(pieces, times):
 @pytest.mark.parametrize("encoding", ["br", "deflate", "gzip, gzip", "zstd", "x"])
 def test_an_encoding_that_was_not_asked_for_is_refused(server, encoding):
     server.answers.append(ok(Content_Encoding=encoding))
-    options = ClientOptions(retry_total=20)
-    with (
-        WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
-        pytest.raises(ProtocolError, match=r"answer is encoded \(.*\), which was not requested"),
-    ):
+    says = pytest.raises(ProtocolError, match=r"answer is encoded \(.*\), which was not requested")
+    with server.client(retry_total=20) as project, says:
         project.ping()
     assert len(server.requests) == 1
 
@@ -289,20 +252,13 @@ def test_an_output_that_is_compressed_unasked_is_refused(server, encoding, code)
     server.answers.append(
         raw(http(code, data, Content_Encoding=encoding, Content_Disposition=disposition))
     )
-    options = ClientOptions(retry_total=20)
-    with (
-        WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
-        pytest.raises(RpcError, match=r"which was not requested|HTTP 404"),
-    ):
+    says = pytest.raises(RpcError, match=r"which was not requested|HTTP 404")
+    with server.client(retry_total=20) as project, says:
         project.result_file("job_0", 0)
     assert len(server.requests) == 1
 
 
 def test_a_page_of_an_unknown_status_is_not_unpacked(server):
     server.answers.append(status(503, b"\x1f\x8b", Content_Encoding="gzip, gzip, gzip"))
-    options = ClientOptions(retry_total=0)
-    with (
-        WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
-        pytest.raises(RpcError, match="HTTP 503"),
-    ):
+    with server.client() as project, pytest.raises(RpcError, match="HTTP 503"):
         project.ping()

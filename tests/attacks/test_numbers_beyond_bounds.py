@@ -12,94 +12,55 @@ from boinc_gahp.errors import ProtocolError
 from boinc_gahp.rpc import _results
 from boinc_gahp.rpc._replies import IncompleteReply
 from boinc_gahp.rpc.client import WebRpcs
-from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc.canned import inside, project
-from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
+from tests.rpc.scripted import ok
 
-BATCH = {
-    "id": "1",
-    "name": "b",
-    "app_name": "a",
-    "state": "1",
-    "njobs": "1",
-    "nerror_jobs": "0",
-    "create_time": "1700000000",
-    "expire_time": "0",
-    "est_completion_time": "1700000000.5",
-    "completion_time": "0",
-    "fraction_done": "0.5",
-    "credit_estimate": "1",
-    "credit_canonical": "1",
-    "total_cpu_time": "1.5",
-}
-JOB = {
-    "id": "2",
-    "name": "j",
-    "canonical_instance_id": "0",
-    "exit_status": "1",
-    "cpu_time": "1",
-    "status": "error",
-}
-COMPLETED = {
-    "error_mask": "0",
-    "canonical_resultid": "1",
-    "exit_status": "0",
-    "elapsed_time": "1",
-    "cpu_time": "1",
-    "stderr_out": "",
-}
-INSTANCE = {"id": "3", "name": "j_0", "state": "Completed"}
+
+def fields(text):
+    return dict(each.split("=") for each in text.split())
+
+
+BATCH = fields(
+    "id=1 name=b app_name=a state=1 njobs=1 nerror_jobs=0 create_time=1700000000 expire_time=0 "
+    "est_completion_time=1700000000.5 completion_time=0 fraction_done=0.5 credit_estimate=1 "
+    "credit_canonical=1 total_cpu_time=1.5"
+)
+JOB = fields("id=2 name=j canonical_instance_id=0 exit_status=1 cpu_time=1 status=error")
+COMPLETED = fields(
+    "error_mask=0 canonical_resultid=1 exit_status=0 elapsed_time=1 cpu_time=1 stderr_out="
+)
+INSTANCE = fields("id=3 name=j_0 state=Completed")
 
 
 def elements(fields):
     return "".join(f"<{name}>{value}</{name}>\n" for name, value in fields.items())
 
 
-#: By what they are in: the fields, the reply around them, and the question.
+def completed(project):
+    return project.query_completed_job("j")
+
+
+def query_job(project):
+    return project.query_job(2)
+
+
+def statuses(project):
+    return project.query_batch2(["b"])
+
+
+IN_JOB = elements(BATCH) + "<job>{}</job>"
+IN_INSTANCE = "<instance>{}<outfile><size>1</size></outfile></instance>"
+IN_FILE = f"<instance>{elements(INSTANCE)}<outfile>{{}}</outfile></instance>"
+#: By what they are in: the fields, the RPC, the reply around them, and the question.
 REPLIES = {
-    "batch": (BATCH, "query_batches", "<batch>{}</batch>", lambda each: each.query_batches()),
-    "job": (
-        JOB,
-        "query_batch",
-        elements(BATCH) + "<job>{}</job>",
-        lambda each: list(each.iter_jobs(1)),
-    ),
-    "completed job": (
-        COMPLETED,
-        "query_completed_job",
-        "<completed_job>{}</completed_job>",
-        lambda each: each.query_completed_job("j"),
-    ),
-    "instance": (
-        INSTANCE,
-        "query_job",
-        "<instance>{}<outfile><size>1</size></outfile></instance>",
-        lambda each: each.query_job(2),
-    ),
-    "size": (
-        {"size": "1"},
-        "query_job",
-        f"<instance>{elements(INSTANCE)}<outfile>{{}}</outfile></instance>",
-        lambda each: each.query_job(2),
-    ),
-    "new batch": (
-        {"batch_id": "1"},
-        "create_batch",
-        "{}",
-        lambda each: each.create_batch("b", "a"),
-    ),
-    "statuses": (
-        {"server_time": "1.5"},
-        "query_batch2",
-        "{}<batch_size>0</batch_size>",
-        lambda each: each.query_batch2(["b"]),
-    ),
-    "sizes": (
-        {"batch_size": "0"},
-        "query_batch2",
-        "<server_time>1</server_time>{}",
-        lambda each: each.query_batch2(["b"]),
-    ),
+    "batch": (BATCH, "query_batches", "<batch>{}</batch>", WebRpcs.query_batches),
+    "job": (JOB, "query_batch", IN_JOB, lambda each: list(each.iter_jobs(1))),
+    "completed": (COMPLETED, "query_completed_job", "<completed_job>{}</completed_job>", completed),
+    "instance": (INSTANCE, "query_job", IN_INSTANCE, query_job),
+    "size": ({"size": "1"}, "query_job", IN_FILE, query_job),
+    "new batch": ({"batch_id": "1"}, "create_batch", "{}", lambda it: it.create_batch("b", "a")),
+    "statuses": ({"server_time": "1"}, "query_batch2", "{}<batch_size>0</batch_size>", statuses),
+    "sizes": ({"batch_size": "0"}, "query_batch2", "<server_time>1</server_time>{}", statuses),
     "absent files": (
         {"file": "0"},
         "query_files",
@@ -153,40 +114,34 @@ def test_a_number_that_nothing_can_hold_is_an_error_that_quotes_it(kind, field):
 LONG = "x" * 1000
 
 
+JOB_NAME = (
+    "<server_time>1</server_time><batch_size>1</batch_size>"
+    f"<job><job_name>{LONG}</job_name><status>DONE</status></job>"
+)
+
+
 @pytest.mark.parametrize(
-    ("body", "ask"),
+    ("kind", "body"),
     [
-        (reply("batch", name=LONG), REPLIES["batch"][3]),
-        (reply("batch", app_name=LONG), REPLIES["batch"][3]),
-        (reply("job", name=LONG), REPLIES["job"][3]),
-        (reply("job", status=LONG), REPLIES["job"][3]),
-        (reply("instance", state=LONG), REPLIES["instance"][3]),
-        (reply("statuses", server_time=LONG), REPLIES["statuses"][3]),
-        (
-            inside(
-                "query_batch2",
-                "<server_time>1</server_time><batch_size>1</batch_size>"
-                f"<job><job_name>{LONG}</job_name><status>DONE</status></job>",
-            ),
-            REPLIES["statuses"][3],
-        ),
+        ("batch", reply("batch", name=LONG)),
+        ("batch", reply("batch", app_name=LONG)),
+        ("job", reply("job", name=LONG)),
+        ("job", reply("job", status=LONG)),
+        ("instance", reply("instance", state=LONG)),
+        ("statuses", reply("statuses", server_time=LONG)),
+        ("statuses", inside("query_batch2", JOB_NAME)),
     ],
 )
-def test_a_name_of_a_kilobyte_is_an_error(body, ask):
+def test_a_name_of_a_kilobyte_is_an_error(kind, body):
     with pytest.raises(ProtocolError, match="has 1,000 characters: at most 255 are expected"):
-        ask(project(body))
+        REPLIES[kind][3](project(body))
 
 
-def test_a_number_beyond_bounds_is_not_asked_for_again():
-    with Scripted() as server:
-        server.answers.append(ok(reply("job", exit_status=str(2**63))))
-        options = ClientOptions(retry_total=60)
-        with (
-            WebRpcs(server.url, AUTHENTICATOR, options=options) as client,
-            pytest.raises(ProtocolError, match="<exit_status> is '9223372036854775808'"),
-        ):
-            client.query_batch(batch_id=1, get_job_details=True)
-        assert len(server.requests) == 1
+def test_a_number_beyond_bounds_is_not_asked_for_again(server):
+    server.answers.append(ok(reply("job", exit_status=str(2**63))))
+    with server.client(retry_total=60) as client, pytest.raises(ProtocolError, match=str(2**63)):
+        client.query_batch(batch_id=1, get_job_details=True)
+    assert len(server.requests) == 1
 
 
 @given(st.one_of(st.text("0123456789+-.eE_ infa", max_size=45), st.integers().map(str), st.text()))

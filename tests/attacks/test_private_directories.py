@@ -7,7 +7,6 @@ seen by whoever runs them.
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from shlex import quote
@@ -25,11 +24,9 @@ from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.submit.digests import Digests
-from tests.attacks.users import ALICE, BOB, ME, become, needs_root
-from tests.daemon.process import Daemon
+from tests.attacks.users import ALICE, BOB, ME, become, needs_root, ping, run_as
+from tests.cli.conftest import COMMAND
 from tests.documents.examples import examples
-
-COMMAND = Path(sys.executable).with_name("boinc_gahp")
 
 
 @pytest.fixture
@@ -61,31 +58,17 @@ def environment(node, directory):
 
 def check(node, directory="alice"):
     """Return what boinc_gahp check tells alice."""
-    done = subprocess.run(
-        [*become(ALICE), COMMAND, "check"],
-        cwd=node,
-        env=environment(node, directory),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return done.stdout
+    return run_as(ALICE, COMMAND, "check", cwd=node, env=environment(node, directory))[1]
 
 
 def serve(node, directory="alice"):
-    """Have a daemon of alice's answer a ping; return the Result Line, and what is on its stderr."""
-    command = [*become(ALICE), str(COMMAND)]
-    with Daemon(command, environ=environment(node, directory), cwd=node) as daemon:
-        daemon.line()
-        daemon.ask(b"BOINC_PING 1")
-        [result] = daemon.await_results(1)
-        daemon.send(b"QUIT\r\n")
-        return result, daemon.end()[2].decode()
+    """Return what a daemon of alice's says on its stderr."""
+    return ping(environment(node, directory), node, *become(ALICE))[1]
 
 
 def as_user(uid, script, *arguments):
-    subprocess.run([*become(uid), "/bin/sh", "-euc", script, "sh", *arguments], check=True)
+    status, _, errors = run_as(uid, "/bin/sh", "-euc", script, "sh", *arguments)
+    assert status == 0, errors
 
 
 @pytest.mark.processes
@@ -99,7 +82,7 @@ def test_destroy_a_file_by_a_state_directory_made_for_its_owner(node, name):
     (node / "shared").chmod(0o1777)
     script = 'umask 0; mkdir "$1/alice"; ln -s "$2" "$1/alice/$3"'
     as_user(BOB, script, node / "shared", precious, Path(name))
-    _, errors = serve(node)
+    errors = serve(node)
     points = check(node)
     said = f"the directory {node}/shared/alice belongs to user {BOB}, not to {ALICE}"
     mend = f"install -d -m 700 -o {ALICE} {node}/shared/alice"
@@ -124,7 +107,7 @@ def test_have_state_written_elsewhere_by_a_link_for_the_state_directory(node, mo
     said = f"{node}/shared/alice is a symbolic link that user {BOB} made"
     if mode == 0o777:
         said = f"everyone can write the directory {node}/shared, and so replace what is in it"
-    _, errors = serve(node)
+    errors = serve(node)
     assert said in errors
     assert check(node).count(said) == 2
     assert not {"ledger.sqlite", "boinc_gahp.log"} & {*os.listdir(node / "home")}  # noqa: PTH208
@@ -144,7 +127,7 @@ def test_keep_users_from_directories_that_an_admin_made_by_the_recipe(node):
     script = there.replace("alice bob", f"{ALICE} {BOB}")
     subprocess.run(["/bin/sh", "-euc", script], check=True)
     state = node / "shared" / str(ALICE)
-    assert serve(node, "{user}")[1] == ""
+    assert serve(node, "{user}") == ""
     state.chmod(0o755)
     points = check(node, "{user}")
     assert f"ok       ledger: {state}/ledger.sqlite" in points
@@ -160,18 +143,12 @@ def test_have_programs_run_by_a_project_made_for_its_owner(node):
     theirs = node / "theirs"
     theirs.mkdir()
     os.chown(theirs, BOB, BOB)
-    as_user(BOB, '"$1" local-project init "$2"; chmod -R a+rwX "$2"', str(COMMAND), str(theirs))
+    as_user(BOB, '"$1" local-project init "$2"; chmod -R a+rwX "$2"', COMMAND, theirs)
     for action in ("init", "run"):
-        done = subprocess.run(
-            [*become(ALICE), str(COMMAND), "local-project", action, str(theirs)],
-            env=environment(node, "alice"),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == 1
-        assert f"the directory {theirs} belongs to user {BOB}, not to {ALICE}" in done.stderr
+        words = (COMMAND, "local-project", action, theirs)
+        status, _, errors = run_as(ALICE, *words, env=environment(node, "alice"))
+        assert status == 1
+        assert f"the directory {theirs} belongs to user {BOB}, not to {ALICE}" in errors
 
 
 # -- as seen by whoever runs the tests

@@ -114,9 +114,7 @@ def refused(sent, checkout, *inputs, **how):
 def test_a_link_to_a_secret_is_no_input_of_any_job(checkout, secret):
     link = checkout / "point.csv"
     link.symlink_to(secret)
-    with pytest.raises(
-        StagingError, match=r"leads by a symbolic link to .* put a copy in its place"
-    ):
+    with pytest.raises(StagingError, match=r"leads by a symbolic link to .* put a copy in its pl"):
         stat_input(str(link))
     with pytest.raises(StagingError, match="put a copy in its place"):
         FileFinder().in_words([str(link)])

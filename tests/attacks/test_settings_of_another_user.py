@@ -5,7 +5,6 @@ another user's files; to the program, root is then a user like any other.
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -21,10 +20,8 @@ from boinc_gahp.cli.main import main
 from boinc_gahp.config import layers, places
 from boinc_gahp.config.places import TrustedPath
 from boinc_gahp.errors import ConfigError
-from tests.attacks.users import ALICE, BOB, ME, become, needs_root
-from tests.daemon.process import Daemon
+from tests.attacks.users import ALICE, BOB, ME, needs_root, ping, run_as
 
-COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 URL = "http://127.0.0.1:9/test/"
 PROJECT = f'[project]\nurl = "{URL}"\n'
 SETTINGS = f'{PROJECT}authenticator = "{"5" * 32}"\n[timeouts]\nretry = 0\n'
@@ -113,19 +110,11 @@ def test_lead_jobs_of_the_daemon_elsewhere_until_a_setting_trusts_the_user(home,
         "BOINC_GAHP_CONFIG": str(theirs),
     }
 
-    def pinged():
-        with Daemon([COMMAND], environ=environ, cwd=home) as daemon:
-            daemon.line()
-            daemon.ask(b"BOINC_PING 1")
-            [result] = daemon.await_results(1)
-            daemon.send(b"QUIT\r\n")
-            return result.decode().replace("\\ ", " "), daemon.end()[2].decode()
-
-    result, errors = pinged()
+    result, errors = ping(environ, home)
     assert refusal(theirs) in result
     assert refusal(theirs) in errors
     written(site, f'[trust]\nconfig_of = "{BOB}"\n')
-    result, errors = pinged()
+    result, errors = ping(environ, home)
     assert "127.0.0.1" in result
     assert "is not read" not in result + errors
 
@@ -212,15 +201,9 @@ def test_a_file_of_the_machines_root_is_read_where_root_seems_to_be_nobody():
         Path(node).chmod(0o755)
         path = written(Path(node) / "settings.toml", PROJECT)
         path.chmod(0o644)
-        done = subprocess.run(
-            [*become(ALICE), sys.executable, "-c", IN_A_CONTAINER, path],
-            env={"HOME": node},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert done.stdout == f"{URL}\n", done.stderr
+        words = (sys.executable, "-c", IN_A_CONTAINER, path)
+        _, told, errors = run_as(ALICE, *words, env={"HOME": node})
+    assert told == f"{URL}\n", errors
 
 
 # -- as seen by whoever runs the tests

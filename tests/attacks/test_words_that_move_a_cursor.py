@@ -15,6 +15,7 @@ from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import Gridmanager
 from tests.daemon.process import Daemon
 from tests.faultproxy import FaultProxy
+from tests.submit.scripted import batch
 
 pytestmark = pytest.mark.processes
 
@@ -113,14 +114,8 @@ def test_a_job_of_another_batch_is_left_out_of_a_query_and_that_is_reported_once
 def test_batch_prints_what_can_be_seen_alone(environ, options):
     proxy, environment = environ
     name = f"batch {ODD_IN_XML}"
-    listed = (
-        "<query_batches><batch><id>7</id><create_time>1</create_time><expire_time>0</expire_time>"
-        "<est_completion_time>0</est_completion_time><njobs>1</njobs><fraction_done>0"
-        "</fraction_done><nerror_jobs>0</nerror_jobs><state>1</state><completion_time>0"
-        "</completion_time><credit_estimate>0</credit_estimate><credit_canonical>0"
-        f"</credit_canonical><name>{name}</name><app_name>{ODD_IN_XML}</app_name>"
-        "<total_cpu_time>0</total_cpu_time></batch></query_batches>"
-    )
+    told = batch(7, name, 1).replace("uppercase", ODD_IN_XML)
+    listed = f"<query_batches><batch>{told}</batch></query_batches>"
     proxy.fail("query_batches", faultproxy.body(listed.encode()), times=None)
     done = subprocess.run(
         [COMMAND, "batch", "list", *options],
@@ -133,8 +128,8 @@ def test_batch_prints_what_can_be_seen_alone(environ, options):
     check(text)
     if options:
         # A program reads what the project said.
-        (batch,) = json.loads(text)["batches"]
-        assert batch["name"] == name
+        (found,) = json.loads(text)["batches"]
+        assert found["name"] == name
     else:
         assert "u202e" in text
 

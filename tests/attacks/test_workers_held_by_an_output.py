@@ -4,31 +4,23 @@ import pytest
 
 from boinc_gahp.errors import TransportError
 from boinc_gahp.rpc import _limits
-from boinc_gahp.rpc.client import WebRpcs
-from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc import scripted
-from tests.rpc.scripted import AUTHENTICATOR, http
+from tests.rpc.scripted import http
 
 DISPOSITION = "attachment; filename=job_0_r1_0"
 
 
 def file(size):
-    return http(
-        200, b"x" * size, Content_Type="application/octet-stream", Content_Disposition=DISPOSITION
-    )
+    kind = {"Content_Type": "application/octet-stream", "Content_Disposition": DISPOSITION}
+    return http(200, b"x" * size, **kind)
 
 
-def rate(bytes_per_second, span=0.5):
-    return ClientOptions(
-        read_timeout=60, retry_total=0, output_rate=bytes_per_second, rate_span=span
-    )
+def client(server, rate, span=0.5):
+    return server.client(read_timeout=60, output_rate=rate, rate_span=span)
 
 
-def fetched(server, options):
-    with (
-        WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
-        project.result_file("job_0", 0) as stream,
-    ):
+def fetched(server, rate, span=0.5):
+    with client(server, rate, span) as project, project.result_file("job_0", 0) as stream:
         return b"".join(stream.chunks())
 
 
@@ -44,29 +36,27 @@ def test_an_output_that_drips_is_given_up(server, where):
 
     server.answers.append(drip)
     with pytest.raises(TransportError, match="fewer than 10,000 bytes a second") as caught:
-        fetched(server, rate(10_000))
+        fetched(server, 10_000)
     assert "(output_rate)" in str(caught.value)
     assert caught.value.passes
 
 
 def test_a_reply_that_drips_is_given_up(server):
     server.answers.append(scripted.drip(http(200, b"<ping>" + b" " * 100_000), 0.01))
-    with (
-        WebRpcs(server.url, AUTHENTICATOR, options=rate(10_000)) as project,
-        pytest.raises(TransportError, match="fewer than 10,000 bytes a second"),
-    ):
+    fewer = "fewer than 10,000 bytes a second"
+    with client(server, 10_000) as project, pytest.raises(TransportError, match=fewer):
         project.ping()
 
 
 def test_an_output_that_stands_still_half_way_is_given_up_before_the_read_timeout(server):
     server.answers.append(scripted.hang(file(200_000)[:-100_000]))
     with pytest.raises(TransportError, match="fewer than 1,000,000 bytes a second"):
-        fetched(server, rate(1_000_000))
+        fetched(server, 1_000_000)
 
 
 def test_an_output_may_be_slow_in_coming_where_any_rate_will_do(server):
     server.answers.append(scripted.drip(file(20), 0.01))
-    assert fetched(server, rate(0, span=0.2)) == b"x" * 20
+    assert fetched(server, 0, span=0.2) == b"x" * 20
 
 
 class Pieces:

@@ -2,10 +2,13 @@
 
 import os
 import shutil
+import subprocess
 
 import pytest
 
 from boinc_gahp.files import user_name
+from tests.cli.conftest import COMMAND
+from tests.daemon.process import Daemon
 
 #: Users who need not exist.
 ALICE, BOB = 54320, 54321
@@ -25,3 +28,26 @@ def become(uid):
         "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
         f"--inh-caps={capability}", f"--ambient-caps={capability}", f"--bounding-set={capability}",
     ]  # fmt: skip
+
+
+def run_as(uid, *command, **more):
+    """Do a command as another user; return its exit status, output and errors."""
+    done = subprocess.run(
+        [*become(uid), *map(str, command)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        **more,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def ping(environ, cwd, *user):
+    """Have a daemon answer a ping; return the Result Line, and what is on its stderr."""
+    with Daemon([*user, COMMAND], environ=environ, cwd=cwd) as daemon:
+        daemon.line()
+        daemon.ask(b"BOINC_PING 1")
+        [result] = daemon.await_results(1)
+        daemon.send(b"QUIT\r\n")
+        return result.decode().replace("\\ ", " "), daemon.end()[2].decode()

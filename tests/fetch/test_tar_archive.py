@@ -3,7 +3,6 @@
 import io
 import subprocess
 import tarfile
-import tracemalloc
 from contextlib import suppress
 
 import pytest
@@ -24,6 +23,7 @@ from tests.fetch.archives import (
     padded,
     tricky,
 )
+from tests.helpers import most_memory
 
 UNREADABLE = "is not a readable tar archive"
 GNU, PAX, USTAR = tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, tarfile.USTAR_FORMAT
@@ -227,16 +227,6 @@ def test_a_size_in_an_extended_header_counts():
         check_refused(UNREADABLE, extended(record(b"size", size)) + header(size=0) + END)
 
 
-def traced(why, archive, max_files=100):
-    """Have an archive refused; return the most memory that this took."""
-    tracemalloc.start()
-    try:
-        check_refused(why, archive, max_files)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 @pytest.mark.parametrize("size", [2_000_000, 1 << 33, -1])
 @pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
 def test_a_name_that_would_fill_the_memory_is_refused_unread(kind, size, tmp_path):
@@ -244,7 +234,7 @@ def test_a_name_that_would_fill_the_memory_is_refused_unread(kind, size, tmp_pat
     with path.open("wb") as file:
         file.write(header(type=kind, size=size))
         file.truncate(1 << 34)  # without a block on the disk
-    assert traced(UNREADABLE, path) < 1_000_000
+    assert most_memory(lambda: check_refused(UNREADABLE, path)) < 1_000_000
 
 
 def test_names_that_are_long_in_all_are_refused():
@@ -260,7 +250,8 @@ def test_headers_without_a_member_have_an_end():
 def test_very_many_members_are_not_kept_in_memory(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"".join(header(str(number)) for number in range(2_000)) * 100 + END)
-    assert traced("more than 1000 members", path, 1_000) < 2_000_000
+    what = "more than 1000 members"
+    assert most_memory(lambda: check_refused(what, path, 1_000)) < 2_000_000
 
 
 def test_directories_of_a_few_members_count():

@@ -21,6 +21,9 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
+
 AUTHENTICATOR = "5ecre7c0ffee5ecre7c0ffee5ecre7c0"
 PONG = b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<ping>\n<success>1</success>\n</ping>\n'
 
@@ -80,6 +83,11 @@ class Scripted:
     @property
     def host(self):
         return f"localhost:{self.port}"
+
+    def client(self, **options):
+        """Return a client that asks it, each question once."""
+        known = ClientOptions(**{"retry_total": 0, **options})
+        return WebRpcs(self.url, AUTHENTICATOR, options=known)
 
     def __enter__(self):
         self._listener = socket.create_server(("127.0.0.1", 0))
