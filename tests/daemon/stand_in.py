@@ -69,6 +69,9 @@ class StandIn:
         self.calls.append(("open", project.url, project.authenticator.account))
         return self
 
+    def calls_of(self, what):
+        return [call for call in self.calls if call[0] == what]
+
     @property
     def project(self):
         return self

@@ -1,12 +1,11 @@
 """Requests of HTCondor 10 and later: words of their results, pools, and what HTCondor was told."""
 
 import pytest
-from hypothesis import given, strategies as st
 
-from boinc_gahp.errors import ConfigError, GahpError
+from boinc_gahp.errors import ConfigError
 from boinc_gahp.gahp import words
 from tests.daemon.conversation import conversing
-from tests.helpers import TEXTS, wait_for
+from tests.helpers import wait_for
 
 #: Every command that uses a job, and the words of its errors beside id, code and message.
 ERRORS = {
@@ -52,35 +51,6 @@ def test_a_request_without_a_thread_is_an_error_with_all_its_words(
         assert "no thread could be started" in refused(
             conversation.result(f"{command} 2 x"), command
         )
-
-
-def test_whatever_the_service_says_an_error_has_its_words(conversation):
-    texts = [""]
-
-    def fail(*_arguments):
-        raise GahpError(texts[-1])
-
-    for method in ("submit", "status", "cancel", "ping"):
-        setattr(conversation.service, method, fail)
-    wanted = sorted([*ERRORS.values(), []])
-
-    @given(TEXTS | st.integers(3990, 9000).map("ü ".__mul__))
-    def check(text):
-        texts.append(text)
-        for command in [*ERRORS, "BLAH_PING"]:
-            conversation.say(f"{command} 2 x")
-        conversation.wait(4)
-        head, *lines = conversation.engine.handle(b"RESULTS").output.splitlines()
-        assert head == b"S 4"
-        found = []
-        for line in lines:
-            request_id, code, message, *rest = words.split(line)
-            assert (request_id, code) == ("2", "1")
-            assert message.strip() not in ("", "NULL")
-            found.append(rest)
-        assert sorted(found) == wanted
-
-    check()
 
 
 def test_an_ad_reaches_the_service_as_it_was_meant(conversation):

@@ -11,8 +11,6 @@ import sys
 
 import pytest
 
-from boinc_gahp.localproject.project import LocalProject
-
 pytestmark = pytest.mark.processes
 
 #: Our modules that a daemon has when it says its banner; the others come with the first request.
@@ -62,12 +60,6 @@ daemon._write_banner = banner
 os._exit = end
 sys.exit(main.main(sys.argv[2:]))
 """
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
-        yield project
 
 
 @pytest.fixture(scope="module")

@@ -117,13 +117,6 @@ def test_a_stop_ends_it_between_two_lines(running):
         os.read(running.from_loop, 1)
 
 
-@pytest.mark.parametrize("end", ["loop_in", "loop_out"])
-def test_descriptors_that_are_closed_end_it(running, end):
-    os.close(getattr(running, end))
-    running.thread.start()
-    running.join()
-
-
 def test_descriptors_that_do_not_block_are_waited_for(running):
     os.set_blocking(running.loop_in, False)
     os.set_blocking(running.loop_out, False)
@@ -173,16 +166,6 @@ def _read_all_but(running, kept):
     running.seen_of_big = whole - kept
 
 
-def test_htcondor_was_not_told_if_the_pipe_breaks_before(running):
-    os.write(running.to_loop, b"ASYNC_MODE_ON\n")
-    running.thread.start()
-    _ask_for_a_big_result(running, 2, b"S\nS\nR\n")
-    os.close(running.from_loop)
-    running.join()
-    running.engine.finish_telling(20)
-    assert running.service.tells == []
-
-
 def test_a_client_that_stops_reading_was_told_of_what_it_was_given(running):
     os.write(running.to_loop, b"ASYNC_MODE_ON\nBLAH_JOB_STATUS 2 held\n")
     running.thread.start()
@@ -217,19 +200,3 @@ def test_the_loop_does_not_wait_for_what_is_recorded(running):
     assert running.service.tells == []
     running.service.go.set()
     wait_for(lambda: running.service.tells == ["hang"], "the service was told")
-
-
-def test_of_a_job_that_goes_on_nothing_is_reported(running):
-    os.write(running.to_loop, b"ASYNC_MODE_ON\nBLAH_JOB_SUBMIT 2 []\n")
-    running.thread.start()
-    assert running.read(6) == b"S\nS\nR\n"
-    os.write(running.to_loop, b"RESULTS\nBLAH_JOB_STATUS 3 boinc/0a1b2c3d.1\n")
-    answer = b"S 1\n2 0 NULL boinc/0a1b2c3d.1\nS\nR\n"
-    assert running.read(len(answer)) == answer
-    os.write(running.to_loop, b"RESULTS\n")
-    answer = b"S 1\n3 0 NULL 1 [\\ ]\n"
-    assert running.read(len(answer)) == answer
-    running.stop()
-    running.join()
-    running.engine.finish_telling(20)
-    assert running.service.tells == []

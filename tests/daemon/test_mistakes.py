@@ -9,8 +9,8 @@ import pytest
 
 from boinc_gahp.ledger._migrations import VERSION
 from tests.cli.conftest import COMMAND
-from tests.daemon.gridmanager import BatchGridmanager, Gridmanager, job_ad
-from tests.daemon.home import Home
+from tests.daemon.gridmanager import BatchGridmanager, Gridmanager
+from tests.daemon.home import SETTINGS, Home, Node
 from tests.daemon.process import Daemon
 from tests.inside import workunit_names
 
@@ -20,11 +20,11 @@ pytestmark = pytest.mark.long
 ODD = "5ecre7-kéy-of-nobody"
 
 
-class Newcomer(Home):
+class Newcomer(Node):
     """Somebody whose settings are right until a test does something about them."""
 
     def __init__(self, directory, project):
-        super().__init__(directory)
+        Home.__init__(self, directory)
         self.config = directory / ".config/boinc_gahp"
         self.settings = self.config / "boinc_gahp.toml"
         self.key = self.config / "authenticator"
@@ -45,21 +45,11 @@ class Newcomer(Home):
         self.key.write_text(self._project.authenticator)
         self.settings.write_text(
             f'[project]\nurl = "{self._project.url}"\nauthenticator_file = "authenticator"\n'
-            "[htcondor]\nquiet = 0.2\nlongest_wait = 1.0\npoll_shortest = 0.3\npoll_longest = 0.3\n"
+            + SETTINGS
         )
         ledger = self.state / "ledger.sqlite"
         if ledger.exists():
             set_version(ledger, -1)
-
-    def ad(self, name):
-        return job_ad(
-            str(self.directory),
-            BoincApp="uppercase",
-            TransferInput="in",
-            TransferOutput="out",
-            TransferOutputRemaps=f"out={name}.out",
-            JobDirectory=f"home_bl_vm_9618_vm_{name}_1795261016",
-        )
 
     def check(self):
         """Return what ``boinc_gahp check`` prints."""

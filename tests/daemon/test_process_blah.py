@@ -1,7 +1,6 @@
 """The daemon's process as HTCondor 10 and later uses it; over a stand-in for the service."""
 
 import hashlib
-import os
 import signal
 from contextlib import contextmanager
 
@@ -133,15 +132,3 @@ def test_a_daemon_without_jobs_of_htcondor_makes_no_service(daemon):
     daemon.end_input()
     assert daemon.end() == CLEAN
     assert daemon.notes == []
-
-
-def test_sigterm_while_nobody_reads_tells_nothing(daemon):
-    with conversing(daemon) as gridmanager:
-        gridmanager.begin("BLAH_JOB_STATUS", "big")
-        assert daemon.line() == b"GAHP:R"
-        os.write(daemon.stdin, b"RESULTS\r\nCOMMANDS\r\n")
-        # When the first byte is there, the pipe is being filled.
-        assert os.read(daemon.stdout, 1) == b"G"
-        daemon.process.send_signal(signal.SIGTERM)
-        assert daemon.process.wait(60) == 0
-    assert daemon.notes == ["closed"]

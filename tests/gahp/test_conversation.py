@@ -3,7 +3,7 @@ import pytest
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.gahp import boinc_commands, common_commands
 from boinc_gahp.gahp.conversation import Conversation
-from boinc_gahp.gahp.results import BOINC, seconds
+from boinc_gahp.gahp.results import seconds
 
 RESULTS = common_commands.Results()
 ON = common_commands.AsyncModeOn()
@@ -14,17 +14,6 @@ def test_without_asynchronous_mode_there_is_no_r():
     conversation = Conversation()
     assert conversation.add_result(b"2 NULL") == b""
     assert conversation.answer(RESULTS) == b"S 1\n2 NULL\n"
-
-
-def test_r_is_printed_once_between_two_results():
-    conversation = Conversation()
-    conversation.answer(ON)
-    assert conversation.add_result(b"2 NULL") == b"R\n"
-    assert conversation.add_result(b"3 NULL") == b""
-    assert conversation.answer(RESULTS) == b"S 2\n2 NULL\n3 NULL\n"
-    assert conversation.answer(RESULTS) == b"S 0\n"
-    assert conversation.add_result(b"4 NULL") == b"R\n"
-    assert conversation.add_result(b"5 NULL") == b""
 
 
 def test_results_from_before_asynchronous_mode_give_no_r_and_later_ones_do():
@@ -75,13 +64,6 @@ def test_a_prefix_that_breaks_lines_is_refused(prefix):
     assert conversation.success() == b"S\n"
 
 
-def test_commands_lists_all_in_alphabetical_order_itself_and_the_prefix_too():
-    answer = Conversation().answer(common_commands.Commands()).decode().split()
-    assert answer[0] == "S"
-    assert answer[1:] == sorted(answer[1:])
-    assert {"COMMANDS", "RESPONSE_PREFIX", "BOINC_SUBMIT"} < set(answer)
-
-
 def test_quit_is_answered():
     conversation = Conversation()
     assert conversation.answer(common_commands.Quit()) == b"S\n"
@@ -91,28 +73,6 @@ def test_quit_is_answered():
 def test_what_is_not_for_the_conversation_is_a_bug():
     with pytest.raises(TypeError, match="BOINC_PING"):
         Conversation().answer(boinc_commands.Ping("2"))
-
-
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        ("", b"2 an\\ error\\ without\\ a\\ message\\ (empty)"),
-        (" ", b"2 an\\ error\\ without\\ a\\ message\\ (empty)"),
-        ("NULL", b"2 an\\ error\\ without\\ a\\ message\\ (NULL)"),
-        ("no batch named a b", b"2 no\\ batch\\ named\\ a\\ b"),
-        ("two\nlines\r\\", b"2 two\\ lines\\ \\\\"),
-        ("\udcff\udcfe", b"2 \\\\xff\\\\xfe"),
-    ],
-)
-def test_an_error_is_one_argument_and_never_looks_like_success(message, expected):
-    assert BOINC.error("2", message) == expected
-
-
-def test_a_success_has_null_and_the_values():
-    assert BOINC.success("007") == b"007 NULL"
-    assert BOINC.success("2", ["1795261323.469543", "1", "a b", ""]) == (
-        b"2 NULL 1795261323.469543 1 a\\ b "
-    )
 
 
 @pytest.mark.parametrize(

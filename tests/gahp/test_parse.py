@@ -3,11 +3,18 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.gahp import boinc_commands, common_commands, words
+from boinc_gahp.gahp.boinc_commands import FetchOutput, SelectProject
 from boinc_gahp.gahp.commands import COMMANDS, parse_request
 from boinc_gahp.gahp.lines import TooLong
 from boinc_gahp.secret import Authenticator
 
 SUBMIT = "BOINC_SUBMIT 2 b app"
+
+
+def submit_of(*inputs, estimates=()):
+    """Return the request for a batch of one job."""
+    job = boinc_commands.SubmitJob("j", (), inputs)
+    return boinc_commands.Submit("2", "b", "app", (job,), boinc_commands.Estimates(*estimates))
 
 
 @pytest.mark.parametrize(
@@ -22,63 +29,25 @@ SUBMIT = "BOINC_SUBMIT 2 b app"
         ("ASYNC_MODE_OFF", common_commands.AsyncModeOff()),
         ("RESPONSE_PREFIX GAHP:", common_commands.ResponsePrefix("GAHP:")),
         ("RESPONSE_PREFIX ", common_commands.ResponsePrefix("")),
-        (
-            "BOINC_SELECT_PROJECT http://x/ k",
-            boinc_commands.SelectProject("http://x/", Authenticator("k")),
-        ),
-        (
-            "BOINC_SELECT_PROJECT http://x/ ",
-            boinc_commands.SelectProject("http://x/", Authenticator("")),
-        ),
+        ("BOINC_SELECT_PROJECT http://x/ k", SelectProject("http://x/", Authenticator("k"))),
+        ("BOINC_SELECT_PROJECT http://x/ ", SelectProject("http://x/", Authenticator(""))),
         ("BOINC_PING 007", boinc_commands.Ping("007")),
         ("BOINC_PING 2 ", boinc_commands.Ping("2")),
         ("BOINC_QUERY_BATCHES 2 0 0", boinc_commands.QueryBatches("2", "0", ())),
         ("BOINC_QUERY_BATCHES 2 1.5 2 A B", boinc_commands.QueryBatches("2", "1.5", ("A", "B"))),
-        (
-            "BOINC_FETCH_OUTPUT 2 j d NULL all 0",
-            boinc_commands.FetchOutput("2", "j", "d", "NULL", "ALL", ()),
-        ),
+        ("BOINC_FETCH_OUTPUT 2 j d NULL all 0", FetchOutput("2", "j", "d", "NULL", "ALL", ())),
         (
             "BOINC_FETCH_OUTPUT 2 j d  SOME 1  x",
-            boinc_commands.FetchOutput("2", "j", "d", "", "SOME", (("", "x"),)),
+            FetchOutput("2", "j", "d", "", "SOME", (("", "x"),)),
         ),
         ("BOINC_ABORT_JOBS 2 a", boinc_commands.AbortJobs("2", ("a",))),
         ("BOINC_ABORT_JOBS 2 a b", boinc_commands.AbortJobs("2", ("a", "b"))),
         ("BOINC_RETIRE_BATCH 2 b@x.y#1", boinc_commands.RetireBatch("2", "b@x.y#1")),
         ("BOINC_SET_LEASE 2 b 1.8e9", boinc_commands.SetLease("2", "b", "1.8e9")),
-        (
-            f"{SUBMIT} 1 j 0 0",
-            boinc_commands.Submit("2", "b", "app", (boinc_commands.SubmitJob("j", (), ()),)),
-        ),
-        (
-            f"{SUBMIT} 1 j 0 1 /home/a/dir/ ",
-            boinc_commands.Submit(
-                "2",
-                "b",
-                "app",
-                (boinc_commands.SubmitJob("j", (), (("/home/a/dir/", ""),)),),
-            ),
-        ),
-        (
-            f"{SUBMIT} 1 j 0 0 1e9 NULL",
-            boinc_commands.Submit(
-                "2",
-                "b",
-                "app",
-                (boinc_commands.SubmitJob("j", (), ()),),
-                boinc_commands.Estimates("1e9"),
-            ),
-        ),
-        (
-            f"{SUBMIT} 1 j 0 0  fast\\ enough",
-            boinc_commands.Submit(
-                "2",
-                "b",
-                "app",
-                (boinc_commands.SubmitJob("j", (), ()),),
-                boinc_commands.Estimates(None, "fast enough"),
-            ),
-        ),
+        (f"{SUBMIT} 1 j 0 0", submit_of()),
+        (f"{SUBMIT} 1 j 0 1 /home/a/dir/ ", submit_of(("/home/a/dir/", ""))),
+        (f"{SUBMIT} 1 j 0 0 1e9 NULL", submit_of(estimates=["1e9"])),
+        (f"{SUBMIT} 1 j 0 0  fast\\ enough", submit_of(estimates=[None, "fast enough"])),
     ],
 )
 def test_a_line_makes_its_request(line, expected):

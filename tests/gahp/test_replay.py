@@ -9,7 +9,7 @@ from boinc_gahp.gahp.command import AsyncRequest
 from boinc_gahp.gahp.commands import parse_request
 from boinc_gahp.gahp.conversation import Conversation
 from boinc_gahp.gahp.lines import LineSplitter
-from tests.gahp.conversations import ARGUMENTS, BASIC, BATCH, BATCH_AD, CONVERSATIONS, FETCH_SOME
+from tests.gahp.conversations import ARGUMENTS, BATCH, BATCH_AD, CONVERSATIONS, FETCH_SOME
 
 
 def events(text):
@@ -76,20 +76,13 @@ def bytewise(data):
     return [data[i : i + 1] for i in range(len(data))]
 
 
-@pytest.mark.parametrize("cut", [whole, bytewise])
-@pytest.mark.parametrize("name", CONVERSATIONS)
-def test_a_conversation_is_answered_byte_for_byte(name, cut):
-    expected, output, _peer = replay(CONVERSATIONS[name], cut)
-    assert output == expected
-
-
-@pytest.mark.parametrize("name", CONVERSATIONS)
-def test_input_cut_at_any_place_is_answered_the_same(name):
-    text = CONVERSATIONS[name]
+@pytest.mark.parametrize("text", CONVERSATIONS.values(), ids=CONVERSATIONS)
+def test_a_conversation_is_answered_byte_for_byte_wherever_it_is_cut(text):
     longest = max(len(line) for arrow, line in events(text) if arrow == "->")
-    for place in range(1, longest):
-        expected, output, _peer = replay(text, lambda data, at=place: [data[:at], data[at:]])
-        assert output == expected, f"cut after {place} bytes"
+    in_two = (lambda data, at=place: [data[:at], data[at:]] for place in range(1, longest))
+    for number, cut in enumerate((whole, bytewise, *in_two)):
+        expected, output, _peer = replay(text, cut)
+        assert output == expected, f"the cut with number {number}"
 
 
 def only_request(text):
@@ -131,27 +124,6 @@ def test_pairs_of_a_fetch_arrive_in_their_order():
             ("job.err", "job.err"),
         ),
     )
-
-
-def test_a_basic_job_makes_the_requests_that_it_says():
-    _expected, _output, peer = replay(BASIC, whole)
-    batch = "condor#vm#uppercase#1795261016"
-    assert [type(request) for request in peer.requests if request] == [
-        boinc_commands.SelectProject,
-        boinc_commands.Submit,
-        common_commands.Results,
-        boinc_commands.SetLease,
-        boinc_commands.Ping,
-        boinc_commands.QueryBatches,
-        common_commands.Results,
-        common_commands.Results,
-        boinc_commands.QueryBatches,
-        boinc_commands.FetchOutput,
-        common_commands.Results,
-        boinc_commands.RetireBatch,
-    ]
-    assert boinc_commands.SetLease("3", batch, "1795282616") in peer.requests
-    assert boinc_commands.QueryBatches("6", "1795261323.469543", (batch,)) in peer.requests
 
 
 def test_jobs_of_the_batch_grid_type_make_the_requests_that_they_say():

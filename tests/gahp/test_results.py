@@ -16,6 +16,7 @@ LINES = {
     "BLAH_JOB_CANCEL": (["7", "0", "NULL"], ["7", "1", "{}"]),
     "BLAH_JOB_REFRESH_PROXY": (["7", "0", "NULL"], ["7", "1", "{}"]),
     "BOINC_PING": (["7", "NULL"], ["7", "{}"]),
+    "BOINC_QUERY_BATCHES": (["7", "NULL", "1.5", "1", "a b", ""], ["7", "{}"]),
 }
 
 
