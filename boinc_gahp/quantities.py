@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.text import shorten
@@ -49,8 +48,7 @@ _SECONDS = {
 }
 
 
-@dataclass(frozen=True)
-class Quantity:
+class Quantity(NamedTuple):
     """A kind of quantity: its units, and which numbers without a unit are surely a slip.
 
     Attributes:
@@ -129,9 +127,9 @@ _SIZE = Quantity(
     meant=("MB", "GB"),
 )
 #: Bytes of a job's memory.
-MEMORY = replace(_SIZE, counted="{} bytes of memory")
+MEMORY = _SIZE._replace(counted="{} bytes of memory")
 #: Bytes of a job's disk space.
-DISK = replace(_SIZE, counted="{} bytes of disk space")
+DISK = _SIZE._replace(counted="{} bytes of disk space")
 #: Floating-point operations of a job.
 OPERATIONS = Quantity(
     "number of floating-point operations",
@@ -152,8 +150,7 @@ SPAN = Quantity(
     may_be_zero=True,
 )
 #: Seconds that a volunteer has for a job.
-DELAY = replace(
-    SPAN,
+DELAY = SPAN._replace(
     may_be_zero=False,
     least=60,
     counted="{} s for a volunteer to finish a job",
@@ -161,4 +158,32 @@ DELAY = replace(
     meant=("h", "d"),
 )
 #: Seconds that a project keeps a batch without a renewal.
-LEASE = replace(DELAY, counted="a lease of {} s")
+LEASE = DELAY._replace(counted="a lease of {} s")
+
+
+class Size(NamedTuple):
+    """A size that a batch can ask for, for all of its jobs.
+
+    Attributes:
+        parameter: its name in the Python API, for a batch.
+        element: BOINC's name, in ``job_params`` and in templates.
+        job: its name for a single job; "": only a batch can ask for it.
+        quantity: its kind.
+    """
+
+    parameter: str
+    element: str
+    job: str
+    quantity: Quantity
+
+
+#: In the order of BOINC's own clients (``web-rpcs.rst``, "submit_batch").
+SIZES = (
+    Size("disk_bound", "rsc_disk_bound", "disk", DISK),
+    Size("fpops_est", "rsc_fpops_est", "fpops", OPERATIONS),
+    Size("fpops_bound", "rsc_fpops_bound", "", OPERATIONS),
+    Size("memory_bound", "rsc_memory_bound", "memory", MEMORY),
+    Size("delay_bound", "delay_bound", "delay", DELAY),
+)
+#: Those that a single job can ask for, by their names there.
+JOB_SIZES = {size.job: size for size in SIZES if size.job}

@@ -24,6 +24,7 @@ from boinc_gahp.errors import (
     RpcError,
     StagingError,
 )
+from boinc_gahp.quantities import SIZES
 from boinc_gahp.submit.abort import drop
 from boinc_gahp.submit.journal import Journal
 from boinc_gahp.submit.types import LocalFile
@@ -49,11 +50,7 @@ _MOST = 3
 #: What people call values, where it is not the manifest's key.
 _NAMES = {
     "app_name": "the app",
-    "rsc_fpops_est": "fpops",
-    "rsc_fpops_bound": "fpops bound",
-    "rsc_memory_bound": "memory",
-    "rsc_disk_bound": "disk",
-    "delay_bound": "delay",
+    **{size.element: size.job or "fpops bound" for size in SIZES},
     "app_version_num": "the app's version",
     "input_template_filename": "the project's input template",
     "output_template_filename": "the project's output template",

@@ -26,6 +26,7 @@ from boinc_gahp.api.types import (
     StagedFile,
 )
 from boinc_gahp.errors import StagingError
+from boinc_gahp.quantities import JOB_SIZES
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
@@ -47,13 +48,7 @@ COMMON = (
     "output_template_filename",
 )
 #: A job's own numbers: their names in the manifest, and in :class:`SubmittedJob`.
-NUMBERS = {
-    "priority": "priority",
-    "rsc_fpops_est": "fpops",
-    "rsc_memory_bound": "memory",
-    "rsc_disk_bound": "disk",
-    "delay_bound": "delay",
-}
+NUMBERS = {"priority": "priority", **{size.element: name for name, size in JOB_SIZES.items()}}
 TEMPLATES = ("input_template", "output_template")
 
 

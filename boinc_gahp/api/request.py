@@ -25,7 +25,7 @@ from boinc_gahp.api.types import (
     StagedFile,
 )
 from boinc_gahp.errors import BadRequest, JobRefused
-from boinc_gahp.quantities import DELAY, DISK, LEASE, MEMORY, OPERATIONS
+from boinc_gahp.quantities import JOB_SIZES, LEASE, SIZES
 from boinc_gahp.submit.buda_names import short_name
 from boinc_gahp.submit.types import SubmitRequest
 
@@ -40,16 +40,6 @@ if TYPE_CHECKING:
 
     _Shared = dict[tuple[tuple[str, File], ...], dict[str, File]]
 
-#: The sizes that a job may ask for itself, by the fields of :class:`Job`.
-JOB_SIZES = {"fpops": OPERATIONS, "memory": MEMORY, "disk": DISK, "delay": DELAY}
-#: Those for a batch, by the fields of :class:`Parameters`.
-_PARAMETERS = {
-    "fpops_est": OPERATIONS,
-    "fpops_bound": OPERATIONS,
-    "memory_bound": MEMORY,
-    "disk_bound": DISK,
-    "delay_bound": DELAY,
-}
 #: A number at the end of a batch's name.
 _COUNTED = re.compile(r"[1-9][0-9]{0,5}")
 
@@ -177,7 +167,7 @@ def _checked(parameters: Parameters) -> Parameters:
         )
     given = asdict(parameters)
     return Parameters(
-        **{field: _quantity(field, kind, given[field]) for field, kind in _PARAMETERS.items()}
+        **{s.parameter: _quantity(s.parameter, s.quantity, given[s.parameter]) for s in SIZES}
     )
 
 
@@ -297,8 +287,8 @@ def _resolved(job: Job, name: str, shared: _Shared) -> Job:
     sizes: dict[str, Any] = {}
     if job.sizes:
         sizes = {
-            each: _quantity(f"job {name!r}: {each}", kind, getattr(job, each))
-            for each, kind in JOB_SIZES.items()
+            each: _quantity(f"job {name!r}: {each}", size.quantity, getattr(job, each))
+            for each, size in JOB_SIZES.items()
         }
     return Job(
         _words(job, name),

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.api.files import read_file, read_named, relative_to, split_args
 from boinc_gahp.api.patterns import BATCH, INDEX
-from boinc_gahp.api.request import JOB_SIZES
 from boinc_gahp.api.types import InlineFile, Job, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest, GahpError
+from boinc_gahp.quantities import JOB_SIZES
 from boinc_gahp.text import did_you_mean, nearest, shorten
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ def _priority(found: object) -> int:
 def _size(column: str, found: object) -> float:
     """Return the quantity in a column; raises BadRequest."""
     try:
-        return JOB_SIZES[column].read(found)
+        return JOB_SIZES[column].quantity.read(found)
     except BadRequest as error:
         raise BadRequest(f"{column}: {error}") from None
 

@@ -13,6 +13,7 @@ from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.gahp import blah_commands, boinc_commands, words
 from boinc_gahp.gahp.grammar import is_number
 from boinc_gahp.gahp.results import NO_AD, seconds
+from boinc_gahp.quantities import SIZES
 from boinc_gahp.secret import mask
 from boinc_gahp.submit.types import Client, Job, LocalFile, Parameters, SubmitRequest, by_open_name
 from boinc_gahp.text import quoted, visible
@@ -133,11 +134,10 @@ def _submission(request: boinc_commands.Submit) -> SubmitRequest:
         app_name=request.app,
         jobs=[(job.name, Job(job.args, files[job.inputs])) for job in request.jobs],
         parameters=Parameters(
-            fpops_est=_number("rsc_fpops_est", given.rsc_fpops_est),
-            fpops_bound=_number("rsc_fpops_bound", given.rsc_fpops_bound),
-            memory_bound=_number("rsc_memory_bound", given.rsc_memory_bound),
-            disk_bound=_number("rsc_disk_bound", given.rsc_disk_bound),
-            delay_bound=_number("delay_bound", given.delay_bound),
+            **{
+                size.parameter: _number(size.element, getattr(given, size.element))
+                for size in SIZES
+            }
         ),
         app_version_num=None if version is None else int(version),
     )

@@ -22,6 +22,7 @@ from lxml import etree
 from urllib3 import encode_multipart_formdata
 
 from boinc_gahp.errors import BadRequest, StagingError
+from boinc_gahp.quantities import SIZES
 from boinc_gahp.rpc.command_lines import check_stored
 from boinc_gahp.rpc.types import JobSubmission
 from boinc_gahp.text import quoted
@@ -44,14 +45,6 @@ _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]
 #: These, and those that have to be escaped: a CR would be read as LF. Few texts have one.
 _SPECIAL = re.compile(r"[&<>\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
 
-#: The elements of ``<job_params>``, in their order.
-_JOB_PARAMS = (
-    "rsc_disk_bound",
-    "rsc_fpops_est",
-    "rsc_fpops_bound",
-    "rsc_memory_bound",
-    "delay_bound",
-)
 #: The fields of a job from its priority on, and what they are in most jobs.
 _RARE = slice(JobSubmission._fields.index("priority"), None)
 _NO_RARE = JobSubmission()[_RARE]
@@ -171,7 +164,7 @@ def _head(submission: BatchSubmission) -> Iterator[str]:
         yield leaf("batch_id", str(submission.batch_id))
     yield leaf("app_name", submission.app_name)
     yield from numbers([("app_version_num", submission.app_version_num)], "batch: ")
-    params = ((name, submission.job_params.get(name)) for name in _JOB_PARAMS)
+    params = ((size.element, submission.job_params.get(size.element)) for size in SIZES)
     bounds = list(numbers(params, "job_params: "))
     if bounds:
         yield f"<job_params>{''.join(bounds)}</job_params>"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from boinc_gahp.quantities import JOB_SIZES, SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -138,14 +140,7 @@ class Parameters:
     @property
     def by_element(self) -> dict[str, float | None]:
         """The numbers by the names of their elements in ``job_params`` and in templates."""
-        values = {
-            "rsc_fpops_est": self.fpops_est,
-            "rsc_fpops_bound": self.fpops_bound,
-            "rsc_memory_bound": self.memory_bound,
-            "rsc_disk_bound": self.disk_bound,
-            "delay_bound": self.delay_bound,
-        }
-        return cast("dict[str, float | None]", values)
+        return {size.element: getattr(self, size.parameter) for size in SIZES}
 
 
 class CommandRecord(NamedTuple):
@@ -213,13 +208,8 @@ class Job:
     @property
     def sizes(self) -> dict[str, float]:
         """The job's own values by the names of :attr:`Parameters.by_element`, as numbers."""
-        values = (
-            ("rsc_fpops_est", self.fpops),
-            ("rsc_memory_bound", self.memory),
-            ("rsc_disk_bound", self.disk),
-            ("delay_bound", self.delay),
-        )
-        return {name: cast("float", value) for name, value in values if value is not None}
+        values = ((size.element, getattr(self, name)) for name, size in JOB_SIZES.items())
+        return {name: value for name, value in values if value is not None}
 
     @property
     def files(self) -> dict[str, Input]:
