@@ -16,7 +16,6 @@ class OnHost:
     def __init__(self, core):
         self.core = core
         self.slot = core.directory / "slots" / "0"
-        self.files = core.directory / "hosts" / "1"
         self.volunteer = Volunteer(
             core, Scheduler(core), 1, self.slot, Containers(core.db, core.directory)
         )

@@ -26,7 +26,7 @@ from boinc_gahp.localproject.hosts.command_line import fill_in, split_command_li
 from boinc_gahp.localproject.hosts.docker_wrapper import DockerWrapper
 from boinc_gahp.localproject.hosts.engine import CLIENTS, WITH, WITHOUT
 from boinc_gahp.localproject.hosts.execution import ProcessEnd, execute
-from boinc_gahp.localproject.hosts.inputs import Inputs
+from boinc_gahp.localproject.hosts.inputs import bring
 from boinc_gahp.localproject.hosts.limits import LimitWatch
 from boinc_gahp.localproject.hosts.processes import ProcessFamily
 from boinc_gahp.localproject.hosts.slot import Slot
@@ -76,7 +76,6 @@ class Volunteer:
         self._containers = containers
         self._usual = slot
         self._slot = Slot(slot)
-        self._inputs = Inputs(core, core.directory / "hosts" / str(host_id))
         self._stop = threading.Event()
         self._late: list[tuple[float, Task, Report]] = []
         self._hanging = 0
@@ -236,7 +235,7 @@ class Volunteer:
     def _run_app(
         self, task: Task, stderr: BinaryIO, files: Sequence[ResultFile]
     ) -> ProcessEnd | None:
-        """Bring the inputs, run the app, and keep the files that stay on the host."""
+        """Bring the inputs and run the app."""
         workunit = read_workunit(task.xml_doc)
         if "<" in workunit.stored_command_line:
             # A real client refuses the scheduler's whole reply, and the job hangs for good.
@@ -247,7 +246,7 @@ class Volunteer:
         if self._goes_on:
             linked = sum(file.nbytes or 0 for file in workunit.files if not file.copy_file)
         else:
-            linked = sum(self._inputs.bring(file, self._slot) for file in workunit.files)
+            linked = sum(bring(self._core, file, self._slot) for file in workunit.files)
         watch = LimitWatch(task, self._slot, linked)
         crash_in = [file.open_name for file in files] if "crash" in task.behaviours else []
         command = self._command(task, workunit.command_line)
@@ -257,11 +256,7 @@ class Volunteer:
             )
         else:
             ended = execute(command, self._slot, stderr, watch, stop=self._stop, crash_in=crash_in)
-        if ended is not None:
-            ended = self._made_wrong(ended, task, watch)
-        if ended is not None and not (ended.exceeded or ended.signal or ended.status):
-            self._inputs.keep_generated(workunit.files, self._slot)
-        return ended
+        return None if ended is None else self._made_wrong(ended, task, watch)
 
     def _in_container(
         self,
@@ -277,11 +272,10 @@ class Volunteer:
         engine = self._containers.engine()
         if engine is None:
             raise JobFailed(ERR_RESULT_START, "couldn't start app: there is no container engine")
-        mine = os.path.relpath(self._inputs.directory, self._slot.directory)
         if not self._goes_on:
             for file in workunit.files:
                 if not file.copy_file:
-                    self._slot.link_file(file.open_name, f"{mine}/{file.name}")
+                    self._slot.link_file(file.open_name, f"../../projects/{file.name}")
             self._slot.directory = self._slot.directory.rename(self._kept_slot(task))
         wrapper = DockerWrapper(
             self._containers,
