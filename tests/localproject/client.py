@@ -10,6 +10,16 @@ from tests.helpers import wait_for
 from tests.inside import unfinished_jobs
 
 
+class Elsewhere:
+    """What a client needs to know of a project that another process runs."""
+
+    def __init__(self, core):
+        self.core = core
+        self.url = core.url
+        query = "SELECT authenticator FROM user WHERE name = 'submitter'"
+        self.authenticator = core.db.connection().execute(query).fetchone()[0]
+
+
 class Client:
     """One user's view of a project."""
 

@@ -7,15 +7,14 @@ import pytest
 
 from boinc_gahp.localproject import buda
 from boinc_gahp.localproject.commands import run
-from boinc_gahp.localproject.directory import open_core
+from boinc_gahp.localproject.commands.arguments import explained
 from boinc_gahp.localproject.errors import LocalProjectTrouble
+from boinc_gahp.localproject.states import ServerState
 from boinc_gahp.templates.documents import read_workunit
 from boinc_gahp.templates.filling import JobFile, fill_input
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate
 from tests.localproject.in_buda import APP, NAME, add_buda_app
-
-ENGINE = {"docker_version": "4.3", "core_client_version": 80300}
 
 
 def document(name=NAME):
@@ -29,14 +28,8 @@ def document(name=NAME):
 
 def give_engines(bench):
     """Give all hosts an engine; return the number of the app of all BUDA apps."""
-    with bench.core.db.write() as connection:
-        connection.execute(
-            "UPDATE host SET docker_version = :docker_version, "
-            "core_client_version = :core_client_version",
-            ENGINE,
-        )
-        (number,) = connection.execute("SELECT id FROM app WHERE name = 'buda'").fetchone()
-    return int(number)
+    bench.set("host", docker_version="4.3", core_client_version=80300)
+    return bench.rows("SELECT id FROM app WHERE name = 'buda'")[0]["id"]
 
 
 # What there is for an app.
@@ -91,8 +84,7 @@ def test_a_host_gets_the_jobs_inputs_and_the_apps_files(bench):
     assert workunit.command_line == "-r"
     # What the scheduler thinks of the variant counts, not the job's template.
     assert workunit.avg_ncpus == 1.0
-    (kept,) = bench.core.db.connection().execute("SELECT xml_doc FROM workunit").fetchone()
-    assert kept == document()
+    assert bench.wu["xml_doc"] == document()
     (again,) = bench.scheduler.all_unfinished(1)
     assert again.xml_doc == task.xml_doc
 
@@ -112,8 +104,7 @@ def test_a_job_whose_app_does_not_exist_waits_and_is_in_nobodys_way(bench):
         task = bench.scheduler.request_work(1, bench.now)
         if task is not None:
             assert task.result_name.startswith("good")
-    rows = bench.core.db.connection().execute("SELECT name FROM result WHERE server_state = 2")
-    assert len(rows.fetchall()) == 3
+    assert bench.results("server_state").count(ServerState.UNSENT) == 3
 
 
 def test_a_job_waits_for_a_host_with_an_engine_and_the_variants_processor(bench):
@@ -125,8 +116,7 @@ def test_a_job_waits_for_a_host_with_an_engine_and_the_variants_processor(bench)
     path.write_text(json.dumps({**json.loads(whole), "cpu_type": "other"}))
     assert bench.scheduler.request_work(1, bench.now) is None
     path.write_text(whole)
-    with bench.core.db.write() as connection:
-        connection.execute("UPDATE host SET dont_use_docker = 1 WHERE id = 1")
+    bench.set("host", "id = 1", dont_use_docker=1)
     assert bench.scheduler.request_work(1, bench.now) is None
     assert bench.scheduler.request_work(2, bench.now) is not None
 
@@ -172,22 +162,13 @@ def test_what_does_not_go_together_is_said(bench, words, told, capsys):
     ],
 )
 def test_a_wrong_description_changes_nothing(bench, app, more, told):
-    with pytest.raises(LocalProjectTrouble, match=told):
-        _explained(bench, app, *more)
+    with pytest.raises(LocalProjectTrouble, match=told), explained():
+        add_buda_app(bench.directory, app, *more)
     assert not list((bench.directory / "buda_apps").glob("*/*.json"))
-    core = open_core(bench.directory)
-    assert not core.db.connection().execute("SELECT 1 FROM app WHERE name = 'buda'").fetchone()
-    core.db.close()
+    assert not bench.rows("SELECT 1 FROM app WHERE name = 'buda'")
 
 
 def test_a_second_app_of_a_name_is_refused(bench):
     add_buda_app(bench.directory)
     with pytest.raises(LocalProjectTrouble, match="there is a BUDA app 'sorter' already"):
         add_buda_app(bench.directory)
-
-
-def _explained(bench, app, *more):
-    from boinc_gahp.localproject.commands.arguments import explained
-
-    with explained():
-        add_buda_app(bench.directory, app, *more)

@@ -6,11 +6,13 @@ import sys
 
 import pytest
 
-from boinc_gahp.localproject.directory import make, open_core
+from boinc_gahp.localproject.commands.arguments import opened
+from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import Outcome
 from tests.containers_engine import IMAGE
 from tests.helpers import wait_for
+from tests.localproject.client import Elsewhere
 from tests.localproject.in_containers import ContainerJobs, add_container_app, files, output
 
 pytestmark = [pytest.mark.containers, pytest.mark.long]
@@ -81,7 +83,9 @@ def test_a_killed_project_leaves_a_container_that_its_next_start_removes(
         try:
             assert process.stdout is not None
             assert "answers at" in process.stdout.readline()
-            name = _submitted(directory)
+            with opened(directory) as core:
+                jobs = ContainerJobs(Elsewhere(core))
+                name = jobs.submit(files(CHECKPOINT, **INPUTS), [output("out")])
             begun(directory)
         finally:
             process.send_signal(signal.SIGKILL)
@@ -93,31 +97,6 @@ def test_a_killed_project_leaves_a_container_that_its_next_start_removes(
         assert done.outputs == (b"begun\nbegun\n",)
     assert engine.containers() == {somebody_elses}
     assert engine.images() == {f"{IMAGE}:latest"}
-
-
-def _submitted(directory):
-    """Submit a job to a project that another process runs."""
-    core = open_core(directory)
-    try:
-        project = _Elsewhere(core)
-        return ContainerJobs(project).submit(files(CHECKPOINT, **INPUTS), [output("out")])
-    finally:
-        core.db.close()
-
-
-class _Elsewhere:
-    """As much of a project as submitting needs."""
-
-    def __init__(self, core):
-        self.core = core
-        self.url = core.url
-
-    @property
-    def authenticator(self):
-        row = self.core.db.connection().execute(
-            "SELECT authenticator FROM user WHERE name = 'submitter'"
-        )
-        return str(row.fetchone()["authenticator"])
 
 
 def test_an_aborted_job_is_killed_and_removed_with_exit_status_202(engine, directory):

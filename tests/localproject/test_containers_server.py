@@ -110,16 +110,14 @@ def test_a_job_without_a_newline_after_result_is_marked_sent_and_never_delivered
     path = bench.core.templates / "uppercase_out"
     path.write_text(re.sub(r"<result>\n", "<result>", path.read_text("utf-8")), "utf-8")
     bench.made()
-    (result,) = bench.core.db.connection().execute("SELECT * FROM result").fetchall()
-    assert "<result>\n" not in result["xml_doc_in"]
+    assert "<result>\n" not in bench.results("xml_doc_in")[0]
     assert bench.scheduler.request_work(1, bench.now) is None
-    (sent,) = bench.core.db.connection().execute("SELECT * FROM result").fetchall()
+    (sent,) = bench.rows("SELECT * FROM result")
     assert (sent["server_state"], sent["hostid"]) == (ServerState.IN_PROGRESS, 1)
     assert bench.scheduler.all_unfinished(1) == []
     bench.now = sent["report_deadline"] + 1
     bench.transition()
-    row = bench.core.db.connection().execute("SELECT * FROM result ORDER BY id").fetchone()
-    assert row["outcome"] == Outcome.NO_REPLY
+    assert bench.results("outcome")[0] == Outcome.NO_REPLY
 
 
 def test_the_users_settings_name_the_app_before_and_after_they_are_written_again(tmp_path):

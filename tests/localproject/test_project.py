@@ -11,7 +11,6 @@ import threading
 
 import psutil
 import pytest
-import requests
 
 from boinc_gahp.config import layers
 from boinc_gahp.localproject.commands.arguments import opened
@@ -19,7 +18,7 @@ from boinc_gahp.localproject.commands.running import init
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.project import LocalProject
 from tests.helpers import wait_for
-from tests.localproject.client import Client, job, value
+from tests.localproject.client import Client, Elsewhere, job
 
 _RUN = (
     "import sys; from boinc_gahp.localproject.commands import run;"
@@ -71,14 +70,11 @@ def test_settings_for_the_submitter_are_private_and_lead_to_the_project(tmp_path
     path = init_project(tmp_path / "p")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    url = value(path.read_text().replace('url = "', "<url>").replace('"\nauth', "</url>"), "url")
+    before = layers.load(str(path), {}).project
     with LocalProject(tmp_path / "p", hosts=0) as project:
-        assert project.url == url
-        settings = layers.load(str(path), {})
-        assert settings.project is not None
-        assert settings.project.url == url
-        assert settings.project.authenticator is not None
-        assert settings.project.authenticator.reveal() == project.authenticator
+        settings = layers.load(str(path), {}).project
+        assert before.url == settings.url == project.url
+        assert settings.authenticator.reveal() == project.authenticator
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -152,14 +148,9 @@ def test_killing_run_loses_nothing(tmp_path):
     )
     try:
         assert process.stdout is not None
-        url = process.stdout.readline().partition("answers at ")[2].partition(" ")[0]
-        settings = layers.load(str(tmp_path / "p" / "boinc_gahp.toml"), {})
-        assert settings.project is not None
-        assert settings.project.authenticator is not None
-        with requests.Session() as session, opened(tmp_path / "p") as core:
-            remote = _Remote(url, core)
-            client = Client(remote, settings.project.authenticator.reveal())
-            client.session = session
+        assert "answers at" in process.stdout.readline()
+        with opened(tmp_path / "p") as core, Client(Elsewhere(core)) as client:
+            url = core.url
             batch_id, name = client.begun("b")
             client.submit(batch_id, [job(f"j{n}", name, command_line="--sleep 1") for n in "abc"])
             wait_for(lambda: "IN_PROGRESS" in client.statuses("b").values(), "one is running")
@@ -174,14 +165,6 @@ def test_killing_run_loses_nothing(tmp_path):
         assert project.url == url
         again.wait()
         assert set(again.statuses("b").values()) == {"DONE"}
-
-
-class _Remote:
-    """What a client needs to know of a project in another process."""
-
-    def __init__(self, url, core):
-        self.url = url
-        self.core = core
 
 
 def test_half_received_files_of_a_killed_process_are_removed(tmp_path):

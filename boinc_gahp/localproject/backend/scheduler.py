@@ -12,10 +12,9 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject import buda
-from boinc_gahp.localproject.backend.plan_classes import plan_classes_can_be_read
 from boinc_gahp.localproject.hosts import behaviour
 from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS
 from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
@@ -188,12 +187,10 @@ class Scheduler:
 
     def _choose(self, connection: sqlite3.Connection, host_id: int) -> sqlite3.Row | None:
         """Return the next result for the host."""
-        given: dict[str, Any] = {
-            "buda_apps": json.dumps(buda.elements_that_can_run(self._core.directory)),
-            "plan_classes": plan_classes_can_be_read(self._core.directory),
-        }
-        assigned = _first(connection, host_id, source=_ASSIGNED, **given)
-        return assigned or _first(connection, host_id, **given)
+        apps = json.dumps(buda.elements_that_can_run(self._core.directory))
+        return _first(connection, host_id, _ASSIGNED, apps) or _first(
+            connection, host_id, _UNSENT, apps
+        )
 
 
 def _is_delivered(document: str) -> bool:
@@ -284,11 +281,6 @@ _HAS_VARIANT = (
     "WHERE instr(w.xml_doc, b.value)))"
 )
 
-_HAS_PLAN = (
-    "(:plan_classes OR NOT EXISTS (SELECT 1 FROM app_version v WHERE v.appid = a.id "
-    "AND v.plan_class != ''))"
-)
-
 # The joins are crossed so that SQLite goes through the unsent results in the order of their index,
 # and stops at the first that fits. It only uses columns that are in the indexes.
 _UNSENT = "CROSS JOIN result r INDEXED BY res_unsent"
@@ -316,20 +308,15 @@ def _unsent(columns: str, source: str, where: str) -> str:
 
 
 def _first(
-    connection: sqlite3.Connection,
-    host_id: int,
-    source: str = _UNSENT,
-    **parameters: object,
+    connection: sqlite3.Connection, host_id: int, source: str, buda_apps: str
 ) -> sqlite3.Row | None:
     """Return the first unsent result that a host may have.
 
-    ``buda_apps``: the elements of jobs whose BUDA apps have a variant for it, as a JSON array;
-    ``plan_classes``: whether apps with a plan class have versions.
+    ``buda_apps``: the elements of jobs whose BUDA apps have a variant for it, as a JSON array.
     """
-    allowed = f"{_fits('h')} AND {_target('h')} AND {_MAY_HAVE} AND {_HAS_VARIANT} AND {_HAS_PLAN}"
+    allowed = f"{_fits('h')} AND {_target('h')} AND {_MAY_HAVE} AND {_HAS_VARIANT}"
     row: sqlite3.Row | None = connection.execute(
-        f"{_unsent('r.id', source, allowed)} LIMIT 1",
-        {"host": host_id, **parameters},
+        f"{_unsent('r.id', source, allowed)} LIMIT 1", {"host": host_id, "buda_apps": buda_apps}
     ).fetchone()
     return row
 
