@@ -111,7 +111,7 @@ def ledger_housekeeping(
     """
     from boinc_gahp.ledger.jobs import JobLedger  # noqa: PLC0415  (after the banner)
     from boinc_gahp.ledger.upkeep import drop_unneeded  # noqa: PLC0415  (after the banner)
-    from boinc_gahp.submit.made_files import MadeFiles  # noqa: PLC0415
+    from boinc_gahp.submit.generated_files import GeneratedFiles  # noqa: PLC0415
 
     began = time.monotonic()
     next_cleaning = began
@@ -136,7 +136,7 @@ def ledger_housekeeping(
             )
             if time.monotonic() >= next_cleaning:
                 next_cleaning = time.monotonic() + UNUSED
-                MadeFiles.of(ledger.path.parent).clean(UNUSED)
+                GeneratedFiles.of(ledger.path.parent).clean(UNUSED)
         except LedgerError as error:
             ledger_logger.log(
                 logging.DEBUG if str(error) == last_message else logging.ERROR, "%s", error

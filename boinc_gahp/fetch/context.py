@@ -15,7 +15,7 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit.context import Context
 from boinc_gahp.submit.digests import Digests
-from boinc_gahp.submit.made_files import MadeFiles
+from boinc_gahp.submit.generated_files import GeneratedFiles
 from boinc_gahp.submit.project_cache import ProjectCache
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class FetchContext(Context):
             ledger=ledger,
             cache=ProjectCache(project, settings.jobs.templates_cached),
             cache_dir=cache_dir,
-            made=MadeFiles.of(state_dir(settings)),
+            made=GeneratedFiles.of(state_dir(settings)),
             digests=Digests(cache_dir if settings.staging.md5_cache else None),
             placed=PlacedFiles(cache_dir),
         )

@@ -237,7 +237,7 @@ class Sender:
             deaths=deaths,
             lasted=self._lasted(batch, error),
             is_beyond_limit=isinstance(error, QuotaExceeded) and self._is_beyond_limit(),
-            is_about_made_file=isinstance(error, StagingError)
+            is_about_generated_file=isinstance(error, StagingError)
             and error.path is not None
             and self._context.project.made.is_made(error.path),
         )

@@ -80,7 +80,7 @@ class Attempt:
         lasted: seconds for which it has been refused with errors that waiting does not help.
         is_beyond_limit: whether it has more jobs than the project allows the account, which has no
             other jobs that could end.
-        is_about_made_file: whether the error is about a file that this program makes itself.
+        is_about_generated_file: whether the error is about a file that this program makes itself.
     """
 
     sending: SubmitState
@@ -89,7 +89,7 @@ class Attempt:
     deaths: int = 0
     lasted: float = 0.0
     is_beyond_limit: bool = False
-    is_about_made_file: bool = False
+    is_about_generated_file: bool = False
 
 
 #: The action for each kind of error, before the attempt is considered; the first match counts.
@@ -130,7 +130,7 @@ def _may_pass(attempt: Attempt, error: GahpError) -> bool:
     if isinstance(error, StagingError):
         # Without a path, the error is that the project does not keep the files it gets.
         # A file that this program makes is made again with the next attempt.
-        return error.path is None or error.errno in PASSING or attempt.is_about_made_file
+        return error.path is None or error.errno in PASSING or attempt.is_about_generated_file
     if isinstance(error, ProtocolError) and error.rpc == "submit_batch":
         # PHP died: the cause may be chance, one of its jobs, or too many of them.
         return attempt.deaths < (1 if attempt.is_part else _DEATHS)

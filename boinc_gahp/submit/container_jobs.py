@@ -24,7 +24,7 @@ from boinc_gahp.containers.script import Layout, Program, by_script, write_scrip
 from boinc_gahp.submit._copied_files import copied_inputs, copied_outputs, counts
 from boinc_gahp.submit.checks import extension
 from boinc_gahp.submit.digests import stat_input
-from boinc_gahp.submit.made_files import Member
+from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.types import InlineFile, Job, LocalFile
 from boinc_gahp.submit.validate import check_unchanged
 from boinc_gahp.templates.types import InputTemplate, OutputTemplate
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from boinc_gahp.containers.image import Image
-    from boinc_gahp.submit.made_files import MadeFiles
+    from boinc_gahp.submit.generated_files import GeneratedFiles
     from boinc_gahp.submit.types import Input
 
 _NOTHING = Program()
@@ -156,7 +156,7 @@ class ContainerJob:
 
 def make_container_jobs(
     jobs: Sequence[tuple[str, ContainerJob]],
-    made: MadeFiles,
+    made: GeneratedFiles,
     md5_of: Callable[[str], str],
     keep_going: Callable[[], None] = lambda: None,
 ) -> list[tuple[str, Job]]:
@@ -166,7 +166,7 @@ def make_container_jobs(
         jobs: names on the project, and jobs.
         made: gets the files that have to be made.
         md5_of: returns the MD5 of a file in hex, by its path.
-        keep_going: as for :meth:`~boinc_gahp.submit.made_files.MadeFiles.pack`.
+        keep_going: as for :meth:`~boinc_gahp.submit.generated_files.GeneratedFiles.pack`.
 
     Raises:
         StagingError: an input cannot be read, or changed since the job was accepted; or a file
@@ -202,7 +202,7 @@ class _Maker:
     def __init__(
         self,
         like: ContainerJob,
-        made: MadeFiles,
+        made: GeneratedFiles,
         md5_of: Callable[[str], str],
         keep_going: Callable[[], None],
     ) -> None:
@@ -229,7 +229,7 @@ class _Maker:
 
 def _shared_inputs(
     job: ContainerJob,
-    made: MadeFiles,
+    made: GeneratedFiles,
     md5_of: Callable[[str], str],
     keep_going: Callable[[], None],
 ) -> Iterator[tuple[str, Input]]:

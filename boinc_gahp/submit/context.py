@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config.settings import ProjectSettings, Settings
     from boinc_gahp.ledger.ledger import Ledger
     from boinc_gahp.rpc.client import WebRpcs
-    from boinc_gahp.submit.made_files import MadeFiles
+    from boinc_gahp.submit.generated_files import GeneratedFiles
     from boinc_gahp.submit.project_cache import ProjectCache
 
 log = logging.getLogger("boinc_gahp.submit")
@@ -104,7 +104,7 @@ class Context:
     ledger: Ledger | None
     cache: ProjectCache
     cache_dir: Path | None
-    made: MadeFiles
+    made: GeneratedFiles
     digests: Digests = field(default_factory=lambda: Digests(None))
     uploads: Uploads = field(default_factory=Uploads)
     reconciling: threading.Lock = field(default_factory=threading.Lock)

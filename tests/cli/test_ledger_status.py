@@ -302,7 +302,7 @@ def test_what_cannot_be_read_is_a_reason_and_metrics_are_written_all_the_same(de
     before = time.time()
     assert desk.reasons() == [reason]
     found = desk.json()
-    assert words in found["look_at"][0]["text"]
+    assert words in found["problems"][0]["text"]
     assert (found["readable"], found["projects"]) == (False, [])
     assert desk.samples("boinc_gahp_ledger_readable") == [({"user": user_name()}, 0)]
     [(_, written)] = desk.samples("boinc_gahp_status_timestamp_seconds")

@@ -63,12 +63,12 @@ class Desk:
         """Return what ``--json`` prints; its status says whether there is something to look at."""
         status, out, err = self.status("--json", *options)
         found = json.loads(out)
-        assert (status, err) == (1 if found["look_at"] else 0, "")
+        assert (status, err) == (1 if found["problems"] else 0, "")
         return found
 
     def reasons(self, *options):
         """Return why somebody should look, as all three ways tell it."""
-        found = [each["reason"] for each in self.json(*options)["look_at"]]
+        found = [each["reason"] for each in self.json(*options)["problems"]]
         status, out, err = self.status(*options)
         assert (status, err) == (1 if found else 0, "")
         told = [line.strip() for line in out.partition("Problems\n")[2].splitlines()]

@@ -17,7 +17,7 @@ from boinc_gahp.rpc._build import submission_document
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit.container_jobs import ContainerJob, Tree, make_container_jobs
-from boinc_gahp.submit.made_files import MadeFiles
+from boinc_gahp.submit.generated_files import GeneratedFiles
 from boinc_gahp.submit.types import LocalFile
 from tests.htcondor import ads
 from tests.htcondor.ads import MD5, PROJECT, container_job as job, inside
@@ -270,7 +270,7 @@ def test_the_size_of_a_job_is_not_estimated_too_low(tmp_path, outputs, trees, in
     )
     [(_, made)] = make_container_jobs(
         [("bg-" + 32 * "0" + "-10000", described.container)],
-        MadeFiles.of(tmp_path / "state"),
+        GeneratedFiles.of(tmp_path / "state"),
         lambda _: 32 * "0",
     )
     submission = JobSubmission(

@@ -13,7 +13,7 @@ from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.daemon import _housekeeping
 from boinc_gahp.fetch.context import Opener
 from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.submit.made_files import MadeFiles
+from boinc_gahp.submit.generated_files import GeneratedFiles
 from tests.helpers import wait_for
 from tests.htcondor.process import Gahp, write_settings
 
@@ -63,7 +63,7 @@ def looked_after(opener):
 
 def test_files_that_no_container_job_has_needed_for_a_day_are_removed(site, opener, monkeypatch):
     monkeypatch.setattr(_housekeeping, "INTERVAL", 0.02)
-    made = MadeFiles.of(site.directory / "state")
+    made = GeneratedFiles.of(site.directory / "state")
     old, new = (Path(made.write("run.sh", text).path) for text in (b"old", b"new"))
     two_days_ago = time.time() - 2 * 86400
     os.utime(old, (two_days_ago, two_days_ago))

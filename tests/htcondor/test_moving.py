@@ -240,6 +240,6 @@ def test_what_is_pending_for_an_hour_is_listed_with_exit_status_1(site, jobs, le
     jobs.store.execute(f"UPDATE {table} SET {column} = {column} - 4000", ())
     status, said = ledger("status", "--json")
     assert status == 1
-    assert wanted in [each["text"] for each in json.loads(said)["look_at"]]
+    assert wanted in [each["text"] for each in json.loads(said)["problems"]]
     status, said = ledger("status")
     assert (status, wanted in said.partition("Problems")[2]) == (1, True)

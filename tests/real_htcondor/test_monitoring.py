@@ -29,9 +29,9 @@ class Watcher:
         """Return what is said of the project, and why somebody should look at it."""
         done = self._pool.run("alice", *COMMAND, *AFTER, "--json")
         found = json.loads(done.stdout)
-        assert (done.returncode, done.stderr) == (1 if found["look_at"] else 0, "")
+        assert (done.returncode, done.stderr) == (1 if found["problems"] else 0, "")
         projects = [each for each in found["projects"] if each["url"] == self._url]
-        why = [each["reason"] for each in found["look_at"] if each["project"] == self._url]
+        why = [each["reason"] for each in found["problems"] if each["project"] == self._url]
         return (projects[0] if projects else {}), why
 
     def jobs(self):

@@ -27,7 +27,7 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit import trees
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.engine import submit
-from boinc_gahp.submit.made_files import MadeFiles
+from boinc_gahp.submit.generated_files import GeneratedFiles
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.faultproxy import FaultProxy
 from tests.inside import workunit_names
@@ -176,4 +176,4 @@ def site(local_project, tmp_path, ledger):
 def made(tmp_path, monkeypatch):
     """Made files; directories are looked through each time, as if the last time were long ago."""
     monkeypatch.setattr(trees, "_REST", 0.0)
-    return MadeFiles(tmp_path / "state" / "made")
+    return GeneratedFiles(tmp_path / "state" / "made")

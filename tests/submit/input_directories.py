@@ -4,7 +4,7 @@ import os
 import tarfile
 from pathlib import Path
 
-from boinc_gahp.submit.made_files import Member
+from boinc_gahp.submit.generated_files import Member
 
 LONG_AGO = 1_700_000_000
 

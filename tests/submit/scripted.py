@@ -21,7 +21,7 @@ from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit.association import Association
-from boinc_gahp.submit.made_files import MadeFiles
+from boinc_gahp.submit.generated_files import GeneratedFiles
 from boinc_gahp.submit.project_cache import ProjectCache
 
 URL = "http://boinc.example.edu/test/"
@@ -125,7 +125,7 @@ class Script:
             ledger=ledger,
             cache=ProjectCache(project),
             cache_dir=cache_dir,
-            made=MadeFiles(Path("nowhere")),
+            made=GeneratedFiles(Path("nowhere")),
             placed=PlacedFiles(cache_dir),
         )
 

@@ -19,7 +19,7 @@ from boinc_gahp.submit.container_jobs import (
     make_container_jobs,
     output_template,
 )
-from boinc_gahp.submit.made_files import MadeFiles
+from boinc_gahp.submit.generated_files import GeneratedFiles
 from boinc_gahp.submit.trees import look
 from boinc_gahp.submit.types import LocalFile, RemoteFile
 from boinc_gahp.templates.reading import read_input_template, read_output_template
@@ -56,7 +56,7 @@ def make(home, *jobs):
         return hashlib.md5(Path(path).read_bytes()).hexdigest()
 
     named = [(str(number), each) for number, each in enumerate(jobs)]
-    made = make_container_jobs(named, MadeFiles.of(home / "state"), md5_of)
+    made = make_container_jobs(named, GeneratedFiles.of(home / "state"), md5_of)
     assert [name for name, _ in made] == [name for name, _ in named]
     return [each for _, each in made]
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from boinc_gahp.errors import StagingError
-from boinc_gahp.submit import made_files, trees
+from boinc_gahp.submit import generated_files, trees
 from boinc_gahp.submit.digests import Seen
-from boinc_gahp.submit.made_files import MadeFiles, Member
+from boinc_gahp.submit.generated_files import GeneratedFiles, Member
 from boinc_gahp.submit.trees import Entry
 from tests.submit.input_directories import LONG_AGO, contents, pack, tree
 
@@ -82,7 +82,7 @@ def found_below(directory):
 
 def check_unpacking(files, directory, unpack):
     make(directory / "in", files)
-    archive = pack(MadeFiles(directory / "made"), directory / "in", "")
+    archive = pack(GeneratedFiles(directory / "made"), directory / "in", "")
     (directory / "out").mkdir()
     unpack(archive, directory / "out")
     assert found_below(directory / "out") == files
@@ -180,7 +180,7 @@ def test_a_member_cannot_leave_the_archive(made, tmp_path, name):
 
 def test_the_size_of_a_file_of_any_length_is_in_its_header():
     entry = Entry("x", "/nowhere", "file", Seen(9 << 30, 0, 0, 0))
-    header = next(iter(made_files._packed("x", entry)))
+    header = next(iter(generated_files._packed("x", entry)))
     assert tarfile.TarInfo.frombuf(header, "utf-8", "strict").size == 9 << 30
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from boinc_gahp.errors import StagingError
 from boinc_gahp.submit import trees
-from boinc_gahp.submit.made_files import Member
+from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.trees import look
 from tests.submit.input_directories import LONG_AGO, count_calls, tree
 

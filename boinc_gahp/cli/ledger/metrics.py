@@ -62,7 +62,7 @@ def families(status: dict[str, Any]) -> Iterator[MetricFamily]:
         yield _family(name, meaning, [(user, status[key])])
     version = {**user, "version": __version__}
     yield _family("build_info", "The version of boinc_gahp; always 1.", [(version, 1)])
-    reasons = Counter(each.reason for each in status["look_at"])
+    reasons = Counter(each.reason for each in status["problems"])
     yield _family(
         "attention",
         "How many things a person should look at, by the reason.",

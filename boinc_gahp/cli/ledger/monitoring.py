@@ -58,7 +58,7 @@ def status_of(config: str | None, after: float, *, details: bool = False) -> dic
     """Return the state of this user's jobs; errors become a part of it and are never raised.
 
     Its keys are those in ``docs/reference/json.rst``, "ledger status". Times are seconds since the
-    epoch, and ``look_at`` has a :class:`~boinc_gahp.ledger.problems.Problem` for each problem.
+    epoch, and ``problems`` has a :class:`~boinc_gahp.ledger.problems.Problem` for each problem.
 
     Args:
         config: the settings file named, or None.
@@ -73,9 +73,9 @@ def status_of(config: str | None, after: float, *, details: bool = False) -> dic
         "bytes": None,
         "available_bytes": None,
         "projects": [],
-        "look_at": [],
+        "problems": [],
     }
-    problems: list[Problem] = found["look_at"]
+    problems: list[Problem] = found["problems"]
     try:
         settings = load(config)
         path = ledger_file(settings)

@@ -90,7 +90,7 @@ def run(arguments: list[str], config: str | None) -> int:
         print(json.dumps(_as_json(status), indent=1))
     else:
         _print(status)
-    return 1 if status["look_at"] else 0
+    return 1 if status["problems"] else 0
 
 
 def run_parser(config: str | None = None) -> Parser:
@@ -156,7 +156,7 @@ def _write(name: str, text: str) -> None:
 
 
 def _print(status: dict[str, Any]) -> None:
-    projects, problems, now = status["projects"], status["look_at"], status["time"]
+    projects, problems, now = status["projects"], status["problems"], status["time"]
     if projects:
         _print_tables(status)
         details = [each["details"] for each in projects if "details" in each]
@@ -193,7 +193,7 @@ def _print_tables(status: dict[str, Any]) -> None:
         for name, each in zip(names, projects, strict=True)
     ]
     print_lines(table.lines(_PROJECTS, rows, sys.stdout, indent="  "))
-    told = {each.url for each in status["look_at"] if each.reason in {"project", "stranded"}}
+    told = {each.url for each in status["problems"] if each.reason in {"project", "stranded"}}
     for each in projects:
         if each["trouble"] is not None and each["url"] not in told:
             text = f"trouble since {at(each['trouble_since'])}: {each['trouble']}"

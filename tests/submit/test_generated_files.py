@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp.errors import StagingError
-from boinc_gahp.submit import made_files, trees
+from boinc_gahp.submit import generated_files, trees
 from boinc_gahp.submit.checks import extension
-from boinc_gahp.submit.made_files import MadeFiles
+from boinc_gahp.submit.generated_files import GeneratedFiles
 from tests.helpers import wait_for
 from tests.submit.input_directories import contents, count_calls, pack, tree
 
@@ -70,14 +70,14 @@ def test_threads_and_processes_that_share_a_tree_pack_it_once(made, tmp_path, mo
     monkeypatch.setattr(trees, "SETTLED", 0)
     path = tree(tmp_path / "in", {"a": b"x" * 2_000_000})
     settled(path)
-    packed = count_calls(monkeypatch, made_files, "_tar")
+    packed = count_calls(monkeypatch, generated_files, "_tar")
     found = []
     threads = [threading.Thread(target=lambda: found.append(pack(made, path))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    found.append(pack(MadeFiles(tmp_path / "state" / "made"), path))
+    found.append(pack(GeneratedFiles(tmp_path / "state" / "made"), path))
     assert len(found) == 9
     assert len(set(found)) == len(packed) == 1
 
@@ -156,10 +156,10 @@ def test_a_removed_file_is_made_again(made, tmp_path):
 _LIMITED = """
 import resource, signal, sys
 from pathlib import Path
-from boinc_gahp.submit.made_files import MadeFiles, Member
+from boinc_gahp.submit.generated_files import GeneratedFiles, Member
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-made = MadeFiles(Path(sys.argv[1]) / "made")
+made = GeneratedFiles(Path(sys.argv[1]) / "made")
 for make in (
     lambda: made.write("a.sh", b"x" * 2000),
     lambda: made.pack([Member(sys.argv[1] + "/in", "model")]),
@@ -193,7 +193,7 @@ def test_a_full_disk_is_told_with_the_directory_and_the_remedy(made, tmp_path, m
     def full(*_, **__):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(made_files, "whole_file", full)
+    monkeypatch.setattr(generated_files, "whole_file", full)
     makes = (
         lambda: made.write("a", b"x"),
         lambda: pack(made, path),
@@ -211,4 +211,4 @@ def test_a_directory_that_others_can_write_is_not_used(tmp_path):
     (tmp_path / "made").mkdir()
     (tmp_path / "made").chmod(0o777)
     with pytest.raises(StagingError, match="can be written by everyone"):
-        MadeFiles(tmp_path / "made").write("a", b"x")
+        GeneratedFiles(tmp_path / "made").write("a", b"x")

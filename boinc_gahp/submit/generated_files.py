@@ -54,7 +54,7 @@ class Member:
     expected: str | None = None
 
 
-class MadeFiles:
+class GeneratedFiles:
     """Made files in one directory; safe between threads and between processes.
 
     Args:
@@ -66,7 +66,7 @@ class MadeFiles:
         self._packing: SingleFlight[str, None] = SingleFlight(1)
 
     @classmethod
-    def of(cls, state_dir: Path) -> MadeFiles:
+    def of(cls, state_dir: Path) -> GeneratedFiles:
         """Return the files of a state directory, which is that of the ledger."""
         return cls(state_dir / "made")
 
@@ -199,7 +199,7 @@ def _check_expected(member: Member, stamp: str) -> None:
 
 
 def _tar(members: Sequence[Member], keep_going: Callable[[], None]) -> Iterator[bytes]:
-    """Yield an archive in pieces; raises as :meth:`MadeFiles.pack`, but no OSError."""
+    """Yield an archive in pieces; raises as :meth:`GeneratedFiles.pack`, but no OSError."""
     trees = [walk(member.path) for member in members]
     for member, entries in zip(members, trees, strict=True):
         _check_expected(member, stamp_of(entries))
