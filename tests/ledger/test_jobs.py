@@ -70,23 +70,9 @@ def test_a_repeated_submit_counts_as_asking(jobs):
     assert jobs.accept(new_job("d")).last_polled > row.last_polled
 
 
-@pytest.mark.parametrize(
-    ("state", "abort_pending"),
-    [
-        ("waiting", False),
-        ("sending", True),
-        ("queued", True),
-        ("running", True),
-        ("finished", True),
-        ("fetched", False),
-        ("done", False),
-        ("failed", False),
-        ("cancelled", True),
-    ],
-)
-def test_an_abort_is_pending_for_a_cancelled_job_that_the_project_may_have(
-    jobs, state, abort_pending
-):
+@pytest.mark.parametrize("state", STATES)
+def test_an_abort_is_pending_for_a_cancelled_job_that_the_project_may_have(jobs, state):
+    abort_pending = state in {"sending", "queued", "running", "finished", "cancelled"}
     job_id = in_state(jobs, state)
     before = jobs.job(job_id)
     assert jobs.cancel(job_id) == before
@@ -221,14 +207,11 @@ def test_the_last_job_of_a_batch_waits_for_its_end(jobs):
 
 
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("way", ["hold", "fail"])
-def test_only_jobs_that_are_alive_fail(jobs, store, state, way):
+@pytest.mark.parametrize("status", [{}, {"exit_code": 2, "cpu_time": 3.0}], ids=["hold", "fail"])
+def test_only_jobs_that_are_alive_fail(jobs, store, state, status):
     job_id = in_state(jobs, state)
     before, row = everything(store), jobs.job(job_id)
-    if way == "hold":
-        jobs.hold([job_id], HOLD)
-    else:
-        jobs.hold([job_id], HOLD, exit_code=2, cpu_time=3.0)
+    jobs.hold([job_id], HOLD, **status)
     if state in ENDED:
         assert everything(store) == before
         return
@@ -236,8 +219,7 @@ def test_only_jobs_that_are_alive_fail(jobs, store, state, way):
     assert after.state == "failed"
     assert (after.hold_reason, after.hold_code, after.hold_subcode) == ("the app crashed", 2304, 11)
     assert (after.batch_id, after.job_name) == (row.batch_id, row.job_name)
-    if way == "fail":
-        assert (after.exit_code, after.cpu_time) == (2, 3.0)
+    assert {name: getattr(after, name) for name in status} == status
 
 
 def test_batches_on_the_project_are_those_with_jobs_alive(jobs):

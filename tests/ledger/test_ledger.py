@@ -1,17 +1,14 @@
 """The ledger, each claim looked at through a second connection."""
 
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from functools import partial
 
 import pytest
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger._migrations import VERSION
 from boinc_gahp.ledger.filesystem import network_filesystem
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.opening import BUSY_TIMEOUT
@@ -127,33 +124,6 @@ def test_no_authenticator_is_in_the_file(ledger):
         assert secret.encode() not in file.read_bytes()
 
 
-def test_a_later_version_is_refused_and_left_as_it_was(path):
-    path.parent.mkdir(parents=True)
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE of_the_future (x)")
-    connection.execute(f"PRAGMA user_version = {VERSION + 1}")
-    connection.commit()
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(
-        LedgerError, match=rf"has version {VERSION + 1}.*install a later boinc_gahp"
-    ):
-        Ledger(path)
-    assert path.read_bytes() == before
-    assert sorted(file.name for file in path.parent.iterdir()) == [path.name]
-
-
-def test_a_later_version_is_refused_while_its_own_program_uses_it(path):
-    path.parent.mkdir(parents=True)
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute(f"PRAGMA user_version = {VERSION + 1}")
-    connection.commit()
-    with pytest.raises(LedgerError, match="install a later"):
-        Ledger(path)
-    connection.close()
-
-
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(path):
     path.parent.mkdir(parents=True)
     path.write_bytes(b"not a ledger, but long enough to have a header " * 10)
@@ -214,45 +184,3 @@ def test_a_network_file_system_is_refused_with_the_setting_to_change(tmp_path, m
     with pytest.raises(LedgerError, match=r"network file system \(nfs4\).*set dir in .*\[state\]"):
         Ledger(tmp_path / "state" / "ledger.sqlite")
     assert not (tmp_path / "state").exists()
-
-
-WRITER = """
-import sys
-from pathlib import Path
-from boinc_gahp.ledger.ledger import Ledger
-ledger = Ledger(Path(sys.argv[1]))
-for number in range(int(sys.argv[3])):
-    ledger.record_aborted("https://boinc.example.edu/test/", "0123456789abcdef",
-                          [f"{sys.argv[2]}.{number}"])
-    print(number, flush=True)
-"""
-
-
-def writer(path, name, count):
-    return subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), name, str(count)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-@pytest.mark.processes
-def test_what_a_method_returned_from_outlives_kill_9(path):
-    process = writer(path, "job", 1_000_000)
-    reported = -1
-    for line in process.stdout:
-        reported = int(line)
-        if reported >= 25:
-            break
-    process.send_signal(signal.SIGKILL)
-    rest = process.stdout.read().split("\n")
-    process.stdout.close()
-    process.wait()
-    complete = [int(line) for line in rest[:-1] if line]
-    reported = complete[-1] if complete else reported
-    ledger = Ledger(path)
-    names = ledger.aborted_jobs(*MINE)
-    ledger.close()
-    assert {f"job.{number}" for number in range(reported + 1)} <= names
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -84,6 +84,16 @@ class Batch:
         )
 
 
+def of_a_job(**arguments):
+    """Make a rule about a job, if there is one."""
+    return lambda do: precondition(lambda self: self.model)(rule(index=INDICES, **arguments)(do))
+
+
+def of_a_batch(**arguments):
+    """Make a rule about a batch, if there is one."""
+    return lambda do: precondition(lambda self: self.batches)(rule(index=INDICES, **arguments)(do))
+
+
 def _some(index, all_, states):
     fitting = [one for one in all_ if one.state in states]
     chosen = fitting if fitting and index % 4 else all_
@@ -170,8 +180,7 @@ class Ledgers(RuleBasedStateMachine):
         assert row.attempt == (latest.attempt + 1 if latest else 1)
         self.model[row.id] = Job(row.id, directory, row.attempt)
 
-    @precondition(lambda self: bool(self.model))
-    @rule(index=INDICES)
+    @of_a_job()
     def cancel(self, index):
         job = self.some(index, "waiting", "sending", "queued", "running")
         before = self.jobs.cancel(job.id)
@@ -185,8 +194,7 @@ class Ledgers(RuleBasedStateMachine):
         if batch is not None and was_alive:
             batch.job_has_ended()
 
-    @precondition(lambda self: bool(self.model))
-    @rule(index=INDICES)
+    @of_a_job()
     def tell(self, index):
         job = self.some(index, "done", "failed")
         self.jobs.end_reported([job.id])
@@ -207,8 +215,7 @@ class Ledgers(RuleBasedStateMachine):
             if sending:
                 self.send_batch(batch, sending)
 
-    @precondition(lambda self: bool(self.batches))
-    @rule(index=INDICES, sending=SENDINGS)
+    @of_a_batch(sending=SENDINGS)
     def send(self, index, sending):
         self.send_batch(self.some_batch(index, "planned", "sent"), sending)
 
@@ -237,8 +244,7 @@ class Ledgers(RuleBasedStateMachine):
         if said != "go":
             batch.request = None
 
-    @precondition(lambda self: bool(self.batches))
-    @rule(index=INDICES, size=st.integers(0, 2), names=st.tuples(st.uuids(), st.uuids()))
+    @of_a_batch(size=st.integers(0, 2), names=st.tuples(st.uuids(), st.uuids()))
     def divide(self, index, size, names):
         batch = self.some_batch(index, "planned", "giving_up")
         jobs = batch.jobs
@@ -262,8 +268,7 @@ class Ledgers(RuleBasedStateMachine):
                 self.batches[new[name]] = Batch(new[name], jobs=alive)
         batch.give_back()
 
-    @precondition(lambda self: bool(self.batches))
-    @rule(index=INDICES)
+    @of_a_batch()
     def submitted(self, index):
         batch = self.some_batch(index, "sent")
         self.jobs.submitted(batch.id, batch.id)
@@ -272,16 +277,14 @@ class Ledgers(RuleBasedStateMachine):
             for job in batch.jobs:
                 job.state = "queued" if job.state == "sending" else job.state
 
-    @precondition(lambda self: bool(self.batches))
-    @rule(index=INDICES)
+    @of_a_batch()
     def begin_abort(self, index):
         batch = self.some_batch(index, "sent")
         self.jobs.begin_abort(batch.id, 0.0)
         if batch.state in {"planned", "sent"}:
             batch.state = "giving_up"
 
-    @precondition(lambda self: bool(self.batches))
-    @rule(index=INDICES)
+    @of_a_batch()
     def drop(self, index):
         batch = self.some_batch(index, "giving_up")
         self.jobs.drop_from_batch(batch.id)
@@ -289,8 +292,7 @@ class Ledgers(RuleBasedStateMachine):
             batch.state = "retired"
             batch.give_back()
 
-    @precondition(lambda self: bool(self.model))
-    @rule(index=INDICES)
+    @of_a_job()
     def finish(self, index):
         job = self.some(index, "queued", "running")
         if job.batch is None:
@@ -300,16 +302,14 @@ class Ledgers(RuleBasedStateMachine):
         if job.state in {"queued", "running"}:
             job.state = "finished"
 
-    @precondition(lambda self: bool(self.model))
-    @rule(index=INDICES)
+    @of_a_job()
     def program_failed(self, index):
         job = self.some(index, "queued", "running", "finished")
         self.jobs.program_failed(job.id, ProgramFailure(11, 1.0, "it failed", "its stderr"))
         if job.state in {"queued", "running", "finished"}:
             job.state, job.failed = "finished", True
 
-    @precondition(lambda self: bool(self.model))
-    @rule(index=INDICES)
+    @of_a_job()
     def fetch(self, index):
         job = self.some(index, "finished")
         said = self.jobs.fetched(job.id, 0, 1.0)
@@ -323,8 +323,7 @@ class Ledgers(RuleBasedStateMachine):
             job.state = "fetched"
         assert said == job.state
 
-    @precondition(lambda self: bool(self.batches))
-    @rule(index=INDICES, retired=st.booleans())
+    @of_a_batch(retired=st.booleans())
     def close(self, index, retired):
         batch = self.some_batch(index, "ended")
         self.jobs.close_batch(batch.id, retired)
@@ -333,8 +332,7 @@ class Ledgers(RuleBasedStateMachine):
             for job in batch.jobs:
                 job.state = "done" if job.state == "fetched" else job.state
 
-    @precondition(lambda self: bool(self.model))
-    @rule(index=INDICES)
+    @of_a_job()
     def fail(self, index):
         job = self.some(index, "sending", "queued", "finished")
         self.jobs.hold([job.id], HOLD)
@@ -343,8 +341,7 @@ class Ledgers(RuleBasedStateMachine):
             if job.batch is not None:
                 self.batches[job.batch].job_has_ended()
 
-    @precondition(lambda self: bool(self.model))
-    @rule(index=INDICES)
+    @of_a_job()
     def abort(self, index):
         job = self.some(index)
         self.jobs.abort_done([job.id])
@@ -394,43 +391,29 @@ class Ledgers(RuleBasedStateMachine):
         self.submitter.abort_done(*MINE, number)
         self.submits.pop(number, None)
 
+    @precondition(lambda self: self.stores)
     @invariant()
     def submits_are_as_the_model_says(self):
-        if not self.stores:
-            return
         found = self.submitter.pending_aborts(*MINE, 0.0)
         assert {batch.project_batch_id: batch.state for batch in found} == self.submits
         assert all(batch.not_before == {"sent": 5.0}.get(batch.state, 6.0) for batch in found)
 
+    @precondition(lambda self: self.stores)
     @invariant()
     def it_is_as_the_model_says(self):
-        if not self.stores:
-            return
         jobs = self.jobs
         for job in self.model.values():
             row = jobs.job(job.id)
-            found = (
-                row.state,
-                row.end_reported,
-                row.abort_pending,
-                row.batch_id,
-                row.job_directory,
-            )
-            assert found == (
-                job.state,
-                job.end_reported,
-                bool(job.aborts),
-                job.batch,
-                job.directory,
-            )
+            found = (row.state, row.end_reported, row.abort_pending, row.batch_id)
+            assert found == (job.state, job.end_reported, bool(job.aborts), job.batch)
+            assert row.job_directory == job.directory
             assert row.exit_reason == ("it failed" if job.failed else None)
             if job.state in {"waiting", "sending", "queued", "running", "fetched", "done"}:
                 assert jobs.program_failure(job.id) is None
             elif job.state == "finished":
                 assert (jobs.program_failure(job.id) is not None) == job.failed
         for batch in self.batches.values():
-            found_batch = jobs.batch(batch.id)
-            assert found_batch.state == batch.state
+            assert jobs.batch(batch.id).state == batch.state
             assert [row.id for row in jobs.jobs_of(batch.id)] == [job.id for job in batch.jobs]
         assert {pending.job_id for pending in jobs.pending_aborts(*MINE)} == {
             job.id for job in self.model.values() if job.aborts

@@ -1,14 +1,14 @@
 """What is pending, leased, wrong, counted and dropped; and two processes at once."""
 
-import os
-import threading
 import time
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.rows import ALIVE, STATES, PendingAbort
+from tests.ledger.crowd import Crowd
 from tests.ledger.jobs import (
     HOLD,
     LEASE,
@@ -45,9 +45,7 @@ def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs):
         jobs.leased(each.id, now + 100)
     with jobs.store.read() as connection:
         assert connection.execute("SELECT count(*) FROM job").fetchone() == (4,)
-    jobs.store.write(
-        lambda connection: connection.execute("UPDATE job SET last_polled = 0").rowcount
-    )
+    jobs.store.execute("UPDATE job SET last_polled = 0", ())
     jobs.htcondor_polled({job_id: now - 10})
     jobs.htcondor_polled({silent_id: now - 60})
     jobs.htcondor_polled({gone_id: now})
@@ -131,44 +129,22 @@ def test_what_has_changed_since_is_not_dropped(jobs):
 
 
 def test_two_processes_that_accept_the_same_job_get_one(jobs, elsewhere):
-    both = (jobs, JobLedger(elsewhere))
-    found = [set(), set()]
+    def accept(ledger):
+        return {ledger.accept(new_job(f"d{number}")).id for number in range(30)}
 
-    def accept(which):
-        for number in range(30):
-            found[which].add(both[which].accept(new_job(f"d{number}")).id)
-
-    threads = [threading.Thread(target=accept, args=(which,)) for which in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found[0] == found[1]
-    assert len(found[0]) == 30
+    one, other = Crowd(partial(accept, jobs), partial(accept, JobLedger(elsewhere))).join()
+    assert one == other
+    assert len(one) == 30
 
 
 def test_of_two_processes_that_plan_the_same_jobs_one_gets_each(jobs, elsewhere):
     ids = [jobs.accept(new_job(str(number))).id for number in range(20)]
-    batches = [None, None]
 
-    def plan(which, ledger):
-        batches[which] = ledger.plan(*MINE, f"bg-{which}", "app", "t", ids, LEASE)
+    def plan(ledger, name):
+        return ledger.plan(*MINE, name, "app", "t", ids, LEASE)
 
-    threads = [
-        threading.Thread(target=plan, args=each) for each in enumerate((jobs, JobLedger(elsewhere)))
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(batch is None for batch in batches) == [False, True]
-
-
-def test_no_authenticator_can_be_in_what_is_kept_of_owners(jobs):
-    jobs.accept(new_job("d"))
-    for file in jobs.store.path.parent.iterdir():
-        assert file.stat().st_mode & 0o077 == 0, file
-        assert file.stat().st_uid == os.getuid()
+    crowd = Crowd(partial(plan, jobs, "bg-1"), partial(plan, JobLedger(elsewhere), "bg-2"))
+    assert sorted(batch is None for batch in crowd.join()) == [False, True]
 
 
 @pytest.mark.parametrize("state", ["waiting", "running"])
