@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import itertools
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 
 import pytest
 
 from boinc_gahp.api.project import Project
+from boinc_gahp.api.types import InlineFile, Job
+from boinc_gahp.api.watching import Poll
 from boinc_gahp.config.settings import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.localproject.php import STOCK
@@ -21,7 +25,25 @@ from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from tests.faultproxy import FaultProxy
 from tests.localproject.in_containers import APP
 
+#: For watches that need not be polite.
+QUICK = Poll(0.02, 0.1)
+
 _numbers = itertools.count(1)
+
+#: How programs of tests begin: with a project, and ``given``, words of the test.
+_OPENING = f"""
+import sys
+from pathlib import Path
+from boinc_gahp import InlineFile, Project
+from boinc_gahp.api.watching import Poll
+from boinc_gahp.config.settings import ProjectSettings, Settings, State
+from boinc_gahp.config.urls import ProjectUrl
+url, authenticator, home, *given = sys.argv[1:]
+project = Project(url, authenticator, settings=Settings(
+    project=ProjectSettings(ProjectUrl(url), container_app={APP!r}),
+    state=State(dir=Path(home) / "state", cache_dir=Path(home) / "cache"),
+))
+"""
 
 
 @dataclass
@@ -33,33 +55,37 @@ class Site:
         local: the project itself.
         proxy: between it and whoever uses ``project``.
         authenticator: the account's.
-        project: open until the test's end; its time-outs and retries are short.
+        stack: closes at the test's end what is open.
+        retry: for how long requests are repeated, in seconds.
+        project: open until the test's end.
+        name: for a batch; no other test has it.
     """
 
     directory: object
     local: LocalProject
     proxy: FaultProxy
     authenticator: str
-    stack: ExitStack = field(default_factory=ExitStack)
+    stack: ExitStack
+    retry: float = 3.0
+    project: Project = field(init=False)
 
     def __post_init__(self):
+        self.name = self.directory.name
         self.project = self.open()
 
-    def open(self, authenticator=None, *, retry=3.0):
-        """Return a new project object, as another process would have it; closed at the end."""
+    def open(self, authenticator=None, *, home=".", retry=None, **limits):
+        """Return a new project object, as another process would have it; closed at the end.
+
+        With another ``home``, below the test's directory, as another machine would have it.
+        """
+        own = self.directory / home
+        retry = self.retry if retry is None else retry
         settings = Settings(
-            project=ProjectSettings(ProjectUrl(self.proxy.url)),
+            project=ProjectSettings(ProjectUrl(self.proxy.url), container_app=APP, **limits),
             timeouts=Timeouts(connect=30, read=30, retry=retry),
-            state=State(dir=self.directory / "state", cache_dir=self.directory / "cache"),
+            state=State(dir=own / "state", cache_dir=own / "cache"),
         )
         project = Project(self.proxy.url, authenticator or self.authenticator, settings=settings)
-        return self.stack.enter_context(project)
-
-    def elsewhere(self):
-        """Return the same account's project on another machine."""
-        state = State(dir=self.directory / "other", cache_dir=self.directory / "cache2")
-        settings = replace(self.project.session.settings, state=state)
-        project = Project(self.proxy.url, self.authenticator, settings=settings)
         return self.stack.enter_context(project)
 
     def somebody_else(self):
@@ -80,6 +106,76 @@ class Site:
             project.rpc.submit_batch(BatchSubmission("uppercase", listed, batch_id=batch_id))
         return project.batch(batch_id)
 
+    def submit(self, jobs, name=None, *, project=None, home=".", **options):
+        """Submit jobs from a process of its own, perhaps on another machine.
+
+        A number makes so many jobs, whose arguments and parameters are their numbers.
+        """
+        if isinstance(jobs, int):
+            rows = [{"n": n} for n in range(jobs)]
+            jobs = [
+                Job(["-n", str(row["n"])], {"in": InlineFile(f"{row['n']}\n")}, parameters=row)
+                for row in rows
+            ]
+        project = project or self.open(home=home)
+        return project.submit("uppercase", jobs, name=name or self.name, **options)
+
+    def plan(self, jobs, name=None, **options):
+        """Return what a submit of jobs would do."""
+        return self.project.plan("uppercase", jobs, name=name or self.name, **options)
+
+    def change(self, statement, *parameters):
+        """Change the project's database."""
+        with self.local.core.db.write() as connection:
+            connection.execute(statement, parameters)
+
+    def rows(self, query, *parameters):
+        """Ask the project's database."""
+        rows = self.local.core.db.connection().execute(query, parameters)
+        return [tuple(row) for row in rows]
+
+    def spoil(self, batch, *names, mask=2):
+        """Make jobs fail, or all of them, as the project's database shows it."""
+        for name in names or [job.name for job in batch]:
+            self.change("UPDATE workunit SET error_mask = ? WHERE name = ?", mask, name)
+        return batch.refresh()
+
+    @contextmanager
+    def down(self):
+        """Stop the project's web server for a while."""
+        self.local.core.web_stopped = True
+        try:
+            yield
+        finally:
+            self.local.core.web_stopped = False
+
+    def program(self, text, *given):
+        """Start a program that uses the project, in another process."""
+        words = [self.proxy.url, self.authenticator, str(self.directory), *map(str, given)]
+        command = [sys.executable, "-c", _OPENING + text, *words]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+class Measured(float):
+    """As numpy's numbers are: floats, or registered as such, with a repr of their own."""
+
+    def __repr__(self):
+        return f"np.float64({float(self)})"
+
+    __str__ = float.__repr__
+
+
+def inline(*args, text="x"):
+    """Return a job for each arguments, with a small input."""
+    return [Job(each, {"in": InlineFile(text)}) for each in args or [""]]
+
+
+@contextmanager
+def _account(local, directory, **options):
+    authenticator = local.add_user(f"user{next(_numbers)}")
+    with FaultProxy(local.url) as proxy, ExitStack() as stack:
+        yield Site(directory, local, proxy, authenticator, stack, **options)
+
 
 @pytest.fixture(scope="module")
 def local_project(tmp_path_factory):
@@ -93,46 +189,34 @@ def local_project(tmp_path_factory):
 @pytest.fixture
 def site(local_project, tmp_path):
     """An account of its own on the project."""
-    authenticator = local_project.add_user(f"user{next(_numbers)}")
-    with FaultProxy(local_project.url) as proxy, ExitStack() as stack:
-        yield Site(tmp_path, local_project, proxy, authenticator, stack)
+    with _account(local_project, tmp_path) as site:
+        yield site
 
 
 @pytest.fixture
 def working(site):
     """A site whose volunteers work during the test, on nothing that was left over before it."""
-    with site.local.core.db.write() as connection:
-        connection.execute(
-            "UPDATE result SET server_state = ?, outcome = ? WHERE server_state = ?",
-            (ServerState.OVER, Outcome.DIDNT_NEED, ServerState.UNSENT),
-        )
+    site.change(
+        "UPDATE result SET server_state = ?, outcome = ? WHERE server_state = ?",
+        *(ServerState.OVER, Outcome.DIDNT_NEED, ServerState.UNSENT),
+    )
     site.local.resume_volunteers()
     yield site
     site.local.pause_volunteers()
 
 
-# Containers.
-
-
 @pytest.fixture(scope="module")
-def volunteers(engine, tmp_path_factory):
-    """A project as a real server, with an app for containers and volunteers that have an engine."""
+def container_project(engine, tmp_path_factory):
+    """A project with an app for containers and volunteers that have an engine."""
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=4, php=STOCK) as project:
         project.add_container_app(APP)
         yield project
 
 
 @pytest.fixture
-def authenticator(volunteers, tmp_path):
-    """That of an account of the test's own."""
-    return volunteers.add_user(tmp_path.name.replace("_", "").lower()[-40:])
-
-
-def for_containers(url, authenticator, directory, **timeouts):
-    """Return a project that takes jobs in containers; it keeps its state in ``directory``."""
-    settings = Settings(
-        project=ProjectSettings(ProjectUrl(url), container_app=APP),
-        timeouts=Timeouts(**timeouts),
-        state=State(dir=directory / "state", cache_dir=directory / "cache"),
-    )
-    return Project(url, authenticator, settings=settings)
+def in_containers(container_project, tmp_path, monkeypatch):
+    """An account of its own on that project, in an empty working directory."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with _account(container_project, tmp_path, retry=20.0) as site:
+        yield site

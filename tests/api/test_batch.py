@@ -11,7 +11,6 @@ import pytest
 from boinc_gahp.api import _control
 from boinc_gahp.api.counting import Counts
 from boinc_gahp.api.types import JobState
-from boinc_gahp.api.watching import Poll
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,
@@ -23,10 +22,8 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc.types import JobInfo
 from tests import faultproxy
+from tests.api.conftest import QUICK
 from tests.helpers import wait_for
-
-QUICK = Poll(shortest=0.01, longest=0.05)
-
 
 # -- what they tell
 
@@ -68,8 +65,7 @@ def test_jobs_can_be_named_by_their_handles(site):
 
 def test_a_batch_that_is_gone_cannot_be_refreshed(site):
     batch = site.batch(1)
-    with site.local.core.db.write() as connection:
-        connection.execute("DELETE FROM batch WHERE id = ?", (batch.id,))
+    site.change("DELETE FROM batch WHERE id = ?", batch.id)
     with pytest.raises(NoSuchBatch):
         batch.refresh()
 
@@ -99,16 +95,8 @@ def test_jobs_tell_how_they_are(working):
     assert failure.why == "exit status 3"
 
 
-def failed_batch(site, jobs):
-    """Return a batch whose jobs have all failed, as the project's database has it."""
-    batch = site.batch(jobs)
-    with site.local.core.db.write() as connection:
-        connection.execute("UPDATE workunit SET error_mask = 2 WHERE batch = ?", (batch.id,))
-    return batch.refresh()
-
-
 def test_a_few_failed_jobs_are_asked_about_at_a_time_and_told_in_order(site):
-    batch = failed_batch(site, 6)
+    batch = site.spoil(site.batch(6))
     names = [job.name for job in batch.jobs()]
     hang = faultproxy.hang()
     site.proxy.fail("query_job", hang, times=None)
@@ -126,7 +114,7 @@ def test_a_few_failed_jobs_are_asked_about_at_a_time_and_told_in_order(site):
 
 
 def test_logs_end_with_an_error_where_the_project_goes_away(site):
-    batch = failed_batch(site, 3)
+    batch = site.spoil(site.batch(3))
     quick = site.open(retry=0).batch(batch.id)
     site.proxy.fail("query_job", faultproxy.status(500), times=None)
     assert len(list(quick.logs())) == 3  # of these jobs nobody knows more
@@ -138,8 +126,7 @@ def test_logs_end_with_an_error_where_the_project_goes_away(site):
 def test_a_job_that_is_called_as_another_is_numbered_is_none(site):
     batch = site.batch(2)
     first, last = batch.jobs()
-    with site.local.core.db.write() as connection:
-        connection.execute("UPDATE workunit SET name = ? WHERE id = ?", (str(first.id), last.id))
+    site.change("UPDATE workunit SET name = ? WHERE id = ?", str(first.id), last.id)
     said = str(first.id)
     for act in (batch.job, lambda one: batch.fetch(site.directory / "out", jobs=one)):
         with pytest.raises(NoSuchJob, match=f"write name:{said} or id:{said}"):
@@ -246,16 +233,14 @@ def quick_checks(monkeypatch):
 def _half_submitted(site):
     """Return a batch as it is while its submit_batch runs: in INIT, with jobs."""
     batch = site.batch(2)
-    with site.local.core.db.write() as connection:
-        connection.execute("UPDATE batch SET state = 0 WHERE id = ?", (batch.id,))
+    site.change("UPDATE batch SET state = 0 WHERE id = ?", batch.id)
     return batch
 
 
 def _end_of_submit(site, batch):
     """Do what the end of a submit_batch does: there are jobs, and the batch is in progress."""
-    with site.local.core.db.write() as connection:
-        connection.execute("UPDATE batch SET state = 1 WHERE id = ?", (batch.id,))
-        connection.execute("UPDATE workunit SET error_mask = 0 WHERE batch = ?", (batch.id,))
+    site.change("UPDATE batch SET state = 1 WHERE id = ?", batch.id)
+    site.change("UPDATE workunit SET error_mask = 0 WHERE batch = ?", batch.id)
 
 
 @pytest.mark.usefixtures("quick_checks")

@@ -3,8 +3,6 @@
 import os
 import pickle
 import re
-import signal
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -14,7 +12,6 @@ import pytest
 from boinc_gahp import Project
 from boinc_gahp.errors import BatchConflict, JobFailed, RemoteError
 from boinc_gahp.functions.payload import pack_call, pack_function
-from tests.api.conftest import for_containers
 from tests.python_image import PYTHON_IMAGE, python_image
 
 # A machine with other work starts a container in seconds.
@@ -30,10 +27,8 @@ def image(engine):
 
 
 @pytest.fixture
-def project(volunteers, authenticator, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with for_containers(volunteers.url, authenticator, tmp_path, retry=20) as opened:
-        yield opened
+def project(in_containers):
+    return in_containers.project
 
 
 def divide(number, by):
@@ -78,11 +73,7 @@ def test_two_hundred_calls_of_which_five_raise(project):
 
 
 SCRIPT = """
-import sys, time
-from boinc_gahp import Project
-from boinc_gahp.config.settings import ProjectSettings, Settings, State
-from boinc_gahp.config.urls import ProjectUrl
-from pathlib import Path
+import time
 
 WORDS = {"alpha", "beta", "gamma", "delta"}
 
@@ -94,54 +85,37 @@ def slow(point, words=WORDS):
     time.sleep(0.1)
     return point.x, sorted(words)
 
-url, authenticator, image, when = sys.argv[1:]
+image, when = given
 
 def report(news):
     if news.step == when:
         print("now", flush=True)
         time.sleep(100)
 
-settings = Settings(
-    project=ProjectSettings(ProjectUrl(url), container_app="docker"),
-    state=State(dir=Path("state"), cache_dir=Path("cache")),
+futures = project.function(slow, image=image, progress=report).starmap(
+    [(Point(number), WORDS) for number in range(20)]
 )
-with Project(url, authenticator, settings=settings) as project:
-    futures = project.function(slow, image=image, progress=report).starmap(
-        [(Point(number), WORDS) for number in range(20)]
-    )
-    for future in futures.as_completed(500):
-        future.result()
-        if when == "result":
-            print("now", flush=True)
-    print(futures.batch.id, futures.batch.existed, sum(each.result()[0] for each in futures))
+for future in futures.as_completed(500):
+    future.result()
+    if when == "result":
+        print("now", flush=True)
+print(futures.batch.id, sum(each.result()[0] for each in futures))
 """
 
 
 @pytest.mark.parametrize("when", ["staging", "submitting", "result"])
-def test_a_program_that_was_killed_finds_its_calls_again(
-    when, project, volunteers, authenticator, tmp_path
-):
-    def workunits():
-        with volunteers.core.db.read() as connection:
-            [(number,)] = connection.execute("SELECT count(*) FROM workunit")
-        return int(number)
-
-    def started(when):
-        words = [sys.executable, "-c", SCRIPT, volunteers.url, authenticator, PYTHON_IMAGE, when]
-        return subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
-
-    before = workunits()
-    with started(when) as process:
-        assert process.stdout is not None
+def test_a_program_that_was_killed_finds_its_calls_again(when, in_containers):
+    count = "SELECT count(*) FROM workunit"
+    [(before,)] = in_containers.rows(count)
+    with in_containers.program(SCRIPT, PYTHON_IMAGE, when) as process:
         assert process.stdout.readline() == "now\n"
-        process.send_signal(signal.SIGKILL)
-    with started("never") as process:
+        process.kill()
+    with in_containers.program(SCRIPT, PYTHON_IMAGE, "never") as process:
         out, _ = process.communicate(timeout=_TIMEOUT)
-    batch_id, _, total = out.split()
-    assert int(total) == sum(range(20))
-    assert workunits() - before == 20
-    [batch] = [each for each in project.batches() if each.njobs]
-    assert batch.id == int(batch_id)
+    batch_id, total = map(int, out.split())
+    assert total == sum(range(20))
+    assert in_containers.rows(count) == [(before + 20,)]
+    assert [batch.id for batch in in_containers.project.batches() if batch.njobs] == [batch_id]
 
 
 def forged(kind, key):
@@ -184,7 +158,7 @@ def test_nothing_from_a_hostile_computer_is_taken_for_a_value(project):
 
 
 def test_arrays_tables_files_and_large_arguments_travel(project, tmp_path):
-    (tmp_path / "data.txt").write_text("from a file")
+    Path("data.txt").write_text("from a file")
 
     def both(data):
         Path("plot.txt").write_text("a plot")
@@ -257,5 +231,4 @@ def test_calls_that_raise_count_as_failed_and_can_be_sent_again(project):
     assert (reason.count, reason.end.exit_status) == (2, 1)
     assert reason.stderr == "ValueError: not here"
     again = futures.batch.retry()
-    assert again is not None
     assert again.njobs == 2

@@ -2,7 +2,6 @@
 
 import csv
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,28 +11,23 @@ import pytest
 from boinc_gahp.api.folders import read_note
 from boinc_gahp.api.programs import program_batch
 from boinc_gahp.errors import BatchConflict
-from tests.api.conftest import for_containers
 from tests.containers_engine import IMAGE
 from tests.helpers import wait_for
 
 # A machine with other work starts a container in seconds.
 pytestmark = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(1200)]
 
+#: How many jobs a batch has, and how many are done.
+_OF = (
+    "SELECT count(*), count(nullif(w.canonical_resultid, 0)) "
+    "FROM workunit w JOIN batch b ON b.id = w.batch WHERE b.name = ?"
+)
 HARD = ["two words", "it's", "$HOME", "`id`", "\\", 'a"b', "*", "<&>", "ü", "", "{}"]
 
 
 @pytest.fixture
-def project(volunteers, tmp_path, monkeypatch):
-    """Somebody's project; the working directory is empty."""
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    with opened(volunteers, tmp_path) as project:
-        yield project
-
-
-def opened(volunteers, directory):
-    """Return the project as a machine that keeps its state in a directory sees it."""
-    return for_containers(volunteers.url, volunteers.authenticator, directory)
+def project(in_containers):
+    return in_containers.project
 
 
 def script(path, text):
@@ -51,13 +45,6 @@ def run(project, command, name, **more):
 def submitted(project, command, name, **more):
     made = program_batch(project.session, command, image=IMAGE, name=name, **more)
     return project.submit(made.app, made.jobs, **made.options)
-
-
-def workunits(volunteers, batch):
-    rows = volunteers.core.db.connection().execute(
-        "SELECT w.name FROM workunit w JOIN batch b ON b.id = w.batch WHERE b.name = ?", (batch,)
-    )
-    return [name for (name,) in rows]
 
 
 def test_words_variables_files_and_directories_go_there_and_outputs_come_back(project, tmp_path):
@@ -122,7 +109,7 @@ def test_all_new_and_changed_files_come_back_if_none_is_named(project):
 
 
 def test_programs_that_end_badly_have_failed_for_people_and_can_be_sent_again(
-    volunteers, project, tmp_path
+    in_containers, project, tmp_path
 ):
     script(
         "fit.sh",
@@ -152,15 +139,13 @@ def test_programs_that_end_badly_have_failed_for_people_and_can_be_sent_again(
     assert (logs["bad_1"].stderr, logs["bad_1"].exit_statuses) == ("ValueError: bad\n", (3,))
     # Somebody mends the cause; here it is in the project, so the same is sent and fails again.
     again = batch.retry(["bad_1"])
-    assert again is not None
     again.wait(timeout=500)
     assert batch.fetch("out").failed_programs == why
     assert {row["job"]: row["attempts"] for row in batch.to_records()}["bad_1"] == 2
     note = read_note(tmp_path / "here/out/bad_1")
-    assert note is not None
     assert note.job_id == next(iter(again)).id
     assert note.failure == "exit status 3"
-    assert len(workunits(volunteers, "bad")) == 4
+    assert in_containers.rows(_OF, "bad") == [(4, 4)]
 
 
 def test_a_program_that_is_not_there_is_told(project):
@@ -172,7 +157,7 @@ def test_a_program_that_is_not_there_is_told(project):
     assert batch.fetch("out").failed_programs == {"none_0": log.why}
 
 
-def test_another_machine_fetches_the_same(volunteers, project, tmp_path):
+def test_another_machine_fetches_the_same(in_containers, project, tmp_path):
     command = ["sh", "-c", "echo $1 >a; mkdir d; echo d >d/e; echo o; exit $1", "sh", "{n}"]
     rows = [{"n": 0}, {"n": 1}]
     outputs = ["a", "d", "sub/absent"]
@@ -181,19 +166,18 @@ def test_another_machine_fetches_the_same(volunteers, project, tmp_path):
         run(project, command, "unnamed", rows=rows),
         run(project, command, "packed", rows=rows, outputs=["a", "it's"]),
     ]
-    with opened(volunteers, tmp_path / "other") as elsewhere:
-        for batch in batches:
-            batch.fetch(f"here-{batch.name}")
-            there = elsewhere.batch(batch.name)
-            assert [log.stdout for log in there.logs()] == ["o\n", "o\n"]
-            there.fetch(f"there-{batch.name}")
-            assert files(tmp_path / f"here/there-{batch.name}") == files(
-                tmp_path / f"here/here-{batch.name}"
-            )
+    elsewhere = in_containers.open(home="other")
+    for batch in batches:
+        batch.fetch(f"here-{batch.name}")
+        there = elsewhere.batch(batch.name)
+        assert [log.stdout for log in there.logs()] == ["o\n", "o\n"]
+        there.fetch(f"there-{batch.name}")
+        assert files(f"there-{batch.name}") == files(f"here-{batch.name}")
 
 
 def files(directory):
     """Return the contents of all files but the notes and the table."""
+    directory = Path(directory)
     return {
         str(path.relative_to(directory)): path.read_bytes()
         for path in directory.rglob("*")
@@ -212,46 +196,36 @@ def test_another_command_under_the_same_name_is_told(project):
 
 
 def test_200_runs_survive_a_kill_in_the_middle_and_the_same_command_again(
-    volunteers, project, tmp_path
+    in_containers, container_project, tmp_path
 ):
     script("square.sh", "read n <n.txt; echo $(($1 * $1 + n)) >result")
-    (tmp_path / "here/n.txt").write_text("7\n")
+    Path("n.txt").write_text("7\n")
     words = ["batch", "run", "--image", IMAGE, "--count", "200", "--name", "many"]
     words += ["--output", "result", "--fetch", "out", "--", "./square.sh", "{index}", "n.txt"]
     environment = {
         **os.environ,
-        "BOINC_GAHP_CONFIG": str(volunteers.directory / "boinc_gahp.toml"),
-        "HOME": str(tmp_path),
+        "BOINC_GAHP_CONFIG": str(container_project.directory / "boinc_gahp.toml"),
         "XDG_STATE_HOME": str(tmp_path / "xdg-state"),
         "XDG_CACHE_HOME": str(tmp_path / "xdg-cache"),
     }
     start = "import sys; from boinc_gahp.cli.main import main; sys.exit(main())"
     line = [sys.executable, "-c", start, *words]
-    for_kill = subprocess.Popen(
-        line, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        wait_for(lambda: over(volunteers, "many") >= 20, "some jobs to be over", 500)
-    finally:
-        for_kill.send_signal(signal.SIGKILL)
-        for_kill.wait()
+
+    def some_are_over():
+        container_project.check()
+        return in_containers.rows(_OF, "many")[0][1] >= 20
+
+    with subprocess.Popen(line, env=environment, stdout=subprocess.DEVNULL) as first:
+        try:
+            wait_for(some_are_over, "some jobs to be over", 500)
+        finally:
+            first.kill()
     again = subprocess.run(
         line, env=environment, capture_output=True, text=True, timeout=500, check=False
     )
     assert again.returncode == 0, again.stdout + again.stderr
     assert "It was there already, with these jobs: nothing was sent." in again.stdout
-    assert len(workunits(volunteers, "many")) == 200
+    assert in_containers.rows(_OF, "many") == [(200, 200)]
     for number in range(200):
-        result = tmp_path / f"here/out/many_{number:03d}/result"
+        result = Path(f"out/many_{number:03d}/result")
         assert result.read_text() == f"{number * number + 7}\n"
-
-
-def over(volunteers, batch):
-    """Return how many of a batch's jobs are done."""
-    volunteers.check()
-    [(number,)] = volunteers.core.db.connection().execute(
-        "SELECT count(*) FROM workunit w JOIN batch b ON b.id = w.batch "
-        "WHERE b.name = ? AND w.canonical_resultid",
-        (batch,),
-    )
-    return int(number)

@@ -7,12 +7,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.api.counting import FEW, Counts, JobTracker
-from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import RpcError
 from boinc_gahp.states import JobState
 from tests import faultproxy
-
-QUICK = Poll(shortest=0.01, longest=0.05)
+from tests.api.conftest import QUICK
 
 
 @pytest.fixture(autouse=True)
@@ -26,15 +24,10 @@ def clock(monkeypatch):
 
 def send(site, batch, count):
     """Send ``count`` of a batch's jobs to a host, as the scheduler does."""
-    with site.local.core.db.write() as connection:
-        jobs = "SELECT id FROM workunit WHERE batch = ? ORDER BY id LIMIT ?"
-        connection.execute(
-            f"UPDATE result SET server_state = 4, sent_time = 1 WHERE workunitid IN ({jobs})",
-            (batch.id, count),
-        )
-        connection.execute(
-            f"UPDATE workunit SET mod_time = clock() WHERE id IN ({jobs})", (batch.id, count)
-        )
+    jobs = "SELECT id FROM workunit WHERE batch = ? ORDER BY id LIMIT ?"
+    sent = f"UPDATE result SET server_state = 4, sent_time = 1 WHERE workunitid IN ({jobs})"
+    site.change(sent, batch.id, count)
+    site.change(f"UPDATE workunit SET mod_time = clock() WHERE id IN ({jobs})", batch.id, count)
 
 
 def counted(batch):
@@ -124,8 +117,7 @@ def test_changes_that_the_name_does_not_tell_are_missed_and_the_batch_is_listed_
 ):
     monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
     older = site.batch(2, name="long ago")
-    with site.local.core.db.write() as connection:
-        connection.execute("UPDATE workunit SET mod_time = 2 WHERE batch = ?", (older.id,))
+    site.change("UPDATE workunit SET mod_time = 2 WHERE batch = ?", older.id)
     batch = site.batch(3, name="long ago")
     watch = site.project.watch([batch], poll=QUICK)
     next(watch)

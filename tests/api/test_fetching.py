@@ -3,22 +3,17 @@
 import dataclasses
 import json
 import os
-import signal
-import subprocess
-import sys
 import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from boinc_gahp.api import fetching
-from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.folders import NOTE
 from boinc_gahp.api.logs import logs_of
-from boinc_gahp.api.project import Project
-from boinc_gahp.config.settings import ProjectSettings, Settings, State, Timeouts
-from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import (
     NoSuchJob,
     OutputError,
@@ -27,7 +22,8 @@ from boinc_gahp.errors import (
     RpcError,
 )
 from tests import faultproxy
-from tests.fetch.farm import TEXT, Farm, contents, farm, healthy  # noqa: F401  (fixtures)
+from tests.api.conftest import Site
+from tests.fetch.farm import TEXT, contents, farm, healthy  # noqa: F401  (fixtures)
 from tests.helpers import wait_for
 
 pytestmark = pytest.mark.long
@@ -41,57 +37,29 @@ ALL_UPPER = {
 }
 
 
-class Desk:
-    """Somebody with a cache of their own, and a directory to fetch into."""
+@dataclasses.dataclass
+class Desk(Site):
+    """Somebody at the farm, with a directory to fetch into."""
 
-    def __init__(self, at, directory, authenticator=None):
-        self.farm = at
-        self.directory = directory
-        self.results = directory / "results"
-        self.authenticator = authenticator or at.local.authenticator
-        self._projects = []
-        self.project = self.open("cache")
+    @property
+    def results(self):
+        return self.directory / "results"
 
-    def open(self, cache, *, retry=3.0):
-        """Return the project with a cache of its own, as another machine has it."""
-        settings = Settings(
-            project=ProjectSettings(ProjectUrl(self.farm.proxy.url)),
-            timeouts=Timeouts(connect=30, read=30, retry=retry),
-            state=State(dir=self.directory / "state", cache_dir=self.directory / cache),
-        )
-        project = Project(self.farm.proxy.url, self.authenticator, settings=settings)
-        self._projects.append(project)
-        return project
-
-    def batch(self, name):
-        """Return a batch."""
-        return self.project.batch(name)
-
-    def fetch(self, name="upper", project=None, **options):
-        """Fetch a batch."""
-        batch = Batch(project or self.project, self.batch(name).info)
-        return fetching.fetch(batch, self.results, **options)
-
-    def fetch_zip(self, name, target, *, stderr=True):
-        """Fetch a batch into an archive."""
-        return fetching.fetch_zip(self.batch(name), target, stderr=stderr)
+    def fetch(self, name="upper", home=".", **options):
+        """Fetch a batch, perhaps on another machine."""
+        return self.open(home=home).batch(name).fetch(self.results, **options)
 
     def have(self):
         """Return the jobs' files in the results, hidden ones too; not notes and jobs.csv."""
         found = contents(self.results).items()
         return {name: data for name, data in found if not name.endswith((f"/{NOTE}", "jobs.csv"))}
 
-    def close(self):
-        for project in self._projects:
-            project.close()
-
 
 @pytest.fixture
 def desk(healthy, tmp_path):  # noqa: F811
     """A desk at the farm."""
-    desk = Desk(healthy, tmp_path)
-    yield desk
-    desk.close()
+    with ExitStack() as stack:
+        yield Desk(tmp_path, healthy.local, healthy.proxy, healthy.local.authenticator, stack)
 
 
 # -- what is fetched, and what is not again
@@ -156,13 +124,13 @@ def test_all_files_are_on_the_disk_with_their_names_when_it_ends(desk, monkeypat
 
 def test_a_job_that_is_here_is_not_asked_for_again_on_any_machine(desk):
     desk.fetch(jobs=["upper#1.3", "upper#1.4"])
-    counts = {rpc: desk.farm.count(rpc) for rpc in ("query_job", "result_file")}
+    counts = {rpc: desk.proxy.count(rpc) for rpc in ("query_job", "result_file")}
     moved = desk.results.rename(desk.directory / "moved")
-    desk.results = moved
-    for project in (desk.project, desk.open("other machine")):
-        again = desk.fetch(project=project, jobs=["upper#1.3", "upper#1.4"])
+    for home in (".", "other machine"):
+        batch = desk.open(home=home).batch("upper")
+        again = batch.fetch(moved, jobs=["upper#1.3", "upper#1.4"])
         assert (again.fetched, again.here, again.nbytes) == (0, 2, 0)
-    assert counts == {rpc: desk.farm.count(rpc) for rpc in counts}
+    assert counts == {rpc: desk.proxy.count(rpc) for rpc in counts}
 
 
 def test_what_was_deleted_or_has_another_size_comes_again_and_nothing_else(desk):
@@ -176,12 +144,12 @@ def test_what_was_deleted_or_has_another_size_comes_again_and_nothing_else(desk)
         path.unlink()
     (desk.results / "upper#1.3").rmdir()
     (desk.results / "upper#1.4/mine.txt").write_text("plot")
-    gets, asked = desk.farm.count("result_file"), desk.farm.count("query_completed_job")
-    again = desk.fetch(project=desk.open("other machine"), jobs=jobs)
+    gets, asked = desk.proxy.count("result_file"), desk.proxy.count("query_completed_job")
+    again = desk.fetch(home="other machine", jobs=jobs)
     assert (again.fetched, again.here) == (4, 1)
     assert desk.have() == {**before, "upper#1.4/mine.txt": b"plot"}
-    assert desk.farm.count("result_file") == gets + 3
-    assert desk.farm.count("query_completed_job") == asked + 2
+    assert desk.proxy.count("result_file") == gets + 3
+    assert desk.proxy.count("query_completed_job") == asked + 2
 
 
 def test_again_fetches_everything(desk):
@@ -193,14 +161,14 @@ def test_again_fetches_everything(desk):
 
 
 def test_stderr_costs_nothing_if_it_is_not_wanted_and_comes_when_it_is(desk):
-    asked = desk.farm.count("query_completed_job")
+    asked = desk.proxy.count("query_completed_job")
     desk.fetch(jobs=["upper#1.8"], stderr=False)
     assert sorted(desk.have()) == ["upper#1.8/out"]
-    assert desk.farm.count("query_completed_job") == asked
-    gets = desk.farm.count("result_file")
+    assert desk.proxy.count("query_completed_job") == asked
+    gets = desk.proxy.count("result_file")
     assert desk.fetch(jobs=["upper#1.8"]).fetched == 1
     assert desk.have()["upper#1.8/stderr.txt"] == ERR
-    assert desk.farm.count("result_file") == gets
+    assert desk.proxy.count("result_file") == gets
     (desk.results / "upper#1.8/stderr.txt").unlink()
     assert desk.fetch(jobs=["upper#1.8"], stderr=False).here == 1
     assert desk.fetch(jobs=["upper#1.8"]).fetched == 1
@@ -229,10 +197,10 @@ def test_failed_and_unknown_jobs(desk):
     fetched = desk.fetch("fail")
     assert (fetched.fetched, fetched.failed, fetched.unfinished) == (1, 1, 0)
     assert not fetched.is_complete
-    (failure,) = (end for end in logs_of(desk.batch("fail")) if end.why)
+    (failure,) = (end for end in logs_of(desk.project.batch("fail")) if end.why)
     assert failure.name == "fail#1.0"
     assert set(failure.exit_statuses) == {11}
-    (aborted,) = logs_of(desk.batch("gone"), jobs=["gone#1.0"])
+    (aborted,) = logs_of(desk.project.batch("gone"), jobs=["gone#1.0"])
     assert aborted.why == "aborted"
     with pytest.raises(NoSuchJob, match=r"has no job 'upper#1\.99'; did you mean 'upper#1\."):
         desk.fetch(jobs=["upper#1.1", "upper#1.99"])
@@ -242,7 +210,7 @@ def test_failed_and_unknown_jobs(desk):
 def test_one_deleted_output_does_not_stop_the_others(desk):
     found = [
         path
-        for path in desk.farm.local.directory.rglob("multi#1.0_*")
+        for path in desk.local.directory.rglob("multi#1.0_*")
         if path.is_file() and path.parent.parent.name == "upload"
     ]
     assert found
@@ -270,7 +238,7 @@ def test_trouble_that_passes_is_not_noticed(desk):
         ("query_completed_job", faultproxy.php_warnings()),
         ("result_file", faultproxy.cut(0.5)),
     ):
-        desk.farm.proxy.fail(rpc, fault)
+        desk.proxy.fail(rpc, fault)
     jobs = ["upper#1.10", "upper#1.11"]
     assert desk.fetch(jobs=jobs).errors == {}
     assert desk.have() == {name: ALL_UPPER[name] for name in ALL_UPPER if name[:10] in jobs}
@@ -284,31 +252,31 @@ def test_trouble_that_passes_is_not_noticed(desk):
     ],
 )
 def test_an_output_that_never_comes_is_that_jobs_error(fault, desk):
-    desk.farm.proxy.fail("result_file", fault, times=None)
+    desk.proxy.fail("result_file", fault, times=None)
     fetched = desk.fetch(jobs=["upper#1.0", "upper#1.1"])
     assert sorted(fetched.errors) == ["upper#1.0", "upper#1.1"]
     assert all(isinstance(error, RpcError) for error in fetched.errors.values())
     assert all(error.__traceback__ is None for error in fetched.errors.values())
     assert sorted(desk.have()) == ["upper#1.0/stderr.txt", "upper#1.1/stderr.txt"]
-    desk.farm.proxy.heal()
+    desk.proxy.heal()
     assert desk.fetch(jobs=["upper#1.0", "upper#1.1"]).fetched == 2
 
 
 def test_a_project_that_goes_down_meanwhile_stops_all_with_one_error(desk):
     def down(progress):
         if progress.unit == "jobs" and progress.done == 0:
-            desk.farm.local.core.web_stopped = True
+            desk.local.core.web_stopped = True
 
     with pytest.raises(ProjectDown):
-        desk.fetch(progress=down, project=desk.open("cache", retry=0.3))
-    desk.farm.local.core.web_stopped = False
-    assert desk.fetch(project=desk.open("other")).is_complete
+        desk.open(retry=0.3).batch("upper").fetch(desk.results, progress=down)
+    desk.local.core.web_stopped = False
+    assert desk.fetch(home="other").is_complete
     assert desk.have() == ALL_UPPER
 
 
 def test_an_authenticator_that_is_refused_stops_all(desk):
     page = b"ERROR: bad authenticator"
-    desk.farm.proxy.fail("result_file", faultproxy.body(page), times=None)
+    desk.proxy.fail("result_file", faultproxy.body(page), times=None)
     with pytest.raises(PermissionDenied):
         desk.fetch()
 
@@ -316,37 +284,21 @@ def test_an_authenticator_that_is_refused_stops_all(desk):
 # -- broken off
 
 
-FETCHER = """
-import logging, sys
-from pathlib import Path
-from boinc_gahp.config.settings import Settings, State
-from boinc_gahp.api import fetching
-from boinc_gahp.api.project import Project
-logging.getLogger().addHandler(logging.NullHandler())
-url, authenticator, batch, results, home = sys.argv[1:]
-settings = Settings(state=State(dir=Path(home) / "state", cache_dir=Path(home) / "killed cache"))
-project = Project(url, authenticator, settings=settings)
-fetching.fetch(project.batch(int(batch)), results)
-"""
-
-
 def test_a_fetch_that_is_killed_is_finished_by_the_next(desk):
     rpc, skip = "result_file", 9
-    gets = desk.farm.count(rpc)
-    desk.farm.proxy.fail(rpc, faultproxy.drip(0.001), times=None, skip=skip)
-    arguments = [desk.farm.proxy.url, desk.authenticator, str(desk.batch("upper").id)]
-    command = [sys.executable, "-c", FETCHER, *arguments, str(desk.results), str(desk.directory)]
-    with subprocess.Popen(command) as process:
-        wait_for(lambda: desk.farm.count(rpc) >= gets + skip + 2, "outputs on their way")
+    gets = desk.proxy.count(rpc)
+    desk.proxy.fail(rpc, faultproxy.drip(0.001), times=None, skip=skip)
+    with desk.program("project.batch('upper').fetch(given[0])", desk.results) as process:
+        wait_for(lambda: desk.proxy.count(rpc) >= gets + skip + 2, "outputs on their way")
         wait_for(lambda: list(desk.results.glob("*/.boinc_gahp-*.part")), "a file that is begun")
-        process.send_signal(signal.SIGKILL)
-    desk.farm.proxy.heal()
+        process.kill()
+    desk.proxy.heal()
     have = desk.have()
     assert [name for name in have if name.endswith(".part")]
     # What has its name is whole.
     whole = {name: data for name, data in have.items() if not name.endswith(".part")}
     assert whole.items() <= ALL_UPPER.items()
-    fetched = desk.fetch(project=desk.open("killed cache"))
+    fetched = desk.fetch()
     assert (fetched.fetched + fetched.here, fetched.errors) == (20, {})
     assert fetched.here >= skip - 4
     assert desk.have() == ALL_UPPER
@@ -359,28 +311,20 @@ def test_a_stop_ends_it_soon_and_leaves_nothing_begun(desk):
         if progress.unit == "jobs" and progress.done >= 2:
             stop.set()
 
-    desk.farm.proxy.fail("result_file", faultproxy.drip(0.001), times=None, skip=4)
+    desk.proxy.fail("result_file", faultproxy.drip(0.001), times=None, skip=4)
     fetched = desk.fetch(progress=enough, stop=stop)
     assert fetched.stopped
     assert not fetched.is_complete
     assert fetched.fetched < 20
     assert desk.have().items() <= ALL_UPPER.items()
-    desk.farm.proxy.heal()
+    desk.proxy.heal()
     assert desk.fetch().is_complete
 
 
 def test_two_at_once_into_the_same_directory_do_no_harm(desk):
-    others = [desk.open("one"), desk.open("two")]
-    found = []
     jobs = [f"upper#1.{number}" for number in range(2, 10)]
-    threads = [
-        threading.Thread(target=lambda each=each: found.append(desk.fetch(project=each, jobs=jobs)))
-        for each in others
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda home: desk.fetch(home=home, jobs=jobs), ["one", "two"]))
     assert [(each.fetched + each.here, each.errors) for each in found] == [(8, {})] * 2
     assert desk.have() == {name: ALL_UPPER[name] for name in ALL_UPPER if name[:9] in jobs}
 
@@ -417,7 +361,7 @@ def test_a_folder_of_another_job_is_left_alone(desk):
 
 def test_an_archive_has_every_output_under_its_right_name(desk):
     target = desk.directory / "all.zip"
-    fetched = desk.fetch_zip("upper", target)
+    fetched = desk.project.batch("upper").fetch_zip(target)
     assert (fetched.fetched, fetched.files, fetched.is_complete) == (20, 40, True)
     with zipfile.ZipFile(target) as archive:
         found = {name: archive.read(name) for name in archive.namelist()}
@@ -428,7 +372,7 @@ def test_an_archive_has_every_output_under_its_right_name(desk):
 
 def test_an_archive_of_no_outputs_has_only_the_table_of_jobs(desk):
     target = desk.directory / "none.zip"
-    fetched = desk.fetch_zip("gone", target)
+    fetched = desk.project.batch("gone").fetch_zip(target)
     assert (fetched.files, fetched.failed) == (0, 1)
     with zipfile.ZipFile(target) as archive:
         assert archive.namelist() == ["jobs.csv"]
@@ -437,8 +381,8 @@ def test_an_archive_of_no_outputs_has_only_the_table_of_jobs(desk):
 def test_an_archive_appears_whole_or_not_at_all(desk):
     target = desk.directory / "all.zip"
     target.write_text("old")
-    desk.farm.proxy.fail("result_file", faultproxy.body(b"ERROR: bad authenticator"), skip=5)
+    desk.proxy.fail("result_file", faultproxy.body(b"ERROR: bad authenticator"), skip=5)
     with pytest.raises(PermissionDenied):
-        desk.fetch_zip("upper", target, stderr=False)
+        desk.project.batch("upper").fetch_zip(target, stderr=False)
     assert target.read_text() == "old"
     assert not list(desk.directory.glob(".boinc_gahp-*"))

@@ -1,13 +1,16 @@
-"""A batch's end at its recent rate: never in the past, and nothing where nothing is known."""
+"""A batch's end at its recent rate, and its counts, in words: nothing where nothing is known."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.known_batch import Forecast
+from boinc_gahp.api.counting import JobTracker
+from boinc_gahp.api.known_batch import Forecast, KnownBatch
+from boinc_gahp.api.progress import counts_words, rest_words
 from boinc_gahp.rpc.types import BatchInfo
-from boinc_gahp.states import BatchState
+from boinc_gahp.states import BatchState, JobState
 
 NOW = 2_000_000_000.0
 INFO = BatchInfo(
@@ -81,3 +84,62 @@ def test_no_end_is_in_the_past(seen):
         now = NOW - ago
         forecast.see(replace(INFO, fraction_done=fraction, state=state), now)
         assert forecast.end is None or forecast.end >= now
+
+
+# -- in words
+
+
+def shown(**changes):
+    """Return a batch as the project's last answer describes it."""
+    batch = KnownBatch(SimpleNamespace(), INFO)
+    running = changes.pop("running", None)
+    batch.see(replace(INFO, **changes))
+    batch._running = running
+    return batch
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"fraction_done": 0.2, "running": 30}, "50 waiting, 30 running, 20 done"),
+        (
+            {"fraction_done": 0.2, "running": 30, "nerror_jobs": 2},
+            "50 waiting, 30 running, 18 done",
+        ),
+        ({"fraction_done": 0.2}, "20 of 100 jobs over"),
+        ({"fraction_done": 0.2, "nerror_jobs": 1}, "20 of 100 jobs over, 1 failed"),
+        ({"fraction_done": 1.0, "state": BatchState.COMPLETE}, "100 done"),
+        ({"state": BatchState.INIT}, ""),
+    ],
+)
+def test_counts_are_in_words(changes, words):
+    assert counts_words(shown(**changes)).startswith(words)
+
+
+def test_the_rest_at_the_recent_rate_is_told():
+    batch = shown(fraction_done=0.5)
+    assert rest_words(batch, None, NOW) == ""
+    assert rest_words(batch, NOW + 7200, NOW) == "at the recent rate: about 2 h more"
+    over = shown(fraction_done=1.0, state=BatchState.COMPLETE)
+    assert rest_words(over, NOW, NOW) == ""
+
+
+@pytest.mark.parametrize(
+    ("waiting", "seconds", "words"),
+    [
+        (0, 7200, "one job has run for 2 h or more"),
+        (1, 7200, ""),
+        (0, 5, ""),
+    ],
+    ids=["the last ones run", "others wait", "just begun"],
+)
+def test_the_longest_job_is_told_when_none_waits(waiting, seconds, words):
+    batch = shown(fraction_done=0.5)
+    jobs = JobTracker()
+    for at in (NOW, NOW + seconds):
+        states = {f"j{n}": JobState.DONE for n in range(50)}
+        states |= {f"j{n}": JobState.IN_PROGRESS for n in range(50, 100)}
+        states |= {f"j{99 - n}": JobState.QUEUED for n in range(waiting)}
+        jobs.see(states.items(), at)
+    batch.see(batch.info, jobs)
+    assert rest_words(batch, None, NOW) == words

@@ -13,13 +13,11 @@ from boinc_gahp.functions.payload import PYTHON
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.states import BatchState
 from tests import faultproxy
-from tests.api.conftest import for_containers
-from tests.faultproxy import FaultProxy
 from tests.localproject.in_containers import APP
 
 
 @pytest.fixture(scope="module")
-def nobody(tmp_path_factory):
+def local_project(tmp_path_factory):
     """A project with an app for containers, and without volunteers."""
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
         project.add_container_app(APP)
@@ -27,21 +25,9 @@ def nobody(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(nobody, tmp_path, monkeypatch):
-    """Open the project, perhaps at another address."""
-    monkeypatch.chdir(tmp_path)
-    authenticator = nobody.add_user(tmp_path.name.replace("_", "").lower()[-40:])
-
-    def opened(url=nobody.url, retry=120.0):
-        return for_containers(url, authenticator, tmp_path, retry=retry)
-
-    return opened
-
-
-@pytest.fixture
-def project(opened):
-    with opened() as project:
-        yield project
+def project(site, monkeypatch):
+    monkeypatch.chdir(site.directory)
+    return site.project
 
 
 def scale(number, factor=2.0):
@@ -178,24 +164,18 @@ def test_processes_that_make_the_same_calls_at_once_get_the_same_batch(project):
     assert [batch.njobs for batch in project.batches()] == [50]
 
 
-def test_calls_whose_submit_was_cut_are_completed_as_they_were_sent(nobody, opened):
-    with FaultProxy(nobody.url) as proxy:
-        proxy.fail("submit_batch", faultproxy.status(503), times=None)
-        with opened(proxy.url, retry=0.0) as cut:
-            first = cut.function(scale)
-            with pytest.raises(GahpError, match="submit_batch"):
-                first.map(range(5))
-        proxy.heal()
-        with opened(proxy.url) as project:
-            [half] = project.batches()
-            assert (half.state, half.njobs) == (BatchState.INIT, 0)
-            function = project.function(scale)
-            function._payload = replace(
-                function._payload, content=function._payload.content + b"other"
-            )
-            futures = function.map(range(5))
-            assert (futures.batch.id, futures.batch.njobs) == (half.id, 5)
-            assert [future.parameters["number"] for future in futures] == list(range(5))
-            name = f"work/{first._payload.file_name}"
-            sent = {futures.batch[each.job_name].inputs[name].md5 for each in futures}
-            assert sent == {md5(first._payload.content).hexdigest()}
+def test_calls_whose_submit_was_cut_are_completed_as_they_were_sent(site, function):
+    site.proxy.fail("submit_batch", faultproxy.status(503), times=None)
+    first = site.open(retry=0).function(scale)
+    with pytest.raises(GahpError, match="submit_batch"):
+        first.map(range(5))
+    site.proxy.heal()
+    [half] = site.project.batches()
+    assert (half.state, half.njobs) == (BatchState.INIT, 0)
+    function._payload = replace(function._payload, content=function._payload.content + b"other")
+    futures = function.map(range(5))
+    assert (futures.batch.id, futures.batch.njobs) == (half.id, 5)
+    assert [future.parameters["number"] for future in futures] == list(range(5))
+    name = f"work/{first._payload.file_name}"
+    sent = {futures.batch[each.job_name].inputs[name].md5 for each in futures}
+    assert sent == {md5(first._payload.content).hexdigest()}

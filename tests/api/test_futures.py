@@ -9,7 +9,6 @@ import pytest
 from boinc_gahp.api import _gathering
 from boinc_gahp.api.futures import JobFutures
 from boinc_gahp.api.types import InlineFile, Job
-from boinc_gahp.api.watching import Poll
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,
@@ -23,10 +22,10 @@ from boinc_gahp.errors import (
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.states import BatchState, JobState
 from tests import faultproxy
+from tests.api.conftest import QUICK
 from tests.helpers import wait_for
 from tests.inside import fail_workunit, tell_of_failed_jobs
 
-QUICK = Poll(0.02, 0.1)
 LIMIT = 60
 
 
@@ -107,7 +106,7 @@ def test_another_machine_finds_the_same_batch_too(working):
     before = mapped(working)
     before.wait(LIMIT)
     there = working.directory / "there"
-    again = mapped(working, project=working.elsewhere(), directory=there)
+    again = mapped(working, project=working.open(home="other"), directory=there)
     assert again.batch.id == before.batch.id
     assert [each.parameters for each in again.results(LIMIT)] == [{"n": n} for n in range(4)]
 
@@ -258,12 +257,9 @@ def test_a_closed_project_ends_the_futures_and_not_the_jobs(site):
 def test_a_project_that_is_down_for_a_while_only_delays_results(working):
     working.local.pause_volunteers()
     futures = mapped(working, 2, project=working.open(retry=0))
-    working.local.core.web_stopped = True
-    try:
+    with working.down():
         wait_for(lambda: futures.batch.trouble is not None, "a query that fails")
         assert futures.here == 0
-    finally:
-        working.local.core.web_stopped = False
     working.local.resume_volunteers()
     assert len(futures.results(LIMIT)) == 2
 
@@ -352,7 +348,7 @@ def test_a_timeout_tells_why_results_do_not_come(working):
 
 @pytest.mark.processes  # hosts look for a container engine
 def test_programs_with_the_same_contents_are_one_batch(site, monkeypatch):
-    if "docker" not in _apps(site):
+    if ("docker",) not in site.rows("SELECT name FROM app"):
         site.local.add_container_app("docker")
     (site.directory / "in.txt").write_text("x")
     (site.directory / "tree").mkdir()
@@ -373,11 +369,6 @@ def test_programs_with_the_same_contents_are_one_batch(site, monkeypatch):
     assert run(site.project, name="own").batch.name == "own"
     (site.directory / "tree" / "a").write_text("b")
     assert run(site.project).batch != futures.batch
-
-
-def _apps(site):
-    with site.local.core.db.read() as connection:
-        return [row["name"] for row in connection.execute("SELECT name FROM app")]
 
 
 def test_a_project_that_is_closed_during_a_fetch_says_so(working):

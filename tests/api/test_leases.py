@@ -3,17 +3,17 @@
 import itertools
 import math
 import time
+from dataclasses import replace
 
 import pytest
 
-from boinc_gahp.api.types import InlineFile, Job, Parameters
-from boinc_gahp.api.watching import Poll
+from boinc_gahp.api.types import Parameters
 from boinc_gahp.localproject.backend import expiry
 from boinc_gahp.templates.writing import write_input_template
+from tests.api.conftest import QUICK, inline
 from tests.faultproxy import status
 
 _A_DAY = 86400.0
-_OFTEN = Poll(0.05, 0.05)
 
 
 def left(batch):
@@ -42,12 +42,11 @@ def wait_a_while(batch):
             raise Enough
 
     with pytest.raises(Enough):
-        batch.wait(poll=_OFTEN, progress=see)
+        batch.wait(poll=QUICK, progress=see)
 
 
 def test_a_batch_is_kept_for_two_weeks_at_least_and_for_all_deadlines_and_retries(site):
-    job = Job(inputs={"in": InlineFile("x")})
-    plain = site.project.submit("uppercase", [job], name="plain")
+    plain = site.submit(1)
     assert left(plain) == pytest.approx(14, abs=0.1)
     template = site.project.app("uppercase").input_template
     slow = write_input_template(
@@ -55,13 +54,14 @@ def test_a_batch_is_kept_for_two_weeks_at_least_and_for_all_deadlines_and_retrie
             template.files, delay_bound=20 * _A_DAY, max_error_results=3, max_total_results=10
         )
     )
-    own = [Job(inputs={"in": InlineFile("x")}, input_template=slow)]
-    batch = site.project.submit("uppercase", own, name="slow")
+    own = [replace(inline()[0], input_template=slow)]
+    batch = site.submit(own, name="slow")
     assert left(batch) == pytest.approx(20 * (3 + 1 + 1), abs=0.1)
     # What is asked for is filled into the template, and counts.
     needs = Parameters(delay_bound=40 * _A_DAY)
-    assert site.project.plan("uppercase", own, parameters=needs).lease == 200 * _A_DAY
-    assert site.project.plan("uppercase", [job]).lease == 14 * _A_DAY
+    assert site.plan(own, parameters=needs).lease == 200 * _A_DAY
+    assert site.plan([*inline(), replace(inline()[0], delay="60d")]).lease > 100 * _A_DAY
+    assert site.plan(inline()).lease == 14 * _A_DAY
 
 
 def test_a_batch_that_is_waited_for_does_not_end(site):
@@ -93,10 +93,9 @@ def test_a_renewal_makes_no_lease_shorter(site, tmp_path, days):
 
 
 def test_a_submit_that_finds_its_batch_there_renews_its_lease(site):
-    job = Job(inputs={"in": InlineFile("x")})
-    batch = site.project.submit("uppercase", [job], name="again", lease=60)
+    batch = site.submit(1, lease=60)
     assert left(batch) < 1
-    assert site.project.submit("uppercase", [job], name="again").existed
+    assert site.submit(1).existed
     assert left(batch) == pytest.approx(14, abs=0.1)
 
 
@@ -120,7 +119,7 @@ def test_what_ended_a_batch_is_reported(site):
     assert batch.lease_is_over
     with pytest.raises(TimeoutError):
         # What is over is not kept.
-        leased(site, 60).wait(timeout=0, poll=_OFTEN)
+        leased(site, 60).wait(timeout=0, poll=QUICK)
     other = leased(site, 60)
     other.retire()
     assert not other.lease_is_over

@@ -72,36 +72,38 @@ def test_a_local_file_is_sent_again_if_it_is_the_same_else_the_projects_copy(tmp
         kept(Job("", {"in": path})).again()
 
 
-def test_what_is_kept_is_read_again(site):
+def test_what_is_kept_is_read_again_by_its_account_on_its_machine(site):
     manifests = Manifests(site.project.session)
+    odd = "\udcff\n\t\"'é\0"
     request = SubmitRequest(
         "b",
         "app",
         [
-            ("one", Job(("-x", "é"), {"in": InlineFile("t")}, input_template="<a/>")),
+            (odd, Job((odd, ""), {"in": InlineFile(odd)}, input_template="<a/>")),
             ("two", Job((), {"in": InlineFile("t")}, priority=3)),
         ],
         parameters=Parameters(delay_bound=7200.0),
         app_version_num=5,
     )
     manifest = replace(describe(request, {}, Lineage(6, {"two": "lost"})), batch_id=7)
-    manifests.write("b", manifest, new=True)
+    assert manifests.write("b", manifest, new=True)
+    assert not manifests.write("b", replace(manifest, batch_id=8), new=True)
+    for project in (site.open(home="other"), site.somebody_else()):
+        assert Manifests(project.session).find("b") is None
     found = manifests.of("b", 7)
     assert found == manifest
     assert manifests.of("b", 8) is None
     assert (found.app_name, found.parent) == ("app", 6)
     assert found.options["parameters"] == Parameters(delay_bound=7200.0)
     assert found.options["app_version_num"] == 5
-    assert (found.job("one").retry_of, found.job("two").retry_of) == (None, "lost")
-    assert found.job("one").again() == request.jobs[0][1]
-    assert set(found.texts.values()) == {"t", "<a/>"}
+    assert (found.job(odd).retry_of, found.job("two").retry_of) == (None, "lost")
+    assert found.job(odd).again() == request.jobs[0][1]
+    assert set(found.texts.values()) == {odd, "t", "<a/>"}
 
 
 @pytest.mark.parametrize("form", [1, 3])
 def test_a_manifest_of_another_form_is_refused_and_stays_as_it_is(site, form):
-    name = f"form{form}-{site.directory.name}"
-    listed = [Job("-n 1", {"in": InlineFile("x")})]
-    batch = site.project.submit("uppercase", listed, name=name)
+    batch = site.submit(1)
     (path,) = (site.directory / "state" / "submitted").iterdir()
     with gzip.open(path, "rt") as file:
         head, *lines = file
@@ -109,11 +111,11 @@ def test_a_manifest_of_another_form_is_refused_and_stays_as_it_is(site, form):
         file.writelines([json.dumps({**json.loads(head), "format": form}) + "\n", *lines])
     before = path.read_bytes()
     with pytest.raises(BatchConflict, match=f"{path}; .* or move the file away"):
-        site.open().submit("uppercase", listed, name=name)
+        site.submit(1)
     assert path.read_bytes() == before
-    assert Manifests(site.project.session).of(name, batch.id) is None
+    assert Manifests(site.project.session).of(site.name, batch.id) is None
     path.unlink()
-    assert not site.open().submit("uppercase", listed, name=name).compared
+    assert not site.submit(1).compared
 
 
 @pytest.fixture(scope="module")

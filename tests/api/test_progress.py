@@ -4,24 +4,17 @@ import re
 import sys
 import threading
 from contextlib import contextmanager
-from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from boinc_gahp.api import progress as progress_module
-from boinc_gahp.api.counting import JobTracker
-from boinc_gahp.api.known_batch import KnownBatch
-from boinc_gahp.api.progress import counts_words, rest_words
 from boinc_gahp.api.types import InlineFile, Job
-from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.states import BatchState, JobState
-from tests.api.test_forecast import INFO, NOW
+from boinc_gahp.states import BatchState
+from tests.api.conftest import QUICK
 from tests.helpers import wait_for
 from tests.terminal.screen import Terminal
-
-QUICK = Poll(0.05, 0.1)
 
 
 def work(site, directory):
@@ -148,65 +141,6 @@ def test_everything_that_takes_progress_takes_true(site, method, monkeypatch):
     job = Job(inputs={"in": site.directory / "in.txt"})
     assert getattr(site.project, method)("uppercase", [job], progress=True)
     assert notebook.shown
-
-
-# -- words
-
-
-def shown(**changes):
-    """Return a batch as the project's last answer describes it."""
-    batch = KnownBatch(SimpleNamespace(), INFO)
-    running = changes.pop("running", None)
-    batch.see(replace(INFO, **changes))
-    batch._running = running
-    return batch
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"fraction_done": 0.2, "running": 30}, "50 waiting, 30 running, 20 done"),
-        (
-            {"fraction_done": 0.2, "running": 30, "nerror_jobs": 2},
-            "50 waiting, 30 running, 18 done",
-        ),
-        ({"fraction_done": 0.2}, "20 of 100 jobs over"),
-        ({"fraction_done": 0.2, "nerror_jobs": 1}, "20 of 100 jobs over, 1 failed"),
-        ({"fraction_done": 1.0, "state": BatchState.COMPLETE}, "100 done"),
-        ({"state": BatchState.INIT}, ""),
-    ],
-)
-def test_counts_are_in_words(changes, words):
-    assert counts_words(shown(**changes)).startswith(words)
-
-
-def test_the_rest_at_the_recent_rate_is_told():
-    batch = shown(fraction_done=0.5)
-    assert rest_words(batch, None, NOW) == ""
-    assert rest_words(batch, NOW + 7200, NOW) == "at the recent rate: about 2 h more"
-    over = shown(fraction_done=1.0, state=BatchState.COMPLETE)
-    assert rest_words(over, NOW, NOW) == ""
-
-
-@pytest.mark.parametrize(
-    ("waiting", "seconds", "words"),
-    [
-        (0, 7200, "one job has run for 2 h or more"),
-        (1, 7200, ""),
-        (0, 5, ""),
-    ],
-    ids=["the last ones run", "others wait", "just begun"],
-)
-def test_the_longest_job_is_told_when_none_waits(waiting, seconds, words):
-    batch = shown(fraction_done=0.5)
-    jobs = JobTracker()
-    for at in (NOW, NOW + seconds):
-        states = {f"j{n}": JobState.DONE for n in range(50)}
-        states |= {f"j{n}": JobState.IN_PROGRESS for n in range(50, 100)}
-        states |= {f"j{99 - n}": JobState.QUEUED for n in range(waiting)}
-        jobs.see(states.items(), at)
-    batch.see(batch.info, jobs)
-    assert rest_words(batch, None, NOW) == words
 
 
 @pytest.mark.parametrize("wrong", [1, "yes"])

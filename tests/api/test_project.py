@@ -1,17 +1,16 @@
 """The way in: from an address, from settings, and what is handed out at the top of the package."""
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import boinc_gahp
-from boinc_gahp import BatchState, InlineFile, Job, Project
+from boinc_gahp import BatchState, Project
 from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, TransportError
 from tests import faultproxy
+from tests.api.conftest import inline
 
 URL = "https://boinc.example.edu/test/"
 
@@ -35,8 +34,8 @@ def settings_file(tmp_path):
 
 def test_a_project_lists_its_batches_newest_first(site):
     ids = [site.batch(1).id for _ in range(3)]
-    with site.local.core.db.write() as connection:  # the same second, or another: by time, then id
-        connection.execute("UPDATE batch SET create_time = 9e8 WHERE id = ?", (ids[2],))
+    # The same second, or another: by time, then id.
+    site.change("UPDATE batch SET create_time = 9e8 WHERE id = ?", ids[2])
     listed = site.project.batches()
     assert [batch.id for batch in listed] == [ids[1], ids[0], ids[2]]
     assert all(batch.project is site.project for batch in listed)
@@ -44,12 +43,8 @@ def test_a_project_lists_its_batches_newest_first(site):
 
 def test_a_ping_tells_whether_the_project_answers(site):
     site.project.ping()
-    site.local.core.web_stopped = True
-    try:
-        with pytest.raises(ProjectError, match="the project is down"):
-            site.open(retry=0).ping()
-    finally:
-        site.local.core.web_stopped = False
+    with site.down(), pytest.raises(ProjectError, match="the project is down"):
+        site.open(retry=0).ping()
 
 
 def test_the_web_rpcs_are_at_hand(site):
@@ -77,21 +72,19 @@ def test_an_address_that_is_none_is_refused():
 
 
 def test_a_submit_returns_its_batch_and_a_plan_sends_nothing(site):
-    jobs = [Job(inputs={"in": InlineFile(f"text {number}")}) for number in range(3)]
-    name = f"planned-{site.project.account}"
-    plan = site.project.plan("uppercase", jobs, name=name)
-    assert plan.is_good
+    jobs = inline("1", "2", "3")
+    assert site.plan(jobs).is_good
     assert site.project.estimate("uppercase", jobs) >= 0
     assert site.project.batches() == ()
-    batch = site.project.submit(site.project.app("uppercase"), jobs, name=name)
-    assert (batch.name, batch.njobs, batch.app_name) == (name, 3, "uppercase")
-    assert site.project.submit("uppercase", jobs, name=name).id == batch.id
+    batch = site.project.submit(site.project.app("uppercase"), jobs, name=site.name)
+    assert (batch.name, batch.njobs, batch.app_name) == (site.name, 3, "uppercase")
+    assert site.submit(jobs).id == batch.id
 
 
 def test_a_batch_is_not_looked_at_once_more_after_its_submit(site):
     # Whoever heard of an error would submit the jobs once more, under another name.
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=4)
-    batch = site.open(retry=0).submit("uppercase", [Job(inputs={"in": InlineFile("a")})])
+    batch = site.submit(1, project=site.open(retry=0))
     site.proxy.heal()
     assert batch.state is BatchState.IN_PROGRESS
     shown = batch.name, batch.njobs, batch.info.create_time, batch.expire_time
@@ -157,17 +150,3 @@ def test_everything_at_the_top_of_the_package_is_there():
         assert name in dir(boinc_gahp)
     with pytest.raises(AttributeError, match="has no attribute 'Porject'"):
         _ = boinc_gahp.Porject
-
-
-@pytest.mark.processes
-def test_what_a_projects_php_says_is_not_printed_into_a_notebook(site):
-    script = "import sys; from boinc_gahp import Project; print(Project(*sys.argv[1:]).batches())"
-    batch = site.batch(1)
-    result = subprocess.run(
-        [sys.executable, "-c", script, site.project.url, site.authenticator],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert (result.stdout, result.stderr) == (f"({batch!r},)\n", "")

@@ -5,40 +5,27 @@ import csv
 import pytest
 
 from boinc_gahp.api.logs import Reason
-from boinc_gahp.api.watching import Poll
 from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.states import JobState
 from tests import faultproxy
+from tests.api.conftest import QUICK
 from tests.inside import tell_of_failed_jobs
-
-QUICK = Poll(0.05, 0.2)
-
-
-def spoil(site, batch, mask=2, *names):
-    """Make jobs fail, or all of them, as the project's database shows it."""
-    chosen = names or tuple(job.name for job in batch.jobs())
-    with site.local.core.db.write() as connection:
-        for name in chosen:
-            connection.execute("UPDATE workunit SET error_mask = ? WHERE name = ?", (mask, name))
-    batch.refresh()
 
 
 def ends(site, name, outcome, client_state=0):
     """Let the instances of a job end, as the project's database shows it."""
-    with site.local.core.db.write() as connection:
-        connection.execute(
-            "UPDATE result SET server_state = ?, outcome = ?, client_state = ? WHERE workunitid = "
-            "(SELECT id FROM workunit WHERE name = ?)",
-            (ServerState.OVER, outcome, client_state, name),
-        )
+    site.change(
+        "UPDATE result SET server_state = ?, outcome = ?, client_state = ? WHERE workunitid = "
+        "(SELECT id FROM workunit WHERE name = ?)",
+        *(ServerState.OVER, outcome, client_state, name),
+    )
 
 
 def test_failures_without_an_exit_status_are_told_by_what_became_of_the_instances(site, tmp_path):
-    batch = site.batch(4)
-    names = [job.name for job in batch.jobs()]
-    spoil(site, batch)
+    batch = site.spoil(site.batch(4))
+    names = [job.name for job in batch]
     ends(site, names[0], Outcome.CLIENT_ERROR, 7)
     ends(site, names[1], Outcome.VALIDATE_ERROR)
     ends(site, names[2], Outcome.NO_REPLY)
@@ -65,8 +52,7 @@ def test_failures_without_an_exit_status_are_told_by_what_became_of_the_instance
 
 def test_the_instances_of_a_hundred_jobs_are_asked_for_and_no_more(site, monkeypatch):
     monkeypatch.setattr("boinc_gahp.api.logs.ASKED", 2)
-    batch = site.batch(4)
-    spoil(site, batch)
+    batch = site.spoil(site.batch(4))
     for job in batch.jobs():
         ends(site, job.name, Outcome.NO_REPLY)
     asked = site.proxy.count("query_job")
@@ -79,7 +65,7 @@ def test_jobs_are_grouped_by_their_reasons_the_most_frequent_first(site):
     batch = site.batch(6)
     names = [job.name for job in batch.jobs()]
     batch.abort(names[0])
-    spoil(site, batch, 1, *names[1:4])
+    site.spoil(batch, *names[1:4], mask=1)
     queries = site.proxy.count("query_batch")
     found = batch.reasons()
     assert [(each.end.why, each.count, each.end.name) for each in found] == [
@@ -107,8 +93,7 @@ def test_a_reason_has_the_last_line_of_stderr_where_the_project_tells_it(
 
 
 def test_reasons_are_told_also_if_the_project_does_not_tell_of_single_jobs(site):
-    batch = site.batch(2)
-    spoil(site, batch)
+    batch = site.spoil(site.batch(2))
     quick = site.open(retry=0).batch(batch.id)
     site.proxy.fail("query_completed_job", faultproxy.status(500), times=None)
     site.proxy.fail("query_job", faultproxy.status(500), times=None)

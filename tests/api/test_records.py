@@ -33,8 +33,7 @@ def finished(site, count=3, name=None):
         Job(("-n", str(n)), {"in": LocalFile(path)}, parameters={"seed": n, "state": f"s{n}"})
         for n in range(count)
     ]
-    batch = site.project.submit("uppercase", jobs, name=name or f"t-{site.directory.name}")
-    return batch.wait(timeout=60)
+    return site.submit(jobs, name=name).wait(timeout=60)
 
 
 def test_a_row_has_what_was_submitted_and_what_came_of_it(working):
@@ -176,7 +175,7 @@ def test_a_job_that_is_not_done_tells_that_it_has_no_outputs(site):
 
 def test_on_another_machine_outputs_are_fetched_and_the_rest_is_not_known(working):
     here = finished(working, 2)
-    batch = working.elsewhere().batch(here.id)
+    batch = working.open(home="other").batch(here.id)
     results = working.directory / "results"
     batch.fetch(results)
     job = batch[f"{batch.name}_0"]
@@ -213,8 +212,8 @@ def test_a_retired_batch_keeps_its_table(working):
 
 def test_two_batches_in_one_directory_share_the_table(working):
     results = working.directory / "results"
-    one = finished(working, 2, f"one-{working.directory.name}")
-    other = finished(working, 1, f"other-{working.directory.name}")
+    one = finished(working, 2, f"{working.name}-1")
+    other = finished(working, 1, f"{working.name}-2")
     one.fetch(results)
     other.fetch(results)
     one.fetch(results)

@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.project import Project
 from boinc_gahp.api.request import build_request, job_names, new_batch_name
 from boinc_gahp.api.types import InlineFile, Job, LocalFile, Parameters, RemoteFile, StagedFile
-from boinc_gahp.config.settings import ProjectSettings
-from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
@@ -26,6 +23,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.submit.checks import check_batch_name, check_job_name
 from boinc_gahp.submit.staging import physical_names
+from tests.api.conftest import Measured
 from tests.faultproxy import status
 
 URL = "http://h/file"
@@ -43,10 +41,6 @@ def data(tmp_path):
 
 def jobs_of(data, count=6):
     return [Job(args=f"-n {n}", inputs={"in": data[n % len(data)]}) for n in range(count)]
-
-
-def names_of(batch):
-    return [job.name for job in batch.jobs()]
 
 
 # -- submit
@@ -68,82 +62,45 @@ def test_jobs_of_every_kind_of_input_are_submitted(site, data):
 
 
 def test_the_same_submit_again_finds_it_done(site, data):
-    name = f"again-{site.directory.name}"
-    batch = site.project.submit("uppercase", jobs_of(data), name=name)
-    uploads, submits = site.proxy.count("upload_files"), site.proxy.count("submit_batch")
-    again = site.open().submit("uppercase", jobs_of(data), name=name)
+    batch = site.submit(jobs_of(data))
+    uploads = site.proxy.count("upload_files")
+    again = site.submit(jobs_of(data))
     assert again.id == batch.id
     assert (batch.existed, again.existed) == (False, True)
-    assert names_of(again) == [f"{name}_{n}" for n in range(6)]
-    assert (site.proxy.count("upload_files"), site.proxy.count("submit_batch")) == (
-        uploads,
-        submits,
-    )
+    assert [job.name for job in again] == [f"{site.name}_{n}" for n in range(6)]
+    assert (site.proxy.count("upload_files"), site.proxy.count("submit_batch")) == (uploads, 1)
 
 
 def test_a_submit_that_failed_goes_on_with_the_same_name(site, data):
-    name = new_batch_name("uppercase")
     site.proxy.fail("query_files", status(500), times=None)
     with pytest.raises(RpcError):
-        site.open(retry=0.1).submit("uppercase", jobs_of(data), name=name)
+        site.submit(jobs_of(data), project=site.open(retry=0.1))
     site.proxy.heal()
-    batch = site.open().submit("uppercase", jobs_of(data), name=name)
-    assert (batch.name, batch.njobs) == (name, 6)
-    assert [each.name for each in site.project.batches()].count(name) == 1
+    batch = site.submit(jobs_of(data))
+    assert (batch.name, batch.njobs) == (site.name, 6)
+    assert site.project.batches() == (batch,)
 
 
 def test_progress_goes_from_reading_to_submitting(site, data):
     seen = []
-    site.project.submit("uppercase", jobs_of(data), progress=seen.append)
+    site.submit(jobs_of(data), progress=seen.append)
     assert list(dict.fromkeys(each.step for each in seen)) == ["reading", "staging", "submitting"]
     assert (seen[-1].done, seen[-1].total, seen[-1].unit) == (6, 6, "jobs")
 
 
-def test_parameters_reach_the_project(site, data):
-    needs = Parameters(1e12, 2e14, 5e8, 3e9, 7200)
-    jobs = [*jobs_of(data, 1), replace(jobs_of(data, 1)[0], fpops=5e12, priority=7)]
-    batch = site.project.submit(
-        "uppercase", jobs, parameters=needs, priority=3, app_version_num=1, lease=5000
-    )
-    rows = site.local.core.db.connection().execute(
+def test_parameters_reach_the_project_and_a_jobs_own_win(site, data):
+    needs = Parameters(1e12, "200T", "0.5GB", 3e9, "2h")
+    (plain,) = jobs_of(data, 1)
+    own = {"fpops": "5T", "memory": "600MB", "disk": 2e9, "delay": "3h", "priority": 7}
+    jobs = [plain, replace(plain, **own)]
+    batch = site.submit(jobs, parameters=needs, priority=3, app_version_num=1, lease="30d")
+    stored = site.rows(
         "SELECT rsc_fpops_est, rsc_fpops_bound, rsc_memory_bound, rsc_disk_bound, delay_bound, "
         "priority, app_version_num FROM workunit WHERE batch = ? ORDER BY id",
-        (batch.id,),
+        batch.id,
     )
-    assert [tuple(row) for row in rows] == [
-        (1e12, 2e14, 5e8, 3e9, 7200, 3, 1),
-        (5e12, 2e14, 5e8, 3e9, 7200, 7, 1),
-    ]
-    assert batch.expire_time is not None
-    assert batch.create_time is not None
-    assert batch.expire_time - batch.create_time == pytest.approx(5000, abs=60)
-
-
-def test_sizes_may_be_texts_with_units_and_a_jobs_own_win(site, data):
-    (plain,) = jobs_of(data, 1)
-    own = replace(plain, fpops="5T", memory="600MB", disk="2GB", delay="3h", parameters={"n": 1})
-    needs = Parameters("1T", "200T", "0.5GB", 3e9, "2h")
-    batch = site.project.submit("uppercase", [plain, own], parameters=needs, lease="30d")
-    rows = site.local.core.db.connection().execute(
-        "SELECT rsc_fpops_est, rsc_fpops_bound, rsc_memory_bound, rsc_disk_bound, delay_bound "
-        "FROM workunit WHERE batch = ? ORDER BY id",
-        (batch.id,),
-    )
-    assert [tuple(row) for row in rows] == [
-        (1e12, 2e14, 5e8, 3e9, 7200),
-        (5e12, 2e14, 6e8, 2e9, 10800),
-    ]
-    assert batch.expire_time is not None
-    assert batch.create_time is not None
+    assert stored == [(1e12, 2e14, 5e8, 3e9, 7200, 3, 1), (5e12, 2e14, 6e8, 2e9, 10800, 7, 1)]
     assert batch.expire_time - batch.create_time == pytest.approx(30 * 86400, abs=60)
-
-
-def test_a_batch_is_kept_as_long_as_the_longest_delay_of_its_jobs_needs(site, data):
-    (plain,) = jobs_of(data, 1)
-    usual = site.project.plan("uppercase", [plain]).lease
-    assert site.project.plan("uppercase", [plain, replace(plain, delay="60d")]).lease > max(
-        usual, 100 * 86400
-    )
 
 
 def test_a_name_in_use_leaves_no_batch_and_the_batchs_name_free(site, data):
@@ -205,7 +162,7 @@ def test_an_account_without_the_right_is_reported(site, data):
 
 
 def test_too_many_jobs_are_told_how_many_fit(site, data):
-    project = small(site, 20_000)
+    project = site.open(max_post_bytes=20_000)
     jobs = jobs_of(data, 300)
     with pytest.raises(BatchTooLarge, match="of these 300 jobs fit into one request") as caught:
         project.submit("uppercase", jobs, name="toolarge")
@@ -219,13 +176,6 @@ def test_too_many_jobs_are_told_how_many_fit(site, data):
     assert (batches - 1) * each < 300 <= batches * each <= batches * fits
     assert project.plan("uppercase", jobs[:fits], name="toolarge").is_good
     assert not project.plan("uppercase", jobs[: fits + 1], name="toolarge").is_good
-
-
-def small(site, max_post_bytes):
-    """Return the project with a small limit on requests."""
-    limited = ProjectSettings(ProjectUrl(site.proxy.url), max_post_bytes=max_post_bytes)
-    settings = replace(site.project.session.settings, project=limited)
-    return site.stack.enter_context(Project(site.proxy.url, site.authenticator, settings=settings))
 
 
 # -- plan and estimate
@@ -367,15 +317,6 @@ def test_arguments_are_words_or_are_split_as_a_shell_would():
 def test_what_is_no_job_is_told_by_its_place(jobs, more, said):
     with pytest.raises((BadRequest, JobRefused), match=said):
         build_request("app", jobs, name="b", **more)
-
-
-class Measured(float):
-    """As numpy's numbers are: floats, or registered as such, with a repr of their own."""
-
-    def __repr__(self):
-        return f"np.float64({float(self)})"
-
-    __str__ = float.__repr__
 
 
 def test_numbers_of_other_libraries_are_plain_ones_in_a_request():

@@ -3,8 +3,8 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from boinc_gahp.api.watching import Poll
 from boinc_gahp.states import BatchState
+from tests.api.conftest import QUICK
 
 THREADS = 4
 
@@ -37,7 +37,7 @@ def test_many_threads_watch_one_batch_while_others_refresh_it(site):
 
     def wait():
         together.wait()
-        return batch.wait(timeout=60, poll=Poll(0.01, 0.02)).state
+        return batch.wait(timeout=60, poll=QUICK).state
 
     def refresh():
         together.wait()

@@ -12,10 +12,10 @@ from boinc_gahp.api.watching import Poll, PollPauses
 from boinc_gahp.errors import BadRequest, PermissionDenied, ProjectDown, RpcError
 from boinc_gahp.states import BatchState
 from tests import faultproxy
+from tests.api.conftest import QUICK
 from tests.helpers import wait_for
 from tests.inside import fail_attempts, fail_workunit, finish_workunit
 
-QUICK = Poll(shortest=0.01, longest=0.05)
 #: For what is not to be asked again before something else ends the wait.
 SLOW = Poll(shortest=60, longest=60)
 
@@ -157,8 +157,7 @@ def test_a_batch_that_is_retired_meanwhile_ends_the_wait(site):
 
 def test_a_batch_that_vanishes_ends_the_wait(site):
     batch = site.batch(2)
-    with site.local.core.db.write() as connection:
-        connection.execute("DELETE FROM batch WHERE id = ?", (batch.id,))
+    site.change("DELETE FROM batch WHERE id = ?", batch.id)
     batch.wait(timeout=60, poll=QUICK)
     assert batch.gone
     assert batch.is_over
@@ -167,8 +166,7 @@ def test_a_batch_that_vanishes_ends_the_wait(site):
 
 def test_a_batch_without_jobs_is_not_waited_for_for_ever(site):
     batch = site.batch(0)
-    with site.local.core.db.write() as connection:
-        connection.execute("UPDATE batch SET state = 1 WHERE id = ?", (batch.id,))
+    site.change("UPDATE batch SET state = 1 WHERE id = ?", batch.id)
     assert batch.wait(timeout=60, poll=QUICK).state is BatchState.IN_PROGRESS
 
 
@@ -185,11 +183,8 @@ def test_a_project_that_is_down_is_waited_out_and_reported(site):
             site.project.rpc.abort_batch(batch_id=now.id)
         said.append(f"{type(now.trouble).__name__} {now.trouble}")
 
-    site.local.core.web_stopped = True
-    try:
+    with site.down():
         batch.wait(timeout=60, poll=QUICK, progress=progress)
-    finally:
-        site.local.core.web_stopped = False
     assert "ProjectDown" in said[0]
     assert "the project is down" in said[0]
     assert said[-1] == "NoneType None"
@@ -232,10 +227,7 @@ def test_php_warnings_are_no_trouble(site):
 
 def test_an_account_that_may_not_look_any_more_ends_the_wait(site):
     batch = site.batch(1)
-    with site.local.core.db.write() as connection:
-        connection.execute(
-            "UPDATE user SET authenticator = 'new' WHERE authenticator = ?", (site.authenticator,)
-        )
+    site.change("UPDATE user SET authenticator = 'new' WHERE authenticator = ?", site.authenticator)
     with pytest.raises(PermissionDenied, match="check the authenticator"):
         batch.wait(timeout=60, poll=QUICK)
 
