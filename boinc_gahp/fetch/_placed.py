@@ -27,44 +27,35 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.fetch")
 
-#: Seconds after which placements are forgotten.
+#: Seconds after which files are forgotten.
 _KEEP = 30 * 86400.0
 #: Keys in one statement, fewer than any SQLite allows.
 _MOST_KEYS = 500
 
+#: Values are JSON: of a file its size, time, inode and MD5; of a directory that was made, its
+#: inode; of an archive, the names of its members.
 _SCHEMA = """
-create table if not exists delivered (
+create table if not exists placed (
     key blob primary key,
-    size integer not null,
-    mtime_ns integer not null,
-    inode integer not null,
-    md5 text not null,
-    at real not null
-) without rowid;
-create table if not exists directory (
-    key blob primary key,
-    inode integer not null,
-    at real not null
-) without rowid;
-create table if not exists archive (
-    key blob primary key,
-    members text not null,
+    value text not null,
     at real not null
 ) without rowid;
 """
+_INSERT = "insert or replace into placed values (?, ?, ?)"
 
 
 class PlacedFiles:
     """Outputs that were put in place: where, with length and MD5. Thread-safe; never fails.
 
-    Keys are tuples of strings: project, account, instance, output, destination.
+    Keys are sequences of strings, such as project, account, instance, output, destination; those of
+    files, directories and archives differ in length.
 
     Args:
         cache_dir: the user's cache directory; None: nothing is remembered.
     """
 
     def __init__(self, cache_dir: Path | None) -> None:
-        self._path = None if cache_dir is None else cache_dir / "delivered.sqlite"
+        self._path = None if cache_dir is None else cache_dir / "placed.sqlite"
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         #: Rows that are still to be written: threads append, the one with the lock removes.
@@ -86,30 +77,26 @@ class PlacedFiles:
             keys: the key of each file, by its destination.
         """
         files: dict[bytes, tuple[Path, os.stat_result]] = {}
-        for destination, key in keys.items():
+        for destination, parts in keys.items():
             with suppress(OSError):
                 status = destination.stat(follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
-                    files[_key(key)] = destination, status
-        found, wanted = [], list(files)
+                    files[_key(parts)] = destination, status
+        there = {}
+        wanted = list(files)
         for at in range(0, len(wanted), _MOST_KEYS):
-            some = wanted[at : at + _MOST_KEYS]
-            found += self._execute(
-                "select key, size, mtime_ns, inode, md5 from delivered where key in "  # noqa: S608
-                f"({', '.join('?' * len(some))})",
-                some,
-            )
-        there = (files[key] for key, *row in found if _is_it(*files[key], row))
-        return {destination: status.st_size for destination, status in there}
+            for key, value in self._look_up(wanted[at : at + _MOST_KEYS]):
+                destination, status = files[key]
+                if _is_it(destination, status, value):
+                    there[destination] = status.st_size
+        return there
 
     def remember(self, files: Iterable[tuple[Sequence[str], os.stat_result, str]]) -> None:
         """Note that files were put in place: the key of each, its status there, and its MD5."""
-        now = time.time()
-        rows = [
-            (_key(key), status.st_size, status.st_mtime_ns, status.st_ino, md5, now)
+        self._new.extend(
+            _row(_key(key), (status.st_size, status.st_mtime_ns, status.st_ino, md5))
             for key, status, md5 in files
-        ]
-        self._new.extend(rows)
+        )
         # If another thread uses the record, the next one to use it writes these, too.
         while self._new and self._lock.acquire(blocking=False):
             try:
@@ -120,26 +107,29 @@ class PlacedFiles:
     def made(self, key: Sequence[str], status: os.stat_result) -> None:
         """Note that a directory was made for a job: its key, and its status."""
         self._made[_key(key)] = status.st_ino
-        row = _key(key), status.st_ino, time.time()
-        self._execute("insert or replace into directory values (?, ?, ?)", row)
+        self._execute(_INSERT, _row(_key(key), status.st_ino))
 
     def is_made(self, key: Sequence[str], status: os.stat_result) -> bool:
         """Return whether a directory is the one that was made for a job."""
         inode = self._made.get(_key(key))
         if inode is None:
-            rows = self._execute("select inode from directory where key = ?", [_key(key)])
-            inode = int(rows[0][0]) if rows else None
+            rows = self._look_up([_key(key)])
+            inode = rows[0][1] if rows else None
         return inode == status.st_ino
 
     def members(self, key: Sequence[str]) -> tuple[str, ...] | None:
         """Return the names of the files in an archive that was unpacked, or None."""
-        rows = self._execute("select members from archive where key = ?", [_key(key)])
-        return tuple(json.loads(str(rows[0][0]))) if rows else None
+        rows = self._look_up([_key(key)])
+        return tuple(rows[0][1]) if rows else None
 
     def remember_members(self, key: Sequence[str], names: Sequence[str]) -> None:
         """Note which files an archive has."""
-        row = _key(key), json.dumps(names), time.time()
-        self._execute("insert or replace into archive values (?, ?, ?)", row)
+        self._execute(_INSERT, _row(_key(key), names))
+
+    def _look_up(self, keys: Sequence[bytes]) -> list[tuple[bytes, Any]]:
+        """Return the keys that there are, with their values."""
+        which = f"select key, value from placed where key in ({', '.join('?' * len(keys))})"  # noqa: S608
+        return [(key, json.loads(value)) for key, value in self._execute(which, keys)]
 
     def _execute(self, statement: str, values: Sequence[object]) -> list[Any]:
         with self._lock:
@@ -159,13 +149,11 @@ class PlacedFiles:
                 self._connection = _open(self._path)
             if new:
                 self._connection.execute("begin immediate")
-                self._connection.executemany(
-                    "insert or replace into delivered values (?, ?, ?, ?, ?, ?)", new
-                )
+                self._connection.executemany(_INSERT, new)
                 self._connection.execute("commit")
             return self._connection.execute(statement, values).fetchall()
         except (sqlite3.Error, OSError) as error:
-            log.warning("The record of delivered outputs, %s, is not used: %s", self._path, error)
+            log.warning("The record of outputs in place, %s, is not used: %s", self._path, error)
             self._forget()
             return []
 
@@ -189,12 +177,15 @@ def _open(path: Path) -> sqlite3.Connection:
         # Entries lost in a power failure only mean another fetch.
         connection.execute("pragma synchronous = normal")
         connection.executescript(_SCHEMA)
-        for table in ("delivered", "directory", "archive"):
-            connection.execute(f"delete from {table} where at < ?", (time.time() - _KEEP,))  # noqa: S608
+        connection.execute("delete from placed where at < ?", (time.time() - _KEEP,))
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _row(key: bytes, value: object) -> tuple[object, ...]:
+    return key, json.dumps(value), time.time()
 
 
 def _is_it(path: Path, status: os.stat_result, row: Sequence[object]) -> bool:

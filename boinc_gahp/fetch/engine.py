@@ -344,7 +344,7 @@ class _Fetch:
         return self._context.placed.is_made(self._directory_key(path), status)
 
     def _directory_key(self, path: Path) -> tuple[str, ...]:
-        return (*self._context.owner, self._place.job_name, "directory", str(path))
+        return (*self._context.owner, self._place.job_name, "", "directory", str(path))
 
     def _unpack(self, members: Placements, archive: Archive[Any], packed: TemporaryFile) -> None:
         """Put an archive's members in place; a damaged archive leaves nothing behind."""

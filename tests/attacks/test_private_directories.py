@@ -186,7 +186,7 @@ def test_put_files_into_a_state_directory_that_everyone_can_write(mode, tmp_path
     [
         *("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.sqlite-journal"),
         *("boinc_gahp.log", "boinc_gahp.log.lock", "manager"),
-        *("delivered.sqlite", "digests.sqlite"),
+        *("placed.sqlite", "digests.sqlite"),
     ],
 )
 def test_have_a_file_written_by_a_link_in_a_state_directory(name, tmp_path, capfd, caplog):

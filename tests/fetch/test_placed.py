@@ -59,5 +59,5 @@ def test_it_can_be_read_by_its_owner_alone(tmp_path):
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     finally:
         placed.close()
-    assert set(modes) >= {"delivered.sqlite", "delivered.sqlite-wal"}
+    assert set(modes) >= {"placed.sqlite", "placed.sqlite-wal"}
     assert set(modes.values()) == {0o600}
