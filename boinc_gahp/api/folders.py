@@ -156,41 +156,31 @@ def read_note(folder: Path) -> FetchRecord | None:
         note: Any = json.loads((folder / NOTE).read_bytes())
         if note["format"] != _FORMAT:
             return None
-        files = {str(name): int(size) for name, size in note["files"].items()}
-        stderr = None if note["stderr"] is None else str(note["stderr"])
         result = note["result"]
         return FetchRecord(
             str(note["project"]),
             int(note["job_id"]),
             int(note["instance_id"]),
-            files,
-            stderr,
+            {str(name): int(size) for name, size in note["files"].items()},
+            _path(note["stderr"]),
             {str(name): str(path) for name, path in note["outputs"].items()},
-            None
-            if result is None
-            else FetchResult(
+            result
+            and FetchResult(
                 int(result["exit_status"]),
                 float(result["elapsed_time"]),
                 float(result["cpu_time"]),
             ),
             tuple(map(int, note["attempts"])),
-            *_program_of(note),
+            _path(note["stdout"]),
+            None if note["exit_status"] is None else int(note["exit_status"]),
+            str(note["failure"]),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _program_of(note: dict[str, Any]) -> tuple[str | None, int | None, str]:
-    """Return what the note tells of a program."""
-    program = note.get("program")
-    if program is None:
-        return None, None, ""
-    stdout = program["stdout"]
-    return (
-        None if stdout is None else str(stdout),
-        int(program["exit_status"]),
-        str(program["failure"]),
-    )
+def _path(told: Any) -> str | None:
+    return None if told is None else str(told)
 
 
 def note_of(folder: Path, project: str, job_id: int) -> FetchRecord | None:
@@ -213,25 +203,7 @@ def write_note(
         OutputError: the note cannot be written.
         Exception: whatever a closed scope raises.
     """
-    program = None
-    if note.exit_status is not None:
-        keys = ("stdout", "exit_status", "failure")
-        program = {key: getattr(note, key) for key in keys}
-    text = json.dumps(
-        {
-            "format": _FORMAT,
-            "job": job_name,
-            "project": note.project,
-            "job_id": note.job_id,
-            "instance_id": note.instance_id,
-            "stderr": note.stderr,
-            "files": note.files,
-            "outputs": note.outputs,
-            "result": None if note.result is None else asdict(note.result),
-            "attempts": list(note.attempts),
-            **({} if program is None else {"program": program}),
-        }
-    )
+    text = json.dumps({"format": _FORMAT, "job": job_name, **asdict(note)})
     with registry.file(folder / NOTE, directories, folder.parent) as file:
         file.write(text.encode() + b"\n")
         file.commit()
