@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from boinc_gahp.api.app import App
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.counting import Counts
-    from boinc_gahp.api.fetching import Fetched
-    from boinc_gahp.api.functions import Function
-    from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
+    from boinc_gahp.api.futures.functions import Function
+    from boinc_gahp.api.futures.job_futures import JobFuture, JobFutures, JobResult
     from boinc_gahp.api.job import BatchJob
-    from boinc_gahp.api.logs import Reason
     from boinc_gahp.api.manifest import SubmittedInput, SubmittedJob
+    from boinc_gahp.api.outputs.fetching import Fetched
+    from boinc_gahp.api.outputs.logs import Reason
     from boinc_gahp.api.project import Project
-    from boinc_gahp.api.row_jobs import WrongRow
+    from boinc_gahp.api.rows.jobs import WrongRow
+    from boinc_gahp.api.rows.table import jobs_from
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.submission import Plan
-    from boinc_gahp.api.table import jobs_from
     from boinc_gahp.api.types import (
         File,
         InlineFile,
@@ -82,17 +82,17 @@ _PLACES = {
     "api.app": ["App"],
     "api.batch": ["Batch"],
     "api.counting": ["Counts"],
-    "api.fetching": ["Fetched"],
-    "api.functions": ["Function"],
-    "api.futures": ["JobFuture", "JobFutures", "JobResult"],
+    "api.outputs.fetching": ["Fetched"],
+    "api.futures.functions": ["Function"],
+    "api.futures.job_futures": ["JobFuture", "JobFutures", "JobResult"],
     "api.job": ["BatchJob"],
     "api.manifest": ["SubmittedInput", "SubmittedJob"],
     "api.project": ["Project"],
-    "api.logs": ["Reason"],
-    "api.row_jobs": ["WrongRow"],
+    "api.outputs.logs": ["Reason"],
+    "api.rows.jobs": ["WrongRow"],
     "api.session": ["Session"],
     "api.submission": ["Plan"],
-    "api.table": ["jobs_from"],
+    "api.rows.table": ["jobs_from"],
     "api.types": [
         "File",
         "InlineFile",

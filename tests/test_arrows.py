@@ -231,10 +231,10 @@ def test_no_modules_import_each_other_in_a_circle():
 
 
 #: What people hold; the package's own __init__ hands them out.
-HANDLES = ("project", "_runs", "batch", "job", "functions")
+HANDLES = ("project", "_runs", "batch", "job", "futures.functions")
 #: A batch has its project, and jobs and futures their batch, as attributes.
 UP = {("boinc_gahp.api.batch", "project")}
-UP |= {(f"boinc_gahp.api.{name}", "batch") for name in ("job", "futures")}
+UP |= {(f"boinc_gahp.api.{name}", "batch") for name in ("job", "futures.job_futures")}
 
 
 def test_functions_of_the_api_do_not_know_the_handles_that_call_them():

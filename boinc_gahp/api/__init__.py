@@ -18,9 +18,9 @@ Its parts, in the order in which a batch meets them:
 =============== ===================================================================================
 session         the project, the account and the settings, which most functions take
 project, batch  the handles; what a batch keeps is known_batch's, and job is one of its jobs
+_runs           the part of a project that returns futures
 app             what an app's templates say
-table, rows     jobs from a table: of Python, and of a file; rows reads CSV and JSON
-row_jobs        a row as a job; patterns fills placeholders
+rows            a package: jobs from a table
 files           input files and arguments as text
 programs        commands as jobs in containers, with _program_files from their words
 request         jobs as a request to submit
@@ -31,12 +31,8 @@ finding         the batch or the job of a name or id
 _control        the lease, abort, retire
 watching        asks until batches are over; counting makes numbers of the answers
 progress        shows it on terminals and in notebooks
-fetching        outputs, with _fetching_batch's threads, into folders or zips; of jobs that ran
-                programs, into _program_folders
-_records        a row for each job, for DataFrames and for jobs.csv
-logs            how single jobs ended, what they wrote, and each reason once
-_runs, _mapping from rows to futures over the jobs of an app, or of a program
-futures         a future for each job; _gathering sets their results as the jobs end
+outputs         a package: what comes back of jobs
+futures         a package: results that are waited for
 family          a batch and its retries, and which of them count; retrying sends them
 =============== ===================================================================================
 """

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from boinc_gahp.api._mapping import MappedJobs
     from boinc_gahp.api.app import App
-    from boinc_gahp.api.functions import Function
-    from boinc_gahp.api.futures import JobFutures, JobResult
+    from boinc_gahp.api.futures.functions import Function
+    from boinc_gahp.api.futures.job_futures import JobFutures, JobResult
+    from boinc_gahp.api.futures.mapping import MappedJobs
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import File, Job
@@ -50,7 +50,7 @@ class ProjectRuns:
 
         :meta private:
         """
-        from boinc_gahp.api.futures import JobFutures  # noqa: PLC0415  (not for lists of batches)
+        from boinc_gahp.api.futures.job_futures import JobFutures  # noqa: PLC0415  (not for lists of batches)
 
         batch = _control.submitted(self.handle(mapped.sent.info), mapped.sent)
         return JobFutures(batch, mapped.jobs, mapped.directory, mapped.make, poll=poll)
@@ -99,7 +99,7 @@ class ProjectRuns:
             BadRequest, JobRefused, BatchConflict, StagingError, NotFound, PermissionDenied,
                 TemplateError, RpcError: as :meth:`Project.submit`.
         """
-        from boinc_gahp.api._mapping import map_jobs  # noqa: PLC0415  (not for lists of batches)
+        from boinc_gahp.api.futures.mapping import map_jobs  # noqa: PLC0415  (not for lists of batches)
 
         mapped = map_jobs(
             self.session,
@@ -181,7 +181,7 @@ class ProjectRuns:
             BadRequest, JobRefused, BatchConflict, StagingError, NotFound, PermissionDenied,
                 TemplateError, RpcError: as :meth:`Project.submit`.
         """
-        from boinc_gahp.api._mapping import run_program  # noqa: PLC0415  (not for lists of batches)
+        from boinc_gahp.api.futures.mapping import run_program  # noqa: PLC0415  (not for lists of batches)
 
         mapped = run_program(
             self.session,
@@ -262,7 +262,7 @@ class ProjectRuns:
             BadRequest: the function cannot be pickled.
             MissingExtra: cloudpickle is not installed.
         """
-        from boinc_gahp.api.functions import Function  # noqa: PLC0415  (not for lists of batches)
+        from boinc_gahp.api.futures.functions import Function  # noqa: PLC0415  (not for lists of batches)
 
         how = {
             "inputs": inputs,

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import (
-    _control,
-    _records,
-    family,
-    fetching,
-    finding,
-    logs,
-    retrying,
-    watching,
-)
+from boinc_gahp.api import _control, family, finding, retrying, watching
 from boinc_gahp.api.counting import Counts
 from boinc_gahp.api.job import BatchJob
 from boinc_gahp.api.known_batch import KnownBatch
+from boinc_gahp.api.outputs import fetching, logs, records
 from boinc_gahp.api.progress import StepView, shown, waiting_view
 from boinc_gahp.api.types import JobState
 from boinc_gahp.api.watching import Poll
@@ -28,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from boinc_gahp.api.fetching import Fetched
-    from boinc_gahp.api.logs import Reason
+    from boinc_gahp.api.outputs.fetching import Fetched
+    from boinc_gahp.api.outputs.logs import Reason
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.types import JobEnd, OnProgress
     from boinc_gahp.rpc.types import BatchInfo
@@ -138,7 +130,7 @@ class Batch(KnownBatch):
             NoSuchJob: one of ``jobs`` does not exist.
             RpcError: the project could not be asked.
         """
-        return _records.records(self, _several(jobs))
+        return records.records(self, _several(jobs))
 
     def counts(self) -> Counts:
         """Count the jobs by their states; asks the project for all jobs."""
@@ -204,7 +196,7 @@ class Batch(KnownBatch):
         """Fetch the outputs of the jobs that are done, each job's into a folder of its name.
 
         If it is interrupted, call it again: it fetches what is missing, and jobs that have become
-        done since. See :func:`boinc_gahp.api.fetching.fetch`.
+        done since. See :func:`boinc_gahp.api.outputs.fetching.fetch`.
 
         Args:
             directory: created if it is missing.
@@ -247,8 +239,8 @@ class Batch(KnownBatch):
     ) -> Fetched:
         """Fetch the outputs of the jobs that are done as one zip archive; cannot be resumed.
 
-        See :func:`boinc_gahp.api.fetching.fetch_zip`. The archive's directory must exist; the
-        other arguments and the errors are those of :meth:`fetch`.
+        See :func:`boinc_gahp.api.outputs.fetching.fetch_zip`. The archive's directory must exist;
+        the other arguments and the errors are those of :meth:`fetch`.
         """
         _control.renew(self, stale=True)
         with shown(progress, StepView) as report:

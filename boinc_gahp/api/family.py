@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.api.folders import FetchRecord
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.manifest import Manifest
+    from boinc_gahp.api.outputs.folders import FetchRecord
     from boinc_gahp.api.session import Session
     from boinc_gahp.rpc.types import BatchInfo, JobInfo
 
@@ -362,7 +362,7 @@ def program_note(batch: KnownBatch, job: JobInfo, root: Path | None) -> FetchRec
         job: the job.
         root: where the batch was fetched; None: nowhere.
     """
-    from boinc_gahp.api.folders import folder_name, note_of  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.api.outputs.folders import folder_name, note_of  # noqa: PLC0415  (not for lists of batches)
 
     if root is None or job.state is not JobState.DONE:
         return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api.folders import folder_name, note_of
-from boinc_gahp.api.logs import log_of
+from boinc_gahp.api.outputs.folders import folder_name, note_of
+from boinc_gahp.api.outputs.logs import log_of
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import NotKnownHere, OutputError
 from boinc_gahp.fetch.failures import look_up_failure
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.fetching import Fetched
-    from boinc_gahp.api.folders import FetchRecord
     from boinc_gahp.api.manifest import SubmittedInput, SubmittedJob
+    from boinc_gahp.api.outputs.fetching import Fetched
+    from boinc_gahp.api.outputs.folders import FetchRecord
     from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.rpc.types import JobInfo, ResultInfo
     from boinc_gahp.submit.types import Parameter

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from boinc_gahp.api._program_files import FileFinder, check_public, together
 from boinc_gahp.api.files import split_args
 from boinc_gahp.api.request import list_of
-from boinc_gahp.api.table import jobs_from
+from boinc_gahp.api.rows.table import jobs_from
 from boinc_gahp.api.types import CommandRecord, Job, LocalFile, Parameters
 from boinc_gahp.containers.image import read_image
 from boinc_gahp.containers.rules import (

@@ -15,7 +15,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypedDict
 
 from boinc_gahp.api.files import split_args
-from boinc_gahp.api.patterns import NameInBatch, prefix_of
+from boinc_gahp.api.rows.patterns import NameInBatch, prefix_of
 from boinc_gahp.api.types import (
     InlineFile,
     Job,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.api import _control
 from boinc_gahp.api.counting import FEW, Counting
-from boinc_gahp.api.logs import attempts_of
+from boinc_gahp.api.outputs.logs import attempts_of
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,

@@ -18,6 +18,6 @@ temporary      puts files in place, complete and on the disk
 cancel         keeps files out of directories that are not the job's any more
 =============  ====================================================================================
 
-``fetch_output`` and ``fetch_container`` call the engine for HTCondor's jobs, and ``api.fetching``
-for people, with the folders of ``api.folders``.
+``fetch_output`` and ``fetch_container`` call the engine for HTCondor's jobs, and
+``api.outputs.fetching`` for people, with the folders of ``api.outputs.folders``.
 """

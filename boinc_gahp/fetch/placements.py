@@ -2,7 +2,7 @@
 
 There is a place for HTCondor's jobs, :class:`~boinc_gahp.fetch.job_directory.JobDirectory`, one for
 container jobs, :class:`~boinc_gahp.fetch.container_directory.ContainerDirectory`, and one for
-people, :class:`~boinc_gahp.api.folders.Folder`, of which archives are made, too.
+people, :class:`~boinc_gahp.api.outputs.folders.Folder`, of which archives are made, too.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
-from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
+from boinc_gahp.api.futures.job_futures import JobFuture, JobFutures, JobResult
 from boinc_gahp.api.programs import program_batch
 from boinc_gahp.api.project import Project
 from boinc_gahp.api.types import Job

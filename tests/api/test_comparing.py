@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.api.comparing import difference
 from boinc_gahp.api.manifest import describe
-from boinc_gahp.api.table import jobs_from
+from boinc_gahp.api.rows.table import jobs_from
 from boinc_gahp.api.types import InlineFile, Job, Parameters
 from boinc_gahp.errors import BatchConflict, RpcError
 from boinc_gahp.submit.types import SubmitRequest

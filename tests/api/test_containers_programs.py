@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.api.folders import read_note
+from boinc_gahp.api.outputs.folders import read_note
 from boinc_gahp.api.programs import program_batch
 from boinc_gahp.errors import BatchConflict
 from tests.containers_engine import IMAGE

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.api import fetching
-from boinc_gahp.api.folders import NOTE
-from boinc_gahp.api.logs import logs_of
+from boinc_gahp.api.outputs import fetching
+from boinc_gahp.api.outputs.folders import NOTE
+from boinc_gahp.api.outputs.logs import logs_of
 from boinc_gahp.errors import (
     NoSuchJob,
     OutputError,

@@ -5,7 +5,7 @@ import os
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.folders import NOTE, FetchRecord, folder_name, read_note, write_note
+from boinc_gahp.api.outputs.folders import NOTE, FetchRecord, folder_name, read_note, write_note
 
 #: Names, the odd ones often: of dots, slashes, percent signs, and too long.
 NAMES = st.one_of(

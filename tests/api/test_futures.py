@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from boinc_gahp.api import _gathering
-from boinc_gahp.api.futures import JobFutures
+from boinc_gahp.api.futures import collecting
+from boinc_gahp.api.futures.job_futures import JobFutures
 from boinc_gahp.api.types import InlineFile, Job
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
@@ -415,7 +415,7 @@ def test_jobs_whose_outputs_are_gone_do_not_keep_the_others_waiting(working):
 
 @pytest.mark.long
 def test_outputs_that_never_come_end_in_an_error(working, monkeypatch):
-    monkeypatch.setattr(_gathering, "_BACKOFF", Backoff(0.01))
+    monkeypatch.setattr(collecting, "_BACKOFF", Backoff(0.01))
     working.proxy.fail("result_file", faultproxy.status(503), times=None)
     futures = mapped(working, 8, project=working.open(retry=0))
     for each in futures:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from boinc_gahp.api._mapping import UNNAMED, contents_name, free_name
+from boinc_gahp.api.futures.mapping import UNNAMED, contents_name, free_name
 from boinc_gahp.api.request import build_request, renamed
-from boinc_gahp.api.table import jobs_from
+from boinc_gahp.api.rows.table import jobs_from
 from boinc_gahp.api.types import InlineFile, Job, Parameters
 from boinc_gahp.submit.checks import MAX_BATCH_NAME
 

@@ -5,8 +5,8 @@ import pickle
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.patterns import NameInBatch, Pattern, Patterns
 from boinc_gahp.api.request import job_names
+from boinc_gahp.api.rows.patterns import NameInBatch, Pattern, Patterns
 from boinc_gahp.api.types import InlineFile, Job, LocalFile
 from boinc_gahp.errors import BadRequest
 

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api._program_folders import ProgramFolder, unknown_template
-from boinc_gahp.api.folders import FetchRecord, FinishedJob
+from boinc_gahp.api.outputs.folders import FetchRecord, FinishedJob
+from boinc_gahp.api.outputs.program_folders import ProgramFolder, unknown_template
 from boinc_gahp.errors import OutputError
 
 STREAMS = ("_exit", "_stdout", "_stderr")

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from boinc_gahp.api.logs import Reason
+from boinc_gahp.api.outputs.logs import Reason
 from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.rpc.types import JobInfo
@@ -51,7 +51,7 @@ def test_failures_without_an_exit_status_are_told_by_what_became_of_the_instance
 
 
 def test_the_instances_of_a_hundred_jobs_are_asked_for_and_no_more(site, monkeypatch):
-    monkeypatch.setattr("boinc_gahp.api.logs.ASKED", 2)
+    monkeypatch.setattr("boinc_gahp.api.outputs.logs.ASKED", 2)
     batch = site.spoil(site.batch(4))
     for job in batch.jobs():
         ends(site, job.name, Outcome.NO_REPLY)

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api import _records
-from boinc_gahp.api._records import FIRST, LAST, RowMaker
 from boinc_gahp.api.manifest import describe
+from boinc_gahp.api.outputs import records
+from boinc_gahp.api.outputs.records import FIRST, LAST, RowMaker
 from boinc_gahp.api.types import InlineFile, Job, JobState, LocalFile
 from boinc_gahp.errors import NoSuchJob, NotKnownHere, OutputError
 from boinc_gahp.fetch.job_end import JobEnd
@@ -263,13 +263,13 @@ def test_what_is_written_is_read_by_any_reader_of_csv(tmp_path_factory, jobs, te
     root = tmp_path_factory.mktemp("csv")
     keys = ("job", f"x{key}", *LAST)
     rows = [{**dict.fromkeys(keys), "job": name, f"x{key}": text} for name in jobs]
-    path = _records.write_table(root, keys, set(jobs), rows)
+    path = records.write_table(root, keys, set(jobs), rows)
     assert path is not None
     found = read(path)
     assert [row[f"x{key}"] for row in found] == [text] * len(jobs)
     assert not any(row["job"].startswith(("=", "+", "-", "@")) for row in found)
     if "jobs.csv" not in jobs:  # its folder would be here
-        again = _records.write_table(root, keys, set(jobs[:1]), rows[:1])
+        again = records.write_table(root, keys, set(jobs[:1]), rows[:1])
         assert again == path
         assert read(path) == found
 
@@ -277,7 +277,7 @@ def test_what_is_written_is_read_by_any_reader_of_csv(tmp_path_factory, jobs, te
 def test_what_a_stranger_says_is_no_formula(tmp_path):
     keys = ("job", "args", *LAST)
     row = {**dict.fromkeys(keys), "job": "j", "args": "-n 1", "why": "=HYPERLINK(1)\x1b[2J"}
-    path = _records.write_table(tmp_path, keys, {"j"}, [row])
+    path = records.write_table(tmp_path, keys, {"j"}, [row])
     assert path is not None
     (found,) = read(path)
     assert (found["args"], found["why"]) == ("-n 1", "'=HYPERLINK(1)\\x1b[2J")

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.rows import WrongRow, read_rows, rows_of
+from boinc_gahp.api.rows.reading import WrongRow, read_rows, rows_of
 from boinc_gahp.api.types import InlineFile, Job, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import GahpError
 from tests.api.texts import written

@@ -8,7 +8,7 @@ import pytest
 
 from boinc_gahp import Job, LocalFile, StagedFile, jobs_from
 from boinc_gahp.api.request import job_names
-from boinc_gahp.api.row_jobs import WrongRow
+from boinc_gahp.api.rows.jobs import WrongRow
 from boinc_gahp.errors import BadRequest
 from tests.api.conftest import Measured
 

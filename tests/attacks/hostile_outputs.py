@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from boinc_gahp.api.folders import FinishedJob, Folder
+from boinc_gahp.api.outputs.folders import FinishedJob, Folder
 from boinc_gahp.config.settings import JobSettings, ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import OutputError

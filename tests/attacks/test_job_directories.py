@@ -10,8 +10,8 @@ import zipfile
 
 import pytest
 
-from boinc_gahp.api import folders
-from boinc_gahp.api.folders import FinishedJob
+from boinc_gahp.api.outputs import folders
+from boinc_gahp.api.outputs.folders import FinishedJob
 from boinc_gahp.config.settings import JobSettings
 from boinc_gahp.errors import OutputError, StagingError
 from boinc_gahp.fetch._zip_archive import ZipArchive

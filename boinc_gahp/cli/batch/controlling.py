@@ -151,7 +151,7 @@ def abort(arguments: list[str], config: str | None) -> int:
 
 def retire(arguments: list[str], config: str | None) -> int:
     """Retire batches; return 0 if all were retired."""
-    from boinc_gahp.api.fetching import unfetched
+    from boinc_gahp.api.outputs.fetching import unfetched
 
     options = retire_parser(config).read(arguments)
     with opened(options) as project:

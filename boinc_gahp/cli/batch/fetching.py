@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.fetching import Fetched
+    from boinc_gahp.api.outputs.fetching import Fetched
     from boinc_gahp.errors import GahpError
 
 _DESCRIPTION = """\
@@ -105,7 +105,7 @@ def fetch(arguments: list[str], config: str | None) -> int:
 
 
 def _outputs(batch: Batch, options: Namespace) -> int:
-    from boinc_gahp.api.folders import folder_name
+    from boinc_gahp.api.outputs.folders import folder_name
     from boinc_gahp.api.progress import StepView
     from boinc_gahp.cli.batch.jsons import error_json, print_json
     from boinc_gahp.cli.batch.reasons_view import failed_in, reasons_json
@@ -162,7 +162,7 @@ def _print_errors(errors: dict[str, GahpError]) -> None:
 
 def _say_more(batch: Batch, options: Namespace, fetched: Fetched) -> None:
     """Print what to do about jobs whose outputs were not fetched."""
-    from boinc_gahp.api.fetching import lacks_arguments
+    from boinc_gahp.api.outputs.fetching import lacks_arguments
     from boinc_gahp.cli.batch import states
     from boinc_gahp.cli.batch.reasons_view import reason_lines
 

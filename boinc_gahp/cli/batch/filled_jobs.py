@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-    from boinc_gahp.api.patterns import Patterns
+    from boinc_gahp.api.rows.patterns import Patterns
     from boinc_gahp.api.types import Job, LocalFile
     from boinc_gahp.terminal.live import Work
 
@@ -137,7 +137,7 @@ def _row_jobs(
 ) -> CommandLineJobs:
     from dataclasses import replace
 
-    from boinc_gahp.api.rows import read_rows
+    from boinc_gahp.api.rows.reading import read_rows
 
     made = CommandLineJobs(rows="standard input" if options.rows == "-" else options.rows)
     for number, row in enumerate(read_rows(options.rows, None, patterns)):

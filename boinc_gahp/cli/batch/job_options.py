@@ -21,9 +21,9 @@ from boinc_gahp.terminal.parsing import not_empty
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from boinc_gahp.api.patterns import Patterns
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
+    from boinc_gahp.api.rows.patterns import Patterns
     from boinc_gahp.api.types import Parameters
     from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
     from boinc_gahp.templates.types import InputTemplate
@@ -210,7 +210,7 @@ def check_patterns(
 
 def _patterns(options: argparse.Namespace, batch_name: str) -> Patterns:
     """Return the placeholders' patterns; raises BadRequest."""
-    from boinc_gahp.api.patterns import Patterns
+    from boinc_gahp.api.rows.patterns import Patterns
 
     return Patterns(options.args, _inputs(options), options.name_jobs, batch_name, options.as_data)
 
@@ -300,7 +300,7 @@ def look_up_jobs(
 
 def _only_input(project: Project, options: argparse.Namespace) -> str | None:
     """Return the only input that has no file yet; None if ``--input`` says where each file goes."""
-    from boinc_gahp.api.patterns import Patterns
+    from boinc_gahp.api.rows.patterns import Patterns
     from boinc_gahp.submit.buda_names import buda_name
 
     shared = _inputs(options)

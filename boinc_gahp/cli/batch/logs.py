@@ -118,7 +118,7 @@ class _Choice:
 
 
 def _found(options: Namespace, batch: Batch, choice: _Choice) -> Iterator[JobEnd]:
-    from boinc_gahp.api.logs import logs_of
+    from boinc_gahp.api.outputs.logs import logs_of
 
     return logs_of(batch, jobs=options.job or None, wanted=choice)
 
@@ -164,7 +164,7 @@ def _state(log: JobEnd) -> str:
 
 def _body(options: Namespace, batch: Batch, log: JobEnd, *, is_single: bool) -> Iterator[str]:
     """Yield the lines about a job below its head line."""
-    from boinc_gahp.api.logs import page_of
+    from boinc_gahp.api.outputs.logs import page_of
 
     if is_single and log.state is not JobState.DONE:
         yield f"{printable(log.name)}: {_state(log)}"
@@ -209,7 +209,7 @@ def _nothing(options: Namespace, choice: _Choice) -> str:
 
 
 def _print_json(options: Namespace, batch: Batch) -> int:
-    from boinc_gahp.api.logs import page_of
+    from boinc_gahp.api.outputs.logs import page_of
 
     status = 0
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.family import RetryStatus
-    from boinc_gahp.api.logs import Reason
+    from boinc_gahp.api.outputs.logs import Reason
 
 #: The most reasons that are printed one by one.
 _TOLD = 5
@@ -43,7 +43,7 @@ def failed_in(batch: Batch, jobs: Sequence[str] | None = None) -> Failed | None:
         jobs: names or ids of the jobs that matter; None: all.
     """
     from boinc_gahp.api.family import standing_of
-    from boinc_gahp.api.logs import reasons_of
+    from boinc_gahp.api.outputs.logs import reasons_of
 
     if not _may_have_failed(batch):
         return None

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from boinc_gahp.api.patterns import Patterns
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
+    from boinc_gahp.api.rows.patterns import Patterns
     from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
     from boinc_gahp.terminal.live import Work
 
@@ -221,7 +221,7 @@ def _environment(options: Namespace) -> dict[str, str]:
 
 def _patterns(options: Namespace, batch_name: str) -> Patterns:
     """Return the command's and inputs' placeholders; raises BadRequest."""
-    from boinc_gahp.api.patterns import Patterns
+    from boinc_gahp.api.rows.patterns import Patterns
 
     words = [*options.command, *options.input]
     return Patterns(words, None, options.name_jobs, batch_name, options.as_data)

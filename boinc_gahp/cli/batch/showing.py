@@ -138,7 +138,7 @@ _COLUMNS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
 
 def _attempt_lines(options: Namespace, batch: Batch) -> Iterator[str]:
     """Yield which attempts have failed before any job is done, and what to type."""
-    from boinc_gahp.api.logs import attempts_of
+    from boinc_gahp.api.outputs.logs import attempts_of
 
     if batch.state is not BatchState.IN_PROGRESS or batch.nover > batch.nerror_jobs:
         return
@@ -314,7 +314,7 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
 
     more: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = ()
     if options.details:
-        from boinc_gahp.api.logs import ends_of
+        from boinc_gahp.api.outputs.logs import ends_of
 
         jobs = list(jobs)
         more = _details(ends_of(batch, (job.info for job in jobs)))

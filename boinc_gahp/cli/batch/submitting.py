@@ -415,7 +415,7 @@ def _fetch_words(options: Namespace, batch: Batch, *, of: int) -> list[str]:
     """Return the arguments of the fetch of one of ``of`` batches."""
     if options.fetch is None:
         return [str(batch.id)]
-    from boinc_gahp.api.folders import folder_name
+    from boinc_gahp.api.outputs.folders import folder_name
 
     where = Path(options.fetch)
     return [str(batch.id), str(where if of == 1 else where / folder_name(batch.name))]

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from boinc_gahp.api.folders import NOTE
+from boinc_gahp.api.outputs.folders import NOTE
 from tests import faultproxy
 from tests.cli.conftest import COMMAND
 from tests.helpers import wait_for

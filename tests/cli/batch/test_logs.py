@@ -79,7 +79,7 @@ def test_nothing_in_a_stderr_controls_the_terminal(batch, capsys, mixed, monkeyp
     number, _ = mixed
     text = "a\tb\x1b[2J\x1b]0;x\x07\n\u202eright\r50%\r\n\x9b1m\x00"
     log = JobEnd(JobInfo(1, "j\x1b[2J", 7, "done"), stderr=text)
-    monkeypatch.setattr("boinc_gahp.api.logs.logs_of", lambda *_, **__: iter([log, log]))
+    monkeypatch.setattr("boinc_gahp.api.outputs.logs.logs_of", lambda *_, **__: iter([log, log]))
     head, *lines = batch.prints("logs", number).splitlines()
     assert head == "==> j\\x1b[2J: done <=="
     assert lines[:4] == ["a\tb\\x1b[2J\\x1b]0;x\\x07", "\\u202eright", "50%", "\\x9b1m\\x00"]

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.api import finding
 from boinc_gahp.api.family import with_retries
-from boinc_gahp.api.folders import folder_name, note_of
-from boinc_gahp.api.logs import ends_of
+from boinc_gahp.api.outputs.folders import folder_name, note_of
+from boinc_gahp.api.outputs.logs import ends_of
 from boinc_gahp.api.types import JobState
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.text import shorten, visible
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from boinc_gahp.api.folders import FetchRecord
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.manifest import Manifest
+    from boinc_gahp.api.outputs.folders import FetchRecord
     from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.fetch.types import FetchResult
     from boinc_gahp.rpc.types import JobInfo
@@ -238,7 +238,7 @@ def write_table(
         root: the directory with the folders.
         keys: those of the rows, in order.
         jobs: the names of the rows' jobs.
-        rows: as :class:`~boinc_gahp.api._records.RowMaker` makes them.
+        rows: as :class:`~boinc_gahp.api.outputs.records.RowMaker` makes them.
         known: whether the rows tell what was submitted; otherwise the file's own words about that
             are kept.
         order: names of jobs, as their rows are to follow one another; others keep their places.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.api.files import read_file, read_named, relative_to, split_args
-from boinc_gahp.api.patterns import BATCH, INDEX
+from boinc_gahp.api.rows.patterns import BATCH, INDEX
 from boinc_gahp.api.types import InlineFile, Job, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest, GahpError
 from boinc_gahp.quantities import JOB_SIZES
@@ -22,7 +22,7 @@ from boinc_gahp.text import did_you_mean, nearest, shorten
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from boinc_gahp.api.patterns import Patterns
+    from boinc_gahp.api.rows.patterns import Patterns
     from boinc_gahp.api.types import File
     from boinc_gahp.submit.types import Parameter
 

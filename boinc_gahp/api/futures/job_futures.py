@@ -1,8 +1,8 @@
 """Futures over the jobs of a batch: those of :mod:`concurrent.futures`, for any kind of job.
 
-A thread (:mod:`.gathering`) watches the batch, fetches each job's outputs when it is done, and sets
-its future's result. What the result is made of is given by a function, ``make``: an app's job gives
-its :class:`JobResult`, other kinds of jobs what they computed.
+A thread (:mod:`.collecting`) watches the batch, fetches each job's outputs when it is done, and
+sets its future's result. What the result is made of is given by a function, ``make``: an app's job
+gives its :class:`JobResult`, other kinds of jobs what they computed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-from boinc_gahp.api._gathering import ResultCollector
+from boinc_gahp.api.futures.collecting import ResultCollector
 from boinc_gahp.api.progress import show_results, shown
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.quantities import SPAN
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.folders import FetchRecord
+    from boinc_gahp.api.outputs.folders import FetchRecord
     from boinc_gahp.api.progress import Show
     from boinc_gahp.errors import GahpError
     from boinc_gahp.submit.types import Parameter

@@ -7,8 +7,9 @@ boinc_gahp uses the columns ``name``, ``args`` (split as a shell would), ``input
 ``NAME=FILE``, quoted as for a shell), ``input:NAME`` (a file, see :mod:`boinc_gahp.api.files`),
 ``template`` or ``input_template``, ``output_template`` (paths), ``priority``, ``fpops``,
 ``memory``, ``disk`` and ``delay``, in any order; cells may be empty. All other columns are
-parameters, for :class:`boinc_gahp.api.patterns.Patterns`. Empty rows are skipped. In JSON each row
-is an object with the same names; ``args`` may be a list, and ``inputs`` an object by open names.
+parameters, for :class:`boinc_gahp.api.rows.patterns.Patterns`. Empty rows are skipped. In JSON each
+row is an object with the same names; ``args`` may be a list, and ``inputs`` an object by open
+names.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from boinc_gahp.api.patterns import Patterns
-from boinc_gahp.api.row_jobs import Number, RowJobs, WrongRow, column_of, parameter_of, shown
+from boinc_gahp.api.rows.jobs import Number, RowJobs, WrongRow, column_of, parameter_of, shown
+from boinc_gahp.api.rows.patterns import Patterns
 from boinc_gahp.errors import BadRequest
 
 if TYPE_CHECKING:

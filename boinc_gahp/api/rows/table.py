@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.api.patterns import Patterns
-from boinc_gahp.api.row_jobs import RowJobs, parameter_of, plain
-from boinc_gahp.api.rows import read_rows
+from boinc_gahp.api.rows.jobs import RowJobs, parameter_of, plain
+from boinc_gahp.api.rows.patterns import Patterns
+from boinc_gahp.api.rows.reading import read_rows
 from boinc_gahp.errors import BadRequest
 
 if TYPE_CHECKING:

@@ -21,16 +21,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from boinc_gahp.api import submission
-from boinc_gahp.api._gathering import failed_job
 from boinc_gahp.api.app import look_up
-from boinc_gahp.api.folders import folder_name
+from boinc_gahp.api.futures.collecting import failed_job
 from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import readable_md5s
-from boinc_gahp.api.patterns import BATCH
+from boinc_gahp.api.outputs.folders import folder_name
 from boinc_gahp.api.progress import StepView, shown
 from boinc_gahp.api.request import build_request, renamed, similar_names
-from boinc_gahp.api.table import jobs_from
+from boinc_gahp.api.rows.patterns import BATCH
+from boinc_gahp.api.rows.table import jobs_from
 from boinc_gahp.errors import BadRequest, NotFound, NotOwner
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.buda_names import buda_name, short_name
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from boinc_gahp.api.futures import JobResult
+    from boinc_gahp.api.futures.job_futures import JobResult
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.submission import Submitted

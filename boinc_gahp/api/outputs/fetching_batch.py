@@ -1,6 +1,6 @@
 """Fetches a batch's finished jobs with several threads: which jobs, progress, and when to stop.
 
-:mod:`boinc_gahp.api.folders` decides where a job's files go; the fetch engine
+:mod:`boinc_gahp.api.outputs.folders` decides where a job's files go; the fetch engine
 (:mod:`boinc_gahp.fetch.engine`) brings them there.
 """
 
@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import finding
-from boinc_gahp.api._program_folders import JobTemplates, ProgramFolder
 from boinc_gahp.api.family import with_retries
-from boinc_gahp.api.folders import FinishedJob, Folder
+from boinc_gahp.api.outputs.folders import FinishedJob, Folder
+from boinc_gahp.api.outputs.program_folders import JobTemplates, ProgramFolder
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import (
     GahpError,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.api.family import RetryChain
-    from boinc_gahp.api.folders import FetchRecord
     from boinc_gahp.api.known_batch import KnownBatch
+    from boinc_gahp.api.outputs.folders import FetchRecord
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.fetch.destinations import Directories

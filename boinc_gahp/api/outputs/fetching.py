@@ -17,13 +17,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import _records, finding
-from boinc_gahp.api._fetching_batch import BatchFetch, Jobs, jobs_of
-from boinc_gahp.api._records import RowMaker, as_fetched
+from boinc_gahp.api import finding
 from boinc_gahp.api.family import parent_of
-from boinc_gahp.api.folders import NOTE, folder_name, read_note
-from boinc_gahp.api.logs import ends_of
 from boinc_gahp.api.manifest_files import Manifests
+from boinc_gahp.api.outputs import records
+from boinc_gahp.api.outputs.fetching_batch import BatchFetch, Jobs, jobs_of
+from boinc_gahp.api.outputs.folders import NOTE, folder_name, read_note
+from boinc_gahp.api.outputs.logs import ends_of
+from boinc_gahp.api.outputs.records import RowMaker, as_fetched
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.destinations import Directories, explain
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from boinc_gahp.api.folders import FetchRecord, FinishedJob, Folder
     from boinc_gahp.api.known_batch import KnownBatch
+    from boinc_gahp.api.outputs.folders import FetchRecord, FinishedJob, Folder
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
 
@@ -257,7 +258,7 @@ def lacks_arguments(batch: KnownBatch, fetched: Fetched) -> bool:
     if batch.manifest is not None:
         return False
     # It keeps what an earlier fetch knew.
-    return fetched.table is None or not _records.tells_arguments(fetched.table)
+    return fetched.table is None or not records.tells_arguments(fetched.table)
 
 
 def _ids_in(batch: KnownBatch, root: Path) -> set[int]:
@@ -298,7 +299,7 @@ def _table(
         )
         for job in listed
     )
-    return _records.write_table(
+    return records.write_table(
         root,
         maker.keys,
         {job.name for job in listed},

@@ -14,9 +14,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from boinc_gahp.api import submission
-from boinc_gahp.api._gathering import failed_job
-from boinc_gahp.api._mapping import UNNAMED, MappedJobs, contents_name, directory_for, free_name
 from boinc_gahp.api.finding import find_batch
+from boinc_gahp.api.futures.collecting import failed_job
+from boinc_gahp.api.futures.mapping import (
+    UNNAMED,
+    MappedJobs,
+    contents_name,
+    directory_for,
+    free_name,
+)
 from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.programs import ProgramBatch, program_batch
@@ -47,7 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
+    from boinc_gahp.api.futures.job_futures import JobFuture, JobFutures, JobResult
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session

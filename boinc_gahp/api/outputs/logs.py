@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import finding
-from boinc_gahp.api._fetching_batch import check_answers, fetch_streams
 from boinc_gahp.api.family import failed_programs, program_note, ran_programs, standing_of, stream
-from boinc_gahp.api.folders import folder_name
+from boinc_gahp.api.outputs.fetching_batch import check_answers, fetch_streams
+from boinc_gahp.api.outputs.folders import folder_name
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import OutputError, RpcError
 from boinc_gahp.fetch.failures import attempts_words, learn, unfinished_jobs, with_instances
@@ -26,8 +26,8 @@ from boinc_gahp.threads import in_order
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from boinc_gahp.api.folders import FetchRecord
     from boinc_gahp.api.known_batch import KnownBatch
+    from boinc_gahp.api.outputs.folders import FetchRecord
     from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.types import JobInfo, ResultInfo
 

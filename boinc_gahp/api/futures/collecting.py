@@ -18,11 +18,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from boinc_gahp.api import _control, fetching, watching
-from boinc_gahp.api._fetching_batch import says_nothing_of_jobs, sorted_out
+from boinc_gahp.api import _control, watching
 from boinc_gahp.api.family import with_retries
 from boinc_gahp.api.known_batch import KnownBatch
-from boinc_gahp.api.logs import ends_of
+from boinc_gahp.api.outputs import fetching
+from boinc_gahp.api.outputs.fetching_batch import says_nothing_of_jobs, sorted_out
+from boinc_gahp.api.outputs.logs import ends_of
 from boinc_gahp.api.types import JobState
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.api.family import RetryChain
-    from boinc_gahp.api.folders import FetchRecord, FinishedJob, Folder
+    from boinc_gahp.api.outputs.folders import FetchRecord, FinishedJob, Folder
     from boinc_gahp.api.watching import Poll
     from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.rpc.types import JobInfo

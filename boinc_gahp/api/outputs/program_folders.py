@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.api.folders import Folder
+from boinc_gahp.api.outputs.folders import Folder
 from boinc_gahp.containers.ending import LARGEST, Ending, read_ending
 from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 from boinc_gahp.errors import OutputError, TemplatesMissing
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from boinc_gahp.api.folders import FetchRecord, FinishedJob
     from boinc_gahp.api.known_batch import KnownBatch
+    from boinc_gahp.api.outputs.folders import FetchRecord, FinishedJob
     from boinc_gahp.fetch.placements import Read
     from boinc_gahp.templates.types import OutputTemplate
 
@@ -47,7 +47,7 @@ class ProgramFolder(Folder):
     """A folder for the files of one job that ran a program.
 
     Args:
-        path, job, stderr, again: see :class:`~boinc_gahp.api.folders.Folder`.
+        path, job, stderr, again: see :class:`~boinc_gahp.api.outputs.folders.Folder`.
         streams_only: whether only stdout and stderr are wanted.
         named: the outputs that the job names; None: it names none, or they are only known from its
             template.
