@@ -95,7 +95,7 @@ class KnownBatch:
     @property
     def fraction_done(self) -> float:
         """The part of the jobs that are done or have failed, from 0 to 1."""
-        return self.info.fraction_done
+        return min(1.0, max(0.0, self.info.fraction_done))
 
     @property
     def nover(self) -> int:
@@ -154,7 +154,8 @@ class KnownBatch:
 
         In seconds since the epoch. It is no promise: the last jobs often take longer.
         """
-        return None if self.is_over else self._forecast.end
+        end = self._forecast.end
+        return None if self.is_over or end is None or end <= time.time() else end
 
     @property
     def longest_running(self) -> float | None:

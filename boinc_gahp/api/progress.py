@@ -120,18 +120,17 @@ def waiting_view(show: Show) -> Callable[[KnownBatch], None]:
     """Return what shows a batch."""
 
     def report(batch: KnownBatch) -> None:
-        news = _news(batch, words.now())
-        show(_called(batch), batch.nover, batch.njobs, news, left=False)
+        show(_called(batch), batch.nover, batch.njobs, news(batch, words.now()), left=False)
 
     return report
 
 
 def show_results(show: Show, batch: KnownBatch, here: int, trouble: GahpError | None) -> None:
     """Show how many results of a batch are here, and why no more can be fetched."""
-    news = f"{here:,} here; {_news(batch, words.now())}"
+    told = f"{here:,} here; {news(batch, words.now())}"
     if batch.is_over and trouble is not None:
-        news += f"; results cannot be fetched: {words.printable(str(trouble))}"
-    show(_called(batch), here, batch.njobs, news, left=False)
+        told += f"; results cannot be fetched: {words.printable(str(trouble))}"
+    show(_called(batch), here, batch.njobs, told, left=False)
 
 
 def _called(batch: KnownBatch) -> str:
@@ -140,11 +139,12 @@ def _called(batch: KnownBatch) -> str:
     return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[1 - _NAME // 2 :]}"
 
 
-def _news(batch: KnownBatch, now: float) -> str:
+def news(batch: KnownBatch, now: float) -> str:
+    """Return on one line how far a batch is, and when it may be over."""
     if batch.gone:
         return "the project no longer has it"
     if batch.trouble is not None and not batch.is_over:
-        return f"the project cannot be asked: {words.printable(str(batch.trouble))}"
+        return f"the project cannot be asked at present: {words.printable(str(batch.trouble))}"
     counts = counts_words(batch)
     told = counts
     if batch.state is not BatchState.IN_PROGRESS:

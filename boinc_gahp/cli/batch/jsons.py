@@ -12,8 +12,6 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli.batch.states import expected_end
-from boinc_gahp.terminal import words
 from boinc_gahp.terminal.words import moment
 from boinc_gahp.text import visible
 
@@ -36,7 +34,7 @@ def batch_json(batch: Batch) -> dict[str, Any]:
         "failed_jobs": batch.nerror_jobs,
         "fraction_done": batch.fraction_done,
         "created": moment(batch.create_time),
-        "expected_end": moment(expected_end(batch, words.now())),
+        "expected_end": moment(batch.expected_end),
         "ended": moment(batch.completion_time),
         "kept_until": moment(batch.expire_time),
         "credit_estimate": batch.info.credit_estimate,

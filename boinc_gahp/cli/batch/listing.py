@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import add_common, add_look, command, opened_to_look, whole_number
-from boinc_gahp.states import BatchState
+from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.output import bar, coloured, print_lines, width_of
 from boinc_gahp.terminal.parsing import Parser
@@ -19,7 +20,7 @@ from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.project import Project
@@ -121,32 +122,41 @@ def list_batches(arguments: list[str], config: str | None) -> int:
 
 def table_lines(batches: Sequence[Batch]) -> Iterator[str]:
     """Yield the lines of a table of batches."""
-    now = words.now()
     width = width_of(sys.stdout) or _WIDE
-    length = 20 if width >= _WIDE else 8
     name = replace(_NAME, minimum=max(24, width // 2))
     columns = [name if column is _NAME else column for column in _COLUMNS]
-    return table.lines(columns, (_row(batch, now, length) for batch in batches), sys.stdout)
+    found = map(batch_cells, batches)
+    rows = ([each[column.title] for column in columns] for each in found)
+    return table.lines(columns, rows, sys.stdout)
 
 
-def _row(batch: Batch, now: float, length: int) -> tuple[Cell, ...]:
-    state = states.batch_words(batch)
-    made = batch.state is not BatchState.INIT
-    fraction = states.done_fraction(batch)
+def batch_cells(batch: Batch) -> Mapping[str, Cell]:
+    """Return a batch's cells by the titles of columns, in tables of batches; "" is its bar's."""
+    now, counts = words.now(), batch.latest_counts
+    state = ("gone", "red") if batch.gone else states.batch_words(batch)
     created = batch.info.create_time
-    return (
-        str(batch.id),
-        batch.name,
-        batch.info.app_name,
-        state,
-        (bar(fraction, length, sys.stdout), state[1]) if made else "",
-        words.percent(fraction) if made else "",
-        f"{batch.njobs:,}",
-        (f"{batch.nerror_jobs:,}", "red") if batch.nerror_jobs else "",
-        words.span(now - created) if created else "",
-        states.end_words(batch, now),
-        states.lease_words(batch, now),
-    )
+    cells: dict[str, Cell] = defaultdict(str)
+    cells |= {
+        "id": str(batch.id),
+        "name": batch.name,
+        "app": batch.info.app_name,
+        "state": state,
+        "jobs": f"{batch.njobs:,}",
+        "age": words.span(now - created) if created else "",
+        "end": states.end_words(batch, now) if batch.is_over or batch.trouble is None else "",
+        "kept for": states.lease_words(batch, now),
+    }
+    if batch.nerror_jobs:
+        cells["failed"] = f"{batch.nerror_jobs:,}", "red"
+    if batch.state is not BatchState.INIT:
+        length = 20 if (width_of(sys.stdout) or _WIDE) >= _WIDE else 8
+        cells[""] = bar(batch.fraction_done, length, sys.stdout), state[1]
+        cells["over"] = words.percent(batch.fraction_done)
+        numbers = {JobState.DONE: max(0, batch.nover - batch.nerror_jobs)}
+        if counts is not None:
+            numbers |= {JobState.QUEUED: counts.queued, JobState.IN_PROGRESS: counts.in_progress}
+        cells |= {each.value: f"{number:,}" for each, number in numbers.items() if number}
+    return cells
 
 
 def lease_lines(options: Namespace, batch: Batch) -> Iterator[str]:

@@ -249,7 +249,7 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
     text, colour = states.batch_words(batch)
     rows.append(("state", coloured(text, colour, sys.stdout) + _remark(batch)))
     if batch.state is not BatchState.INIT:
-        fraction = states.done_fraction(batch)
+        fraction = batch.fraction_done
         shown = coloured(bar(fraction, _BAR, sys.stdout), colour, sys.stdout)
         over = f"{batch.nover:,} of {words.count(batch.njobs, 'job')} over"
         if batch.nerror_jobs:
@@ -262,7 +262,7 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
         # A project notes when somebody asks for the first time after the last job (web-rpcs.rst,
         # "Batch states").
         rows.append(("ended", f"by {ended}, when the project was asked"))
-    end = states.expected_end(batch, now)
+    end = batch.expected_end
     if end is not None:
         rows.append(("left", f"{words.ahead(end, now)}, at the recent rate"))
     if batch.expire_time and batch.state is not BatchState.RETIRED:

@@ -10,23 +10,15 @@ from boinc_gahp.terminal import words
 if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
 
-#: The colours of a batch's states.
-BATCH_COLOURS = {
+#: The colours of states; all others are red.
+_COLOURS: dict[BatchState | JobState, str] = {
     BatchState.INIT: "faint",
     BatchState.IN_PROGRESS: "yellow",
     BatchState.COMPLETE: "green",
-    BatchState.ABORTED: "red",
     BatchState.RETIRED: "faint",
-    BatchState.UNKNOWN: "red",
-}
-
-#: The colours of a job's states.
-_JOB_COLOURS = {
     JobState.QUEUED: "faint",
     JobState.IN_PROGRESS: "yellow",
     JobState.DONE: "green",
-    JobState.FAILED: "red",
-    JobState.UNKNOWN: "red",
 }
 
 #: Seconds before a lease's end at which messages about it begin.
@@ -43,25 +35,14 @@ def batch_words(batch: Batch) -> tuple[str, str]:
         failed = "all" if is_all else f"{batch.nerror_jobs:,}"
         text = f"{batch.state.words}, {failed} {JobState.FAILED.value}"
         return text, "red" if is_all else "yellow"
-    return batch.state.words, BATCH_COLOURS[batch.state]
-
-
-def done_fraction(batch: Batch) -> float:
-    """Return the part of a batch that is over, 0 to 1."""
-    return min(1.0, max(0.0, batch.fraction_done))
-
-
-def expected_end(batch: Batch, now: float) -> float | None:
-    """Return when a batch ends at its recent rate; None if unknown, or if that was before now."""
-    end = batch.expected_end
-    return end if end is not None and end > now else None
+    return batch.state.words, _COLOURS.get(batch.state, "red")
 
 
 def end_words(batch: Batch, now: float) -> str:
     """Return when a batch was over, or what is left at its recent rate; empty if unknown."""
     if batch.is_over:
         return words.ago(batch.completion_time, now) if batch.completion_time else ""
-    end = expected_end(batch, now)
+    end = batch.expected_end
     return "" if end is None else words.ahead(end, now)
 
 
@@ -151,7 +132,7 @@ def renewal_warning(batch: Batch) -> str:
 
 def job_words(state: JobState) -> tuple[str, str]:
     """Return a job's state in words, and the colour for it."""
-    return state.value, _JOB_COLOURS[state]
+    return state.value, _COLOURS.get(state, "red")
 
 
 #: The message for a batch that was not submitted from this machine, or long ago.

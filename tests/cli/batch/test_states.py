@@ -24,9 +24,8 @@ print([name for name in ("requests", "lxml", "rich", "boinc_gahp.rpc") if name i
 """
 
 
-def test_every_state_has_a_colour():
+def test_every_state_of_a_job_is_in_words():
     assert [states.job_words(state)[0] for state in JobState] == [s.value for s in JobState]
-    assert list(states.BATCH_COLOURS) == list(BatchState)
 
 
 @pytest.mark.parametrize(

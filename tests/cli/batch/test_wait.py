@@ -55,13 +55,13 @@ def test_the_exit_status_tells_success_and_partial_failure_and_failure(site, bat
 def test_a_pipe_gets_a_line_for_each_change(site, often, monkeypatch):
     one, one_name = site.batch("", "")
     with started(monkeypatch, "wait", str(one)) as (said, statuses):
-        wait_for(lambda: "0 of 2 jobs over" in said.getvalue(), "the first line")
+        wait_for(lambda: "2 waiting" in said.getvalue(), "the first line")
         site.work()
     assert statuses == [0]
     lines = [line for line in said.getvalue().splitlines() if re.match(r"2\d{3}-", line)]
     assert len(set(lines)) == len(lines) >= 2
     when = r"2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d"
-    assert re.fullmatch(rf"{when}  batch {one} {one_name}: complete, 2 of 2 jobs over", lines[-1])
+    assert re.fullmatch(rf"{when}  batch {one} {one_name}: complete: 2 done", lines[-1])
 
 
 def test_a_time_that_is_over_is_reported_and_the_jobs_go_on(site, batch):
