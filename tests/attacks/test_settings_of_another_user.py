@@ -14,7 +14,7 @@ import pytest
 
 from boinc_gahp import logs
 from boinc_gahp.api.project import Project
-from boinc_gahp.cli.batch.opening import command, words_as_typed
+from boinc_gahp.cli.batch.opening import as_typed, command
 from boinc_gahp.cli.batch.showing import show_parser
 from boinc_gahp.cli.main import main
 from boinc_gahp.config import layers, places
@@ -213,7 +213,7 @@ def test_commands_that_are_printed_trust_what_was_trusted():
     options = show_parser().read(["7", "--config", "x.toml", "--trust-config"])
     printed = command(options, "fetch", 7)
     assert printed == "boinc_gahp batch fetch 7 --config x.toml --trust-config"
-    assert words_as_typed("show", ["7"], options.config)[-3:] == printed.split()[-3:]
+    assert as_typed("show", ["7"], options.config).split()[-3:] == printed.split()[-3:]
 
 
 @pytest.mark.parametrize("place", ["named", "usual", "by link"])

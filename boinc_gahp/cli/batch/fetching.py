@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli.batch.opening import add_batch, add_common, add_job, opened, words_as_typed
+from boinc_gahp.cli.batch.opening import add_batch, add_common, add_job, as_typed, opened
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
-from boinc_gahp.terminal.output import command_line, complain, print_lines
+from boinc_gahp.terminal.output import complain, print_lines
 from boinc_gahp.terminal.parsing import Parser, not_empty
 from boinc_gahp.text import count, printable
 
@@ -98,7 +98,7 @@ def fetch(arguments: list[str], config: str | None) -> int:
         with opened(options) as project:
             return _outputs(project.batch(options.batch), options)
     except KeyboardInterrupt:
-        again = command_line(words_as_typed("fetch", arguments, config))
+        again = as_typed("fetch", arguments, config)
         rest = "run it again" if options.zip else "the same command fetches the rest"
         complain(f"interrupted; {rest}: {again}")
         return INTERRUPTED

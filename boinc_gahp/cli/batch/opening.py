@@ -136,16 +136,27 @@ class _Remarks(logging.Handler):
             remark(f"boinc_gahp: {text}")
 
 
-def words_as_typed(action: str, arguments: Sequence[str], config: str | None) -> list[str]:
-    """Return the words of the command line as typed, including those before the command."""
+def as_typed(
+    action: str, arguments: Sequence[str], config: str | None, name: str | None = None
+) -> str:
+    """Return the command line as typed, with what was typed before the command.
+
+    Args:
+        action: the word before ``arguments``.
+        arguments: the words of the action.
+        config: the value of ``--config`` before it.
+        name: the name of the batch, if it was made up: ``--name`` gives it.
+    """
     # Words behind -- are no options.
     end = arguments.index("--") if "--" in arguments else len(arguments)
     words = ["boinc_gahp", "batch", action, *arguments[:end]]
+    if name is not None:
+        words += ["--name", name]
     if config is not None and not any(
         word == "--config" or word.startswith("--config=") for word in arguments[:end]
     ):
         words += config_words(config)
-    return [*words, *arguments[end:]]
+    return command_line([*words, *arguments[end:]])
 
 
 def command(options: Namespace, action: str, *words: object) -> str:

@@ -9,9 +9,9 @@ from boinc_gahp.cli.batch.opening import (
     add_batch,
     add_common,
     add_job,
+    as_typed,
     command,
     opened,
-    words_as_typed,
 )
 from boinc_gahp.cli.batch.reasons_view import retry_lines
 from boinc_gahp.cli.main import INTERRUPTED
@@ -19,7 +19,7 @@ from boinc_gahp.errors import GahpError
 from boinc_gahp.states import JobState
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
-from boinc_gahp.terminal.output import command_line, complain, print_lines
+from boinc_gahp.terminal.output import complain, print_lines
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import count, listed, printable
 
@@ -85,7 +85,7 @@ def retry(arguments: list[str], config: str | None) -> int:
             return 0
         made = None
         if plan.jobs:
-            go_on = command_line(words_as_typed("retry", arguments, config))
+            go_on = as_typed("retry", arguments, config)
             try:
                 with Work() as work:
                     made = batch.retry(options.job, progress=StepView(work.show))

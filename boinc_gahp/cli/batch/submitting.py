@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from boinc_gahp.cli.batch.job_options import (
     submit_options,
 )
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import command, opened, quantity, words_as_typed
+from boinc_gahp.cli.batch.opening import as_typed, command, opened, quantity
 from boinc_gahp.cli.main import FAILED, INTERRUPTED
 from boinc_gahp.errors import (
     BadRequest,
@@ -31,12 +31,12 @@ from boinc_gahp.errors import (
 from boinc_gahp.quantities import LEASE
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
-from boinc_gahp.terminal.output import command_line, complain, print_lines
+from boinc_gahp.terminal.output import complain, print_lines
 from boinc_gahp.terminal.parsing import Parser, common_words, not_empty
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.project import Project
@@ -147,6 +147,7 @@ def send(
         look_up: returns the jobs; may change ``options.app`` and ``more``.
     """
     with opened(options) as project:
+        from boinc_gahp.api.progress import StepView
         from boinc_gahp.api.request import new_batch_name
 
         more["lease"] = options.lease
@@ -158,16 +159,27 @@ def send(
             status = dry_run(project, options, more, look_up)
             _warn_of_templates(project, options)
             return status
-        typed = _Typed(action, arguments, config, more["name"] if options.name is None else None)
+        made_up = more["name"] if options.name is None else None
+        typed = partial(as_typed, action, arguments, config)
+        jobs = None
         try:
             with Work() as work:
-                batches = _sent(project, options, more, work, look_up)
+                jobs = look_up(project, options, work, more)
+                more["progress"] = StepView(work.show)
+                if options.split:
+                    batches = project.submit_split(options.app, jobs.jobs, **more)
+                else:
+                    batches = [project.submit(options.app, jobs.jobs, **more)]
         except KeyboardInterrupt:
-            complain(f"interrupted; to continue: {typed.to_continue}")
+            complain(f"interrupted; to continue: {typed(made_up)}")
             return INTERRUPTED
-        except _Failed as failed:
-            complain(str(failed))
-            complain(_how_to_continue(project, typed, failed.error, split=options.split))
+        except GahpError as error:
+            is_told = isinstance(error, _FINAL) and not isinstance(error, JobsNotListed)
+            if jobs is None or is_told:
+                raise
+            told = _placed(error, jobs, more) if isinstance(error, JobRefused) else error
+            complain(told.with_code())
+            complain(_how_to_continue(project, typed, made_up, error, split=options.split))
             return 1
         _print_results(project, options, batches)
         _warn_of_templates(project, options)
@@ -208,32 +220,6 @@ def _print_results(project: Project, options: Namespace, batches: Sequence[Batch
         for batch in batches:
             complain(f"batch {batch.id} ({batch.name}) is submitted")
         raise
-
-
-class _Failed(Exception):
-    """A submit that failed, perhaps after its batch was made; ``error`` says why."""
-
-    def __init__(self, message: str, error: GahpError) -> None:
-        super().__init__(message)
-        self.error = error
-
-
-def _sent(
-    project: Project, options: Namespace, more: Options, work: Work, look_up: LookUp
-) -> list[Batch]:
-    from boinc_gahp.api.progress import StepView
-
-    jobs = look_up(project, options, work, more)
-    more["progress"] = StepView(work.show)
-    try:
-        if options.split:
-            return project.submit_split(options.app, jobs.jobs, **more)
-        return [project.submit(options.app, jobs.jobs, **more)]
-    except GahpError as error:
-        if isinstance(error, _FINAL) and not isinstance(error, JobsNotListed):
-            raise
-        shown = _placed(error, jobs, more) if isinstance(error, JobRefused) else error
-        raise _Failed(shown.with_code(), error) from error
 
 
 def _newer_version(project: Project, batch: Batch) -> Iterator[str]:
@@ -301,51 +287,27 @@ def _placed(error: JobRefused, jobs: CommandLineJobs, more: Options) -> GahpErro
 # -- after a failure
 
 
-@dataclass(frozen=True)
-class _Typed:
-    """The command line that failed.
+def _how_to_continue(
+    project: Project,
+    typed: Callable[[str | None], str],
+    made_up: str | None,
+    error: GahpError,
+    *,
+    split: bool,
+) -> str:
+    """Return the command that continues a submit that failed, and when to give it.
 
-    Attributes:
-        action: ``submit`` or ``run``.
-        arguments: its words after the action.
-        config: the value of ``--config`` before them.
-        made_up_name: the name of the batch, if ``--name`` does not give it.
+    ``typed`` returns the command for a name; ``made_up`` is the name that the batch got.
     """
-
-    action: str
-    arguments: list[str]
-    config: str | None
-    made_up_name: str | None
-
-    @property
-    def as_it_was(self) -> str:
-        """The command as it was typed."""
-        return self._shown(self.arguments)
-
-    @property
-    def to_continue(self) -> str:
-        """The command that continues this submit, also if its batch's name was made up."""
-        if self.made_up_name is None:
-            return self.as_it_was
-        words = self.arguments
-        end = words.index("--") if "--" in words else len(words)
-        return self._shown([*words[:end], "--name", self.made_up_name, *words[end:]])
-
-    def _shown(self, arguments: list[str]) -> str:
-        return command_line(words_as_typed(self.action, arguments, self.config))
-
-
-def _how_to_continue(project: Project, typed: _Typed, error: GahpError, *, split: bool) -> str:
-    """Return the command that continues a submit that failed, and when to give it."""
     from boinc_gahp.api.comparing import is_final
     from boinc_gahp.api.submission import drop_begun
 
+    again = typed(made_up)
     if not is_final(error):
-        return f"to continue: {typed.to_continue}"
-    again = typed.to_continue
-    if typed.made_up_name is not None and not split:  # of --split, others may be complete
-        drop_begun(project.session, typed.made_up_name)
-        again = typed.as_it_was
+        return f"to continue: {again}"
+    if made_up is not None and not split:  # of --split, others may be complete
+        drop_begun(project.session, made_up)
+        again = typed(None)
     elif isinstance(error, (JobRefused, JobsNotListed)):
         # The project keeps the name of a batch that was retired.
         return f"to continue, once that is fixed, with another --name: {again}"
