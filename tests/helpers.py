@@ -5,6 +5,7 @@ import ssl
 import threading
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import trustme
 from hypothesis import strategies as st
@@ -32,6 +33,13 @@ def wait_for(condition, what, timeout=60.0, pause=0.02):
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {timeout:g} s: {what}")
         never.wait(pause)
+
+
+def at_once(work, items):
+    """Do something with each item, in a thread of its own, all at a time; return the results."""
+    items = list(items)
+    with ThreadPoolExecutor(len(items)) as threads:
+        return list(threads.map(work, items))
 
 
 def hang_up(child):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import psutil
@@ -15,50 +14,14 @@ import requests
 from tests import faultproxy
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
-
-REPLY = b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<ping>\n<success>1</success>\n</ping>\n'
-
-
-class Upstream(ThreadingHTTPServer):
-    """Answers every request with REPLY, and keeps what was asked."""
-
-    daemon_threads = False
-    done: list[tuple[str, bytes]]
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}/test/"
-
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Upstream
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.done.append((self.path, body))
-        self.send_response(200)
-        self.send_header("Content-Type", "text/xml; charset=UTF-8")
-        self.send_header("Content-Length", str(len(REPLY)))
-        self.end_headers()
-        self.wfile.write(REPLY)
-
-    def do_GET(self):
-        self.do_POST()
-
-    def log_message(self, *_args):
-        """Say nothing."""
+from tests.rpc.scripted import PONG as REPLY, ok
 
 
 @pytest.fixture
-def upstream():
-    with Upstream(("127.0.0.1", 0), Handler) as server:
-        server.done = []
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+def upstream(server):
+    """What is asked comes to its ``requests``."""
+    server.answers.append(ok(REPLY))
+    return server
 
 
 @pytest.fixture
@@ -84,15 +47,10 @@ def test_requests_pass_untouched_and_are_named(proxy, upstream):
         ).ok
         assert session.get(f"{proxy.url}get_output.php?cmd=result_file&file_num=0").ok
         assert session.get(proxy.url).content == REPLY
-    assert proxy.seen == [
-        "query_files",
-        "upload_files",
-        "create_batch",
-        "result_file",
-        "GET /test/",
-    ]
-    assert upstream.done[2][1].count(b"\0") == 300000
-    assert upstream.done[3][0] == "/test/get_output.php?cmd=result_file&file_num=0"
+    rpcs = ["query_files", "upload_files", "create_batch", "result_file", "GET /test/"]
+    assert proxy.seen == rpcs
+    assert upstream.requests[2].body.count(b"\0") == 300000
+    assert upstream.requests[3].path == "/test/get_output.php?cmd=result_file&file_num=0"
 
 
 def test_a_body_in_chunks_is_passed_on(proxy, upstream):
@@ -100,7 +58,7 @@ def test_a_body_in_chunks_is_passed_on(proxy, upstream):
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     assert requests.post(proxy.url, data=pieces, headers=headers, timeout=60).ok
     assert proxy.seen == ["ping"]
-    assert upstream.done == [("/test/", b"request=%3Cping%3E+%3C%2Fping%3E")]
+    assert [each.body for each in upstream.requests] == [b"request=%3Cping%3E+%3C%2Fping%3E"]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +74,7 @@ def test_the_connection_ends_without_an_answer(proxy, upstream, fault, carried_o
     proxy.fail("ping", fault)
     with pytest.raises(requests.ConnectionError):
         rpc(proxy, filler="x" * 1_000_000)
-    assert len(upstream.done) == carried_out
+    assert len(upstream.requests) == carried_out
     assert rpc(proxy).content == REPLY
     assert proxy.seen == ["ping", "ping"]
 
@@ -134,7 +92,7 @@ def test_another_answer_comes_instead(proxy, upstream, make, code, carried_out):
     answer = rpc(proxy)
     assert answer.status_code == code
     assert answer.content in {b"", faultproxy.HTML_PAGE}
-    assert len(upstream.done) == carried_out
+    assert len(upstream.requests) == carried_out
 
 
 def test_warnings_stand_before_inside_and_after_the_real_reply(proxy):
@@ -178,11 +136,11 @@ def test_a_hanging_request_goes_on_when_released(proxy, upstream, carried_out):
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(rpc, proxy)
         assert fault.reached.wait(60)
-        assert len(upstream.done) == carried_out
+        assert len(upstream.requests) == carried_out
         assert not answer.done()
         fault.release()
         assert answer.result().content == REPLY
-    assert len(upstream.done) == 1
+    assert len(upstream.requests) == 1
 
 
 def test_faults_are_for_the_named_rpc_and_take_turns(proxy):
@@ -206,7 +164,7 @@ def test_nothing_is_left_when_it_closes_on_hanging_and_dripping_requests(upstrea
             proxy.fail("c", faultproxy.delay(60))
             answers = [pool.submit(rpc, proxy, name) for name in ("a", "b", "c")]
             assert stuck.reached.wait(60)
-            wait_for(lambda: len(upstream.done) == 2, "the other two at the project")
+            wait_for(lambda: len(upstream.requests) == 2, "the other two at the project")
         for answer in answers:
             assert isinstance(answer.exception(10), requests.ConnectionError)
     assert not [t for t in threading.enumerate() if t.name == "fault proxy"]

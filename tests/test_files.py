@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.files import make_private_directory, open_directory, whole_file, write_whole
+from tests.helpers import at_once
 
 PARTS = ["a", "b", "c", "..", "."]
 WAYS = st.lists(st.sampled_from(PARTS), min_size=1, max_size=5).map("/".join)
@@ -100,23 +101,14 @@ def test_writers_at_once_do_not_disturb_each_other(tmp_path):
     path = tmp_path / "file"
     texts = [str(number) * 100_000 for number in range(8)]
     start = threading.Barrier(len(texts))
-    failed = []
 
     def write(text):
         start.wait(60)
-        try:
-            for _ in range(10):
-                write_whole(path, text)
-                assert path.read_text() in texts
-        except BaseException as error:  # noqa: BLE001
-            failed.append(error)
+        for _ in range(10):
+            write_whole(path, text)
+            assert path.read_text() in texts
 
-    threads = [threading.Thread(target=write, args=(text,)) for text in texts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert failed == []
+    at_once(write, texts)
     assert list(tmp_path.iterdir()) == [path]
 
 

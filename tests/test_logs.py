@@ -15,6 +15,7 @@ from boinc_gahp import logs
 from boinc_gahp.config.settings import Logging, Settings, State
 from boinc_gahp.daemon._engine import log_file
 from boinc_gahp.secret import Authenticator
+from tests.helpers import at_once
 
 SECRET = "5d41402abc4b2a76b9719d911017c592"
 
@@ -127,11 +128,7 @@ def test_threads_lose_no_line(settings):
             log.info("%s:%d:", name, number)
 
     names = ("one", "two", "three", "four")
-    threads = [threading.Thread(target=write, args=(name,)) for name in names]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    at_once(write, names)
     files = [each for each in path.parent.iterdir() if each.suffix != ".lock"]
     text = "\n".join(each.read_text() for each in files)
     for name in names:
@@ -257,6 +254,13 @@ class TestRotation:
         assert "after" in path.read_text()
 
 
+def said_once(capfd):
+    """Return the one line on stderr; there is nothing on stdout."""
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err
+
+
 class TestTrouble:
     def test_a_directory_that_cannot_be_made_is_reported_once_on_stderr(
         self, settings, tmp_path, capfd
@@ -264,10 +268,7 @@ class TestTrouble:
         (tmp_path / "state").write_text("a file")
         assert logs.start(settings) is None
         log.error("x")
-        out, err = capfd.readouterr()
-        assert out == ""
-        assert err.startswith("boinc_gahp: no log is written: ")
-        assert err.count("\n") == 1
+        assert said_once(capfd).startswith("boinc_gahp: no log is written: ")
 
     def test_a_file_that_cannot_grow_is_reported_once_and_stops_nobody(self, settings, capfd):
         path = begin(settings)
@@ -279,9 +280,8 @@ class TestTrouble:
             log.error("y")
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        out, err = capfd.readouterr()
-        assert out == ""
-        assert err == f"boinc_gahp: the log {path} cannot be written: [Errno 27] File too large\n"
+        told = f"boinc_gahp: the log {path} cannot be written: [Errno 27] File too large\n"
+        assert said_once(capfd) == told
 
     def test_a_directory_that_vanishes_is_made_again(self, settings):
         path = begin(settings)
@@ -300,7 +300,4 @@ class TestTrouble:
         path.parent.touch()
         log.error("x")
         log.error("y")
-        out, err = capfd.readouterr()
-        assert out == ""
-        assert err.count("\n") == 1
-        assert "Not a directory" in err
+        assert "Not a directory" in said_once(capfd)

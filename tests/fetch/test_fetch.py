@@ -12,7 +12,7 @@ from boinc_gahp.submit.control import retire_batch
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.fetch.farm import TEXT, contents, everything, some
-from tests.helpers import wait_for
+from tests.helpers import at_once, wait_for
 from tests.inside import unfinished_jobs
 
 
@@ -266,19 +266,14 @@ def test_stderr_is_overwritten_not_appended_to(healthy, home):
 
 def test_many_fetches_of_a_batch_look_it_up_once(healthy, home):
     before = {rpc: healthy.count(rpc) for rpc in ("query_batch", "get_templates")}
-    results = []
 
-    def fetch(context, number):
+    def fetch(number):
         (home / str(number)).mkdir()
-        results.append(fetch_output(context, everything(f"upper#1.{number}", home / str(number))))
+        request = everything(f"upper#1.{number}", home / str(number))
+        return fetch_output(context, request).exit_status
 
     with healthy.context() as context:
-        threads = [threading.Thread(target=fetch, args=(context, number)) for number in range(20)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert [result.exit_status for result in results] == [0] * 20
+        assert at_once(fetch, range(20)) == [0] * 20
     assert all((home / str(number) / "out").read_bytes() == TEXT.upper() for number in range(20))
     assert healthy.count("query_batch") - before["query_batch"] == 1
     assert healthy.count("get_templates") - before["get_templates"] == 1

@@ -1,9 +1,9 @@
 """What is remembered of outputs in place."""
 
 import stat
-import threading
 
 from boinc_gahp.fetch._placed import PlacedFiles
+from tests.helpers import at_once
 
 
 def test_it_knows_thousands_of_files_and_which_of_them_were_changed(tmp_path):
@@ -38,11 +38,7 @@ def test_files_that_many_threads_deliver_are_all_remembered(tmp_path):
             placed.remember([(keys[path], path.stat(), "")])
             placed.still_there({path: keys[path]})
 
-    threads = [threading.Thread(target=put, args=(paths[at::8],)) for at in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    at_once(put, [paths[at::8] for at in range(8)])
     placed.close()
     again = PlacedFiles(tmp_path / "cache")
     try:

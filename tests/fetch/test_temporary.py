@@ -13,6 +13,7 @@ import pytest
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.destinations import explain
 from boinc_gahp.fetch.temporary import Temporaries
+from tests.helpers import at_once
 
 
 @pytest.fixture
@@ -135,26 +136,17 @@ def test_what_went_wrong_is_reported_with_the_files_name(number, words):
     assert str(error) == f"'/home/me/out' cannot be written: {words}"
 
 
-def test_two_fetches_of_one_destination_do_not_mix(registry, tmp_path):
-    with registry.file(tmp_path / "out") as one, registry.file(tmp_path / "out") as two:
+@pytest.mark.parametrize("process", ["the same", "another"])
+def test_two_fetches_of_one_destination_do_not_mix(registry, tmp_path, process):
+    other = registry if process == "the same" else Temporaries()
+    with registry.file(tmp_path / "out") as one, other.file(tmp_path / "out") as two:
+        assert one.path != two.path
         one.write(b"1" * 10)
         two.write(b"2" * 20)
         one.commit()
         assert (tmp_path / "out").read_bytes() == b"1" * 10
         two.commit()
     assert (tmp_path / "out").read_bytes() == b"2" * 20
-    assert names(tmp_path) == ["out"]
-
-
-def test_two_processes_do_not_mix(tmp_path):
-    with (
-        Temporaries().file(tmp_path / "out") as one,
-        Temporaries().file(tmp_path / "out") as two,
-    ):
-        assert one.path != two.path
-        one.write(b"1")
-        two.commit()
-        one.commit()
     assert names(tmp_path) == ["out"]
 
 
@@ -168,11 +160,7 @@ def test_many_fetches_of_one_destination_end(registry, tmp_path):
                 file.write(bytes([number]) * 5000)
                 file.commit()
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(write, range(4))
     assert len(set((tmp_path / "out").read_bytes())) == 1
     assert names(tmp_path) == ["out"]
 
@@ -210,17 +198,20 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.processes
-def test_what_a_killed_process_left_is_taken_over(registry, tmp_path):
+def kill_a_writer(directory):
     process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(tmp_path)],
+        [sys.executable, "-c", WRITER, str(directory)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     with process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGKILL)
+
+
+@pytest.mark.processes
+def test_what_a_killed_process_left_is_taken_over(registry, tmp_path):
+    kill_a_writer(tmp_path)
     assert len(names(tmp_path)) == 8
     with registry.file(tmp_path / "out") as file, registry.directory(tmp_path / "out") as room:
         file.write(b"whole")
@@ -234,16 +225,8 @@ def test_what_a_killed_process_left_is_taken_over(registry, tmp_path):
 def test_what_a_killed_process_left_for_other_files_is_removed_when_its_directory_is_used(
     registry, tmp_path
 ):
-    process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    with process, Temporaries().file(tmp_path / "in-use") as other:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+    with Temporaries().file(tmp_path / "in-use") as other:
+        kill_a_writer(tmp_path)
         registry.file(tmp_path / "something else").discard()
         assert names(tmp_path) == [other.path.name]
 

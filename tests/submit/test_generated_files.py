@@ -5,7 +5,6 @@ import os
 import stat
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from boinc_gahp.errors import StagingError
 from boinc_gahp.submit import generated_files, trees
 from boinc_gahp.submit.checks import extension
 from boinc_gahp.submit.generated_files import GeneratedFiles
-from tests.helpers import wait_for
+from tests.helpers import at_once, wait_for
 from tests.submit.input_directories import contents, count_calls, pack, tree
 
 DAY = 86_400.0
@@ -71,12 +70,7 @@ def test_threads_and_processes_that_share_a_tree_pack_it_once(made, tmp_path, mo
     path = tree(tmp_path / "in", {"a": b"x" * 2_000_000})
     settled(path)
     packed = count_calls(monkeypatch, generated_files, "_tar")
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(pack(made, path))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    found = at_once(lambda _: pack(made, path), range(8))
     found.append(pack(GeneratedFiles(tmp_path / "state" / "made"), path))
     assert len(found) == 9
     assert len(set(found)) == len(packed) == 1
