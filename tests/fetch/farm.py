@@ -11,6 +11,7 @@ import pytest
 from boinc_gahp.config.settings import Settings, Timeouts
 from boinc_gahp.errors import ProtocolError, RpcError, TransportError
 from boinc_gahp.fetch.context import FetchContext
+from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
@@ -68,6 +69,11 @@ class Farm:
             yield context
         finally:
             context.close()
+
+    def fetch(self, request, **more):
+        """Fetch a job's outputs, as a process of its own does."""
+        with self.context(**more) as context:
+            return fetch_output(context, request)
 
     def count(self, rpc):
         return self.proxy.count(rpc)

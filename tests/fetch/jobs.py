@@ -87,6 +87,12 @@ def done(*outputs, optional=(), present=(0,)):
     )
 
 
+def ended(*statuses, why="too_many_error_results"):
+    """Return a failed job's details, as get_job_details has them."""
+    exits = "".join(f"<exit_status>{status}</exit_status>" for status in statuses)
+    return f"<error>{why}</error>{exits}<status>error</status>"
+
+
 def failed(details, told=FATAL):
     def query_batch(asked):
         return batch(7, "b", 2, job(1, JOB, 0, details if asked["get_job_details"] else ""))

@@ -5,9 +5,6 @@ import threading
 import pytest
 
 from boinc_gahp.fetch.cancel import CancelScope, Stopped
-from boinc_gahp.fetch.destinations import Directories
-from boinc_gahp.fetch.temporary import registry
-from tests.fetch.farm import contents
 from tests.helpers import wait_for
 
 
@@ -60,17 +57,3 @@ def test_everything_passes_until_the_event_is_set():
     for enter in (scope.check, scope.__enter__):
         with pytest.raises(Stopped, match="fetch again"):
             enter()
-
-
-def test_a_file_that_is_being_written_vanishes(tmp_path):
-    closed = threading.Event()
-
-    def write():
-        with registry.file(tmp_path / "out", Directories(CancelScope(closed))) as file:
-            file.write(b"a part")
-            closed.set()
-            file.write(b"the rest")
-
-    with pytest.raises(Stopped):
-        write()
-    assert contents(tmp_path) == {}

@@ -11,7 +11,6 @@ import pytest
 from boinc_gahp.config.settings import JobSettings
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.container_directory import ProgramNotRun
-from boinc_gahp.fetch.locate import NoResult
 from boinc_gahp.fetch.types import FetchResult
 from tests.fetch.jobs import (
     ALL,
@@ -20,7 +19,6 @@ from tests.fetch.jobs import (
     PACKED,
     Job,
     cancel_at_every_step,
-    failed,
     found,
     note_syncs,
     output_template,
@@ -288,14 +286,6 @@ def test_a_template_without_the_file_for_the_end_is_no_fault(tmp_path):
     one.wanted = replace(one.wanted, output_template=output_template(OUT, optional=(OUT,)))
     with pytest.raises(ProgramNotRun):
         one.fetch(tmp_path)
-
-
-def test_a_job_without_a_result_is_no_output(tmp_path):
-    one = Job(ALL)
-    one.script = failed("<error>too_many_error_results</error><exit_status>9</exit_status>")
-    with pytest.raises(NoResult):
-        one.fetch(tmp_path)
-    assert found(tmp_path) == {}
 
 
 def test_a_directory_that_does_not_exist_is_not_made(tmp_path):

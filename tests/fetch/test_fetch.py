@@ -1,12 +1,9 @@
 """BOINC_FETCH_OUTPUT from a local project, over HTTP, through a proxy that can go wrong."""
 
-import threading
-
 import pytest
 
 from boinc_gahp.config.settings import JobSettings, Settings
 from boinc_gahp.errors import NotFound, OutputError
-from boinc_gahp.fetch.cancel import CancelScope, Stopped
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.submit.control import retire_batch
 from boinc_gahp.submit.engine import submit
@@ -17,8 +14,7 @@ from tests.inside import unfinished_jobs
 
 
 def test_all_outputs_stderr_exit_status_and_times(healthy, home):
-    with healthy.context() as context:
-        result = fetch_output(context, everything("upper#1.0", home))
+    result = healthy.fetch(everything("upper#1.0", home))
     assert result.exit_status == 0
     assert result.elapsed_time > 0
     assert contents(home) == {
@@ -29,18 +25,8 @@ def test_all_outputs_stderr_exit_status_and_times(healthy, home):
 
 def test_the_authenticator_is_in_no_url(healthy, home):
     before = healthy.count("workunit_file")
-    with healthy.context() as context:
-        fetch_output(context, everything("upper#1.1", home))
+    healthy.fetch(everything("upper#1.1", home))
     assert healthy.count("workunit_file") == before
-
-
-def test_a_missing_optional_output_is_left_out_quietly(healthy, home):
-    with healthy.context() as context:
-        fetch_output(context, everything("multi#1.0", home))
-        assert sorted(contents(home)) == ["job.err", "out0", "out1"]
-        fetch_output(context, everything("multi#1.1", home))
-    assert contents(home)["out0"] == b"one two\n"
-    assert contents(home)["out2"] == b"optional output\n"
 
 
 @pytest.mark.parametrize("order", [("out0", "out1", "out2"), ("out2",), ("out1", "out2", "out0")])
@@ -88,8 +74,7 @@ def test_an_unknown_output_is_reported_before_anything_is_written(healthy, home)
 
 
 def test_an_archives_members_take_the_part_of_the_outputs(healthy, home):
-    with healthy.context() as context:
-        fetch_output(context, everything("zip#1.0", home))
+    healthy.fetch(everything("zip#1.0", home))
     assert contents(home) == {
         "cmdline.txt": b"-v x",
         "job.err": b"",
@@ -119,21 +104,10 @@ def test_an_archives_members_can_be_chosen_and_renamed(healthy, home):
             fetch_output(context, some("zip#1.0", home, ("typo", "typo"), ("upper.txt", "U")))
 
 
-def test_an_archive_that_is_too_large_leaves_nothing(healthy, home):
-    settings = Settings(jobs=JobSettings(unzip_max_bytes=5))
-    with (
-        healthy.context(settings=settings) as context,
-        pytest.raises(OutputError, match="larger than 5 bytes"),
-    ):
-        fetch_output(context, everything("zip#1.0", home))
-    assert sorted(contents(home)) == ["job.err"]
-
-
 @pytest.mark.parametrize("unpack", [True, False])
 def test_compressed_outputs_are_unpacked_if_so_set(unpack, healthy, home):
     settings = Settings(jobs=JobSettings(gunzip_outputs=unpack))
-    with healthy.context(settings=settings) as context:
-        fetch_output(context, everything("foreign.0", home))
+    healthy.fetch(everything("foreign.0", home), settings=settings)
     data = contents(home)["out"]
     assert data == TEXT.upper() if unpack else data.startswith(b"\x1f\x8b")
 
@@ -148,8 +122,7 @@ def test_a_job_whose_name_tells_no_batch_is_found(healthy, home):
 
 
 def test_a_failed_job_gives_its_real_exit_status(healthy, home):
-    with healthy.context() as context:
-        result = fetch_output(context, everything("fail#1.0", home))
+    result = healthy.fetch(everything("fail#1.0", home))
     assert result.exit_status == 11
     [name] = contents(home)
     said = contents(home)[name].decode()
@@ -158,11 +131,7 @@ def test_a_failed_job_gives_its_real_exit_status(healthy, home):
     assert "(exit status 11)" in said
     assert "exit statuses of its instances: 11, 11" in said
     assert "instance fail#1.0_0: Error while computing" in said
-
-
-def test_of_a_batch_with_a_failed_job_the_others_are_fetched(healthy, home):
-    with healthy.context() as context:
-        assert fetch_output(context, everything("fail#1.1", home)).exit_status == 0
+    assert healthy.fetch(everything("fail#1.1", home)).exit_status == 0
     assert contents(home)["out"] == b"WELL"
 
 
@@ -190,8 +159,8 @@ def make_late(name, room, job=""):
 
 @pytest.mark.parametrize("name", ["nosuch#1.0", "nosuch"])
 def test_an_unknown_job_is_an_error_that_says_so(name, healthy, home):
-    with healthy.context() as context, pytest.raises(NotFound, match="no such job"):
-        fetch_output(context, everything(name, home))
+    with pytest.raises(NotFound, match="no such job"):
+        healthy.fetch(everything(name, home))
     assert contents(home) == {}
 
 
@@ -203,17 +172,14 @@ def test_a_retired_batchs_job_is_still_fetched(foreign, healthy, home, tmp_path)
         submit(context, make_late(name, tmp_path, job))
         wait_for(lambda: unfinished_jobs(healthy.local) == 0, "the job's end")
         retire_batch(context, name)
-    with healthy.context() as context:
-        assert fetch_output(context, everything(job, home)).exit_status == 0
+    assert healthy.fetch(everything(job, home)).exit_status == 0
     assert contents(home)["out"] == b"LATE"
 
 
 def test_fetching_twice_gives_the_same_files_without_fetching_them_again(healthy, home, tmp_path):
-    with healthy.context(tmp_path / "cache") as context:
-        first = fetch_output(context, everything("multi#1.1", home))
+    first = healthy.fetch(everything("multi#1.1", home), cache=tmp_path / "cache")
     found, gets = contents(home), healthy.count("result_file")
-    with healthy.context(tmp_path / "cache") as context:
-        assert fetch_output(context, everything("multi#1.1", home)) == first
+    assert healthy.fetch(everything("multi#1.1", home), cache=tmp_path / "cache") == first
     assert contents(home) == found
     assert healthy.count("result_file") == gets
 
@@ -277,17 +243,3 @@ def test_many_fetches_of_a_batch_look_it_up_once(healthy, home):
     assert all((home / str(number) / "out").read_bytes() == TEXT.upper() for number in range(20))
     assert healthy.count("query_batch") - before["query_batch"] == 1
     assert healthy.count("get_templates") - before["get_templates"] == 1
-
-
-def test_a_stopped_fetch_asks_nothing_and_the_next_one_brings_all(healthy, home):
-    closed = threading.Event()
-    closed.set()
-    with healthy.context() as context:
-        asked = healthy.count("query_batch")
-        with pytest.raises(Stopped):
-            fetch_output(context, everything("upper#1.0", home), CancelScope(closed))
-        assert healthy.count("query_batch") == asked
-        assert contents(home) == {}
-        closed.clear()
-        fetch_output(context, everything("upper#1.0", home), CancelScope(closed))
-    assert contents(home)["out"] == TEXT.upper()

@@ -24,6 +24,7 @@ from tests.fetch.jobs import (
     cancel_at_every_step,
     completed,
     done,
+    ended,
     failed,
     found,
     note_syncs,
@@ -134,13 +135,19 @@ def test_the_directories_are_on_the_disk_too(tmp_path, monkeypatch):
         assert directory in synced[last_file:]
 
 
-def test_a_directory_is_synced_once_for_all_of_a_jobs_files(tmp_path, monkeypatch):
-    (tmp_path / "sub").mkdir()
+def note_directories(monkeypatch):
+    """Return a list that gets each directory instead of its being synced."""
     synced = []
     monkeypatch.setattr(
         "boinc_gahp.fetch.destinations.sync",
         lambda directory: synced.append(Path(f"/proc/self/fd/{directory}").readlink()),
     )
+    return synced
+
+
+def test_a_directory_is_synced_once_for_all_of_a_jobs_files(tmp_path, monkeypatch):
+    (tmp_path / "sub").mkdir()
+    synced = note_directories(monkeypatch)
     with Directories() as directories:
         for name in ("a", "b", "sub/c"):
             with Temporaries().file(tmp_path / name, directories=directories) as file:
@@ -204,11 +211,7 @@ def test_threads_that_wait_for_the_same_directory_share_a_sync_and_its_failure(
 
 def test_a_job_with_many_directories_keeps_few_of_them_open_and_syncs_all(tmp_path, monkeypatch):
     monkeypatch.setattr("boinc_gahp.fetch.destinations._MOST_OPEN", 3)
-    synced = []
-    monkeypatch.setattr(
-        "boinc_gahp.fetch.destinations.sync",
-        lambda directory: synced.append(Path(f"/proc/self/fd/{directory}").readlink()),
-    )
+    synced = note_directories(monkeypatch)
     places = [tmp_path / str(number) for number in range(10)]
     registry = Temporaries()
     descriptors = Path("/proc/self/fd")
@@ -277,9 +280,8 @@ def test_a_batchs_id_spares_the_search_for_the_job(tmp_path):
 
 
 def test_a_job_without_a_result_is_no_output(tmp_path):
-    details = "<error>too_many_error_results</error><exit_status>9</exit_status>"
     with pytest.raises(NoResult):
-        fetch(failed(details), tmp_path, ad=AdFiles(batch_id=7))
+        fetch(failed(ended(9)), tmp_path, ad=AdFiles(batch_id=7))
     assert found(tmp_path) == {}
 
 
@@ -296,13 +298,8 @@ def test_a_batch_that_is_gone_is_not_all_there_is_to_ask(tmp_path):
 
 
 def test_a_failure_is_all_that_the_project_tells(tmp_path):
-    details = (
-        "<error>too_many_error_results</error><exit_status>9</exit_status>"
-        "<exit_status>11</exit_status><status>error</status>"
-    )
-    told = look_up_failure(
-        failed(details, completed(11, result="error_resultid")).context(), JOB, 7
-    )
+    script = failed(ended(9, 11), completed(11, result="error_resultid"))
+    told = look_up_failure(script.context(), JOB, 7)
     assert told is not None
     assert told.job.errors == ("too_many_error_results",)
     assert told.why == "exit status 11"
@@ -312,7 +309,7 @@ def test_a_failure_is_all_that_the_project_tells(tmp_path):
 
 
 def test_of_a_job_that_was_aborted_before_it_ran_nothing_more_is_asked():
-    script = failed("<error>cancelled</error><status>error</status>")
+    script = failed(ended(why="cancelled"))
     told = look_up_failure(script.context(), JOB, 7)
     assert told is not None
     assert (told.why, told.exit_statuses) == ("aborted", ())

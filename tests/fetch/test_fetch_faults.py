@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from boinc_gahp.errors import ProjectDown, RpcError
-from boinc_gahp.fetch.job_directory import fetch_output
 from tests import faultproxy
 from tests.fetch.farm import TEXT, contents, everything, lasting_faults, passing_faults
 from tests.helpers import wait_for
@@ -23,8 +22,7 @@ RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "res
 @passing_faults
 def test_trouble_that_passes_is_not_noticed(rpc, fault, healthy, home):
     healthy.proxy.fail(rpc, fault)
-    with healthy.context() as context:
-        assert fetch_output(context, everything("upper#1.2", home)).exit_status == 0
+    assert healthy.fetch(everything("upper#1.2", home)).exit_status == 0
     assert contents(home)["out"] == TEXT.upper()
     assert sorted(contents(home)) == ["job.err", "out"]
 
@@ -33,16 +31,16 @@ def test_trouble_that_passes_is_not_noticed(rpc, fault, healthy, home):
 def test_trouble_that_stays_leaves_no_partial_file(fault, kind, healthy, home):
     (home / "out").write_text("old")
     healthy.proxy.fail("result_file", fault, times=None)
-    with healthy.context() as context, pytest.raises(kind):
-        fetch_output(context, everything("upper#1.3", home))
+    with pytest.raises(kind):
+        healthy.fetch(everything("upper#1.3", home))
     assert contents(home)["out"] == b"old"
     assert sorted(contents(home)) == ["job.err", "out"]
 
 
 def test_a_project_that_is_down_is_reported(healthy, home):
     healthy.local.core.web_stopped = True
-    with healthy.context() as context, pytest.raises(ProjectDown):
-        fetch_output(context, everything("upper#1.4", home))
+    with pytest.raises(ProjectDown):
+        healthy.fetch(everything("upper#1.4", home))
     assert contents(home) == {}
 
 
@@ -80,8 +78,7 @@ def test_a_killed_fetch_leaves_nothing_that_the_next_does_not_remove(healthy, ho
         os.kill(process.pid, signal.SIGKILL)
     assert not (home / "out").exists()
     assert len(list(home.glob(".boinc_gahp-*.part"))) == 1
-    with healthy.context(tmp_path / "cache") as context:
-        fetch_output(context, everything("upper#1.5", home))
+    healthy.fetch(everything("upper#1.5", home), cache=tmp_path / "cache")
     assert sorted(contents(home)) == ["job.err", "out"]
     assert contents(home)["out"] == TEXT.upper()
 
@@ -91,8 +88,8 @@ def test_no_authenticator_is_in_log_or_error(healthy, home, caplog):
     healthy.proxy.fail("workunit_file", faultproxy.cut(0.5), times=None)
     healthy.proxy.fail("query_job", faultproxy.body(b"<query_job></query_job>"), times=None)
     secret = healthy.local.authenticator
-    with healthy.context() as context, pytest.raises(RpcError) as caught:
-        fetch_output(context, everything("upper#1.6", home))
+    with pytest.raises(RpcError) as caught:
+        healthy.fetch(everything("upper#1.6", home))
     error = caught.value
     while error is not None:
         assert secret not in f"{error!s} {error!r}"

@@ -17,6 +17,7 @@ from tests.fetch.jobs import (
     JOB,
     completed,
     done,
+    ended,
     failed,
     instance,
     templates,
@@ -73,38 +74,15 @@ def test_an_app_without_outputs_delivers_stderr(tmp_path):
     assert names(tmp_path) == ["job.err"]
 
 
-@pytest.mark.parametrize(
-    ("details", "status", "said"),
-    [
-        pytest.param(
-            "<error>too_many_error_results</error><exit_status>-5</exit_status>"
-            "<exit_status>11</exit_status><status>error</status>",
-            11,
-            "exit statuses of its instances: -5, 11",
-            id="the last that is not 0",
-        ),
-        pytest.param(
-            "<error>too_many_error_results</error><exit_status>195</exit_status>"
-            "<exit_status>0</exit_status><status>error</status>",
-            195,
-            "195, 0",
-            id="not a 0 after it",
-        ),
-        pytest.param(
-            "<error>too_many_success_results</error><exit_status>0</exit_status>"
-            "<exit_status>0</exit_status><status>error</status>",
-            1,
-            "without agreeing",
-            id="all 0: 1",
-        ),
-        pytest.param(
-            "<error>something_new</error><exit_status>7</exit_status>",
-            7,
-            "(exit status 7)",
-            id="a word that is not known",
-        ),
-    ],
-)
+FAILED = {
+    "the last that is not 0": (ended(-5, 11), 11, "exit statuses of its instances: -5, 11"),
+    "not a 0 after it": (ended(195, 0), 195, "195, 0"),
+    "all 0: 1": (ended(0, 0, why="too_many_success_results"), 1, "without agreeing"),
+    "a word that is not known": (ended(7, why="something_new"), 7, "(exit status 7)"),
+}
+
+
+@pytest.mark.parametrize(("details", "status", "said"), FAILED.values(), ids=FAILED)
 def test_a_failed_job_never_reports_0(details, status, said, tmp_path):
     assert fetch(failed(details), tmp_path) == FetchResult(status, 0.0, 0.0)
     text = (tmp_path / "job.err").read_text()
@@ -113,17 +91,13 @@ def test_a_failed_job_never_reports_0(details, status, said, tmp_path):
 
 
 def test_a_project_that_can_tell_of_a_failed_job_is_listened_to(tmp_path):
-    details = "<error>too_many_error_results</error><exit_status>9</exit_status>"
-    script = failed(details, completed(9, result="error_resultid"))
+    script = failed(ended(9), completed(9, result="error_resultid"))
     assert fetch(script, tmp_path) == FetchResult(9, 2.5, 1.5)
     assert (tmp_path / "job.err").read_text().endswith("\nsaid\n")
 
 
-PROGRAM_FAILED = "<error>too_many_error_results</error><exit_status>9</exit_status>"
-
-
 def failed_with_uploads(*numbers):
-    script = failed(PROGRAM_FAILED)
+    script = failed(ended(9))
     script.replies |= {
         "query_job": instance(*map(len, uploaded(*numbers)), state="Error while computing"),
         "get_templates": templates("out0", "out1", "out2"),
@@ -164,29 +138,21 @@ def test_outputs_of_a_failed_job_wait_for_a_project_that_is_down_but_not_for_eve
 
 
 def test_a_failed_jobs_instances_need_not_be_known(tmp_path):
-    script = failed("<error>too_many_error_results</error><exit_status>9</exit_status>")
+    script = failed(ended(9))
     script.replies["query_job"] = error("no such job")
     assert fetch(script, tmp_path).exit_status == 9
 
 
-@pytest.mark.parametrize(
-    ("details", "words"),
-    [
-        pytest.param("<status>queued</status>", r"not finished .*queued", id="queued"),
-        pytest.param("<status>in_progress</status>", r"not finished .*in_progress", id="running"),
-        pytest.param("", "not finished", id="nothing said"),
-        pytest.param(
-            "<error>cancelled</error><status>error</status>",
-            "does not know its exit status",
-            id="cancelled",
-        ),
-        pytest.param(
-            "<error>couldnt_send_result</error><status>error</status>",
-            "no volunteer could take it.*does not know its exit status",
-            id="never sent",
-        ),
-    ],
-)
+NO_STATUS = {
+    "queued": ("<status>queued</status>", r"not finished .*queued"),
+    "running": ("<status>in_progress</status>", r"not finished .*in_progress"),
+    "nothing said": ("", "not finished"),
+    "cancelled": (ended(why="cancelled"), "does not know its exit status"),
+    "never sent": (ended(why="couldnt_send_result"), "could take it.*does not know its exit st"),
+}
+
+
+@pytest.mark.parametrize(("details", "words"), NO_STATUS.values(), ids=NO_STATUS)
 def test_without_an_exit_status_there_is_an_error(details, words, tmp_path):
     with pytest.raises(OutputError, match=words):
         fetch(failed(details), tmp_path)
@@ -194,7 +160,7 @@ def test_without_an_exit_status_there_is_an_error(details, words, tmp_path):
 
 
 def test_a_failed_job_whose_name_tells_no_batch_is_found(tmp_path):
-    script = failed("<error>too_many_error_results</error><exit_status>9</exit_status>")
+    script = failed(ended(9))
     script.replies["query_batches"] = "".join(
         f"<batch>{batch(number, f'b{number}', 1)}</batch>" for number in (5, 7, 6)
     )
@@ -203,8 +169,7 @@ def test_a_failed_job_whose_name_tells_no_batch_is_found(tmp_path):
         assert asked["batch_id"], "a foreign name is no batch's"
         if asked["batch_id"] != ["6"]:
             return batch(int(asked["batch_id"][0]), "other", 1, job(9, "other"))
-        details = "<error>x</error><exit_status>9</exit_status>"
-        return batch(6, "b6", 2, job(1, "foreign", 0, details))
+        return batch(6, "b6", 2, job(1, "foreign", 0, ended(9)))
 
     script.replies["query_batch"] = query_batch
     assert fetch(script, tmp_path, name="foreign").exit_status == 9
@@ -236,12 +201,8 @@ def test_a_bad_authenticator_is_reported_at_once(tmp_path):
 
 
 def test_a_job_without_a_result_that_is_in_no_batch_is_an_error(tmp_path):
-    script = Script(
-        {
-            "query_completed_job": completed(result="error_resultid"),
-            "query_batches": "",
-        }
-    )
+    told = completed(result="error_resultid")
+    script = Script({"query_completed_job": told, "query_batches": ""})
     with pytest.raises(OutputError, match=r"has no result .* nothing to fetch"):
         fetch(script, tmp_path, name="foreign")
 
@@ -290,15 +251,13 @@ def test_what_is_not_the_moved_output_is_not_delivered(tmp_path, reply):
     assert not (tmp_path / "out0").exists()
 
 
+LOGIN = Reply(b"", {"Location": "/test/login_form.php?next_url=x"}, status=302)
+ERROR_PAGE = Reply(b"<html><title>Unable to handle request</title></html>", HTML)
+
+
 @pytest.mark.parametrize(
     ("reply", "why"),
-    [
-        (
-            Reply(b"", {"Location": "/test/login_form.php?next_url=x"}, status=302),
-            "it wants a login",
-        ),
-        (Reply(b"<html><title>Unable to handle request</title></html>", HTML), "Unable to handle"),
-    ],
+    [(LOGIN, "it wants a login"), (ERROR_PAGE, "Unable to handle")],
     ids=["login", "error page"],
 )
 def test_a_moved_output_that_is_not_handed_out_is_told_with_what_the_admin_does(
@@ -331,9 +290,7 @@ def test_a_reply_that_lacks_its_jobs_end_is_no_empty_batch(tmp_path):
 def test_an_archive_that_is_none_leaves_only_stderr(data, tmp_path):
     script = done("out.ZIP")
     script.files[INSTANCE, 0] = (f"{INSTANCE}_r1_0", data)
-    with pytest.raises(
-        OutputError, match=r"output 'out.ZIP' of job 'b#1.0' is not a readable zip archive"
-    ):
+    with pytest.raises(OutputError, match=r"output 'out.ZIP' of job 'b#1.0' is not a readable zip"):
         fetch(script, tmp_path)
     assert names(tmp_path) == ["job.err"]
 
