@@ -34,16 +34,11 @@ def test_what_the_program_wrote_is_where_the_job_wants_it(tmp_path):
     assert found(tmp_path) == {**STREAMS, "result.json": b"{}"}
 
 
-@pytest.mark.parametrize(
-    ("told", "status"),
-    [
-        pytest.param(b"0\n", 0, id="0"),
-        pytest.param(b"3\n", 3, id="another status"),
-        pytest.param(b"128\n", 128, id="the largest that no signal explains"),
-        pytest.param(b"137\n", -9, id="SIGKILL"),
-        pytest.param(b"143", -15, id="SIGTERM"),
-    ],
-)
+#: 128 is the largest that no signal explains.
+STATUSES = [(b"0\n", 0), (b"3\n", 3), (b"128\n", 128), (b"137\n", -9), (b"143", -15)]
+
+
+@pytest.mark.parametrize(("told", "status"), STATUSES)
 def test_the_jobs_own_file_tells_the_exit_status(told, status, tmp_path):
     assert Job({**ALL, EXIT: told}).fetch(tmp_path).exit_status == status
     assert found(tmp_path) == STREAMS
@@ -258,16 +253,16 @@ def test_an_older_file_is_no_output_of_this_program(tmp_path):
         Job(ALL, ["a"]).fetch(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("told", "why"),
-    [
-        pytest.param(b"no-program ./fit\n", r"no program './fit'", id="no program"),
-        pytest.param(b"not-executable ./fit\n", r"'./fit' cannot be executed", id="no executable"),
-        pytest.param(b"no-tar\n", "the image has no tar", id="no tar"),
-        pytest.param(b"", "did not tell how the program ended", id="nothing"),
-        pytest.param(b"\xff\0", "did not tell how the program ended", id="nonsense"),
-    ],
-)
+NOT_RUN = {
+    "no program": (b"no-program ./fit\n", r"no program './fit'"),
+    "no executable": (b"not-executable ./fit\n", r"'./fit' cannot be executed"),
+    "no tar": (b"no-tar\n", "the image has no tar"),
+    "nothing": (b"", "did not tell how the program ended"),
+    "nonsense": (b"\xff\0", "did not tell how the program ended"),
+}
+
+
+@pytest.mark.parametrize(("told", "why"), NOT_RUN.values(), ids=NOT_RUN)
 def test_a_program_that_was_not_run_is_an_error_and_its_streams_are_there(told, why, tmp_path):
     files = {**ALL, EXIT: told, "work/b": b"b", PACKED: b"nonsense"}
     with pytest.raises(ProgramNotRun, match=why):
@@ -297,18 +292,18 @@ def test_a_directory_that_does_not_exist_is_not_made(tmp_path):
 # -- the archive comes from a stranger
 
 
-@pytest.mark.parametrize(
-    ("member", "why"),
-    [
-        pytest.param("other/x", "is not in an output of the job", id="not asked for"),
-        pytest.param("plotsx", "is not in an output of the job", id="a name that begins so"),
-        pytest.param("../plots/x", "not a path below", id="above"),
-        pytest.param("/plots/x", "not a path below", id="absolute"),
-        pytest.param("plots/../../x", "not a path below", id="dot dot"),
-        pytest.param("plots/.boinc_gahp-1.part", "reserved", id="a name of ours"),
-        pytest.param(f"plots/{'x' * 256}", "too long", id="too long"),
-    ],
-)
+BAD = {
+    "not asked for": ("other/x", "is not in an output of the job"),
+    "a name that begins so": ("plotsx", "is not in an output of the job"),
+    "above": ("../plots/x", "not a path below"),
+    "absolute": ("/plots/x", "not a path below"),
+    "dot dot": ("plots/../../x", "not a path below"),
+    "a name of ours": ("plots/.boinc_gahp-1.part", "reserved"),
+    "too long": (f"plots/{'x' * 256}", "too long"),
+}
+
+
+@pytest.mark.parametrize(("member", "why"), BAD.values(), ids=BAD)
 def test_of_an_archive_with_one_bad_member_nothing_arrives(member, why, tmp_path):
     home = tmp_path / "home"
     home.mkdir()

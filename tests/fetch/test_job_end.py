@@ -10,6 +10,7 @@ from boinc_gahp.rpc.types import JobInfo, ResultInfo
 
 IMAGE = "python:3.99"
 ERROR = "Error while computing"
+CANCELLED = ("cancelled",)
 
 
 def failed(*statuses, errors=("too_many_error_results",), states=(), **known):
@@ -17,54 +18,43 @@ def failed(*statuses, errors=("too_many_error_results",), states=(), **known):
     return JobEnd(JobInfo(1, "j", 0, "error", errors, statuses), instances=instances, **known)
 
 
+def over(*states, **known):
+    return failed(states=states, **known)
+
+
+UPLOAD, LATE, LOST = "Upload failed", "Timed out - no response", "Abandoned"
+UPLOAD_TOLD = f"{UPLOAD}: its outputs could not be uploaded"
+LATE_TOLD = f"{LATE}: no result came before the deadline"
+LOST_TOLD = f"{LOST}: the computer left the project"
+INVALID_TOLD = "Validate error: the project's validator could not check its outputs"
+DOWNLOAD_TOLD = "exit status -186: an input file could not be downloaded"
+NO_IMAGE = (
+    f'not of the program: its image "{IMAGE}" could not be pulled or built, or not be started'
+)
+
+
 @pytest.mark.parametrize(
     ("end", "text"),
     [
         (failed(3, 3, 3), "exit status 3"),
         (failed(3, client_exits.EXIT_ABORTED_VIA_GUI), "exit status 3"),
-        (
-            failed(client_exits.ERR_RESULT_DOWNLOAD),
-            "exit status -186: an input file could not be downloaded",
-        ),
+        (failed(client_exits.ERR_RESULT_DOWNLOAD), DOWNLOAD_TOLD),
         (failed(0, 0), "too many instances failed"),
-        (
-            failed(0, 0, states=("Upload failed", "Upload failed")),
-            "Upload failed: its outputs could not be uploaded",
-        ),
-        (
-            failed(states=("Validate error", "Completed, can't validate")),
-            "Validate error: the project's validator could not check its outputs",
-        ),
-        (
-            failed(states=("Timed out - no response", "Abandoned", "Unsent")),
-            "Timed out - no response: no result came before the deadline, "
-            "Abandoned: the computer left the project",
-        ),
-        (failed(states=("A new state",)), "A new state"),
-        (failed(errors=("couldnt_send_result",), states=("Unsent",)), "no volunteer could take it"),
-        (
-            failed(5, errors=("no_canonical_result",), states=("Completed",)),
-            "no instances agreed",
-        ),
+        (failed(0, 0, states=(UPLOAD, UPLOAD)), UPLOAD_TOLD),
+        (over("Validate error", "Completed, can't validate"), INVALID_TOLD),
+        (over(LATE, LOST, "Unsent"), f"{LATE_TOLD}, {LOST_TOLD}"),
+        (over("A new state"), "A new state"),
+        (over("Unsent", errors=("couldnt_send_result",)), "no volunteer could take it"),
+        (failed(5, errors=("no_canonical_result",), states=("Completed",)), "no instances agreed"),
         (failed(errors=("a_new_word",)), "a new word"),
         (failed(errors=()), "the project gives no reason"),
-        (failed(7, errors=("cancelled",)), "aborted"),
-        (
-            failed(errors=("cancelled",), lease_is_over=True),
-            "its batch's lease ended, or it was aborted",
-        ),
+        (failed(7, errors=CANCELLED), "aborted"),
+        (over(errors=CANCELLED, lease_is_over=True), "its batch's lease ended, or it was aborted"),
         (failed(7, errors=("too_many_error_results", "cancelled")), "exit status 7"),
-        (
-            failed(1, 1, image=IMAGE),
-            'exit status 1, not of the program: its image "python:3.99" could not be pulled or '
-            "built, or not be started",
-        ),
-        (
-            failed(9, image=""),
-            "exit status 9, not of the program: its container was ended",
-        ),
+        (failed(1, 1, image=IMAGE), f"exit status 1, {NO_IMAGE}"),
+        (failed(9, image=""), "exit status 9, not of the program: its container was ended"),
         (JobEnd(JobInfo(1, "j", 7, "done"), failure="signal 9 (SIGKILL)"), "signal 9 (SIGKILL)"),
-        (JobEnd(JobInfo(1, "j", 7, "error", ("cancelled",))), ""),
+        (JobEnd(JobInfo(1, "j", 7, "error", CANCELLED)), ""),
         (JobEnd(JobInfo(1, "j", 0, "in_progress")), ""),
     ],
 )
@@ -76,12 +66,9 @@ def test_a_failure_is_told_by_what_says_most(end, text):
     ("end", "states"),
     [
         (failed(3), ""),
-        (
-            failed(3, 3, states=(ERROR, "Timed out - no response", ERROR)),
-            f"{ERROR} (2), Timed out - no response (1)",
-        ),
+        (failed(3, 3, states=(ERROR, LATE, ERROR)), f"{ERROR} (2), {LATE} (1)"),
         # These are why it failed.
-        (failed(states=("Validate error", "Validate error", "Unsent")), "Unsent (1)"),
+        (over("Validate error", "Validate error", "Unsent"), "Unsent (1)"),
     ],
 )
 def test_states_of_instances_that_the_reason_does_not_tell_are_counted(end, states):
@@ -91,23 +78,16 @@ def test_states_of_instances_that_the_reason_does_not_tell_are_counted(end, stat
 @pytest.mark.parametrize(
     ("image", "told"),
     [
-        (None, "Error while computing"),
-        (
-            IMAGE,
-            'Error while computing: most likely its image "python:3.99" could not be pulled or '
-            "built",
-        ),
+        (None, ERROR),
+        (IMAGE, f'{ERROR}: most likely its image "{IMAGE}" could not be pulled or built'),
     ],
 )
 def test_of_a_job_that_is_not_over_the_failed_attempts_are_told(image, told):
-    states = ("Error while computing", "Timed out - no response", "In progress", "Unsent")
+    states = (ERROR, LATE, "In progress", "Unsent")
     instances = tuple(ResultInfo(n, f"j_{n}", state) for n, state in enumerate(states))
     end = JobEnd(JobInfo(1, "j", 0, "in_progress"), image, instances=instances)
     assert end.why == ""
-    assert end.failed_attempts == [
-        told,
-        "Timed out - no response: no result came before the deadline",
-    ]
+    assert end.failed_attempts == [told, LATE_TOLD]
 
 
 @pytest.mark.parametrize(
@@ -135,8 +115,8 @@ def test_a_failure_that_would_recur_has_advice(end):
         failed(states=("Timed out - no response",)),
         failed(states=("Upload failed",), image=IMAGE),
         failed(client_exits.EXIT_ABORTED_VIA_GUI),
-        failed(errors=("cancelled",)),
-        failed(1, image=IMAGE, errors=("cancelled",)),
+        failed(errors=CANCELLED),
+        failed(1, image=IMAGE, errors=CANCELLED),
         JobEnd(
             JobInfo(1, "j", 7, "done"), IMAGE, failure="exit status 3", result=FetchResult(3, 0, 0)
         ),

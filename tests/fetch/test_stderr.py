@@ -25,36 +25,21 @@ def test_the_clients_message_is_part_of_the_wrapper():
     assert unwrap(wrap("Segfault\n", "process exited with code 193 (0xc1, -63)")) == "Segfault\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param("", "", id="empty"),
-        pytest.param("plain words\n", "plain words\n", id="no wrapper"),
-        pytest.param("  indented\n", "  indented\n", id="no wrapper, leading blanks"),
-        pytest.param(
-            "<core_client_version>8.0</core_client_version>\n<![CDATA[\n]]>", "", id="no stderr"
-        ),
-        pytest.param(
-            "<core_client_version>8.0</core_client_version>\n<![CDATA[\n<message>\nlost\n</message>",
-            "",
-            id="a message only",
-        ),
-        pytest.param("<stderr_txt>\nx\n</stderr_txt>\n", "x", id="no version"),
-        pytest.param(
-            "<core_client_version>8.0</core_client_version>\n<![CDATA[\n<stderr_txt>\nlong te",
-            "long te",
-            id="cut at its end",
-        ),
-        pytest.param(
-            "<core_client_version>8.0</core_client_version>\n<![CDATA[\n<stderr_txt>\nlong te\n]]>",
-            "long te",
-            id="end tag lost",
-        ),
-        pytest.param(
-            "talks of <stderr_txt> itself\n", "talks of <stderr_txt> itself\n", id="tag in the text"
-        ),
-    ],
-)
+BEGIN = "<core_client_version>8.0</core_client_version>\n<![CDATA[\n"
+OTHERS = {
+    "empty": ("", ""),
+    "no wrapper": ("plain words\n", "plain words\n"),
+    "no wrapper, leading blanks": ("  indented\n", "  indented\n"),
+    "no stderr": (f"{BEGIN}]]>", ""),
+    "a message only": (f"{BEGIN}<message>\nlost\n</message>", ""),
+    "no version": ("<stderr_txt>\nx\n</stderr_txt>\n", "x"),
+    "cut at its end": (f"{BEGIN}<stderr_txt>\nlong te", "long te"),
+    "end tag lost": (f"{BEGIN}<stderr_txt>\nlong te\n]]>", "long te"),
+    "tag in the text": ("talks of <stderr_txt> itself\n", "talks of <stderr_txt> itself\n"),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), OTHERS.values(), ids=OTHERS)
 def test_other_texts(text, expected):
     assert unwrap(text) == expected
 
