@@ -1,17 +1,17 @@
-"""Temporary files and directories on the disk: made, locked, taken over, removed.
+"""Temporary files on the disk, and directories beside them: made, locked, taken over, removed.
 
 All operations are relative to a descriptor of the parent directory, because others may be able to
-write there. Only what this user has left is taken over: a file that has other names, or a directory
-without its lock, does not count as that.
+write there. Only what this user has left is removed or taken over: a file that has other names, or
+a directory without its mark, does not count as that.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import stat
 from contextlib import suppress
-from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.fetch.types import OWN
@@ -20,11 +20,11 @@ from boinc_gahp.files import open_directory
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Suffixes of files and of directories.
-FILE, DIRECTORY = "part", "unpack"
-
-#: A directory's lock: NFS only locks files that are open for writing, which directories cannot be.
-_LOCK = f"{OWN}.lock"
+#: The suffix of files; the name of a directory is that of its file, with a random part after it. A
+#: file is locked for both: NFS only locks files that are open for writing.
+SUFFIX = ".part"
+#: A file that each directory has.
+_MARK = f"{OWN}.room"
 
 _READ = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, a named pipe would keep the process waiting for its other end.
@@ -36,55 +36,31 @@ class NameTaken(Exception):
 
 
 class OwnFile(NamedTuple):
-    """An open file or directory that only this process may use.
+    """An open file that only this process may use.
 
     Attributes:
-        descriptor: of the file, or of the directory.
-        lock: descriptor of the locked file: the file itself, or one in the directory.
+        descriptor: of the file.
         sure: whether it is really locked; False on a file system without locks.
     """
 
     descriptor: int
-    lock: int
     sure: bool
-
-    def close(self) -> None:
-        """Release it."""
-        os.close(self.descriptor)
-        if self.lock != self.descriptor:
-            os.close(self.lock)
 
     def is_at(self, name: str, at: int) -> bool:
         """Return whether it has this name in the directory ``at``."""
-        return _is_at(self.descriptor, name, at) and (
-            self.lock == self.descriptor or _is_at(self.lock, _LOCK, self.descriptor)
-        )
-
-    def remove(self, name: str, at: int) -> None:
-        """Remove it from the disk."""
-        if self.lock == self.descriptor:
-            os.unlink(name, dir_fd=at)
-        else:
-            self.empty()
-            os.unlink(_LOCK, dir_fd=self.descriptor)
-            os.rmdir(name, dir_fd=at)
+        try:
+            named = os.stat(name, dir_fd=at, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(os.fstat(self.descriptor), named)
 
     def empty(self) -> None:
         """Remove its contents."""
-        if self.lock == self.descriptor:
-            os.ftruncate(self.descriptor, 0)
-            os.lseek(self.descriptor, 0, os.SEEK_SET)
-        else:
-            _empty(self.descriptor, keep=_LOCK)
+        os.ftruncate(self.descriptor, 0)
+        os.lseek(self.descriptor, 0, os.SEEK_SET)
 
 
 def hold(name: str, at: int, *, make: bool = True) -> OwnFile | None:
-    """Return a file, or by its suffix a directory; see below."""
-    how = hold_directory if name.endswith(f".{DIRECTORY}") else hold_file
-    return how(name, at, make=make)
-
-
-def hold_file(name: str, at: int, *, make: bool) -> OwnFile | None:
     """Return a file, made or taken over; None if another process has it, or had it until now.
 
     Raises:
@@ -95,54 +71,43 @@ def hold_file(name: str, at: int, *, make: bool) -> OwnFile | None:
     if descriptor is None:
         return None
     sure = _lock(descriptor)
+    held = OwnFile(descriptor, bool(sure))
     # Another process may have renamed or removed it before it released the lock.
-    if sure is None or not _is_at(descriptor, name, at):
-        os.close(descriptor)
-        return None
-    return OwnFile(descriptor, descriptor, sure)
-
-
-def hold_directory(name: str, at: int, *, make: bool) -> OwnFile | None:
-    """Return a directory in the same way, with mode 700."""
-    is_new = make and _make_directory(name, at)
-    try:
-        descriptor = os.open(name, _READ, dir_fd=at)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        if is_new:
-            raise
-        raise NameTaken from error
-    try:
-        lock = _open_lock(descriptor, is_new=is_new)
-    except BaseException:
-        os.close(descriptor)
-        # A process that was killed before it made the lock has left an empty directory; this does
-        # not remove any other.
-        with suppress(OSError):
-            os.rmdir(name, dir_fd=at)
-        raise
-    sure = _lock(lock)
-    held = OwnFile(descriptor, lock, bool(sure))
     if sure is None or not held.is_at(name, at):
-        held.close()
+        os.close(descriptor)
         return None
     return held
 
 
-def _open_lock(directory: int, *, is_new: bool) -> int:
-    if is_new:
-        try:
-            return os.open(_LOCK, _WRITE | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=directory)
-        except FileNotFoundError as error:
-            raise NameTaken from error  # removed by another process: it was empty
-    status = os.fstat(directory)
-    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise NameTaken
+def make_room(file: str, at: int) -> str:
+    """Return the name of a new directory beside a file, with mode 700; raises OSError."""
+    name = f"{file}.{secrets.token_hex(8)}"
+    os.mkdir(name, 0o700, dir_fd=at)
+    directory = os.open(name, _READ, dir_fd=at)
     try:
-        return os.open(_LOCK, _WRITE, dir_fd=directory)
-    except OSError as error:
-        raise NameTaken from error
+        os.close(os.open(_MARK, _WRITE | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=directory))
+    finally:
+        os.close(directory)
+    return name
+
+
+def remove_room(name: str, at: int) -> None:
+    """Remove such a directory, with what is in it; another one is left alone. Raises OSError."""
+    # A process that was killed before it made the mark has left an empty one.
+    with suppress(OSError):
+        os.rmdir(name, dir_fd=at)
+        return
+    directory = os.open(name, _READ, dir_fd=at)
+    try:
+        status = os.fstat(directory)
+        if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            return
+        os.stat(_MARK, dir_fd=directory, follow_symlinks=False)
+        _empty(directory, keep=_MARK)
+        os.unlink(_MARK, dir_fd=directory)
+    finally:
+        os.close(directory)
+    os.rmdir(name, dir_fd=at)
 
 
 def sweep(directory: Path) -> None:
@@ -166,23 +131,23 @@ def sweep_at(at: int) -> None:
             names = os.listdir(inside)  # noqa: PTH208  (takes a descriptor)
         finally:
             os.close(inside)
-        for name in names:
-            if name.startswith(f"{OWN}-"):
-                with suppress(OSError, NameTaken):
-                    _sweep(name, at)
+        found = [name for name in names if name.startswith(f"{OWN}-") and SUFFIX in name]
+        for file in {name[: name.index(SUFFIX)] + SUFFIX for name in found}:
+            with suppress(OSError, NameTaken):
+                _sweep(file, at, [name for name in found if name.startswith(f"{file}.")])
 
 
-def _sweep(name: str, at: int) -> None:
-    kind = PurePath(name).suffix.removeprefix(".")
-    if kind not in (FILE, DIRECTORY):
-        return
-    held = hold(name, at, make=False)
+def _sweep(file: str, at: int, rooms: list[str]) -> None:
+    held = hold(file, at, make=False)
     if held is not None:
         try:
             if held.sure:
-                held.remove(name, at)
+                for room in rooms:
+                    with suppress(OSError):
+                        remove_room(room, at)
+                os.unlink(file, dir_fd=at)
         finally:
-            held.close()
+            os.close(held.descriptor)
 
 
 def _open_file(name: str, at: int, *, make: bool) -> int | None:
@@ -203,14 +168,6 @@ def _open_file(name: str, at: int, *, make: bool) -> int | None:
     return descriptor
 
 
-def _make_directory(name: str, at: int) -> bool:
-    try:
-        os.mkdir(name, 0o700, dir_fd=at)
-    except FileExistsError:
-        return False
-    return True
-
-
 def _lock(descriptor: int) -> bool | None:
     """Try to lock a file; return True if that succeeded, None if another process has locked it.
 
@@ -224,15 +181,6 @@ def _lock(descriptor: int) -> bool | None:
     except OSError:
         return False
     return True
-
-
-def _is_at(descriptor: int, name: str, at: int) -> bool:
-    """Return whether an open file has this name."""
-    try:
-        named = os.stat(name, dir_fd=at, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return os.path.samestat(os.fstat(descriptor), named)
 
 
 def _empty(directory: int, keep: str | None = None) -> None:

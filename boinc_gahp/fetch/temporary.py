@@ -15,9 +15,9 @@ import os
 import secrets
 import stat
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import leftovers
@@ -50,7 +50,7 @@ class Temporaries:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         #: By path; None while it is being made.
-        self._active: dict[str, _Temporary | None] = {}
+        self._active: dict[str, TemporaryFile | None] = {}
         #: Directories, by device and inode, in which leftovers were looked for.
         self._swept: set[tuple[int, int]] = set()
         #: Is entered for each file that is made or renamed.
@@ -74,16 +74,34 @@ class Temporaries:
             OutputError: the destination cannot be written, or the daemon is stopping.
             Exception: what the scope raises when it is closed; the file is gone then.
         """
-        return self._claim(TemporaryFile, destination, directories, inside)
-
-    def directory(
-        self,
-        destination: Path,
-        directories: Directories | None = None,
-        inside: Path | None = None,
-    ) -> TemporaryDirectory:
-        """Return a new, empty temporary directory beside ``destination``; errors as above."""
-        return self._claim(TemporaryDirectory, destination, directories, inside)
+        opened = directories or Directories()
+        try:
+            directory = opened.open_for(destination, inside)
+        finally:
+            if directories is None:
+                opened.close()
+        place = _Place(destination, directory, opened, directories is None)
+        claimed: TemporaryFile | None = None
+        try:
+            if not directory.is_swept:
+                self._sweep(directory, opened.scope)
+            for name in _names(destination):
+                try:
+                    claimed = self._try(name, place)
+                except leftovers.NameTaken:
+                    unforeseen = f"{OWN}-{secrets.token_hex(16)}{leftovers.SUFFIX}"
+                    claimed = self._try(unforeseen, place)
+                if claimed is not None:
+                    break
+        except OSError as error:
+            raise explain(error, destination) from error
+        finally:
+            directory.close()
+        if claimed is None:
+            raise TryLater(
+                f"{str(destination)!r} is being written by {_SLOTS} other fetches: try again later"
+            )
+        return claimed
 
     def rename(self, source: str, source_at: int, destination: str, destination_at: int) -> None:
         """Rename a file in one directory to a name in another, unless the daemon is stopping.
@@ -109,41 +127,6 @@ class Temporaries:
         with self._lock:
             self._active.pop(path, None)
 
-    def _claim(
-        self,
-        kind: type[_Kind],
-        destination: Path,
-        directories: Directories | None,
-        inside: Path | None,
-    ) -> _Kind:
-        opened = directories or Directories()
-        try:
-            directory = opened.open_for(destination, inside)
-        finally:
-            if directories is None:
-                opened.close()
-        place = _Place(destination, directory, opened, directories is None)
-        claimed: _Kind | None = None
-        try:
-            if not directory.is_swept:
-                self._sweep(directory, opened.scope)
-            for name in _names(destination, kind.suffix):
-                try:
-                    claimed = self._try(kind, name, place)
-                except leftovers.NameTaken:
-                    claimed = self._try(kind, _unforeseen(kind.suffix), place)
-                if claimed is not None:
-                    break
-        except OSError as error:
-            raise explain(error, destination) from error
-        finally:
-            directory.close()
-        if claimed is None:
-            raise TryLater(
-                f"{str(destination)!r} is being written by {_SLOTS} other fetches: try again later"
-            )
-        return claimed
-
     def _sweep(self, directory: Directory, scope: CancelScope) -> None:
         """Remove what killed daemons left in a directory, when it is first used.
 
@@ -162,7 +145,7 @@ class Temporaries:
         with scope, self._open:
             leftovers.sweep_at(directory.at)
 
-    def _try(self, kind: type[_Kind], name: str, place: _Place) -> _Kind | None:
+    def _try(self, name: str, place: _Place) -> TemporaryFile | None:
         """Return the temporary of this name, emptied and locked; None if another fetch has it.
 
         Raises:
@@ -184,7 +167,7 @@ class Temporaries:
             if held is None:
                 self.release(path)
                 return None
-            item = kind(self, held, path, place)
+            item = TemporaryFile(self, held, path, place)
             self._active[path] = item
             scope.at_close(item.remove_partial)
             try:
@@ -199,15 +182,10 @@ def _stopping() -> Exception:
     return TryLater("boinc_gahp is stopping: fetch again when it has been started again")
 
 
-def _names(destination: Path, suffix: str) -> Iterator[str]:
+def _names(destination: Path) -> Iterator[str]:
     digest = hashlib.sha256(os.fsencode(destination)).hexdigest()[:16]
     for slot in range(_SLOTS):
-        yield f"{OWN}-{digest}-{slot}.{suffix}"
-
-
-def _unforeseen(suffix: str) -> str:
-    """Return a name that nobody can predict."""
-    return f"{OWN}-{secrets.token_hex(16)}.{suffix}"
+        yield f"{OWN}-{digest}-{slot}{leftovers.SUFFIX}"
 
 
 class _Place(NamedTuple):
@@ -222,15 +200,15 @@ class _Place(NamedTuple):
     at_once: bool
 
 
-class _Temporary:
-    """What the two kinds of temporaries have in common.
+class TemporaryFile:
+    """A file that is written here and appears at its destination complete, or not at all.
+
+    As a context manager it is discarded at the end unless it was committed.
 
     Attributes:
         destination: the path that it is for.
+        md5: hash object of the bytes written so far.
     """
-
-    #: The suffix of its name.
-    suffix: ClassVar[str]
 
     def __init__(self, registry: Temporaries, held: OwnFile, path: str, place: _Place) -> None:
         self.destination = place.destination
@@ -255,10 +233,11 @@ class _Temporary:
         return self._held.descriptor
 
     def empty(self) -> None:
-        """Remove its contents: what an earlier one left, or what was written."""
+        """Start again with an empty file: remove what an earlier one left, or what was written."""
         if self._held is not None:
             with self._scope:
                 self._held.empty()
+        self.md5 = hashlib.md5(usedforsecurity=False)
 
     def remove(self) -> None:
         """Remove it from the disk; later writes to it are lost.
@@ -269,7 +248,7 @@ class _Temporary:
             at = self._directory.at
             if self._held is not None and self._held.is_at(self._name, at):
                 with suppress(FileNotFoundError):
-                    self._held.remove(self._name, at)
+                    os.unlink(self._name, dir_fd=at)
 
     def remove_partial(self) -> None:
         """Remove it because the scope is being closed; never fails."""
@@ -286,31 +265,11 @@ class _Temporary:
         with self._guard:
             held, self._held = self._held, None
             if held is not None:
-                held.close()
+                os.close(held.descriptor)
                 self._directory.close()
         if held is not None:
             self._registry.release(self._path)
             self._scope.not_at_close(self.remove_partial)
-
-
-_Kind = TypeVar("_Kind", bound=_Temporary)
-
-
-class TemporaryFile(_Temporary):
-    """A file that is written here and appears at its destination complete, or not at all.
-
-    As a context manager it is discarded at the end unless it was committed.
-
-    Attributes:
-        md5: hash object of the bytes written so far.
-    """
-
-    suffix = leftovers.FILE
-
-    def empty(self) -> None:
-        """Start again with an empty file."""
-        super().empty()
-        self.md5 = hashlib.md5(usedforsecurity=False)
 
     def write(self, data: bytes) -> None:
         """Append ``data``.
@@ -378,24 +337,31 @@ class TemporaryFile(_Temporary):
             self._place.directories.close()
         return status
 
+    @contextmanager
+    def room(self) -> Iterator[Path]:
+        """Lend a new directory beside it, which is removed with all that is in it.
+
+        Raises:
+            OutputError: it cannot be made.
+        """
+        at = self._directory.at
+        try:
+            with self._scope:
+                name = leftovers.make_room(self._name, at)
+        except OSError as error:
+            raise explain(error, self.destination) from error
+        try:
+            yield self.path.with_name(name)
+        finally:
+            with suppress(OSError):
+                leftovers.remove_room(name, at)
+
     def __enter__(self) -> TemporaryFile:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._held is not None:
             self.discard()
-
-
-class TemporaryDirectory(_Temporary):
-    """A directory that is removed, with everything in it, when its block ends."""
-
-    suffix = leftovers.DIRECTORY
-
-    def __enter__(self) -> TemporaryDirectory:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.discard()
 
 
 #: The process's own registry.

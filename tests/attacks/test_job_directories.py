@@ -16,6 +16,7 @@ from boinc_gahp.config.settings import JobSettings
 from boinc_gahp.errors import OutputError, StagingError
 from boinc_gahp.fetch._zip_archive import ZipArchive
 from boinc_gahp.fetch.destinations import Directories
+from boinc_gahp.fetch.leftovers import sweep
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles
 from boinc_gahp.submit.digests import stat_input
@@ -53,10 +54,9 @@ def files(directory):
     }
 
 
-def foreseen(destination, *, directory=False):
+def foreseen(destination):
     """Return a name that a temporary has that is made for a destination."""
-    registry = Temporaries()
-    item = registry.directory(destination) if directory else registry.file(destination)
+    item = Temporaries().file(destination)
     item.discard()
     return item.path
 
@@ -99,11 +99,15 @@ def test_have_an_output_written_to_a_file_that_stays_the_neighbours(home):
 def test_have_a_directory_of_the_victims_emptied_by_giving_it_the_name_of_a_temporary_one(
     home, mode
 ):
-    results = foreseen(home / "out", directory=True)
+    file = foreseen(home / "out")
+    file.touch()
+    results = file.with_name(f"{file.name}.0123456789abcdef")
     results.mkdir(mode)
+    if mode == 0o755:
+        (results / ".boinc_gahp.room").touch()
     (results / "precious").write_text("precious")
-    with Temporaries().directory(home / "out") as room:
-        assert room.path != results
+    sweep(home)
+    assert not file.exists()
     assert (results / "precious").read_text() == "precious"
 
 
@@ -336,16 +340,14 @@ def as_on_nfs(event, arguments):
 sys.addaudithook(as_on_nfs)
 home = Path(sys.argv[1])
 if sys.argv[2] == "write":
-    registry = Temporaries()
-    kept = registry.file(home / "out"), registry.directory(home / "out")
-    (kept[1].path / "member").touch()
-    print("ready", flush=True)
-    sys.stdin.read()
+    with Temporaries().file(home / "out") as file, file.room() as room:
+        (room / "member").touch()
+        print("ready", flush=True)
+        sys.stdin.read()
 else:
     sweep(home)
-    registry = Temporaries()
-    with registry.directory(home / "out") as room:
-        print(sorted(path.name for path in home.iterdir()), room.path.name)
+    with Temporaries().file(home / "out") as file, file.room() as room:
+        print(sorted(path.name for path in home.iterdir()), room.name)
 """
 
 

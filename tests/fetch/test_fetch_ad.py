@@ -108,9 +108,7 @@ def test_what_is_on_its_way_vanishes_with_the_cancel_and_not_when_the_network_wa
     scope = CancelScope()
     registry = Temporaries()
     file = registry.file(tmp_path / "out", Directories(scope))
-    room = registry.directory(tmp_path / "packed", Directories(scope))
     file.write(b"half")
-    (room.path / "member").write_bytes(b"half")
     scope.close()
     assert found(tmp_path) == {}
     with pytest.raises(Stopped):
@@ -120,7 +118,6 @@ def test_what_is_on_its_way_vanishes_with_the_cancel_and_not_when_the_network_wa
     # Another attempt of the job may have a temporary file of that name by now.
     other = Temporaries().file(tmp_path / "out")
     file.discard()
-    room.discard()
     assert found(tmp_path) == {other.path.name: b""}
     other.discard()
 

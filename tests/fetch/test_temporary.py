@@ -167,9 +167,7 @@ def test_many_fetches_of_one_destination_end(registry, tmp_path):
 
 def test_after_the_end_nothing_is_left_and_nothing_can_be_made(registry, tmp_path):
     file = registry.file(tmp_path / "out")
-    room = registry.directory(tmp_path / "archive")
     file.write(b"half")
-    (room.path / "member").touch()
     registry.remove_all()
     assert names(tmp_path) == []
     file.write(b" and half")
@@ -178,8 +176,17 @@ def test_after_the_end_nothing_is_left_and_nothing_can_be_made(registry, tmp_pat
     with pytest.raises(OutputError, match="is stopping"):
         registry.file(tmp_path / "out")
     file.discard()
-    room.discard()
     assert names(tmp_path) == []
+
+
+def test_a_room_beside_a_file_goes_with_all_that_is_in_it(registry, tmp_path):
+    with registry.file(tmp_path / "out") as file:
+        with file.room() as room:
+            assert room.parent == tmp_path
+            (room / "member").mkdir(0o500)
+            file.write(b"whole")
+        file.commit()
+    assert names(tmp_path) == ["out"]
 
 
 WRITER = """
@@ -189,8 +196,8 @@ from boinc_gahp.fetch.temporary import Temporaries
 registry = Temporaries()
 files = [registry.file(Path(sys.argv[1]) / "out") for _ in range(8)]
 files.pop(2).discard()
-room = registry.directory(Path(sys.argv[1]) / "out")
-(room.path / "member").mkdir()
+room = files[0].room()
+(room.__enter__() / "member").mkdir()
 for file in files:
     file.write(b"half of it, and more than what comes next")
 print("ready", flush=True)
@@ -213,9 +220,8 @@ def kill_a_writer(directory):
 def test_what_a_killed_process_left_is_taken_over(registry, tmp_path):
     kill_a_writer(tmp_path)
     assert len(names(tmp_path)) == 8
-    with registry.file(tmp_path / "out") as file, registry.directory(tmp_path / "out") as room:
+    with registry.file(tmp_path / "out") as file:
         file.write(b"whole")
-        assert names(room.path) == [".boinc_gahp.lock"]
         file.commit()
     assert (tmp_path / "out").read_bytes() == b"whole"
     assert names(tmp_path) == ["out"]

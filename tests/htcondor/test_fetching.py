@@ -312,9 +312,10 @@ def test_what_a_killed_daemon_left_goes_with_the_job(site, context):
     for name in ("", "logs", "res"):
         (iwd / name).mkdir(exist_ok=True)
         (iwd / name / ".boinc_gahp-0123456789abcdef-0.part").write_bytes(b"half")
-    (iwd / ".boinc_gahp-0123456789abcdef-1.unpack").mkdir(0o700)
-    (iwd / ".boinc_gahp-0123456789abcdef-1.unpack/.boinc_gahp.lock").touch()
-    (iwd / ".boinc_gahp-0123456789abcdef-1.unpack/0").write_bytes(b"half")
+    room = iwd / ".boinc_gahp-0123456789abcdef-0.part.fedcba9876543210"
+    room.mkdir(0o700)
+    (room / ".boinc_gahp.room").touch()
+    (room / "0").write_bytes(b"half")
     (iwd / ".boinc_gahp-of-mine").write_bytes(b"")
     # Another job of the same directory is being fetched.
     with registry.file(iwd / "other") as other:

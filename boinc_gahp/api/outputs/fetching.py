@@ -201,32 +201,34 @@ def fetch_zip(
     Arguments and errors are those of :meth:`Batch.fetch_zip`; ``jobs`` are names or ids.
     """
     target = Path(os.path.abspath(path))  # noqa: PTH100  (a link's target is not looked for)
-    # The next fetch takes over, and removes, what a killed one has left.
-    with registry.file(target) as whole, registry.directory(target) as room:
-        fetched = fetch(
-            batch,
-            room.path,
-            jobs=jobs,
-            threads=threads,
-            progress=progress,
-            stderr=stderr,
-            noted=False,
-        )
-        try:
-            with (
-                whole.contents() as contents,
-                zipfile.ZipFile(
-                    contents, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False
-                ) as archive,
-            ):
-                for each in _complete(room.path):
-                    name = str(each.relative_to(room.path)).encode("utf-8", "surrogateescape")
-                    archive.write(each, name.decode("utf-8", "replace"))
-                files = len(archive.namelist()) - 1
-        except OSError as error:
-            raise explain(error, target) from error
+    # The next fetch removes what a killed one has left.
+    with registry.file(target) as whole:
+        with whole.room() as room:
+            fetched = fetch(
+                batch,
+                room,
+                jobs=jobs,
+                threads=threads,
+                progress=progress,
+                stderr=stderr,
+                noted=False,
+            )
+            try:
+                with (
+                    whole.contents() as contents,
+                    zipfile.ZipFile(
+                        contents, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False
+                    ) as archive,
+                ):
+                    for each in _complete(room):
+                        name = str(each.relative_to(room)).encode("utf-8", "surrogateescape")
+                        archive.write(each, name.decode("utf-8", "replace"))
+                    files = len(archive.namelist()) - 1
+            except OSError as error:
+                raise explain(error, target) from error
+            ids = _ids_in(batch, room)
         whole.commit()
-        Manifests(batch.session).note_fetch(batch.id, zipped=_ids_in(batch, room.path))
+        Manifests(batch.session).note_fetch(batch.id, zipped=ids)
     return replace(fetched, directory=target.parent, table=None, archive=target, files=files)
 
 
