@@ -134,6 +134,11 @@ def cut_short(desk):
     desk.ledger.begin_submit(*MINE, "b_1", 7, time.time() - 90000)
 
 
+def given_up(desk):
+    desk.ledger.record_abort(*MINE, "b_17", 17, 0.0)
+    desk.do("UPDATE batch SET sent = sent - 3700")
+
+
 def stranded(desk):
     accept(desk.jobs, 5, account="another")
 
@@ -170,6 +175,7 @@ CASES = {
     "owed": (pending, "owed", "1 job is still to be aborted"),
     "unpaid": (unpaid, "owed", "1 batch of this project should have been retired"),
     "cut short": (cut_short, "owed", "boinc_gahp ledger reconcile"),
+    "given up": (given_up, "owed", "batch b_17 is still to be aborted"),
     "stranded": (stranded, "stranded", "boinc_gahp ledger move"),
     "orphans": (orphans, "orphans", "has not asked about 1 job for the length of a lease"),
     "daemon": (daemon, "daemon", "no daemon works on 1 job"),

@@ -14,7 +14,6 @@ from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.states import BatchState
-from boinc_gahp.submit.control import abort_jobs
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import assert_held, change
@@ -85,14 +84,6 @@ def test_what_becomes_of_a_failed_job_is_for_the_settings_and_before_them_for_th
     with daemon(site, failed_jobs="hold") as gahp:
         ids = [gahp.submit(job.ad) for job in (plain, completed)]
         assert [end.word for end in gahp.follow(ids).values()] == [HELD, COMPLETED]
-
-
-@pytest.mark.processes
-def test_a_value_that_means_nothing_is_refused(site):
-    with daemon(site) as gahp:
-        error = gahp.refusal(site.job(BoincFailedJobs='"retry"').ad)
-    told = 'BoincFailedJobs is "retry"; one of complete, hold is expected'
-    assert error == f"{told} [BG-AD-REFUSED]"
 
 
 # -- which exit status counts
@@ -189,14 +180,6 @@ def test_a_job_whose_outputs_could_not_be_uploaded_is_held_for_that(site, contex
     assert "exit statuses" not in reason
 
 
-def test_a_job_that_was_aborted_is_held_whatever_its_instances_did(site, context):
-    sent = send(site, context, ("--fail", "5"))
-    sent.await_end()
-    abort_jobs(context.project, [sent.job.job_name or ""])
-    follow(context, sent, "failed")
-    assert sent.job.hold_code == HoldCode.ABORTED
-
-
 # -- one end, whatever happens between
 
 
@@ -286,18 +269,6 @@ def test_a_daemon_that_is_killed_on_the_way_leaves_one_end(site, rpc):
 def assert_told(job, statuses):
     assert f"exit statuses of its instances: {statuses}" in (job.iwd / "job.err").read_text()
     assert list(job.iwd.glob(".boinc_gahp*")) == []
-
-
-@pytest.mark.processes
-def test_a_gridmanager_that_has_forgotten_a_hold_is_told_it_again(site):
-    job = site.job("--fail 193")
-    with daemon(site) as gahp:
-        job_id = gahp.submit(job.ad)
-        end = gahp.end_of(job_id)
-        gahp.cancel(job_id)
-        assert gahp.end_of(job_id) == end
-        # Released, it is a new job.
-        assert gahp.submit(job.ad) != job_id
 
 
 def test_the_ledger_shows_how_a_program_failed(site, context, capsys):

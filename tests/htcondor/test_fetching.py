@@ -63,52 +63,25 @@ def test_outputs_and_streams_are_in_place_before_the_job_is_over(site, context):
     assert sent.batch.state == "ended"
 
 
-@pytest.mark.parametrize(
-    ("app", "args", "options", "wanted"),
-    [
-        pytest.param(
-            "multi",
+def test_what_is_asked_for_goes_where_it_is_wanted(site, context):
+    streams = {"stdout": "a/b/o", "stderr": "e/x"}
+    for args, options, wanted in (
+        (
             (),
             {"outputs": ("out1", "out0"), "remaps": (("out0", "res/"), ("out2", "x"))},
             {"job.err", "job.out", "out1", "res/out0"},
-            id="some, one into a directory",
         ),
-        pytest.param(
-            "multi",
+        (
             ("--optional",),
-            {"remaps": (("out0", "res"), ("out1", "res/b c")), "stdout": "a/b/o", "stderr": "e/x"},
+            {"remaps": (("out0", "res"), ("out1", "res/b c")), **streams},
             {"a/b/o", "e/x", "out2", "res/b c", "res/out0"},
-            id="all, and the streams' directories made",
         ),
-        pytest.param(
-            "multi",
-            (),
-            {"outputs": ("out0", "out2"), "stdout": "out1", "stderr": None},
-            {"out0", "out1"},
-            id="an absent optional one, and one that is stdout",
-        ),
-        pytest.param("multi", (), {"outputs": (), "stdout": None}, {"job.err"}, id="none"),
-        pytest.param(
-            "zipped",
-            (),
-            {"remaps": (("len.txt", "x"), ("sub/len.txt", "length"))},
-            {"cmdline.txt", "job.err", "job.out", "length", "upper.txt"},
-            id="members of an archive",
-        ),
-        pytest.param("gzipped", (), {}, {"job.err", "job.out", "out"}, id="a compressed one"),
-    ],
-)
-def test_what_is_asked_for_goes_where_it_is_wanted(app, args, options, wanted, *, site, context):
-    sent = finished(site, context, args, app=app, **options)
-    (sent.iwds[0] / "res").mkdir()
-    Fetcher(context).fetch(sent.job)
-    assert sent.job.state == "fetched", sent.job
-    found = contents(sent.iwds[0])
-    assert set(found) == wanted
-    if app == "gzipped":
-        assert found["out"] == b"TEXT"
-    if options.get("stdout") == "out1":
-        assert found["out1"].startswith(b"sizes 4 4")
+    ):
+        sent = finished(site, context, args, app="multi", **options)
+        (sent.iwds[0] / "res").mkdir()
+        Fetcher(context).fetch(sent.job)
+        assert sent.job.state == "fetched", sent.job
+        assert set(contents(sent.iwds[0])) == wanted
 
 
 RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "result_file"]
@@ -145,22 +118,6 @@ def test_trouble_of_the_project_is_waited_for(site, context):
     assert sent.states == ["done"] * len(RPCS) + ["finished"]
 
 
-def test_a_project_that_does_not_answer_does_not_hold_the_job(site, context):
-    sent = finished(site, context)
-    site.timeouts = replace(ONCE, read=0.5)
-    hang = faultproxy.hang()
-    site.proxy.fail("result_file", hang, times=None)
-    with site.context() as hasty:
-        Fetcher(hasty).fetch(sent.job)
-    assert sent.states == ["finished"]
-    assert sent.job.trouble
-    hang.release()
-    site.proxy.heal()
-    Fetcher(context).fetch(sent.job)
-    assert sent.states == ["fetched"]
-    assert sent.job.trouble is None
-
-
 #: A missing directory, a misspelt output, one name for two, and files that should be directories.
 MENDABLE = (
     ({"remaps": (("out0", "no/x"),)}, errno.ENOENT, "does not exist"),
@@ -183,13 +140,6 @@ def test_what_a_person_must_mend_is_held_and_reported(site, context):
         host = site.proxy.url.split("/")[2]
         parts = (words, job.job_name, host, " [BG-OUTPUT]")
         assert_held(job, HoldCode.OUTPUT, *parts, subcode=number)
-
-
-def test_a_required_output_that_is_missing_is_held_and_reported(site, context):
-    sent = finished(site, context, (), app="multi")
-    site.proxy.fail("result_file", faultproxy.body(b"ERROR: bad file num: 0"), times=None)
-    Fetcher(context).fetch(sent.job)
-    assert_held(sent.job, HoldCode.OUTPUT, "is missing on")
 
 
 def test_a_full_disk_is_waited_for_and_then_held(site, context, monkeypatch, caplog):

@@ -201,10 +201,12 @@ def test_a_failed_job_is_held_with_what_is_known(site, context):
 def test_an_abort_on_the_projects_site_is_reported(site, context):
     site.local.pause_volunteers()
     sent = send(site, context, (), ())
+    # Whatever instances did before.
+    fail_attempts(site.local, sent.batch.project_batch_id)
     follower = Follower(context)
     follower.poll(0.0)
     abort_jobs(context.project, [sent.jobs[0].job_name])
-    follow(context, sent, "failed", "queued", follower=follower)
+    follow(context, sent, "failed", "running", follower=follower)
     words = "was aborted on the BOINC project"
     assert_held(sent.jobs[0], HoldCode.ABORTED, words, subcode=0)
 

@@ -206,6 +206,12 @@ def test_what_htcondor_requests_by_itself_holds_no_job(tmp_path):
     assert job(tmp_path, RequestCpus=1, RequestGPUs=0, GPUNumber=b"undefined") == job(tmp_path)
 
 
+def test_what_becomes_of_a_failed_job_is_one_of_two_words(tmp_path):
+    assert job(tmp_path, BoincFailedJobs="Hold").failed_jobs == "hold"
+    told = 'BoincFailedJobs is "retry"; one of complete, hold is expected'
+    assert refused(tmp_path, BoincFailedJobs="retry") == told
+
+
 def test_a_word_that_cannot_be_ignored_is_named(tmp_path):
     text = refused(tmp_path, BoincIgnore="cpu")
     assert 'BoincIgnore is "cpu"; words among environment, executable, cpus' in text

@@ -1,6 +1,5 @@
 """A project that gets another address, an account that gets another authenticator, under jobs."""
 
-import json
 import re
 from dataclasses import replace
 
@@ -218,28 +217,3 @@ def test_a_job_whose_project_is_in_trouble_for_an_hour_is_shown_as_suspended(
         await_status(service, [job_id], 1)
         assert service.status(job_id)[1] == "[ ExitReason = undefined; ]"
     assert len(line.findall(caplog.text)) == 1
-
-
-@pytest.mark.parametrize("table", ["batch", "job", "BOINC_SUBMIT"])
-def test_what_is_pending_for_an_hour_is_listed_with_exit_status_1(site, jobs, ledger, table):
-    begun(site, jobs)
-    batch = jobs.batches(*site.owner)[0]
-    if table == "batch":
-        for job in jobs.jobs_of(batch.id):
-            jobs.cancel(job.id)
-        jobs.postpone(batch.id, 0.0, "HTTP 504")
-        wanted, column = f"batch {batch.name} is still to be retired: HTTP 504", "trouble_since"
-    elif table == "job":
-        jobs.cancel(1)
-        wanted, column = "1 job is still to be aborted", "changed"
-    else:
-        with site.ledger() as ledger_file:
-            ledger_file.record_abort(*site.owner, "b_17", 17, 0.0)
-        table, wanted, column = "batch", "batch b_17 is still to be aborted", "sent"
-    assert ledger("status")[0] == 0
-    jobs.store.execute(f"UPDATE {table} SET {column} = {column} - 4000", ())
-    status, said = ledger("status", "--json")
-    assert status == 1
-    assert wanted in [each["text"] for each in json.loads(said)["problems"]]
-    status, said = ledger("status")
-    assert (status, wanted in said.partition("Problems")[2]) == (1, True)

@@ -12,7 +12,7 @@ from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.desk import desk_of, for_sending, refuse
+from tests.htcondor.desk import desk_of, for_sending
 from tests.htcondor.helpers import assert_held, change, expire_times
 
 
@@ -35,19 +35,6 @@ def test_jobs_that_come_together_are_one_batch_with_its_lease_and_names(site, de
     assert expire_times(site) == pytest.approx([time.time() + site.htcondor.lease], abs=60)
 
 
-def test_200_jobs_that_arrive_50_at_a_time_are_one_batch(site):
-    site.reset(send_after=60.0, longest_wait=300.0)
-    with desk_of(site) as desk:
-        ids = []
-        for _ in range(4):
-            ids += desk.accept(50)
-            desk.turn()
-        assert set(desk.states(ids)) == {"waiting"}
-        assert desk.sender.plan(time.time() + 61) is None
-        assert set(desk.states(ids)) == {"sending"}
-        assert len(desk.batches("planned")) == 1
-
-
 # -- faults on the way
 
 FAULTS = {
@@ -68,34 +55,6 @@ def test_a_fault_at_every_step_of_a_submit_ends_with_each_job_once(site, desk, f
     desk.check_once(ids)
     assert len(site.workunits()) == 4
     assert set(site.batch_states()) <= {BatchState.IN_PROGRESS, BatchState.INIT}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("rpc", "fault"),
-    [
-        pytest.param("get_templates", faultproxy.status(503), id="503"),
-        pytest.param("get_templates", faultproxy.status(404), id="404"),
-        pytest.param("get_templates", faultproxy.html(), id="web page"),
-        pytest.param("submit_batch", refuse("create_work failed: deadlock found"), id="database"),
-    ],
-)
-def test_no_job_is_held_for_a_project_that_is_down_and_all_are_sent_when_it_is_back(
-    site, desk, rpc, fault
-):
-    site.proxy.fail(rpc, fault, times=None)
-    ids = desk.accept(2)
-    desk.turn()
-    later = desk.accept(3)
-    for _ in range(4):
-        desk.turn()
-    assert set(desk.states(ids)) == {"sending"}
-    (batch, *_) = desk.batches("planned", "sent")
-    assert batch.trouble
-    assert batch.not_before > 0
-    site.proxy.heal()
-    desk.run()
-    desk.check_once(ids + later)
 
 
 def test_a_night_s_jobs_wait_and_go_in_one_batch(site):
