@@ -5,7 +5,7 @@ import re
 from hypothesis import given, strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from boinc_gahp.cli.ledger.metrics import MetricFamily, exposition
+from boinc_gahp.cli.ledger.status import MetricFamily, exposition
 
 #: What its parser loses is none of ours: it strips spaces from a help text's ends.
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

@@ -26,9 +26,9 @@ __all__ = ["ACTIONS", "run", "run_parser"]
 
 #: Each action: its module and function, and its purpose.
 ACTIONS = {
-    "list": ("listing", "list_batches", "list your batches, newest first"),
+    "list": ("showing", "list_batches", "list your batches, newest first"),
     "show": ("showing", "show", "show a batch and its jobs"),
-    "estimate": ("estimating", "estimate", "ask the project how long jobs would take"),
+    "estimate": ("submitting", "estimate", "ask the project how long jobs would take"),
     "submit": ("submitting", "submit", "send jobs as a batch, with their input files"),
     "run": ("running", "run_program", "let volunteers run your own program, in containers"),
     "wait": ("waiting", "wait", "wait until batches are complete, and show the progress"),

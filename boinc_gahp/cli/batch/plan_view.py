@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.submission import Plan
     from boinc_gahp.api.types import Job
-    from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
+    from boinc_gahp.cli.batch.job_options import CommandLineJobs
     from boinc_gahp.submit.types import Input
 
     LookUp = Callable[[Project, Namespace, Work, Options], CommandLineJobs]

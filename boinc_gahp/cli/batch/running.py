@@ -6,12 +6,13 @@ import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.batch.filled_jobs import filled_jobs, names_file
 from boinc_gahp.cli.batch.job_options import (
     add_needs,
     add_which,
     check_patterns,
     check_which,
+    filled_jobs,
+    names_file,
     sizes_of,
 )
 from boinc_gahp.cli.batch.opening import add_common, whole_number
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.rows.patterns import Patterns
-    from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
+    from boinc_gahp.cli.batch.job_options import CommandLineJobs
     from boinc_gahp.terminal.live import Work
 
 _DESCRIPTION = """\

@@ -1,7 +1,8 @@
-"""``boinc_gahp batch submit``."""
+"""``boinc_gahp batch submit`` and ``estimate``."""
 
 from __future__ import annotations
 
+import math
 import sys
 from contextlib import suppress
 from functools import partial
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
-    from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
+    from boinc_gahp.cli.batch.job_options import CommandLineJobs
     from boinc_gahp.cli.batch.plan_view import LookUp
 
 
@@ -391,3 +392,52 @@ def _together(statuses: Sequence[int]) -> int:
     if len(set(statuses)) == 1:
         return statuses[0]
     return waiting.SOME_FAILED
+
+
+_ESTIMATE = """\
+Asks the project how long it would take to run jobs. Only the number of jobs and their requirements
+are sent; input files are not read. The project computes its answer from the floating-point
+operations of the jobs (--fpops-est, or the app's template) and the speed of its volunteers. It is a
+rough estimate, which ignores the jobs of other users.
+"""
+
+
+def estimate_parser(config: str | None = None) -> Parser:
+    """Return the parser of ``batch estimate``."""
+    parser = Parser(
+        "batch estimate",
+        _ESTIMATE,
+        usage="APP [OPTION ...]",
+        examples=(
+            "boinc_gahp batch estimate uppercase --input in=data.txt --count 1000 --fpops-est 2e12",
+            "boinc_gahp batch estimate uppercase --rows jobs.csv --json",
+        ),
+    )
+    add_job_options(parser, config, json="print the answer as JSON")
+    return parser
+
+
+def estimate(arguments: list[str], config: str | None) -> int:
+    """Print the project's estimate of how long the jobs take."""
+    options = read_options(estimate_parser(config), arguments)
+    with opened(options) as project:
+        from boinc_gahp.api.request import new_batch_name
+
+        app = options.app
+        with Work() as work:
+            more = submit_options(options)
+            more["name"] = new_batch_name(app)
+            jobs = look_up_jobs(project, options, work, more)
+            seconds = project.estimate(app, jobs.jobs, **more)
+        count = len(jobs.jobs)
+        if options.json:
+            print_json({"app": app, "project": project.url, "jobs": count, "seconds": seconds})
+        elif math.isfinite(seconds):
+            print(
+                f"{project.host} estimates that "
+                f"{words.count(count, 'job')} of {words.printable(app)} "
+                f"{'takes' if count == 1 else 'take'} about {words.span(math.ceil(seconds))}."
+            )
+        else:
+            print(f"{project.host} cannot estimate how long that takes.")
+    return 0

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import news_json, print_line
-from boinc_gahp.cli.batch.listing import batch_cells
 from boinc_gahp.cli.batch.opening import (
     add_batch,
     add_common,
@@ -24,6 +23,7 @@ from boinc_gahp.cli.batch.reasons_view import (
     reason_lines,
     reasons_json,
 )
+from boinc_gahp.cli.batch.showing import batch_cells
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import ProjectDown, TransportError
 from boinc_gahp.states import BatchState, JobState

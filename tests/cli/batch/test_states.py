@@ -15,9 +15,9 @@ from boinc_gahp.terminal import words
 _LIGHT = """
 import sys
 from boinc_gahp.cli import batch
-from boinc_gahp.cli.batch import controlling, listing, showing, waiting
+from boinc_gahp.cli.batch import controlling, showing, waiting
 batch.run_parser()
-for make in (listing.list_batches_parser, showing.show_parser, waiting.wait_parser,
+for make in (showing.list_batches_parser, showing.show_parser, waiting.wait_parser,
              controlling.abort_parser, controlling.retire_parser, controlling.extend_parser):
     make().format_help()
 print([name for name in ("requests", "lxml", "rich", "boinc_gahp.rpc") if name in sys.modules])
