@@ -118,10 +118,7 @@ def run_parser(config: str | None = None) -> Parser:
     parser.add_argument(
         "app", nargs="*", metavar="APP", type=not_empty, help="only this app, with all details"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_project()
-    parser.add_config(config)
-    return parser
+    return parser.with_common(config, project=True, json="print JSON")
 
 
 def _details(project: WebRpcs, name: str, known: Collection[str]) -> Details:

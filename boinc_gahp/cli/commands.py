@@ -61,9 +61,8 @@ def root_parser() -> Group:
         word="command",
         usage="[--config FILE] [--trust-config] [COMMAND ...]",
     )
-    parser.add_config(None)
     parser.add_argument("--version", action="store_true", help="print the version")
-    return parser
+    return parser.with_common(None)
 
 
 def _parser_in(module: ModuleType, function: str) -> Parser:

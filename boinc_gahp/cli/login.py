@@ -124,8 +124,7 @@ def run_parser(config: str | None = None) -> Parser:
         action="store_true",
         help="replace another account of the project without asking",
     )
-    parser.add_config(config)
-    return parser
+    return parser.with_common(config)
 
 
 # -- the project

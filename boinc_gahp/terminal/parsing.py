@@ -21,6 +21,8 @@ from boinc_gahp.text import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from typing_extensions import Self
+
 #: Exit statuses of every command; a parser's own ``statuses`` are added.
 STATUSES = {
     0: "success",
@@ -89,14 +91,26 @@ class Parser(argparse.ArgumentParser):
         self._positionals.title = "arguments"
         self.add_argument("-h", "--help", action="help", help="show this help")
 
-    def add_config(self, config: str | None) -> None:
-        """Add ``--config FILE`` and ``--trust-config``.
+    def with_common(
+        self, config: str | None, *, project: bool = False, json: str | None = None
+    ) -> Self:
+        """Add options that many actions have; return the parser.
 
-        :meth:`read` sets ``options.config``: a :class:`TrustedPath` if it is trusted.
+        These are ``--config FILE`` and ``--trust-config``: :meth:`read` sets ``options.config``, a
+        :class:`TrustedPath` if it is trusted.
 
         Args:
             config: the value given before the command.
+            project: whether to add ``--project NAME``, too.
+            json: the help text of ``--json``, to add that, too.
         """
+        if project:
+            self.add_argument(
+                "--project",
+                metavar="NAME",
+                type=not_empty,
+                help="use the project [projects.NAME] of the settings (default: [project])",
+            )
         self.add_argument(
             "--config",
             metavar="FILE",
@@ -110,15 +124,9 @@ class Parser(argparse.ArgumentParser):
             action="store_true",
             help="use FILE, or that of $BOINC_GAHP_CONFIG, although another user owns it",
         )
-
-    def add_project(self) -> None:
-        """Add ``--project NAME``."""
-        self.add_argument(
-            "--project",
-            metavar="NAME",
-            type=not_empty,
-            help="use the project [projects.NAME] of the settings (default: [project])",
-        )
+        if json is not None:
+            self.add_argument("--json", action="store_true", help=json)
+        return self
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Read arguments; options may be anywhere among the others.

@@ -11,10 +11,7 @@ def make():
     parser = Parser("batch frob", "Frobs.", examples=("boinc_gahp batch frob x",))
     parser.add_argument("files", nargs="*", metavar="FILE")
     parser.add_argument("--colour", choices=("red", "green"))
-    parser.add_argument("--json", action="store_true")
-    parser.add_config("mine.toml")
-    parser.add_project()
-    return parser
+    return parser.with_common("mine.toml", project=True, json="print JSON")
 
 
 def complaint(parser, capsys, *arguments):

@@ -358,9 +358,7 @@ def _object(name: str, found: Any) -> File:
         raise BadRequest(
             f"input {name!r}: size and md5 go with a url, not with {kind}: leave them out"
         )
-    if kind == "path":
-        return LocalFile(text)
-    return StagedFile(text) if kind == "staged" else InlineFile(text)
+    return read_file(f"{'file' if kind == 'path' else kind}:{text}")
 
 
 def _remote(name: str, url: str, found: Mapping[str, Any]) -> RemoteFile:

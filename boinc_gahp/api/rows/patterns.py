@@ -97,12 +97,9 @@ class Pattern:
         Raises:
             BadRequest: a value is missing, or is not a whole number where digits are asked for.
         """
-        filled = [self._literals[0]]
-        for given, literal in zip(self.given, self._literals[1:], strict=True):
-            filled += (_value(given, values), literal)
-        return "".join(filled)
+        return "".join(self.around(None, values))
 
-    def around(self, name: str, values: Mapping[str, str | None]) -> tuple[str, ...]:
+    def around(self, name: str | None, values: Mapping[str, str | None]) -> tuple[str, ...]:
         """Return what stands before, between and after the placeholders ``{name}``, filled in.
 
         Raises:
@@ -206,11 +203,6 @@ class Patterns:
         self.as_data = as_data
         self.seen: set[str] = set()
         self.settings: dict[str, str] = {}
-
-    @property
-    def open_names(self) -> Collection[str]:
-        """The names of the inputs."""
-        return self._inputs.keys()
 
     def _patterns(self) -> Iterator[Pattern]:
         for each in (*self._args, *self._inputs.values()):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import batch_json, error_json, print_json
-from boinc_gahp.cli.batch.opening import add_batch, add_common, add_job, command, opened, quantity
+from boinc_gahp.cli.batch.opening import add_batch, add_job, command, opened, quantity
 from boinc_gahp.errors import BatchConflict, GahpError
 from boinc_gahp.quantities import LEASE
 from boinc_gahp.states import BatchState
@@ -83,8 +83,7 @@ def abort_parser(config: str | None = None) -> Parser:
     )
     add_batch(parser, several=True)
     add_job(parser)
-    _add_rest(parser, config)
-    return parser
+    return _with_rest(parser, config)
 
 
 def retire_parser(config: str | None = None) -> Parser:
@@ -103,8 +102,7 @@ def retire_parser(config: str | None = None) -> Parser:
         action="store_true",
         help="lose outputs that were not fetched here",
     )
-    _add_rest(parser, config)
-    return parser
+    return _with_rest(parser, config)
 
 
 def extend_parser(config: str | None = None) -> Parser:
@@ -126,8 +124,7 @@ def extend_parser(config: str | None = None) -> Parser:
         metavar="SPAN",
         help="this long from now: seconds, or 12h, 7d, 2w",
     )
-    add_common(parser, config)
-    return parser
+    return parser.with_common(config, project=True, json="print JSON")
 
 
 def abort(arguments: list[str], config: str | None) -> int:
@@ -197,9 +194,9 @@ def extend(arguments: list[str], config: str | None) -> int:
         return _each(options, _found(project, options.batch), act)
 
 
-def _add_rest(parser: Parser, config: str | None) -> None:
+def _with_rest(parser: Parser, config: str | None) -> Parser:
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_common(parser, config)
+    return parser.with_common(config, project=True, json="print JSON")
 
 
 def _found(project: Project, named: Sequence[str]) -> list[_Result]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli.batch.opening import add_batch, add_common, add_job, as_typed, opened
+from boinc_gahp.cli.batch.opening import add_batch, add_job, as_typed, opened
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
@@ -84,8 +84,7 @@ def fetch_parser(config: str | None = None) -> Parser:
     parser.add_argument(
         "--no-stderr", action="store_true", help="do not fetch stderr; this saves time"
     )
-    add_common(parser, config, json="print JSON: what was fetched")
-    return parser
+    return parser.with_common(config, project=True, json="print JSON: what was fetched")
 
 
 def fetch(arguments: list[str], config: str | None) -> int:

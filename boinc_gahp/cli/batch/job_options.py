@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.batch.opening import add_common, quantity, whole_number
+from boinc_gahp.cli.batch.opening import quantity, whole_number
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import DELAY, DISK, MEMORY, OPERATIONS
 from boinc_gahp.terminal.live import remark
@@ -99,7 +99,7 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         help="use only this version of the app; boinc_gahp cannot check that it exists",
     )
     add_needs(needs)
-    add_common(parser, config, json=json)
+    parser.with_common(config, project=True, json=json)
 
 
 def add_which(which: argparse._ArgumentGroup, words: str, of_each: str = "") -> None:

@@ -21,17 +21,24 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.errors import GahpError
+    from boinc_gahp.rpc.types import BatchInfo
+
+
+def brief_json(info: BatchInfo) -> dict[str, Any]:
+    """Return what is most important about a batch."""
+    return {
+        **picked(info, "id", "name"),
+        "state": info.state.name.lower(),
+        "jobs": info.njobs,
+        "failed_jobs": info.nerror_jobs,
+    }
 
 
 def batch_json(batch: Batch) -> dict[str, Any]:
     """Return a batch as the project last reported it."""
     return {
-        "id": batch.id,
-        "name": batch.name,
-        "app": batch.info.app_name,
-        "state": batch.state.name.lower(),
-        "jobs": batch.njobs,
-        "failed_jobs": batch.nerror_jobs,
+        **brief_json(batch.info),
+        "app": batch.app_name,
         "fraction_done": batch.fraction_done,
         "created": moment(batch.create_time),
         "expected_end": moment(batch.expected_end),

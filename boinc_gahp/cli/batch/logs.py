@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.cli.batch.jsons import picked, print_json
 from boinc_gahp.cli.batch.opening import (
     add_batch,
-    add_common,
     add_look,
     opened_to_look,
     whole_number,
@@ -77,8 +76,7 @@ def logs_parser(config: str | None = None) -> Parser:
     )
     parser.add_argument("--all", action="store_true", help="show all jobs, even on a terminal")
     add_look(parser)
-    add_common(parser, config)
-    return parser
+    return parser.with_common(config, project=True, json="print JSON")
 
 
 def logs(arguments: list[str], config: str | None) -> int:
@@ -103,6 +101,7 @@ class _Choice:
         self._chosen = 0
         self.others: Counter[JobState] = Counter()
         self.left_out = 0
+        self.status = 0
 
     def __call__(self, state: JobState) -> bool:
         """Tell whether a job in this state is to be shown."""
@@ -118,15 +117,20 @@ class _Choice:
 
 
 def _found(options: Namespace, batch: Batch, choice: _Choice) -> Iterator[JobEnd]:
+    """Yield the logs of the chosen jobs; say for which of them the project could not be asked."""
     from boinc_gahp.api.outputs.logs import logs_of
 
-    return logs_of(batch, jobs=options.job or None, wanted=choice)
+    for log in logs_of(batch, jobs=options.job or None, wanted=choice):
+        if log.trouble is not None and log.state is JobState.DONE:
+            complain(log.trouble.with_code(f"job {printable(log.name)!r}: {log.trouble}"))
+            choice.status = 1
+        yield log
 
 
 def _print(options: Namespace, batch: Batch) -> int:
     limited = sys.stdout.isatty() and not options.job and not options.all
     choice = _Choice(options, _SHOWN if limited else None)
-    status, untold = 0, False
+    untold = False
     coming = _found(options, batch, choice)
     first = list(islice(coming, 2))
     is_single = len(first) == 1
@@ -143,9 +147,6 @@ def _print(options: Namespace, batch: Batch) -> int:
             print(coloured(f"==> {printable(log.name)}: {_state(log)} <==", "bold", sys.stdout))
         number += 1
         print_lines(_body(options, batch, log, is_single=is_single))
-        if log.trouble is not None and log.state is JobState.DONE:
-            complain(log.trouble.with_code(f"job {printable(log.name)!r}: {log.trouble}"))
-            status = 1
         untold = untold or (bool(log.failed_attempts) and not log.stderr)
     if untold:
         remark(_NOT_TOLD)
@@ -155,7 +156,7 @@ def _print(options: Namespace, batch: Batch) -> int:
         remark(f"… and {count(choice.left_out, 'more job')}; --all shows them, too.")
     if not number and not silent:
         remark(_nothing(options, choice))
-    return status
+    return choice.status
 
 
 def _state(log: JobEnd) -> str:
@@ -211,14 +212,10 @@ def _nothing(options: Namespace, choice: _Choice) -> str:
 def _print_json(options: Namespace, batch: Batch) -> int:
     from boinc_gahp.api.outputs.logs import page_of
 
-    status = 0
+    choice = _Choice(options, None)
 
     def each() -> Iterator[dict[str, Any]]:
-        nonlocal status
-        for log in _found(options, batch, _Choice(options, None)):
-            if log.trouble is not None and log.state is JobState.DONE:
-                complain(log.trouble.with_code(f"job {printable(log.name)!r}: {log.trouble}"))
-                status = 1
+        for log in _found(options, batch, choice):
             yield {
                 "job": log.name,
                 "id": log.id,
@@ -237,7 +234,7 @@ def _print_json(options: Namespace, batch: Batch) -> int:
             }
 
     print_json({"batch": batch.id, "name": batch.name}, jobs=each())
-    return status
+    return choice.status
 
 
 def _tail(text: str | None, most: int | None) -> str | None:

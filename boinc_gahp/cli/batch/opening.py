@@ -186,14 +186,6 @@ def add_job(parser: Parser) -> None:
     )
 
 
-def add_common(parser: Parser, config: str | None, *, json: str | None = "print JSON") -> None:
-    """Add the options of all actions: ``--project``, ``--config``; with a help text, ``--json``."""
-    parser.add_project()
-    parser.add_config(config)
-    if json is not None:
-        parser.add_argument("--json", action="store_true", help=json)
-
-
 def whole_number(text: str) -> int:
     """Read a count, one or more."""
     if not (text.isascii() and text.isdigit() and int(text[:18]) > 0 and len(text) <= 18):

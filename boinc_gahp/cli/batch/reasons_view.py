@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from boinc_gahp.cli.batch.jsons import brief_json
 from boinc_gahp.cli.batch.opening import command
 from boinc_gahp.errors import GahpError
 from boinc_gahp.states import BatchState, JobState
@@ -170,14 +171,5 @@ def reasons_json(found: Failed | None) -> dict[str, Any]:
             }
             for reason in reasons
         ],
-        "retries": [
-            {
-                "id": each.info.id,
-                "name": each.info.name,
-                "state": each.info.state.name.lower(),
-                "jobs": each.info.njobs,
-                "failed_jobs": each.info.nerror_jobs,
-            }
-            for each in retries
-        ],
+        "retries": [brief_json(each.info) for each in retries],
     }

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import (
     add_batch,
-    add_common,
     add_job,
     as_typed,
     command,
@@ -66,8 +65,9 @@ def retry_parser(config: str | None = None) -> Parser:
     add_batch(parser)
     add_job(parser)
     parser.add_argument("--dry-run", action="store_true", help="show what would be sent")
-    add_common(parser, config, json="print the new batch as JSON; with --dry-run, the plan")
-    return parser
+    return parser.with_common(
+        config, project=True, json="print the new batch as JSON; with --dry-run, the plan"
+    )
 
 
 def retry(arguments: list[str], config: str | None) -> int:

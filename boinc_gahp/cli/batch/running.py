@@ -15,7 +15,7 @@ from boinc_gahp.cli.batch.job_options import (
     names_file,
     sizes_of,
 )
-from boinc_gahp.cli.batch.opening import add_common, whole_number
+from boinc_gahp.cli.batch.opening import whole_number
 from boinc_gahp.cli.batch.submitting import FOLLOWED, add_sending, check_following, send
 from boinc_gahp.containers.rules import FOLLOW_LINKS, OPTIONS
 from boinc_gahp.terminal import words
@@ -169,7 +169,9 @@ def run_program_parser(config: str | None = None) -> Parser:
                 help=f"{each.help} (default: {each.default})",
             )
     add_needs(needs)
-    add_common(parser, config, json="print the batch as JSON; with --dry-run, the plan")
+    parser.with_common(
+        config, project=True, json="print the batch as JSON; with --dry-run, the plan"
+    )
     add_sending(parser, "CMD")
     return parser
 

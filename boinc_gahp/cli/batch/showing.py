@@ -16,7 +16,6 @@ from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import batch_json, picked, print_json
 from boinc_gahp.cli.batch.opening import (
     add_batch,
-    add_common,
     add_job,
     add_look,
     command,
@@ -204,8 +203,7 @@ def show_parser(config: str | None = None) -> Parser:
     many.add_argument("--limit", type=whole_number, metavar="N", help="show at most N jobs")
     many.add_argument("--all", action="store_true", help="show all jobs, even on a terminal")
     add_look(parser)
-    add_common(parser, config)
-    return parser
+    return parser.with_common(config, project=True, json="print JSON")
 
 
 def show(arguments: list[str], config: str | None) -> int:
@@ -420,8 +418,7 @@ def list_batches_parser(config: str | None = None) -> Parser:
         "--limit", type=whole_number, metavar="N", help="show at most N batches, the newest ones"
     )
     add_look(parser)
-    add_common(parser, config)
-    return parser
+    return parser.with_common(config, project=True, json="print JSON")
 
 
 def list_batches(arguments: list[str], config: str | None) -> int:

@@ -11,7 +11,6 @@ from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import news_json, print_line
 from boinc_gahp.cli.batch.opening import (
     add_batch,
-    add_common,
     command,
     no_more_remarks,
     opened,
@@ -91,8 +90,9 @@ def wait_parser(config: str | None = None) -> Parser:
         metavar="SPAN",
         help="wait at most this long: seconds, or 30min, 12h, 7d",
     )
-    add_common(parser, config, json="print JSON: for each change an object on a line")
-    return parser
+    return parser.with_common(
+        config, project=True, json="print JSON: for each change an object on a line"
+    )
 
 
 def wait(arguments: list[str], config: str | None) -> int:

@@ -84,9 +84,7 @@ def run_parser(config: str | None = None) -> Parser:
         help="an app that your jobs use; may be repeated. The container_app of the settings is "
         "always looked at",
     )
-    parser.add_project()
-    parser.add_config(config)
-    return parser
+    return parser.with_common(config, project=True)
 
 
 def _all_checks(config: str | None, name: str | None, apps: Sequence[str]) -> Iterator[Check]:

@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.accounts import find_project
@@ -59,24 +60,8 @@ class Check:
         return f"{self.text}; {self.advice}" if self.advice else self.text
 
 
-def ok(text: str) -> Check:
-    """Return a point that is in order."""
-    return Check(Level.OK, text)
-
-
-def note(text: str, advice: str = "") -> Check:
-    """Return a point that says what could not be found out."""
-    return Check(Level.NOTE, text, advice)
-
-
-def warning(text: str, advice: str = "") -> Check:
-    """Return a point that works, but not as it should."""
-    return Check(Level.WARNING, text, advice)
-
-
-def failed(text: str, advice: str = "") -> Check:
-    """Return a point that does not work."""
-    return Check(Level.FAILED, text, advice)
+#: Points that are in order, could not be found out, work but not as they should, do not work.
+ok, note, warning, failed = (partial(Check, level) for level in Level)
 
 
 def check_settings(settings: Settings) -> Iterator[Check]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import boinc_gahp
 from boinc_gahp.cli.check import condor_tools
-from boinc_gahp.cli.check.checks import failed, note, ok, warning
+from boinc_gahp.cli.check.checks import Check, failed, note, ok, warning
 from boinc_gahp.config.accounts import named_projects, no_account
 from boinc_gahp.config.layers import load
 from boinc_gahp.errors import ConfigError
@@ -23,7 +23,6 @@ from boinc_gahp.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.cli.check.checks import Check
     from boinc_gahp.config.settings import Settings
     from boinc_gahp.config.urls import ProjectUrl
 
@@ -166,9 +165,9 @@ def _interpreter(program: Path) -> Path | None:
 def _check_cancel_time() -> Check:
     from boinc_gahp.htcondor.service import CANCEL_TIMEOUT
 
-    text, given = _call_timeout()
-    if given is None:
-        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is not a number")
+    given = _call_timeout()
+    if isinstance(given, Check):
+        return given
     if given <= CANCEL_TIMEOUT:
         return warning(
             f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}; removing a job whose outputs are "
@@ -178,9 +177,9 @@ def _check_cancel_time() -> Check:
 
 
 def _check_submit_time(submit: float) -> Check:
-    text, given = _call_timeout()
-    if given is None:
-        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is not a number")
+    given = _call_timeout()
+    if isinstance(given, Check):
+        return given
     both = (
         f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}, [timeouts] submit in boinc_gahp.toml "
         f"is {submit:g}"
@@ -202,9 +201,11 @@ def _check_count_interval() -> Iterator[Check]:
         )
 
 
-def _call_timeout() -> tuple[str, int | None]:
+def _call_timeout() -> int | Check:
     text = condor_tools.value("GRIDMANAGER_GAHP_CALL_TIMEOUT") or str(CALL_TIMEOUT)
-    return text, int(text) if text.isdigit() else None
+    if text.isdigit():
+        return int(text)
+    return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is not a number")
 
 
 # -- what the daemon finds

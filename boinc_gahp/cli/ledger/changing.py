@@ -106,8 +106,7 @@ def move_parser(config: str | None = None) -> Parser:
         action="store_true",
         help="do not ask the project; if the account does not have the jobs, they are lost",
     )
-    parser.add_config(config)
-    return parser
+    return parser.with_common(config)
 
 
 def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None) -> str:
@@ -203,8 +202,7 @@ def forget_parser(config: str | None = None) -> Parser:
     )
     parser.add_argument("--alive", action="store_true", help="also delete unfinished jobs")
     parser.add_argument("--yes", action="store_true", help="do not ask, even on a terminal")
-    parser.add_config(config)
-    return parser
+    return parser.with_common(config)
 
 
 def _named(jobs: JobLedger, names: Sequence[str]) -> tuple[dict[int, JobRow], dict[int, BatchRow]]:

@@ -71,8 +71,7 @@ def run_parser(config: str | None = None) -> Parser:
         help="start no more requests after this time (default: 60)",
     )
     parser.add_argument("--quiet", action="store_true", help="print only what stays owed, and why")
-    parser.add_config(config)
-    return parser
+    return parser.with_common(config)
 
 
 def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:

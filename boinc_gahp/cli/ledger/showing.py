@@ -52,9 +52,7 @@ def run_parser(config: str | None = None) -> Parser:
     """Return the parser of the action's arguments."""
     parser = Parser("ledger show", _DESCRIPTION, examples=_EXAMPLES)
     parser.add_argument("name", metavar="JOB|BATCH", help="a job or a batch, as described above")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_config(config)
-    return parser
+    return parser.with_common(config, json="print JSON")
 
 
 def find(jobs: JobLedger, name: str) -> tuple[list[JobRow], list[BatchRow]]:

@@ -129,8 +129,7 @@ def run_parser(config: str | None = None) -> Parser:
         metavar="SECONDS",
         help=f"report problems that have lasted this long (default: {PERSISTENT_AFTER:g})",
     )
-    parser.add_config(config)
-    return parser
+    return parser.with_common(config)
 
 
 # -- for Prometheus
