@@ -139,7 +139,6 @@ def batch(element: etree._Element) -> BatchInfo:
         state=_STATES.get(whole(text_of("state"), "state"), BatchState.UNKNOWN),
         create_time=time_of("create_time"),
         expire_time=time_of("expire_time"),
-        est_completion_time=time_of("est_completion_time"),
         completion_time=time_of("completion_time"),
         njobs=whole(text_of("njobs"), "njobs"),
         nerror_jobs=whole(texts.get("nerror_jobs", "0"), "nerror_jobs"),

@@ -97,7 +97,6 @@ class BatchInfo:
     state: BatchState
     create_time: float
     expire_time: float
-    est_completion_time: float
     completion_time: float
     njobs: int
     nerror_jobs: int

@@ -20,7 +20,6 @@ INFO = BatchInfo(
     state=BatchState.IN_PROGRESS,
     create_time=NOW,
     expire_time=0,
-    est_completion_time=0,
     completion_time=0,
     njobs=100,
     nerror_jobs=0,
@@ -61,11 +60,10 @@ def test_the_end_goes_off_while_nothing_happens():
     "info",
     [
         INFO,
-        replace(INFO, est_completion_time=NOW + 50),
         replace(INFO, fraction_done=0.5, state=BatchState.ABORTED),
         replace(INFO, fraction_done=1e-9),
     ],
-    ids=["no job has ended", "the project guesses", "aborted", "ten years are too far"],
+    ids=["no job has ended", "aborted", "ten years are too far"],
 )
 def test_nothing_is_said_where_nothing_is_known(info):
     forecast = Forecast()

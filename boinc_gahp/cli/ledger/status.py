@@ -6,8 +6,6 @@ import json
 import os
 import sys
 from collections import Counter
-from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +26,7 @@ from boinc_gahp.terminal.words import at, moment
 from boinc_gahp.text import count, printable, span, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     Labels = Mapping[str, str]
 
@@ -49,22 +47,18 @@ _EXAMPLES = (
     "boinc_gahp ledger status --textfile '/var/lib/boinc_gahp/metrics/{user}.prom'",
 )
 
-_PROJECTS = (
+_OWNER = (
     Column("project", minimum=20, middle=True),
     Column("section", rank=3),
     Column("account key", rank=4),
+)
+_PROJECTS = (
+    *_OWNER,
     Column("daemon", rank=2),
     Column("last poll"),
     Column("owed", rank=1),
 )
-_STATES = (
-    Column("project", minimum=20, middle=True),
-    Column("section", rank=3),
-    Column("account key", rank=4),
-    Column("state"),
-    Column("jobs", right=True),
-    Column("oldest", right=True),
-)
+_STATES = (*_OWNER, Column("state"), Column("jobs", right=True), Column("oldest", right=True))
 _BATCHES = (
     Column(minimum=24, middle=True),
     Column(),
@@ -164,13 +158,10 @@ def _print(status: dict[str, Any]) -> None:
     if projects:
         _print_tables(status)
         details = [each["details"] for each in projects if "details" in each]
-        _print_rows("Batches", _BATCHES, _batch_cells, chain(*(of["batches"] for of in details)))
-        _print_rows(
-            "Unfinished jobs",
-            _JOBS,
-            partial(_job_cells, now),
-            chain(*(of["jobs"] for of in details)),
-        )
+        batches = [(each["notes"], _batch_cells(each)) for of in details for each in of["batches"]]
+        jobs = [(each["notes"], _job_cells(each, now)) for of in details for each in of["jobs"]]
+        _print_rows("Batches", _BATCHES, batches)
+        _print_rows("Unfinished jobs", _JOBS, jobs)
     elif status["readable"]:
         path = Path(status["ledger"])
         empty = f"The ledger {path} is empty."
@@ -192,10 +183,10 @@ def _print_tables(status: dict[str, Any]) -> None:
         for section, each in zip(sections, projects, strict=True)
     ]
     _title("Projects")
-    rows = [
-        (*name, _daemon(each), _ago(each["last_poll"], now), _pending(each["owed"]))
-        for name, each in zip(names, projects, strict=True)
-    ]
+    rows = []
+    for name, each in zip(names, projects, strict=True):
+        poll = "" if each["last_poll"] is None else f"{span(now - each['last_poll'])} ago"
+        rows.append((*name, _daemon(each), poll, _pending(each["owed"])))
     print_lines(table.lines(_PROJECTS, rows, sys.stdout, indent="  "))
     told = {each.url for each in status["problems"] if each.reason in {"project", "stranded"}}
     for each in projects:
@@ -228,35 +219,22 @@ def _daemon(project: dict[str, Any]) -> str:
     return "runs" if project["process"] is None else f"process {project['process']}"
 
 
-def _ago(then: float | None, now: float) -> str:
-    return "" if then is None else f"{span(now - then)} ago"
-
-
 def _pending(owed: dict[str, int]) -> str:
     retirements = owed["retirements"]
-    return ", ".join(
-        count(number, what)
-        for number, what in (
-            (sum(owed.values()) - retirements, "abort"),
-            (retirements, "retirement"),
-        )
-        if number
-    )
+    numbers = {"abort": sum(owed.values()) - retirements, "retirement": retirements}
+    return ", ".join(count(number, what) for what, number in numbers.items() if number)
 
 
 def _print_rows(
-    title: str,
-    columns: Sequence[Column],
-    cells: Callable[[dict[str, Any]], tuple[str, ...]],
-    rows: Iterable[dict[str, Any]],
+    title: str, columns: Sequence[Column], rows: Sequence[tuple[Iterable[str], tuple[str, ...]]]
 ) -> None:
-    known = list(rows)
-    if known:
+    """Print a table with notes below its rows, if it has any."""
+    if rows:
         _title(f"\n{title}")
-    lines = table.lines(columns, map(cells, known), sys.stdout, indent="  ")
-    for row, line in zip(known, lines, strict=True):
+    lines = table.lines(columns, (cells for _, cells in rows), sys.stdout, indent="  ")
+    for (notes, _), line in zip(rows, lines, strict=True):
         print(line)
-        _print_notes(row["notes"])
+        _print_notes(notes)
 
 
 def _batch_cells(batch: dict[str, Any]) -> tuple[str, ...]:
@@ -271,7 +249,7 @@ def _batch_cells(batch: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _job_cells(now: float, job: dict[str, Any]) -> tuple[str, ...]:
+def _job_cells(job: dict[str, Any], now: float) -> tuple[str, ...]:
     return (
         job["htcondor_id"],
         job["cluster_proc"] or job["job_directory"],
@@ -355,105 +333,66 @@ def _quotable(words: str) -> str:
 def families(status: dict[str, Any]) -> Iterator[MetricFamily]:
     """Yield all metrics of a user's jobs; ``status`` is that of ``ledger status``."""
     user = {"user": visible(text(status["user"]))}
-    for name, key, meaning in _OF_USERS:
-        yield _family(name, meaning, [(user, status[key])])
-    version = {**user, "version": __version__}
-    yield _family("build_info", "The version of boinc_gahp; always 1.", [(version, 1)])
     reasons = Counter(each.reason for each in status["problems"])
-    yield _family(
-        "attention",
-        "How many things a person should look at, by the reason.",
-        [({**user, "reason": reason}, reasons[reason]) for reason in REASONS],
-    )
-    owners = [
-        (
-            {
-                **user,
-                "project": visible(each["url"]),
-                "section": visible(each["project_name"]),
-                "account": visible(each["account"]),
-            },
-            each,
-        )
-        for each in status["projects"]
-    ]
-    for name, key, meaning in _OF_STATES:
-        yield _family(
-            name,
-            meaning,
-            [
-                ({**labels, "state": row["state"]}, row[key])
-                for labels, each in owners
-                for row in each["jobs"]
-            ],
-        )
-    yield _family(
-        "owed",
-        "What is owed to the project: batches to be retired, batches and jobs to be aborted.",
-        [
-            ({**labels, "kind": kind}, number)
-            for labels, each in owners
-            for kind, number in each["owed"].items()
-        ],
-    )
-    for name, key, meaning in _OF_PROJECTS:
-        yield _family(name, meaning, [(labels, each[key]) for labels, each in owners])
+    samples: dict[str, list[tuple[Labels, float | None]]] = {name: [] for name in _METRICS}
+    for name, key in _OF_USERS.items():
+        samples[name].append((user, status[key]))
+    samples["build_info"].append(({**user, "version": __version__}, 1))
+    samples["attention"] = [({**user, "reason": each}, reasons[each]) for each in REASONS]
+    for project in status["projects"]:
+        names = {"project": "url", "section": "project_name", "account": "account"}
+        labels = {**user, **{label: visible(project[key]) for label, key in names.items()}}
+        for name, key in _OF_PROJECTS.items():
+            samples[name].append((labels, project[key]))
+        for row in project["jobs"]:
+            of_state = {**labels, "state": row["state"]}
+            samples["jobs"].append((of_state, row["number"]))
+            samples["oldest_job_timestamp_seconds"].append((of_state, row["oldest"]))
+        samples["owed"] += [
+            ({**labels, "kind": kind}, number) for kind, number in project["owed"].items()
+        ]
+    for name, meaning in _METRICS.items():
+        known = [
+            (labels, value if isinstance(value, float) else int(value))
+            for labels, value in samples[name]
+            if value is not None
+        ]
+        yield MetricFamily(f"boinc_gahp_{name}", meaning, known)
 
 
-#: Names of metrics, their keys in the status, and their HELP.
-_OF_USERS = (
-    ("status_timestamp_seconds", "time", "When these metrics were written, since the epoch."),
-    (
-        "ledger_readable",
-        "readable",
-        "Whether the user's ledger could be read; also 1 where there is none yet.",
-    ),
-    ("ledger_size_bytes", "bytes", "The ledger's size, with its log."),
-    (
-        "ledger_available_bytes",
-        "available_bytes",
-        "Bytes that the user may still write on the ledger's disk.",
-    ),
-)
-_OF_STATES = (
-    ("jobs", "number", "Jobs in the ledger, by state."),
-    (
-        "oldest_job_timestamp_seconds",
-        "oldest",
-        "When the oldest job of a state was taken from HTCondor, since the epoch.",
-    ),
-)
-_OF_PROJECTS = (
-    (
-        "orphaned_jobs",
-        "orphans",
-        "Jobs that HTCondor has not asked about for the length of a lease.",
-    ),
-    (
-        "last_poll_timestamp_seconds",
-        "last_poll",
-        "When the project last answered a question about jobs, since the epoch.",
-    ),
-    (
-        "last_asked_timestamp_seconds",
-        "last_asked",
-        "When HTCondor last asked about a job that is not over, since the epoch.",
-    ),
-    (
-        "trouble_timestamp_seconds",
-        "trouble_since",
-        "When the problem with the project began, since the epoch.",
-    ),
-    ("daemon_running", "daemon", "Whether a process works for the project and account."),
-    ("account_known", "known", "Whether the settings have the project and the account."),
-)
-
-
-def _family(name: str, meaning: str, values: Iterable[tuple[Labels, float | None]]) -> MetricFamily:
-    """Return a family of the values that are known."""
-    samples = [
-        (labels, value if isinstance(value, float) else int(value))
-        for labels, value in values
-        if value is not None
-    ]
-    return MetricFamily(f"boinc_gahp_{name}", meaning, samples)
+#: Names of metrics, and their HELP.
+_METRICS = {
+    "status_timestamp_seconds": "When these metrics were written, since the epoch.",
+    "ledger_readable": "Whether the user's ledger could be read; also 1 where there is none yet.",
+    "ledger_size_bytes": "The ledger's size, with its log.",
+    "ledger_available_bytes": "Bytes that the user may still write on the ledger's disk.",
+    "build_info": "The version of boinc_gahp; always 1.",
+    "attention": "How many things a person should look at, by the reason.",
+    "jobs": "Jobs in the ledger, by state.",
+    "oldest_job_timestamp_seconds": "When the oldest job of a state was taken from HTCondor, since "
+    "the epoch.",
+    "owed": "What is owed to the project: batches to be retired, batches and jobs to be aborted.",
+    "orphaned_jobs": "Jobs that HTCondor has not asked about for the length of a lease.",
+    "last_poll_timestamp_seconds": "When the project last answered a question about jobs, since "
+    "the epoch.",
+    "last_asked_timestamp_seconds": "When HTCondor last asked about a job that is not over, since "
+    "the epoch.",
+    "trouble_timestamp_seconds": "When the problem with the project began, since the epoch.",
+    "daemon_running": "Whether a process works for the project and account.",
+    "account_known": "Whether the settings have the project and the account.",
+}
+#: Keys of the status that they have, of the user and of each project.
+_OF_USERS = {
+    "status_timestamp_seconds": "time",
+    "ledger_readable": "readable",
+    "ledger_size_bytes": "bytes",
+    "ledger_available_bytes": "available_bytes",
+}
+_OF_PROJECTS = {
+    "orphaned_jobs": "orphans",
+    "last_poll_timestamp_seconds": "last_poll",
+    "last_asked_timestamp_seconds": "last_asked",
+    "trouble_timestamp_seconds": "trouble_since",
+    "daemon_running": "daemon",
+    "account_known": "known",
+}
