@@ -6,17 +6,10 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from boinc_gahp import errors
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.config.accounts import authenticator_of, find_project
 from boinc_gahp.config.layers import load
-from boinc_gahp.errors import (
-    AppNotFound,
-    GahpError,
-    PermissionDenied,
-    ProtocolError,
-    TemplatesMissing,
-    TransportError,
-)
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.site import apps
@@ -133,7 +126,7 @@ def _details(project: WebRpcs, name: str, known: Collection[str]) -> Details:
     app = project_app(name)
     try:
         text = project.get_templates(app_name=app)
-    except TemplatesMissing:
+    except errors.TemplatesMissing:
         trouble = "it has no templates, so each job brings its own, as jobs in containers do"
         if app != name:
             trouble = (
@@ -141,11 +134,11 @@ def _details(project: WebRpcs, name: str, known: Collection[str]) -> Details:
                 "admin knows them"
             )
         return Details(may_submit=True, trouble=trouble)
-    except PermissionDenied as error:
+    except errors.PermissionDenied as error:
         return Details(may_submit=False, trouble=f"the project says: {error.words}")
-    except AppNotFound as error:
+    except errors.AppNotFound as error:
         near = did_you_mean(name, known)
-        raise AppNotFound(
+        raise errors.AppNotFound(
             f"{error.host} has no app {name!r}{near or '; boinc_gahp apps lists those it has'}",
             rpc=error.rpc,
             host=error.host,
@@ -275,10 +268,10 @@ def listed_apps(project: WebRpcs) -> tuple[dict[str, AppInfo], str]:
     """
     try:
         return {app.name: app for app in apps(project)}, ""
-    except ProtocolError:
+    except errors.ProtocolError:
         return {}, "its page apps.php?xml=1 is not for programs"
-    except GahpError as error:
-        silent = isinstance(error, TransportError) and error.status is None and error.passes
+    except errors.GahpError as error:
+        silent = isinstance(error, errors.TransportError) and error.status is None and error.passes
         if silent or error.concerns == "project":
             raise
         return {}, f"its page apps.php?xml=1: {error}"

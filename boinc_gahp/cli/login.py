@@ -8,20 +8,11 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
+from boinc_gahp import errors
 from boinc_gahp.config.accounts import authenticator_of, find_project
 from boinc_gahp.config.layers import load
 from boinc_gahp.config.urls import ProjectUrl, are_one_project
 from boinc_gahp.config.writing import account_entry
-from boinc_gahp.errors import (
-    BadAuthenticator,
-    BadRequest,
-    ConfigError,
-    NoFileAccess,
-    NoSubmitAccess,
-    ProjectError,
-    RpcError,
-    TransportError,
-)
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.site import about, key_of, must_be_private
@@ -145,10 +136,10 @@ def _told(project: WebRpcs) -> ProjectInfo | None:
     """
     try:
         return about(project)
-    except TransportError as error:
+    except errors.TransportError as error:
         if error.status is None:
             raise
-    except RpcError:
+    except errors.RpcError:
         pass
     return None
 
@@ -160,7 +151,7 @@ def _best_url(project: WebRpcs, info: ProjectInfo | None) -> ProjectUrl:
     for text in () if info is None else (info.web_rpc_url_base, info.master_url):
         try:
             other = ProjectUrl(text)
-        except BadRequest:
+        except errors.BadRequest:
             continue
         if other.startswith("https:") and are_one_project(other, project.url):
             return other
@@ -201,7 +192,7 @@ def _key(options: Namespace, entry: AccountEntry) -> Authenticator | str:
         what = "it is not one word of ASCII characters"
     if what is not None:
         # The text itself may be a password.
-        raise ConfigError(f"that is no account key: {what}")
+        raise errors.ConfigError(f"that is no account key: {what}")
     return Authenticator(text)
 
 
@@ -210,10 +201,10 @@ def _secret(options: Namespace, prompt: str) -> str:
     if options.stdin:
         line = sys.stdin.readline(_LONGEST_LINE)
         if not line:
-            raise ConfigError("standard input is empty: its first line must be the secret")
+            raise errors.ConfigError("standard input is empty: its first line must be the secret")
         return line.rstrip("\r\n")
     if not sys.stdin.isatty():
-        raise ConfigError(
+        raise errors.ConfigError(
             "standard input is not a terminal, so nobody can be asked: use --stdin to read the "
             "account key, or with --email the password, from it"
         )
@@ -224,14 +215,14 @@ def _secret(options: Namespace, prompt: str) -> str:
         try:
             return getpass.getpass(prompt)
         except (EOFError, getpass.GetPassWarning) as error:
-            raise ConfigError("nothing was typed; nothing is saved") from error
+            raise errors.ConfigError("nothing was typed; nothing is saved") from error
 
 
 def _looked_up(email: str, password: str, url: ProjectUrl, network: ClientOptions) -> Authenticator:
     with WebRpcs(url, "", options=network) as project:
         try:
             return key_of(project, email, password)
-        except ProjectError as error:
+        except errors.ProjectError as error:
             what = {
                 _NO_SUCH_ACCOUNT: f"has no account with the e-mail address {one_line(email)}",
                 _WRONG_PASSWORD: f"does not accept this password for {one_line(email)}",
@@ -254,9 +245,9 @@ def _verify(url: ProjectUrl, key: Authenticator, network: ClientOptions) -> bool
     with WebRpcs(url, key, options=network) as project:
         try:
             project.query_batches()
-        except (NoFileAccess, NoSubmitAccess):
+        except (errors.NoFileAccess, errors.NoSubmitAccess):
             return False
-        except BadAuthenticator as error:
+        except errors.BadAuthenticator as error:
             raise _unknown(
                 f"{error.host} does not know this account key: copy it again from "
                 f"{url}weak_auth.php; nothing is saved",
@@ -265,8 +256,8 @@ def _verify(url: ProjectUrl, key: Authenticator, network: ClientOptions) -> bool
     return True
 
 
-def _unknown(text: str, error: ProjectError) -> BadAuthenticator:
-    return BadAuthenticator(
+def _unknown(text: str, error: errors.ProjectError) -> errors.BadAuthenticator:
+    return errors.BadAuthenticator(
         text, rpc=error.rpc, host=error.host, number=error.number, words=error.words
     )
 
@@ -276,9 +267,11 @@ def _ask_to_replace(options: Namespace, entry: AccountEntry, key: Authenticator)
         return
     what = f"{entry.section} of the settings has another account"
     if options.stdin or not sys.stdin.isatty():
-        raise ConfigError(f"{what}: use --replace to replace it, or --name NAME to add this one")
+        raise errors.ConfigError(
+            f"{what}: use --replace to replace it, or --name NAME to add this one"
+        )
     if not agreed(f"{what}. Replace it?", sys.stdout):
-        raise ConfigError(f"nothing is saved: {what}")
+        raise errors.ConfigError(f"nothing is saved: {what}")
 
 
 # -- afterwards
@@ -292,11 +285,11 @@ def _check(options: Namespace, entry: AccountEntry, key: Authenticator, *, has_r
     try:
         _, project = find_project(settings, entry.name)
         is_used = project.url == entry.url and authenticator_of(settings, project) == key
-    except ConfigError:
+    except errors.ConfigError:
         is_used = False
     if not is_used:
         later = settings.project_files[entry.name][-1]
-        raise ConfigError(
+        raise errors.ConfigError(
             f"the account is saved in {entry.file}, but not used, since {later} is read later and "
             f"has another {entry.section}: change it there; or, if BOINC_GAHP_CONFIG or --config "
             "names that file, go on without that"

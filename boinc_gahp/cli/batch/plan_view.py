@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
@@ -22,7 +23,7 @@ from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
@@ -44,11 +45,7 @@ _JOBS = (
     Column("args", minimum=8),
     Column("inputs", minimum=16, middle=True),
 )
-_FILES = (
-    Column("file", minimum=16, middle=True),
-    Column("size", right=True),
-    Column("", rank=1),
-)
+_FILES = (Column("file", minimum=16, middle=True), Column("size", right=True))
 
 
 def dry_run(project: Project, options: Namespace, more: Options, look_up: LookUp) -> int:
@@ -128,7 +125,6 @@ def _problems(plan: Plan, jobs: CommandLineJobs, first: int) -> Iterator[tuple[s
 
 
 def _print(project: Project, options: Namespace, plan: Plan) -> None:
-
     request = plan.request
     called = repr(words.printable(request.batch_name))
     if options.name is None:
@@ -146,11 +142,8 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
         if not plan.compared:
             print(states.NOT_COMPARED)
     print()
-    _print_some(
-        _JOBS,
-        [(name, shlex.join(_words(job)), _inputs(job)) for name, job in request.jobs[:_SHOWN]],
-        len(request.jobs),
-    )
+    rows = ((name, shlex.join(_words(job)), _inputs(job)) for name, job in request.jobs)
+    _print_some(_JOBS, rows, len(request.jobs))
     _print_along(options)
     _print_files(plan)
     print(
@@ -185,18 +178,15 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
 def _print_sizes(plan: Plan) -> None:
     """Print the values that the project would keep for the jobs' needs, wherever they come from."""
     if plan.sizes:
+        units = {"memory_bound": words.size, "disk_bound": words.size, "delay_bound": words.span}
         sizes = {
-            name: _range(*plan.sizes[name], _operations) for name in ("fpops_est", "fpops_bound")
+            name: " to ".join(dict.fromkeys(map(units.get(name, _operations), both)))
+            for name, both in plan.sizes.items()
         }
-        sizes |= {
-            name: _range(*plan.sizes[name], lambda number: words.size(round(number)))
-            for name in ("memory_bound", "disk_bound")
-        }
-        deadline = _range(*plan.sizes["delay_bound"], words.span)
         print(
             f"Each job has: {sizes['fpops_est']} floating-point operations, at most "
             f"{sizes['fpops_bound']}; {sizes['memory_bound']} of memory; {sizes['disk_bound']} of "
-            f"disk; {deadline} until its deadline."
+            f"disk; {sizes['delay_bound']} until its deadline."
         )
     if plan.jobs_with_template:
         count = words.count(plan.jobs_with_template, "job")
@@ -214,11 +204,6 @@ def _operations(number: float) -> str:
     return plain if number < 1e6 else f"{head.rstrip('0').rstrip('.')}e{int(exponent)}"
 
 
-def _range(least: float, most: float, shown: Callable[[float], str]) -> str:
-    texts = dict.fromkeys((shown(least), shown(most)))
-    return " to ".join(texts)
-
-
 def _along(options: Namespace) -> Iterator[tuple[str, int]]:
     """Yield the files that a program's words and inputs name, also in directories; and sizes."""
     made = getattr(options, "made", None)
@@ -232,12 +217,10 @@ def _along(options: Namespace) -> Iterator[tuple[str, int]]:
 
 
 def _print_along(options: Namespace) -> None:
-    rows: list[tuple[str, ...]] = [
-        (name, words.size(nbytes), "") for name, nbytes in _along(options)
-    ]
+    rows = [(name, words.size(nbytes)) for name, nbytes in _along(options)]
     if rows:
         print(f"{options.made.sent_along}:")
-        _print_some(_FILES, rows[:_SHOWN], len(rows))
+        _print_some(_FILES, rows, len(rows))
 
 
 def _print_files(plan: Plan) -> None:
@@ -245,22 +228,13 @@ def _print_files(plan: Plan) -> None:
     made = _made(plan)
     if plan.files:
         present = len(plan.files) - len(absent)
+        sent = f"{len(absent):,} would be sent ({words.size(plan.nbytes)}):" if absent else ""
         print(
             f"Of {words.count(len(plan.files), 'file')} the project has {present:,}; "
-            + (
-                f"{len(absent):,} would be sent ({words.size(plan.nbytes)}):"
-                if absent
-                else "nothing would be sent."
-            )
+            f"{sent or 'nothing would be sent.'}"
         )
-        _print_some(
-            _FILES,
-            [
-                (made.get(file.path, file.path), words.size(file.nbytes), "")
-                for file in absent[:_SHOWN]
-            ],
-            len(absent),
-        )
+        rows = ((made.get(file.path, file.path), words.size(file.nbytes)) for file in absent)
+        _print_some(_FILES, rows, len(absent))
     largest = max((file.nbytes for file in absent), default=0)
     if largest > _UPLOAD_LIMIT:
         print(
@@ -269,11 +243,11 @@ def _print_files(plan: Plan) -> None:
         )
 
 
-def _print_some(columns: tuple[Column, ...], rows: list[tuple[str, ...]], total: int) -> None:
-    print_lines(table.lines(columns, rows, sys.stdout, indent="  "))
-    if total > len(rows):
-        print(f"  ... and {total - len(rows):,} more")
-    if rows:
+def _print_some(columns: tuple[Column, ...], rows: Iterable[tuple[str, ...]], total: int) -> None:
+    print_lines(table.lines(columns, islice(rows, _SHOWN), sys.stdout, indent="  "))
+    if total > _SHOWN:
+        print(f"  ... and {total - _SHOWN:,} more")
+    if total:
         print()
 
 

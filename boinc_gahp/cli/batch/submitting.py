@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boinc_gahp import errors
 from boinc_gahp.cli.batch import fetching, states, waiting
 from boinc_gahp.cli.batch.job_options import (
     add_job_options,
@@ -19,16 +20,6 @@ from boinc_gahp.cli.batch.job_options import (
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import as_typed, command, opened, quantity
 from boinc_gahp.cli.main import FAILED, INTERRUPTED
-from boinc_gahp.errors import (
-    BadRequest,
-    BatchConflict,
-    ConfigError,
-    GahpError,
-    JobRefused,
-    JobsNotListed,
-    NotFound,
-    PermissionDenied,
-)
 from boinc_gahp.quantities import LEASE
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
@@ -65,7 +56,13 @@ shows which files would be sent, which ones the project has, and whether the req
 
 
 #: Errors that come before anything is made on the project, and say themselves what to do.
-_FINAL = (BadRequest, BatchConflict, ConfigError, NotFound, PermissionDenied)
+_FINAL = (
+    errors.BadRequest,
+    errors.BatchConflict,
+    errors.ConfigError,
+    errors.NotFound,
+    errors.PermissionDenied,
+)
 
 
 def submit_parser(config: str | None = None) -> Parser:
@@ -174,11 +171,11 @@ def send(
         except KeyboardInterrupt:
             complain(f"interrupted; to continue: {typed(made_up)}")
             return INTERRUPTED
-        except GahpError as error:
-            is_told = isinstance(error, _FINAL) and not isinstance(error, JobsNotListed)
+        except errors.GahpError as error:
+            is_told = isinstance(error, _FINAL) and not isinstance(error, errors.JobsNotListed)
             if jobs is None or is_told:
                 raise
-            told = _placed(error, jobs, more) if isinstance(error, JobRefused) else error
+            told = _placed(error, jobs, more) if isinstance(error, errors.JobRefused) else error
             complain(told.with_code())
             complain(_how_to_continue(project, typed, made_up, error, split=options.split))
             return 1
@@ -197,7 +194,7 @@ def _warn_of_templates(project: Project, options: Namespace) -> None:
         return
     try:
         used = project.session.context.cache.templates(options.app)
-    except (GahpError, TemplateError):
+    except (errors.GahpError, TemplateError):
         return  # jobs in containers bring their own
     for problem in (
         *(faults(used.input) if own[0] is None else ()),
@@ -228,7 +225,7 @@ def _newer_version(project: Project, batch: Batch) -> Iterator[str]:
     from boinc_gahp.cli.apps import listed_apps, version_number
 
     app = None
-    with suppress(GahpError):
+    with suppress(errors.GahpError):
         app = listed_apps(project.rpc)[0].get(batch.info.app_name)
     newest = max(app.versions if app else (), key=lambda each: each.version_num, default=None)
     if newest is not None and newest.date_unix > batch.create_time:
@@ -271,7 +268,7 @@ def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
         print(f"  {command(options, action, batch.id)}")
 
 
-def _placed(error: JobRefused, jobs: CommandLineJobs, more: Options) -> GahpError:
+def _placed(error: errors.JobRefused, jobs: CommandLineJobs, more: Options) -> errors.GahpError:
     """Return an error that also names the row of the job that caused it."""
     from boinc_gahp.api.request import job_names
 
@@ -292,7 +289,7 @@ def _how_to_continue(
     project: Project,
     typed: Callable[[str | None], str],
     made_up: str | None,
-    error: GahpError,
+    error: errors.GahpError,
     *,
     split: bool,
 ) -> str:
@@ -309,7 +306,7 @@ def _how_to_continue(
     if made_up is not None and not split:  # of --split, others may be complete
         drop_begun(project.session, made_up)
         again = typed(None)
-    elif isinstance(error, (JobRefused, JobsNotListed)):
+    elif isinstance(error, (errors.JobRefused, errors.JobsNotListed)):
         # The project keeps the name of a batch that was retired.
         return f"to continue, once that is fixed, with another --name: {again}"
     return f"to continue, once that is fixed: {again}"

@@ -9,25 +9,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boinc_gahp import errors
 from boinc_gahp.cli.apps import listed_apps, version_words
 from boinc_gahp.cli.check.checks import Check, failed, note, ok, warning
 from boinc_gahp.config.accounts import no_authenticator
 from boinc_gahp.containers.image import read_image
-from boinc_gahp.errors import (
-    AppNotFound,
-    ConfigError,
-    GahpError,
-    JobRefused,
-    NoFileAccess,
-    NoSubmitAccess,
-    OutputGone,
-    PermissionDenied,
-    ProjectDown,
-    ProjectError,
-    ProtocolError,
-    TemplatesMissing,
-    TransportError,
-)
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.site import lacks_buda_app
@@ -70,7 +56,7 @@ def check_project(
     options = ClientOptions.for_people(settings, chosen, read=READ, retry=RETRY)
     try:
         client = WebRpcs(chosen.url, chosen.authenticator or "", options=options)
-    except ConfigError as error:
+    except errors.ConfigError as error:
         yield failed(f"address: {error.with_code()}")
         yield note("account, files and apps: not looked at, since the project cannot be asked")
         return
@@ -114,10 +100,12 @@ def _check_account(
     without = None
     batches: list[BatchInfo] = []
     try:
-        trouble = _trouble(lambda: batches.extend(project.query_batches()), but=PermissionDenied)
-    except PermissionDenied as error:
+        trouble = _trouble(
+            lambda: batches.extend(project.query_batches()), but=errors.PermissionDenied
+        )
+    except errors.PermissionDenied as error:
         trouble, without = error.with_code(), "an account that the project knows"
-        if isinstance(error, NoSubmitAccess | NoFileAccess):
+        if isinstance(error, errors.NoSubmitAccess | errors.NoFileAccess):
             trouble = error.with_code(
                 f"the project knows it, but it has no right to submit ({error.words}): ask the "
                 "project's admin for it (a row in user_submit)"
@@ -149,7 +137,7 @@ def _check_clock(project: WebRpcs) -> Check:
     begun = time.time()
     try:
         theirs = float(project.query_batch2([]).server_time)
-    except (GahpError, ValueError) as error:
+    except (errors.GahpError, ValueError) as error:
         return note(f"clock: the project does not tell its time ({error})")
     difference = theirs - (begun + time.time()) / 2
     if abs(difference) <= CLOCK_DIFFERENCE:
@@ -185,15 +173,15 @@ def _check_app(
 ) -> Iterator[Check]:
     try:
         buda, app = buda_name(app), project_app(app)
-    except JobRefused as error:
+    except errors.JobRefused as error:
         yield failed(error.with_code())
         return
     takes_containers = buda is not None or app == chosen.container_app
     text = None
     try:
         text = project.get_templates(app_name=app)
-    except GahpError as error:
-        if not (takes_containers and isinstance(error, TemplatesMissing)):
+    except errors.GahpError as error:
+        if not (takes_containers and isinstance(error, errors.TemplatesMissing)):
             yield failed(_refusal(app, error))
             return
     if text is None or takes_containers:
@@ -237,16 +225,16 @@ def _check_buda(project: WebRpcs, name: str) -> Check:
     )
 
 
-def _refusal(app: str, error: GahpError) -> str:
+def _refusal(app: str, error: errors.GahpError) -> str:
     words = str(error)
-    if isinstance(error, AppNotFound):
+    if isinstance(error, errors.AppNotFound):
         words = "the project has no app of this name; check its spelling"
-    elif isinstance(error, PermissionDenied):
+    elif isinstance(error, errors.PermissionDenied):
         words = (
             "the account may not submit to it; ask the project's admin for the right (the project "
             f"says: {error.words})"
         )
-    elif isinstance(error, TemplatesMissing):
+    elif isinstance(error, errors.TemplatesMissing):
         words = (
             "the project has no template files for it; if this is its app for container jobs, set "
             f'container_app = "{app}" in the project\'s section of the settings, otherwise ask its '
@@ -283,19 +271,19 @@ def _names(files: Sequence[object]) -> str:
     return ", ".join(str(getattr(file, "open_name", file)) for file in files) or "none"
 
 
-def _trouble(ask: Callable[[], object], but: type[GahpError] | tuple[()] = ()) -> str | None:
+def _trouble(ask: Callable[[], object], but: type[errors.GahpError] | tuple[()] = ()) -> str | None:
     """Return the error of a request, or None; errors of the class ``but`` are raised."""
     try:
         ask()
     except but:
         raise
-    except ProtocolError as error:
+    except errors.ProtocolError as error:
         return error.with_code(
             f"{error}; if the project's URL is right, its admin has to look into this"
         )
-    except (ProjectDown, TransportError, PermissionDenied) as error:
+    except (errors.ProjectDown, errors.TransportError, errors.PermissionDenied) as error:
         return error.with_code()
-    except GahpError as error:
+    except errors.GahpError as error:
         return error.with_code(f"{error}; tell the project's admin")
     return None
 
@@ -304,7 +292,7 @@ def _check_versions(project: WebRpcs, app: str, *, takes_containers: bool) -> Ch
     """Tell which versions an app has; one for containers needs a plan class for docker."""
     try:
         listed, why = listed_apps(project)
-    except GahpError as error:
+    except errors.GahpError as error:
         listed, why = {}, str(error)
     if why:
         return note(
@@ -345,11 +333,11 @@ def check_outputs(project: WebRpcs, app: str, batches: Sequence[BatchInfo]) -> I
         )
         size = instance.outfile_sizes[0]
         project.result_file(instance.name, 0).close()
-    except OutputGone as gone:
+    except errors.OutputGone as gone:
         number = _NUMBER.search(gone.named)
         if number is not None:
             yield _gone(project, app, instance.id, int(number[1]), size)
-    except (GahpError, StopIteration, ValueError, IndexError):
+    except (errors.GahpError, StopIteration, ValueError, IndexError):
         return  # nothing can be told
 
 
@@ -357,8 +345,8 @@ def _gone(project: WebRpcs, app: str, instance_id: int, number: int, size: int) 
     try:
         with closing(project.moved_file(instance_id, number)) as moved:
             is_there, why = moved.length == size, "get_output3.php has it not"
-    except GahpError as error:
-        has_page = not (isinstance(error, TransportError) and error.status == 404)
+    except errors.GahpError as error:
+        has_page = not (isinstance(error, errors.TransportError) and error.status == 404)
         is_there, why = False, str(error) if has_page else "it has no get_output3.php"
     if is_there:
         return ok(
@@ -431,7 +419,7 @@ def check_container_app(project: WebRpcs, app: str, *, has_templates: bool) -> I
     """
     try:
         is_refused = has_templates or _has_input_template(project, app)
-    except GahpError as error:
+    except errors.GahpError as error:
         yield failed(f"app {app}: {error.with_code()}")
         return
     if is_refused:
@@ -466,7 +454,7 @@ def _has_input_template(project: WebRpcs, app: str) -> bool:
     """
     try:
         project.estimate_batch(BatchSubmission(app, [JobSubmission()]))
-    except ProjectError as error:
+    except errors.ProjectError as error:
         if _NO_SIZE in error.words:
             return False
         if _NOT_READ not in error.words:

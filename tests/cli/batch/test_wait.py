@@ -89,10 +89,10 @@ def test_a_project_that_is_down_is_reported_and_waited_out(site, often, monkeypa
     write_settings(config, site.project.url, site.project.authenticator, more)
     number, _ = site.batch("")
     with started(monkeypatch, "wait", str(number), "--config", str(config)) as (out, statuses):
-        wait_for(lambda: "0 of 1 job over" in out.getvalue(), "the first line")
+        wait_for(lambda: "1 waiting" in out.getvalue(), "the first line")
         with site.down():
             wait_for(lambda: "cannot be asked at present" in out.getvalue(), "word of the trouble")
-        wait_for(lambda: out.getvalue().count("0 of 1 job over") == 2, "word of its end")
+        wait_for(lambda: out.getvalue().count("1 waiting") == 2, "word of its end")
         site.rpc.abort_batch(batch_id=number)
     assert statuses == [4]
 
@@ -141,7 +141,7 @@ def test_of_more_batches_than_a_terminal_has_lines_some_are_counted(site, batch)
 def test_a_batch_that_vanishes_ends_the_waiting_and_is_reported(site, often, monkeypatch, capsys):
     number, name = site.batch("")
     with started(monkeypatch, "wait", name) as (out, statuses):
-        wait_for(lambda: "0 of 1 job over" in out.getvalue(), "the first line")
+        wait_for(lambda: "1 waiting" in out.getvalue(), "the first line")
         with site.project.core.db.write() as connection:
             connection.execute("DELETE FROM batch WHERE id = ?", (number,))
     assert statuses == [1]
