@@ -71,7 +71,7 @@ class ContainerDirectory(JobPlace):
         self._named = {below(name) or "": name for name in request.outputs or ()}
         #: The most parts that one of these has.
         self._deepest = max((path.count("/") + 1 for path in self._named), default=1)
-        #: What is delivered beside the archive's files.
+        #: What is wanted beside the archive's files.
         self._selected: tuple[Placement, ...] = ()
         #: Where there are files already when the archive is read.
         self._there: Set[Path] = frozenset()
@@ -91,7 +91,9 @@ class ContainerDirectory(JobPlace):
         wanted = list(streams.values())
         has_run = self.ending.problem is None
         if has_run:
-            there = {below(name.removeprefix(WORK)): name for name in outputs if _is_users(name)}
+            there = {
+                below(name.removeprefix(WORK)): name for name in outputs if name.startswith(WORK)
+            }
             for path, name in self._named.items():
                 if path in there:
                     wanted += [Placement(there[path], place) for place in self._places(name)]
@@ -170,33 +172,26 @@ class ContainerDirectory(JobPlace):
         }
         roots: dict[str, list[Path]] = {}
 
-        def inside(path: str, member: str) -> Iterator[tuple[Path, str | None]]:
-            """Yield the directories of a named output, and a member's name below each."""
-            if path not in roots:
-                roots[path] = self._directories(self._named[path]) if path in lacking else []
-            for place in roots[path]:
-                made[place] = None
-                yield place, self._inside(place, member[len(path) + 1 :], what)
-
-        for member in members:
+        both = [*((member, True) for member in members), *((name, False) for name in directories)]
+        for member, is_file in both:
             whole = self._above(member)
-            if not whole:
+            if is_file and not whole:
                 raise OutputError(
                     f"{what} is not unpacked: its member {member!r} is not in an output of the job"
                 )
             for path in whole:
                 self._unpacked.add(path)
-                if path == member:
+                if is_file and path == member:
                     files += [Placement(member, place) for place in lacking.get(path, ())]
                     continue
-                for place, rest in inside(path, member):
-                    if rest:
+                if path not in roots:
+                    roots[path] = self._directories(self._named[path]) if path in lacking else []
+                for place in roots[path]:
+                    made[place] = None
+                    rest = self._inside(place, member[len(path) + 1 :], what)
+                    if rest and is_file:
                         files.append(Placement(member, place / rest, place))
-        for member in directories:
-            for path in self._above(member):
-                self._unpacked.add(path)
-                for place, rest in inside(path, member):
-                    if rest:
+                    elif rest:
                         made.setdefault(place / rest, place)
         return files, made
 
@@ -217,7 +212,7 @@ class ContainerDirectory(JobPlace):
                 yield Placement(member, self.directory / name, self.directory)
 
     def _inside(self, place: Path, name: str, what: str) -> str | None:
-        """Return the name of a file in a directory that is delivered; None if it is left out."""
+        """Return the name of a file in a directory that is an output; None if it is left out."""
         if place == self.directory:
             if is_hidden(name):
                 self._hidden.append(name)
@@ -283,10 +278,6 @@ class ContainerDirectory(JobPlace):
 
     def _stream(self, name: str, path: str | None) -> Placement | None:
         return None if path in (None, DEV_NULL) else Placement(name, self.absolute(path or ""))
-
-
-def _is_users(output: str) -> bool:
-    return output.startswith(WORK)
 
 
 def fetch_container(

@@ -22,7 +22,7 @@ import math
 import os
 import time
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import OutputError
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.fetch._archive import Archive
     from boinc_gahp.fetch._download import Writable
-    from boinc_gahp.fetch._uploaded import Output
+    from boinc_gahp.fetch._uploaded import Output, Uploaded
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located
@@ -141,8 +141,17 @@ def fetch(
         outputs = [replace(output, optional=True) for output in outputs]
     with Directories(scope) if directories is None else nullcontext(directories) as opened:
         job = _Fetch(
-            context, place, scope, instance, outputs, again=again, count=count, directories=opened
+            context,
+            place,
+            scope,
+            opened,
+            {output.name: output for output in outputs},
+            uploaded_by(context, place.job_name, instance),
+            place.job_name if instance is None else instance.name,
+            PlacedFiles(None) if again else context.placed,
+            count,
         )
+        place.is_own = job.is_own
         # A wrong name in the line is reported before anything is written.
         wanted = place.outputs(plain_names([output.name for output in outputs]), job.content)
         if wanted.stderr is not None:
@@ -161,68 +170,63 @@ def fetch(
     return FetchedFiles(job.places, completed)
 
 
+@dataclass(slots=True)
 class _Fetch:
-    """Brings the outputs of one job; used once, by one thread."""
+    """Brings the outputs of one job; used once, by one thread.
 
-    def __init__(
-        self,
-        context: FetchContext,
-        place: JobPlace,
-        scope: CancelScope,
-        instance: ResultInfo | None,
-        outputs: Sequence[Output],
-        *,
-        again: bool,
-        count: Callable[[int], object],
-        directories: Directories,
-    ) -> None:
-        self._context = context
-        self._place = place
-        self._scope = scope
-        self._count = count
-        self._directories = directories
-        self._outputs = {output.name: output for output in outputs}
-        self._uploaded = uploaded_by(context, place.job_name, instance)
-        self._instance = place.job_name if instance is None else instance.name
-        self._placed = PlacedFiles(None) if again else context.placed
-        self._streams: Sequence[Placement] = ()
-        #: The sizes of the files that are in place, by their paths.
-        self.places: dict[Path, int] = {}
-        #: Those of them that are not remembered yet, and since when there are any.
-        self._new: list[tuple[Sequence[str], os.stat_result, str]] = []
-        self._new_since = math.inf
-        place.is_own = self._is_own
+    Attributes:
+        instance: the name of the instance that has uploaded them, or the job's.
+        placed: what earlier fetches have put in place.
+        streams: where there is an empty file at the end, if nothing else is there.
+        places: the sizes of the files that are in place, by their paths.
+        new: those of them that are not remembered yet.
+        new_since: since when there are any.
+    """
+
+    context: FetchContext
+    place: JobPlace
+    scope: CancelScope
+    directories: Directories
+    outputs: dict[str, Output]
+    uploaded: Uploaded
+    instance: str
+    placed: PlacedFiles
+    count: Callable[[int], object]
+    streams: Sequence[Placement] = ()
+    places: dict[Path, int] = field(default_factory=dict)
+    new: list[tuple[Sequence[str], os.stat_result, str]] = field(default_factory=list)
+    new_since: float = math.inf
 
     def bring(self, wanted: Placements) -> None:
         """Fetch outputs, and if need be the members of an archive."""
-        self._streams = wanted.streams
+        self.streams = wanted.streams
         absent: dict[str, list[Placement]] = {}
         for item in self._absent(wanted.files):
             try:
                 self._check(item)
             except OutputError:
-                if self._is_uploaded(self._outputs[item.output]):
+                if self._is_uploaded(self.outputs[item.output]):
                     raise
                 continue
             absent.setdefault(item.output, []).append(item)
         for name, items in absent.items():
             try:
-                self._file(self._outputs[name], items)
+                self._file(self.outputs[name], items)
             except OutputError:
                 # Another fetch may just have made a directory of this name from the archive.
-                if self._is_uploaded(self._outputs[name]):
+                if self._is_uploaded(self.outputs[name]):
                     raise
-        if wanted.archive in self._outputs and self._place.lacks(self.places):
-            self._archive(self._outputs[wanted.archive])
-        for stream in self._streams:
+        if wanted.archive in self.outputs and self.place.lacks(self.places):
+            self._archive(self.outputs[wanted.archive])
+        for stream in self.streams:
             if stream.destination not in self.places:
                 self.write(stream, "")
 
     def remember(self) -> None:
         """Remember the outputs that were put in place."""
-        self._placed.remember(self._new)
-        self._new.clear()
-        self._new_since = math.inf
+        self.placed.remember(self.new)
+        self.new.clear()
+        self.new_since = math.inf
 
     def content(self, name: str, most: int) -> bytes:
         """Return the content of an output that is not put in place; nothing if there is none.
@@ -230,34 +234,34 @@ class _Fetch:
         Raises:
             OutputError: it has more than ``most`` bytes, or is missing.
         """
-        if name not in self._outputs:
+        if name not in self.outputs:
             return b""
-        content = _Content(most, self._place.describe(name))
-        self._download(self._outputs[name], [content])
+        content = _Content(most, self.place.describe(name))
+        self._download(self.outputs[name], [content])
         return bytes(content.data)
 
     def write(self, stream: Placement, text: str) -> None:
         """Write a standard stream, from scratch: a repeated fetch must not double it."""
-        if self._place.makes_directories:
-            self._directories.check(stream.destination, stream.inside, make=True)
+        if self.place.makes_directories:
+            self.directories.check(stream.destination, stream.inside, make=True)
         with self._temporary(stream) as file:
             file.write(text.encode("utf-8", "surrogateescape"))
             self.places[stream.destination] = file.commit().st_size
 
     def _temporary(self, item: Placement) -> TemporaryFile:
-        return registry.file(item.destination, self._directories, item.inside)
+        return registry.file(item.destination, self.directories, item.inside)
 
     def _check(self, item: Placement) -> None:
-        make = self._place.makes_directories and any(map(item.is_at, self._streams))
-        self._directories.check(item.destination, item.inside, make=make)
+        make = self.place.makes_directories and any(map(item.is_at, self.streams))
+        self.directories.check(item.destination, item.inside, make=make)
 
     def _note(self, item: Placement, status: os.stat_result, md5: str) -> None:
         """Note an output that is in place; it is remembered soon, with others."""
         self.places[item.destination] = status.st_size
         now = time.monotonic()
-        self._new_since = min(self._new_since, now)
-        self._new.append((self._key(item), status, md5))
-        if now > self._new_since + _REMEMBERED:
+        self.new_since = min(self.new_since, now)
+        self.new.append((self._key(item), status, md5))
+        if now > self.new_since + _REMEMBERED:
             self.remember()
 
     def _file(self, output: Output, items: Sequence[Placement]) -> None:
@@ -269,82 +273,83 @@ class _Fetch:
 
     def _is_uploaded(self, output: Output) -> bool:
         """Return whether there is something to deliver."""
-        self._scope.check()
+        self.scope.check()
         try:
-            with self._uploaded.open(output):
+            with self.uploaded.open(output):
                 return True
         except NotUploaded:
             return not output.optional
 
     def _download(self, output: Output, files: Sequence[Writable]) -> bool:
         """Fetch an output; return False if it is absent and optional."""
-        self._scope.check()
+        self.scope.check()
         try:
-            download(self._context, self._uploaded, output, files, self._count)
+            download(self.context, self.uploaded, output, files, self.count)
         except NotUploaded:
             if output.optional:
                 return False
             raise OutputError(
-                f"output {output.name!r} (number {output.number}) of job {self._place.job_name!r} "
-                f"is missing on {self._context.project.host}: the volunteer did not upload it, and "
+                f"output {output.name!r} (number {output.number}) of job {self.place.job_name!r} "
+                f"is missing on {self.context.project.host}: the volunteer did not upload it, and "
                 "the app's output template does not say that it is optional"
             ) from None
         return True
 
     def _archive(self, output: Output) -> None:
         """Fetch the files in an archive."""
-        key = (*self._context.owner, self._instance, output.name)
+        key = (*self.context.owner, self.instance, output.name)
         is_zip = output.name.lower().endswith(".zip")
-        what = f"the archive of the outputs of job {self._place.job_name!r}"
+        what = f"the archive of the outputs of job {self.place.job_name!r}"
         if is_zip:
-            what = self._place.describe(output.name)
-        names = self._placed.members(key)
+            what = self.place.describe(output.name)
+        names = self.placed.members(key)
         if names is not None:
             # A directory's name ends in a slash.
             directories = [name.removesuffix("/") for name in names if name.endswith("/")]
             files = [name for name in names if not name.endswith("/")]
-            members = self._place.members(what, files, directories)
+            members = self.place.members(what, files, directories)
             if not self._absent(members.files):
                 self._make(members)
                 return
         # The archive is never put in place: this name only tells jobs' temporary files apart.
-        job = hashlib.sha256(os.fsencode(self._place.job_name)).hexdigest()[:16]
-        archived = Placement("", self._place.directory / f"{OWN}-archive-{job}")
+        job = hashlib.sha256(os.fsencode(self.place.job_name)).hexdigest()[:16]
+        archived = Placement("", self.place.directory / f"{OWN}-archive-{job}")
         with self._temporary(archived) as packed:
             if not self._download(output, [packed]):
                 return
             kind = _reader(is_zip=is_zip)
-            jobs = self._context.settings.jobs
+            jobs = self.context.settings.jobs
             limits = {"max_files": jobs.unzip_max_files, "max_bytes": jobs.unzip_max_bytes}
             with packed.contents() as contents, kind(contents, what, **limits) as archive:
-                members = self._place.members(what, archive.files, archive.directories)
+                members = self.place.members(what, archive.files, archive.directories)
                 self._unpack(members, archive, packed)
                 directories = [f"{name}/" for name in archive.directories]
-                self._placed.remember_members(key, [*archive.files, *directories])
+                self.placed.remember_members(key, [*archive.files, *directories])
 
     def _make(self, members: Placements) -> None:
         """Make directories for an archive's members."""
-        self._streams = members.streams
+        self.streams = members.streams
         for path, inside in members.directories:
             is_new = inside is None and not os.path.lexists(path)
             if inside is None:
                 try:
-                    self._directories.open(path).close()  # the one above it has to exist
+                    self.directories.open(path).close()  # the one above it has to exist
                 except OSError as error:
                     raise explain(error, path) from error
-            self._directories.check(path / OWN, inside, make=inside is None)
+            self.directories.check(path / OWN, inside, make=inside is None)
             if is_new:
-                self._context.placed.made(self._directory_key(path), path.stat())
+                self.context.placed.made(self._directory_key(path), path.stat())
 
-    def _is_own(self, path: Path) -> bool:
+    def is_own(self, path: Path) -> bool:
+        """Return whether a directory was made by an earlier fetch of the job."""
         try:
             status = path.stat(follow_symlinks=False)
         except OSError:
             return False
-        return self._context.placed.is_made(self._directory_key(path), status)
+        return self.context.placed.is_made(self._directory_key(path), status)
 
     def _directory_key(self, path: Path) -> tuple[str, ...]:
-        return (*self._context.owner, self._place.job_name, "", "directory", str(path))
+        return (*self.context.owner, self.place.job_name, "", "directory", str(path))
 
     def _unpack(self, members: Placements, archive: Archive[Any], packed: TemporaryFile) -> None:
         """Put an archive's members in place; a damaged archive leaves nothing behind."""
@@ -367,11 +372,11 @@ class _Fetch:
             raise explain(error, packed.destination) from error
 
     def _key(self, item: Placement) -> tuple[str, ...]:
-        return (*self._context.owner, self._instance, item.output, str(item.destination))
+        return (*self.context.owner, self.instance, item.output, str(item.destination))
 
     def _absent(self, items: Sequence[Placement]) -> list[Placement]:
         """Return those that are to be fetched: not those that were delivered, and are there."""
-        there = self._placed.still_there({item.destination: self._key(item) for item in items})
+        there = self.placed.still_there({item.destination: self._key(item) for item in items})
         self.places |= there
         return [item for item in items if item.destination not in there]
 
