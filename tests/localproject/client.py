@@ -49,18 +49,22 @@ class Client:
         """Make a batch and return its id."""
         return int(value(self.rpc("create_batch", batch_name=name, app_name=app), "batch_id"))
 
-    def upload(self, *contents, batch_id=0):
-        """Stage files that are not staged yet; return the physical names of all."""
-        every = {f"{hashlib.md5(data).hexdigest()}.dat": data for data in contents}
-        names = [name for name in every if not self.project.core.download.exists(name)]
-        listed = "".join(f"<phys_name>{name}</phys_name>" for name in names)
-        reply = self.post(
+    def put(self, *files, batch_id=0):
+        """Upload files, pairs of a physical name and contents; return the reply."""
+        listed = "".join(f"<phys_name>{name}</phys_name>" for name, _ in files)
+        return self.post(
             f"<upload_files><authenticator>{self.authenticator}</authenticator>"
             f"<batch_id>{batch_id or ''}</batch_id>{listed}</upload_files>",
             "job_file.php",
-            {f"file_{n}": (name, every[name]) for n, name in enumerate(names)},
-        )
-        assert "<success/>" in reply.text, reply.text
+            {f"file_{n}": file for n, file in enumerate(files)},
+        ).text
+
+    def upload(self, *contents, batch_id=0):
+        """Stage files that are not staged yet; return the physical names of all."""
+        every = {f"{hashlib.md5(data).hexdigest()}.dat": data for data in contents}
+        new = [file for file in every.items() if not self.project.core.download.exists(file[0])]
+        reply = self.put(*new, batch_id=batch_id)
+        assert "<success/>" in reply, reply
         return [*every]
 
     def begun(self, name, app="uppercase"):
@@ -69,12 +73,10 @@ class Client:
         (file,) = self.upload(b"x")
         return batch_id, file
 
-    def submit(self, batch_id, jobs, app="uppercase"):
-        """Submit jobs, made by :func:`job`, and return the reply."""
-        return self.rpc(
-            "submit_batch",
-            f"<batch><batch_id>{batch_id}</batch_id><app_name>{app}</app_name>{''.join(jobs)}</batch>",
-        )
+    def submit(self, batch_id, jobs, app="uppercase", more=""):
+        """Submit jobs, made by :func:`job`, and return the reply; ``more`` is of the batch."""
+        batch = f"<batch_id>{batch_id}</batch_id><app_name>{app}</app_name>{more}{''.join(jobs)}"
+        return self.rpc("submit_batch", f"<batch>{batch}</batch>")
 
     def run(self, batch, jobs, app="uppercase"):
         """Submit jobs (name: command line and inputs) and wait until all have ended."""

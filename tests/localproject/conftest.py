@@ -10,7 +10,6 @@ import pytest
 
 from boinc_gahp.localproject.backend import assimilator, validator
 from boinc_gahp.localproject.directory import make
-from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.application import make_app
 from boinc_gahp.localproject.server.server import WebServer
@@ -35,13 +34,6 @@ def client(project):
     stage.clear_users()
     with Client(project) as client:
         yield client
-
-
-@pytest.fixture
-def stock(client, monkeypatch):
-    """A project whose PHP is as it is shipped."""
-    monkeypatch.setattr(client.project.core, "php", STOCK)
-    return client
 
 
 @pytest.fixture(scope="session")

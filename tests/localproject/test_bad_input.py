@@ -69,13 +69,7 @@ def test_contents_that_are_not_what_their_name_says_cannot_be_replaced(client):
     name = f"{hashlib.md5(b'true').hexdigest()}.dat"
     core = client.project.core
     for contents, words in ((b"false", "<success/>"), (b"true", "file immutability violation")):
-        reply = client.post(
-            f"<upload_files><authenticator>{client.authenticator}</authenticator>"
-            f"<phys_name>{name}</phys_name></upload_files>",
-            "job_file.php",
-            {"file_0": (name, contents)},
-        )
-        assert words in reply.text
+        assert words in client.put((name, contents))
     assert core.download.path(name).read_bytes() == b"false"
     client.submit(client.create_batch("b"), [job("j", name)])
     assert hashlib.md5(b"false").hexdigest() in client.rows("SELECT xml_doc FROM workunit")[0][0]

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import socket
 from urllib.parse import quote_plus
 
 import pytest
@@ -10,7 +11,8 @@ import requests
 from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.server.forms import read_form
 from boinc_gahp.localproject.server.server import WebServer, port_is_free
-from tests.localproject.client import job
+from tests.inside import workunit_names
+from tests.localproject.client import job, value
 
 
 def test_replies_are_compressed_when_that_is_accepted(client):
@@ -30,6 +32,29 @@ def test_replies_are_compressed_when_that_is_accepted(client):
     assert packed.headers["Content-Encoding"] == "gzip"
     assert len(raw) < len(plain.content) / 5
     assert gzip.decompress(raw).count(b"<job>") == plain.content.count(b"<job>") == 100
+
+
+@pytest.mark.parametrize("cut", ["in the headers", "in the body", "before the last byte"])
+def test_a_request_that_is_cut_off_does_nothing(client, cut):
+    batch_id, name = client.begun("b")
+    body = (
+        f"<submit_batch><authenticator>{client.authenticator}</authenticator><batch>"
+        f"<batch_id>{batch_id}</batch_id><app_name>uppercase</app_name>{job('j', name)}"
+        "</batch></submit_batch>"
+    )
+    form = f"--b\r\nContent-Disposition: form-data; name=request\r\n\r\n{body}\r\n--b--\r\n"
+    request = (
+        "POST /test/submit_rpc_handler.php HTTP/1.1\r\nHost: localhost\r\n"
+        "Content-Type: multipart/form-data; boundary=b\r\n"
+        f"Content-Length: {len(form)}\r\n\r\n{form}"
+    ).encode()
+    length = {"in the headers": 40, "in the body": 300}.get(cut, len(request) - 1)
+    with socket.create_connection(("127.0.0.1", client.project.port), timeout=20) as connection:
+        connection.sendall(request[:length])
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1) == b""
+    assert workunit_names(client.project) == []
+    assert value(client.rpc("query_batch", batch_id=batch_id), "state") == "0"
 
 
 def _urlencoded(body):

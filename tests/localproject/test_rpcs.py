@@ -1,13 +1,17 @@
-"""Batches and jobs by RPC: sequences, races, names, rights; ."""
+"""RPCs in sequences and races: batches, input files, and who may do what."""
 
 import html
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
 
 from tests.helpers import wait_for
-from tests.inside import workunit_names
-from tests.localproject.client import Client, error, job, value
+from tests.inside import batches, staged_files, workunit_names
+from tests.localproject.client import Client, error, job, value, with_file
+from tests.localproject.stage import Stage
 
 
 def test_of_racing_submits_at_most_one_succeeds(client):
@@ -89,3 +93,86 @@ def test_min_mod_time_leaves_out_what_is_not_of_a_later_second(client):
     listed = client.rpc("query_batch2", batch_name="b", min_mod_time="1000.5")
     assert "<job_name>a<" not in listed
     assert "<job_name>b<" in listed
+
+
+def test_a_race_of_uploads_leaves_one_whole_file(client):
+    data = b"raced" * 100_000
+    start = threading.Barrier(4)
+
+    def upload(_):
+        with Client(client.project) as one:
+            start.wait(60)
+            # All but one may end with a PHP error.
+            with suppress(AssertionError):
+                one.upload(data)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(upload, range(4)))
+    (name,) = staged_files(client.project)
+    assert client.project.core.download.path(name).read_bytes() == data
+    assert not list((client.project.directory / "spool").iterdir())
+
+
+@pytest.mark.parametrize("source", ["/etc/passwd", "../project.sqlite", "link"])
+def test_the_mode_local_reads_one_directory_only(client, source):
+    local = client.project.directory / "local"
+    (local / "link").unlink(missing_ok=True)
+    (local / "link").symlink_to("/etc/passwd")
+    batch_id = client.create_batch("b")
+    reply = client.submit(batch_id, [with_file("j", "local", source)])
+    assert error(reply) == f"Can't get MD5 of file {source}"
+
+
+@pytest.mark.parametrize("url", ["http://192.0.2.1/x", "file:///etc/passwd", "ftp://127.0.0.1/x"])
+def test_the_mode_semilocal_fetches_from_this_machine_only(client, url):
+    batch_id = client.create_batch("b")
+    reply = client.submit(batch_id, [with_file("j", "semilocal", url)])
+    assert error(reply) == f"couldn't get {url}: only http://127.0.0.1 is allowed here"
+
+
+def test_an_inline_file_without_contents(client):
+    """The real server fails on it, but has made the file, so that the next one goes through."""
+    batch_id = client.create_batch("b")
+    reply = client.submit(batch_id, [with_file("j0", "inline", "")])
+    assert error(reply).startswith("can't write to file")
+    reply = client.submit(batch_id, [with_file("j1", "inline", "")])
+    assert value(reply, "batch_id") == str(batch_id)
+
+
+def test_the_batch_of_another_user_is_left_alone(client):
+    stage = Stage(client.project)
+    stage.job(1, "j", stage.batch(1, "theirs", user="submitter"), "unsent")
+    with Client(client.project, client.project.add_user("other")) as other:
+        assert error(other.rpc("abort_batch", batch_name="theirs")) == "not owner"
+    assert client.statuses("theirs") == {"j": "UNSENT"}
+    assert batches(client.project) == [(1, "theirs", 1)]
+
+
+@pytest.mark.parametrize(
+    ("states", "more", "refused"),
+    [
+        ((), 3, False),
+        ((), 4, True),
+        (("unsent", "in_progress"), 1, False),
+        (("unsent", "in_progress"), 2, True),
+        (("done", "failed", "aborted"), 3, False),
+        (("done", "unsent"), 3, True),
+        (("aborted_in_progress", "unsent"), 2, True),
+    ],
+)
+def test_unfinished_results_and_the_new_jobs_are_counted(client, states, more, refused):
+    project, stage = client.project, Stage(client.project)
+    limited = project.add_user("limited", max_jobs_in_progress=3)
+    stage.file("x.dat")
+    stage.batch(1, "before", user="limited")
+    stage.job(100, "another's", stage.batch(2, "of another", user="submitter"), "unsent")
+    for number, state in enumerate(states, 1):
+        stage.job(number, f"before{number}", 1, state)
+    with Client(project, limited) as user:
+        batch_id = user.create_batch("b")
+        reply = user.submit(batch_id, [job(f"j{number}", "x.dat") for number in range(more)])
+    if refused:
+        assert error(reply) == "limit on jobs in progress exceeded"
+        assert workunit_names(project, "b") == []
+    else:
+        assert value(reply, "batch_id") == str(batch_id)

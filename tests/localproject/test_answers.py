@@ -1,10 +1,109 @@
-"""What a real project was seen to answer after the recordings (``web-rpcs.rst``)."""
+"""What a real project answers where no recording shows it (``web-rpcs.rst``)."""
+
+import hashlib
+import html
 
 import pytest
 
-from tests.inside import fail_workunit
-from tests.localproject.client import error, job, value
+from tests.inside import fail_workunit, staged_files
+from tests.localproject.client import Client, error, job, value
 from tests.localproject.stage import Stage
+
+# create_batch
+
+
+@pytest.mark.parametrize("first", ["other user's", "retired"])
+def test_a_name_leads_to_the_oldest_batch_of_any_user_in_any_state(client, first):
+    stage = Stage(client.project)
+    if first == "retired":
+        old = client.create_batch("b")
+        stage.job(1, "old", old)
+        client.rpc("retire_batch", batch_id=old)
+    else:
+        with Client(client.project, client.project.add_user("other")) as other:
+            other.create_batch("b")
+    new = client.create_batch("b")
+    stage.job(2, "new", new)
+    reply = client.rpc("query_batch2", batch_name="b")
+    if first == "retired":
+        assert "<job_name>old</job_name>" in reply
+        assert "<job_name>new</job_name>" not in reply
+    else:
+        assert error(reply) == "not owner of b"
+    assert value(client.rpc("retire_batch", batch_id=new), "success") == "1"
+
+
+@pytest.mark.parametrize("quote", ["'", '"', "\\"])
+def test_a_batch_name_with_a_quote_is_taken_and_then_not_found(client, quote):
+    batch_id = client.create_batch(f"a{quote}b")
+    for rpc in ("query_batch", "abort_batch", "retire_batch", "set_expire_time"):
+        assert error(client.rpc(rpc, batch_name=f"a{quote}b")) == "no such batch"
+    reply = client.rpc("query_batch2", batch_name=f"a{quote}b")
+    assert error(reply) == f"no batch named a\\{quote}b"
+    assert value(client.rpc("query_batch", batch_id=batch_id), "name") == f"a{quote}b"
+
+
+# Queries
+
+
+def test_a_job_that_was_sent_once_is_in_progress_though_its_retry_is_unsent(client):
+    Stage(client.project).only("unsent")
+    assert client.statuses("b") == {"j": "UNSENT"}
+    with client.project.core.db.write() as connection:
+        connection.execute("UPDATE result SET server_state = 5, outcome = 3 WHERE name = 'j_0'")
+        connection.execute(
+            "INSERT INTO result (create_time, workunitid, server_state, name, xml_doc_in, batch, "
+            "random, appid) VALUES (1, 1, 2, 'j_1', '', 1, 1, 1)"
+        )
+    assert client.statuses("b") == {"j": "IN_PROGRESS"}
+
+
+def test_an_abort_of_a_done_job_shows_in_its_details_only(client):
+    Stage(client.project).only("done")
+    client.rpc("abort_jobs", job_name="j")
+    assert client.statuses("b") == {"j": "DONE"}
+    details = client.rpc("query_batch", batch_id=1, get_job_details=1)
+    assert (value(details, "error"), value(details, "status")) == ("cancelled", "error")
+
+
+# Files
+
+
+def test_files_that_a_killed_upload_left_without_their_rows_can_be_sent_again(client):
+    client.project.core.download.add_bytes("x.dat", b"x")
+    assert "<success/>" in client.put(("x.dat", b"x"), ("y.dat", b"y"))
+    assert staged_files(client.project) == ["x.dat", "y.dat"]
+
+
+# get_output
+
+
+def test_only_the_owners_signature_opens_an_archive(client):
+    Stage(client.project).only("done", files={0: b"output"})
+    job = {"cmd": "workunit_files", "wu_id": 1}
+    good = client.signed("1")
+    assert client.get(**job, auth_str=good).headers["Content-Type"].startswith("application")
+    for wrong in ("x", client.signed("other"), hashlib.md5(b"1").hexdigest(), f"{good} "):
+        assert client.get(**job, auth_str=wrong).text.startswith("ERROR: bad auth")
+
+
+def test_outputs_of_jobs_without_a_batch_are_nobodys(client):
+    stage = Stage(client.project)
+    stage.job(1, "j", 0, "done", files={0: b"output"})
+    unsigned = hashlib.md5(b"j_0").hexdigest()
+    reply = client.get(cmd="result_file", result_name="j_0", file_num=0, auth_str=unsigned)
+    assert reply.text == "ERROR: no batch 0"
+
+
+def test_a_completed_job_is_described_though_its_instance_is_gone(client):
+    Stage(client.project).only("done")
+    with client.project.core.db.write() as connection:
+        connection.execute("DELETE FROM result")
+    reply = client.rpc("query_completed_job", job_name="j")
+    assert int(value(reply, "canonical_resultid")) > 0
+    assert reply.endswith("</query_completed_job>\n")
+    assert "<exit_status>" not in reply
+
 
 TOO_MANY = (
     "create_work failed: process_input_template: {} input files given, but template has {}\n"
@@ -16,11 +115,6 @@ def _batch(client, batch_id):
     """State, njobs and completion_time, as query_batch gives them."""
     reply = client.rpc("query_batch", batch_id=batch_id)
     return value(reply, "state"), value(reply, "njobs"), value(reply, "completion_time")
-
-
-def _submit(client, batch_id, jobs, more="", app="uppercase"):
-    batch = f"<batch_id>{batch_id}</batch_id><app_name>{app}</app_name>{more}{jobs}"
-    return client.rpc("submit_batch", f"<batch>{batch}</batch>")
 
 
 def test_retiring_a_batch_that_is_over_notes_when_that_was_seen(client):
@@ -36,10 +130,10 @@ def test_retiring_a_batch_that_is_over_notes_when_that_was_seen(client):
 def test_an_input_template_that_is_not_there_is_for_create_work_to_refuse(client):
     batch_id, name = client.begun("b")
     missing = "<input_template_filename>nosuch_in</input_template_filename>"
-    reply = _submit(client, batch_id, job("j", name), missing)
+    reply = client.submit(batch_id, [job("j", name)], more=missing)
     assert error(reply).startswith("create_work failed: Can't read WU template")
     # The number of files is compared with the app's template all the same.
-    reply = _submit(client, batch_id, job("j"), missing)
+    reply = client.submit(batch_id, [job("j")], more=missing)
     assert error(reply) == "wrong # of input files for job 0: need 1, got 0"
 
 
@@ -50,7 +144,7 @@ def test_the_number_of_files_is_the_apps_whatever_template_the_batch_names(clien
     batch_id = client.create_batch("b")
     names = client.upload(b"x", b"y")
     given = "<input_template_filename>two_in</input_template_filename>"
-    reply = _submit(client, batch_id, job("j", *names), given)
+    reply = client.submit(batch_id, [job("j", *names)], more=given)
     assert error(reply) == "wrong # of input files for job 0: need 1, got 2"
     assert _batch(client, batch_id)[0] == "0"
 
@@ -78,17 +172,13 @@ def test_a_template_without_file_refs_is_for_create_work_to_refuse(client):
     ):  # fmt: skip
         own = f"<input_template>{text}</input_template>"
         batch_id = client.create_batch(f"b{len(text)}")
-        reply = _submit(client, batch_id, job("j", name, more=own))
+        reply = client.submit(batch_id, [job("j", name, more=own)])
         expected = (
             f"create_work failed: {said}\n"
             "process_input_template(): unexpected XML tag or syntax\ncreate_work() failed: -112\n"
         )
-        assert error(_unescaped(reply)) == expected, text
+        assert html.unescape(error(reply)) == expected, text
         assert _batch(client, batch_id)[0] == "0"
-
-
-def _unescaped(reply):
-    return reply.replace("&lt;", "<").replace("&gt;", ">")
 
 
 def test_of_a_job_name_with_a_space_the_rest_is_an_input_file(client):
@@ -115,7 +205,7 @@ def test_an_allocation_needs_an_estimate_for_each_job(client, params, each, said
     (name,) = client.upload(b"x")
     batch_id = client.create_batch("b")
     more = f"<allocation_priority>1</allocation_priority>{params}"
-    reply = _submit(client, batch_id, job("j", name, more=each), more)
+    reply = client.submit(batch_id, [job("j", name, more=each)], more=more)
     if said:
         assert said in error(reply)
         assert _batch(client, batch_id)[0] == "0"
