@@ -14,10 +14,10 @@ from hypothesis import given, settings, strategies as st
 from boinc_gahp.containers.ending import Ending, read_ending
 from boinc_gahp.containers.script import LARGEST, Layout, Program, by_script, write_script
 
+pytestmark = pytest.mark.processes
+
 SHELLS = [
-    pytest.param(shell, id=shell[-1] if len(shell) > 1 else Path(shell[0]).name)
-    for shell in (["/bin/sh"], ["bash", "--posix"], ["busybox", "sh"])
-    if shutil.which(shell[0])
+    each for each in ("/bin/sh", "bash --posix", "busybox sh") if shutil.which(each.split()[0])
 ]
 
 #: What can be a word: all but NUL; surrogates stand for bytes that are not UTF-8.
@@ -46,12 +46,17 @@ class Slot:
         assert ending.problem is None
         return ending.exit_status
 
-    def ending(self, layout, programs, number=1, *, shell=("/bin/sh",), path=os.environ["PATH"]):
+    def do(self, text, *, shell="/bin/sh", **layout):
+        """Run a job whose program comes with it, as :meth:`run`."""
+        self.program(text)
+        return self.run(Layout("./program", is_input=True, **layout), [Program()], shell=shell)
+
+    def ending(self, layout, programs, number=1, *, shell="/bin/sh", path=os.environ["PATH"]):
         """Run a job; return what is told about its end."""
         text = write_script(layout, programs).replace(b"/app", os.fsencode(self.path))
         (self.path / "run.sh").write_bytes(text)
         done = subprocess.run(
-            [*shell, "./run.sh"],
+            [*shell.split(), "./run.sh"],
             cwd=self.path,
             env={"PATH": path, "ARGS": f" {number}"},
             stdin=subprocess.DEVNULL,
@@ -59,6 +64,12 @@ class Slot:
         )
         assert done.returncode == 0
         return read_ending((self.path / "_exit").read_bytes())
+
+    def problem(self, *job, **how):
+        """Run a job that has a problem; return it."""
+        problem = self.ending(*job, **how).problem
+        assert problem is not None
+        return problem
 
     def program(self, text, name="program"):
         (self.work / name).write_text(f"#!/bin/sh\n{text}\n")
@@ -78,6 +89,11 @@ class Slot:
             return found
 
 
+@pytest.fixture(scope="module", params=SHELLS, ids=lambda shell: shell.split()[-1])
+def shell(request):
+    return request.param
+
+
 @pytest.fixture
 def slot(tmp_path):
     return Slot(tmp_path / "slot")
@@ -88,8 +104,6 @@ def shared_slot(tmp_path_factory):
     return Slot(tmp_path_factory.mktemp("slot") / "app")
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 @settings(max_examples=60, deadline=None)
 @given(jobs=st.lists(WORDS, min_size=1, max_size=3))
 def test_every_word_arrives_as_it_is(shared_slot, shell, jobs):
@@ -100,8 +114,6 @@ def test_every_word_arrives_as_it_is(shared_slot, shell, jobs):
         assert got == [os.fsencode(word) for word in words]
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 @settings(max_examples=60, deadline=None)
 @given(
     variables=st.lists(
@@ -120,24 +132,18 @@ def test_every_variable_arrives_as_it_is(shared_slot, shell, variables):
         assert b"ARGS" not in got or "ARGS" in each
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(
     ("ends", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", -9), ("kill -SEGV $$", -11)]
 )
 def test_the_programs_end_is_told(slot, shell, ends, code):
-    slot.program(ends)
-    assert slot.run(Layout("./program", is_input=True), [Program()], shell=shell) == code
+    assert slot.do(ends, shell=shell) == code
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 def test_no_builtin_of_the_shell_is_taken_for_a_program(slot, shell):
     assert slot.run(Layout("exit"), [Program(("0",))], shell=shell) == 127
     assert slot.run(Layout("tell"), [Program(("0",))], shell=shell) == 127
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     ("layout", "says"),
     [
@@ -149,13 +155,9 @@ def test_no_builtin_of_the_shell_is_taken_for_a_program(slot, shell):
 )
 def test_a_program_that_cannot_be_run_is_a_problem(slot, layout, says):
     (slot.work / "text").write_text("no program\n")
-    problem = slot.ending(layout, [Program()]).problem
-    assert problem is not None
-    assert says in problem
+    assert says in slot.problem(layout, [Program()])
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(
     ("line", "lacks"),
     [
@@ -170,24 +172,19 @@ def test_a_program_that_cannot_be_run_is_a_problem(slot, layout, says):
 )
 def test_a_script_whose_interpreter_the_image_lacks_is_a_problem(slot, shell, line, lacks):
     (slot.work / "program").write_bytes(f"{line}\n".encode())
-    problem = slot.ending(Layout("./program", is_input=True), [Program()], shell=shell).problem
+    problem = slot.problem(Layout("./program", is_input=True), [Program()], shell=shell)
     assert problem == f"the image has no {lacks}, which the first line of the program names"
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 def test_a_program_whose_libraries_the_image_lacks_is_a_problem(slot, shell):
     # The name of the loader, which an ELF file has near its beginning.
     binary = Path(sys.executable).resolve().read_bytes()
     assert binary.count(b"/ld-linux") >= 1
     (slot.work / "program").write_bytes(binary.replace(b"/ld-linux", b"/ld-other"))
-    problem = slot.ending(Layout("./program", is_input=True), [Program()], shell=shell).problem
-    assert problem is not None
+    problem = slot.problem(Layout("./program", is_input=True), [Program()], shell=shell)
     assert "the image cannot run './program'" in problem
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("environments", [((),), ((("A", "1"),),), ((("A", "1"),), (("A", "2"),))])
 def test_a_program_with_an_equals_sign_in_its_name_is_no_variable(slot, shell, environments):
     slot.program('echo "$A $1 $2"', "lr=0.1 x'.sh")
@@ -198,21 +195,16 @@ def test_a_program_with_an_equals_sign_in_its_name_is_no_variable(slot, shell, e
         assert slot.stdout.decode() == f"{dict(each).get('A', '')} a b c\n"
 
 
-@pytest.mark.processes
 def test_a_program_that_ends_with_127_by_itself_has_run(slot):
-    slot.program("exit 127")
-    assert slot.run(Layout("./program", is_input=True), [Program()]) == 127
+    assert slot.do("exit 127") == 127
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(("command", "status"), [("no-such-command", 127), ("exit 126", 126)])
 def test_the_images_shell_that_ends_with_126_or_127_has_run(slot, shell, command, status):
     layout = Layout(shutil.which("sh") or "")
     assert slot.run(layout, [Program(("-c", command))], shell=shell) == status
 
 
-@pytest.mark.processes
 def test_stdin_stdout_and_stderr_are_files(slot):
     slot.program("cat; echo wrong >&2")
     (slot.work / "in").write_text("hello\n")
@@ -226,13 +218,10 @@ def test_stdin_stdout_and_stderr_are_files(slot):
     assert not (slot.path / "_stdout").exists()
 
 
-@pytest.mark.processes
 def test_a_number_that_the_script_does_not_have_is_a_problem(slot):
-    problem = slot.ending(Layout("true"), [Program()], 0).problem
-    assert problem == "the script has no job number '0'"
+    assert slot.problem(Layout("true"), [Program()], 0) == "the script has no job number '0'"
 
 
-@pytest.mark.processes
 def test_directories_are_unpacked_once_and_a_restart_keeps_what_the_program_made(slot, tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "a").write_text("as sent")
@@ -246,24 +235,23 @@ def test_directories_are_unpacked_once_and_a_restart_keeps_what_the_program_made
     assert slot.stdout == b"checkpoint\n"
 
 
-@pytest.mark.processes
 def test_an_archive_that_cannot_be_unpacked_is_a_problem(slot):
     (slot.path / "_in0.tar").write_bytes(b"no archive")
-    problem = slot.ending(Layout("true", archives=("_in0.tar",)), [Program()]).problem
-    assert problem == "tar in the image cannot unpack '_in0.tar'"
+    assert (
+        slot.problem(Layout("true", archives=("_in0.tar",)), [Program()])
+        == "tar in the image cannot unpack '_in0.tar'"
+    )
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 def test_new_and_changed_files_are_packed_and_inputs_and_directories_are_not(slot, shell):
     for name in ("same", "changed"):
         (slot.work / name).write_text("as sent")
-    slot.program(
+    slot.do(
         "echo now >changed; echo 1 >new; echo 2 >.hidden; echo 3 >'a b\nc'; mkdir d; echo 4 >d/e\n"
-        "echo 5 >-n; ln -s new link; cp -p same copied; echo '# me' >>program"
+        "echo 5 >-n; ln -s new link; cp -p same copied; echo '# me' >>program",
+        shell=shell,
+        inputs=("program", "same", "changed"),
     )
-    layout = Layout("./program", is_input=True, inputs=("program", "same", "changed"))
-    slot.run(layout, [Program()], shell=shell)
     assert slot.packed == {
         "changed": b"now\n",
         "new": b"1\n",
@@ -276,44 +264,32 @@ def test_new_and_changed_files_are_packed_and_inputs_and_directories_are_not(slo
     assert not (slot.path / "_new").exists()
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 def test_an_input_may_have_a_name_that_means_something_to_a_shell(slot, shell):
     names = ("esac", "in", "*", "?", "[a]", "a|b", "~", "#", "-n", "!", "a)b", "$HOME", "it's")
     for name in names:
         (slot.work / name).write_text("as sent")
-    slot.program("echo 1 >e; echo now >esac")
-    layout = Layout("./program", is_input=True, inputs=("program", *names))
-    slot.run(layout, [Program()], shell=shell)
+    slot.do("echo 1 >e; echo now >esac", shell=shell, inputs=("program", *names))
     assert slot.packed == {"e": b"1\n", "esac": b"now\n"}
 
 
-@pytest.mark.processes
 def test_no_new_file_means_no_archive(slot):
     slot.run(Layout("true"), [Program()])
     assert not (slot.path / "_outputs.tar").exists()
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 def test_named_directories_are_packed_with_all_that_is_in_them(slot, shell):
-    slot.program('mkdir -p plots/deep; echo 1 >plots/deep/a; echo 2 >result; echo 3 >"it\'s"')
-    layout = Layout(
-        "./program",
-        is_input=True,
+    slot.do(
+        'mkdir -p plots/deep; echo 1 >plots/deep/a; echo 2 >result; echo 3 >"it\'s"',
+        shell=shell,
         outputs=("result", "plots", "it's", "missing"),
         packed=frozenset(["it's"]),
     )
-    slot.run(layout, [Program()], shell=shell)
     assert slot.packed == {"plots/deep/a": b"1\n", "it's": b"3\n"}
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 def test_a_named_output_that_is_a_link_to_a_file_becomes_that_file(slot, shell):
-    slot.program("mkdir run; echo 1 >run/r; ln -s run/r 'a link'; ln -s $PWD/run/r b; ln -s gone c")
-    layout = Layout("./program", is_input=True, outputs=("a link", "b", "c", "d"))
-    assert slot.run(layout, [Program()], shell=shell) == 0
+    text = "mkdir run; echo 1 >run/r; ln -s run/r 'a link'; ln -s $PWD/run/r b; ln -s gone c"
+    assert slot.do(text, shell=shell, outputs=("a link", "b", "c", "d")) == 0
     for name in ("a link", "b"):
         assert not (slot.work / name).is_symlink()
         assert (slot.work / name).read_bytes() == b"1\n"
@@ -338,13 +314,9 @@ LEFT = {
 }
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(("text", "comes"), LEFT.values(), ids=LEFT)
 def test_only_regular_files_stand_at_the_names_of_outputs(slot, shell, text, comes):
-    slot.program(f"mkdir d; {text}")
-    layout = Layout("./program", is_input=True, outputs=("d/p", "o"))
-    assert slot.run(layout, [Program()], shell=shell) == 0
+    assert slot.do(f"mkdir d; {text}", shell=shell, outputs=("d/p", "o")) == 0
     place = slot.work / "o"
     assert os.path.lexists(place) == comes
     if comes:
@@ -354,15 +326,12 @@ def test_only_regular_files_stand_at_the_names_of_outputs(slot, shell, text, com
         assert slot.packed == {"o/x": b"1\n"}
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 def test_no_link_leads_from_the_name_of_an_output_out_of_the_slot(slot, tmp_path, shell):
     """On the host, what the container has there is a file of the host."""
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "passwd").write_text("as it was")
-    slot.program(f"ln -s '{tmp_path}/etc' e; mkdir -p a/b; echo 1 >a/b/c; ln -s a/b f; ln -s d g")
-    layout = Layout("./program", is_input=True, outputs=("e/passwd", "f/c", "e/none", "g/x"))
-    assert slot.run(layout, [Program()], shell=shell) == 0
+    text = f"ln -s '{tmp_path}/etc' e; mkdir -p a/b; echo 1 >a/b/c; ln -s a/b f; ln -s d g"
+    assert slot.do(text, shell=shell, outputs=("e/passwd", "f/c", "e/none", "g/x")) == 0
     assert not (slot.work / "e").is_symlink()
     assert (slot.work / "e/passwd").read_text() == "as it was"
     assert (slot.work / "f/c").read_bytes() == b"1\n"
@@ -370,14 +339,11 @@ def test_no_link_leads_from_the_name_of_an_output_out_of_the_slot(slot, tmp_path
     assert [each.name for each in (tmp_path / "etc").iterdir()] == ["passwd"]
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("name", ["_exit", "_stdout", "_stderr", "_outputs.tar"])
 @pytest.mark.parametrize("left", ["mkdir {0}; : >{0}/x", "mkfifo {0}", "ln -s /dev/zero {0}"])
 def test_only_regular_files_stand_at_the_names_of_our_own_outputs(slot, shell, name, left):
-    slot.program(f"cd ..; rm -f {name}; {left.format(name)}; exit 3")
-    layout = Layout("./program", is_input=True, outputs=())
-    assert slot.run(layout, [Program()], shell=shell) == 3
+    text = f"cd ..; rm -f {name}; {left.format(name)}; exit 3"
+    assert slot.do(text, shell=shell, outputs=()) == 3
     place = slot.path / name
     assert place.is_file() if name == "_exit" else not os.path.lexists(place)
 
@@ -392,7 +358,6 @@ def without_tar(tmp_path):
     return str(directory)
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     "layout",
     [
@@ -404,19 +369,16 @@ def without_tar(tmp_path):
 )
 def test_an_image_without_tar_is_told_where_tar_is_needed(slot, without_tar, layout):
     slot.program("mkdir d; : >new")
-    problem = slot.ending(layout, [Program()], path=without_tar).problem
-    assert problem is not None
+    problem = slot.problem(layout, [Program()], path=without_tar)
     assert problem.startswith("the image has no tar")
 
 
-@pytest.mark.processes
 def test_an_image_without_tar_is_enough_for_named_files(slot, without_tar):
     slot.program(": >out")
     layout = Layout("./program", is_input=True, outputs=("out",))
     assert slot.run(layout, [Program()], path=without_tar) == 0
 
 
-@pytest.mark.processes
 def test_10000_jobs_share_scripts_of_a_bounded_size(slot):
     programs = [Program(("--seed", str(seed))) for seed in range(10_000)]
     parts = list(by_script(programs, lambda each: each))
@@ -428,7 +390,6 @@ def test_10000_jobs_share_scripts_of_a_bounded_size(slot):
     assert slot.stdout == b"--seed 9999\n"
 
 
-@pytest.mark.processes
 def test_a_job_with_100_kb_of_arguments_has_a_script_of_its_own(slot):
     large = Program(("x" * 100_000,))
     parts = list(by_script([Program(), large, Program()], lambda each: each))
@@ -437,8 +398,6 @@ def test_a_job_with_100_kb_of_arguments_has_a_script_of_its_own(slot):
     assert slot.stdout == b"x" * 100_000 + b"\n"
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("shell", SHELLS)
 def test_a_script_tells_the_names_of_outputs_and_needs_none_of_inputs(slot, shell):
     (slot.work / "in").write_text("in")
     (slot.work / ".in").write_text("in")

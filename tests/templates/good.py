@@ -1,6 +1,11 @@
-"""Templates without anything to complain of, and pieces of them."""
+"""Templates without anything to complain of, and pieces of them; those of recorded replies."""
 
-from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from boinc_gahp.templates.reading import read_input_template
+from boinc_gahp.templates.types import InputFileInfo, OutputFileInfo, OutputTemplate
 
 INPUT = """<input_template>
     <file_info>
@@ -71,15 +76,7 @@ TWO_OUTPUTS = (
 
 def many_inputs(count):
     files = (InputFileInfo(f"in{number}", no_delete=True) for number in range(count))
-    return InputTemplate(
-        tuple(files),
-        rsc_fpops_est=1e12,
-        rsc_fpops_bound=1e14,
-        rsc_memory_bound=1e8,
-        rsc_disk_bound=1e9,
-        delay_bound=86400,
-        max_total_results=10,
-    )
+    return replace(read_input_template(INPUT), files=tuple(files))
 
 
 def many_outputs(count):
@@ -89,3 +86,12 @@ def many_outputs(count):
             for n in range(count)
         )
     )
+
+
+def recorded(case):
+    """Return what a real project replied to ``get_templates``."""
+    wire = Path(__file__).parent.parent / "contract" / "wire"
+    reply = (wire / f"get_templates__{case}.rep.xml").read_text("utf-8")
+    match = re.search("<templates>(.*)</templates>", reply, re.DOTALL)
+    assert match
+    return match[1]

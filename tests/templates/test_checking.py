@@ -13,8 +13,7 @@ from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate, Severity
 from boinc_gahp.templates.writing import write_input_template, write_output_template
 from tests.templates.faulty import CASES, NO_DELETE
-from tests.templates.good import INPUT, OUTPUT
-from tests.templates.test_reading import recorded
+from tests.templates.good import INPUT, OUTPUT, recorded
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

@@ -11,7 +11,6 @@ from boinc_gahp.templates.filling import JobFile, fill_input, fill_output
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.types import (
     DOCUMENT_LIMIT,
-    UPLOAD_URL,
     InputFileInfo,
     InputTemplate,
     OutputFileInfo,
@@ -19,93 +18,17 @@ from boinc_gahp.templates.types import (
     TemplateError,
 )
 from boinc_gahp.templates.writing import write_input_template, write_output_template
+from tests.templates.any_templates import input_templates, output_templates
 
 FILE = JobFile("ea6a.txt", 18, "ea6a", ("http://127.0.0.1:8600/test/download/323/ea6a.txt",))
 
-# One line of text without white space at its ends: what a template can hold.
-lines = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), min_size=1).map(
-    lambda text: text.replace("<", "&lt") if text.startswith("<") else text
-)
-numbers = st.none() | st.floats(0, 1e300, allow_nan=False)
-counts = st.none() | st.integers(0, 10**12)
-positive = st.none() | st.integers(1, 10**6)
 
-
-@st.composite
-def input_templates(draw):
-    names = draw(st.lists(lines, unique=True, max_size=4))
-    files = []
-    for name in names:
-        flags = draw(st.tuples(*[st.booleans()] * 6))
-        urls = tuple(draw(st.lists(lines, max_size=2)))
-        files.append(
-            InputFileInfo(
-                name,
-                copy_file=flags[0],
-                gzip=flags[1],
-                sticky=flags[2],
-                no_delete=flags[3],
-                report_on_rpc=flags[4],
-                generate_locally=flags[5],
-                gzipped_nbytes=draw(counts),
-                physical_name=draw(st.none() | lines),
-                urls=urls,
-                md5_cksum=draw(lines) if urls else None,
-                nbytes=draw(st.integers(0, 10**15)) if urls else None,
-            )
-        )
-    return InputTemplate(
-        files=tuple(files),
-        command_line=draw(st.none() | lines),
-        rsc_fpops_est=draw(numbers),
-        rsc_fpops_bound=draw(numbers),
-        rsc_memory_bound=draw(numbers),
-        rsc_disk_bound=draw(numbers),
-        rsc_bandwidth_bound=draw(numbers),
-        delay_bound=draw(numbers),
-        min_quorum=draw(positive),
-        target_nresults=draw(positive),
-        max_error_results=draw(counts),
-        max_total_results=draw(counts),
-        max_success_results=draw(counts),
-        size_class=draw(st.none() | st.integers(-1, 10)),
-        priority=draw(st.none() | st.integers(-1000, 1000)),
-        batch=draw(counts),
-    )
-
-
-@st.composite
-def output_templates(draw):
-    names = draw(st.lists(lines, unique=True, max_size=4))
-    files = []
-    for number, name in enumerate(names):
-        flags = draw(st.tuples(*[st.booleans()] * 8))
-        urls = tuple(draw(st.lists(lines | st.just(UPLOAD_URL), min_size=1, max_size=2)))
-        files.append(
-            OutputFileInfo(
-                name,
-                f"<OUTFILE_{number}/>",
-                generated_locally=flags[0],
-                upload_when_present=flags[1],
-                max_nbytes=draw(numbers),
-                urls=urls,
-                gzip_when_done=flags[2],
-                copy_file=flags[3],
-                optional=flags[4],
-                no_validate=flags[5],
-                no_delete=flags[6],
-                sticky=flags[7],
-            )
-        )
-    return OutputTemplate(tuple(files), draw(st.booleans()))
-
-
-@given(input_templates())
+@given(input_templates)
 def test_an_input_template_that_is_written_is_read_again(template):
     assert read_input_template(write_input_template(template)) == template
 
 
-@given(output_templates())
+@given(output_templates)
 def test_an_output_template_that_is_written_is_read_again(template):
     assert read_output_template(write_output_template(template)) == template
 

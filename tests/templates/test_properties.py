@@ -9,26 +9,14 @@ from boinc_gahp.templates.filling import JobFile, fill_input, fill_output
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import Severity, TemplateError
+from tests.templates.any_templates import input_templates, lines, output_templates
 from tests.templates.good import INPUT, OUTPUT
-from tests.templates.test_filling import input_templates, lines, output_templates
 
 # What text and markup are made of, and what tends to go wrong in it.
 PIECES = [*re.findall(r"</?[^<>]*>|\n *|[^<>\n]+", INPUT + OUTPUT)]
-PIECES += [
-    "<",
-    ">",
-    "&",
-    "&amp;",
-    "&x;",
-    "<!--",
-    "-->",
-    "<?",
-    "?>",
-    "<![CDATA[",
-    "]]>",
-    "<!DOCTYPE ",
-]
-PIECES += ["[", "]>", "\r", "\0", "\ufeff", "\ud800", "é", "'", '"', "<x a='1'/>", "<x a>", "1e999"]
+PIECES += ["<", ">", "&", "&amp;", "&x;", "<!--", "-->", "<?", "?>", "<![CDATA[", "]]>"]
+PIECES += ["<!DOCTYPE ", "[", "]>", "\r", "\0", "\ufeff", "\ud800", "é", "'", '"', "1e999"]
+PIECES += ["<x a='1'/>", "<x a>"]
 PIECES += ["<number>1</number>", "nan", "-1", "99999999999999999999", "<templates>", "<gzip/>"]
 soups = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=40).map("".join)
 
@@ -79,7 +67,7 @@ def staged(name, gzipped_nbytes=None):
     return JobFile(name, nbytes, f"{nbytes:032x}", (f"http://h/d/{name}",), gzipped_nbytes)
 
 
-@given(input_templates(), st.data())
+@given(input_templates, st.data())
 def test_what_is_filled_into_a_workunit_comes_back(template, data):
     unnamed = [f for f in template.files if f.physical_name is None and not f.generate_locally]
     given_files = [
@@ -110,7 +98,7 @@ def test_what_is_filled_into_a_workunit_comes_back(template, data):
             assert file.gzipped_urls == tuple(f"{url}.gz" for url in file.urls)
 
 
-@given(output_templates(), lines)
+@given(output_templates, lines)
 def test_what_is_filled_into_a_result_comes_back(template, name):
     files = read_result(fill_output(template, name, "http://h/up?a&b", "r1"))
     for number, (info, file) in enumerate(zip(template.files, files, strict=True)):

@@ -1,7 +1,6 @@
 """Templates as admins write them and as get_templates hands them back."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -10,48 +9,12 @@ from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import Severity, TemplateError
 from tests.templates import good
 from tests.templates.faulty import CASES
+from tests.templates.good import OUTPUT, recorded
 
-WIRE = Path(__file__).parent.parent / "contract" / "wire"
-
-INPUT = """<input_template>
-    <file_info>
-        <number>0</number>
-    </file_info>
-    <workunit>
-        <file_ref>
-            <file_number>0</file_number>
-            <open_name>in</open_name>
-            <copy_file/>
-        </file_ref>
-        <rsc_fpops_est>1e9</rsc_fpops_est>
-        <max_error_results>2</max_error_results>
-    </workunit>
-</input_template>
-"""
-OUTPUT = """<output_template>
-    <file_info>
-        <name><OUTFILE_0/></name>
-        <generated_locally/>
-        <upload_when_present/>
-        <max_nbytes>5000000</max_nbytes>
-        <url><UPLOAD_URL/></url>
-    </file_info>
-    <result>
-        <file_ref>
-            <file_name><OUTFILE_0/></file_name>
-            <open_name>out</open_name>
-            <copy_file/>
-        </file_ref>
-    </result>
-</output_template>
-"""
-
-
-def recorded(case):
-    reply = (WIRE / f"get_templates__{case}.rep.xml").read_text("utf-8")
-    match = re.search("<templates>(.*)</templates>", reply, re.DOTALL)
-    assert match
-    return match[1]
+#: With the numbers that old templates have.
+INPUT = good.INPUT.replace("<no_delete/>", "<number>0</number>").replace(
+    "<file_ref>\n", "<file_ref>\n            <file_number>0</file_number>\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +126,7 @@ def test_what_the_checker_calls_an_error_is_not_read(case):
 def test_everything_that_is_wrong_is_listed_by_line():
     with pytest.raises(TemplateError) as caught:
         read_input_template(
-            INPUT.replace("1e9", "-1").replace("<copy_file/>", "<copy_file>x</copy_file>")
+            INPUT.replace("1e12", "-1").replace("<copy_file/>", "<copy_file>x</copy_file>")
         )
     assert [problem.line for problem in caught.value.problems] == [9, 11]
 
