@@ -53,6 +53,7 @@ HoldReason and Result Lines show that.
 
 from __future__ import annotations
 
+import errno
 from typing import ClassVar
 
 #: The project's words; a gridmanager reads everything after them as the name (``gahp.rst``,
@@ -61,6 +62,25 @@ NO_BATCH_NAMED = "no batch named "
 #: What an error concerns if the account's requests about other batches fail in the same way, at
 #: least those for the same app.
 OF_ALL = frozenset({"project", "account", "app"})
+#: Errors of the operating system that come from a file server or from this process's limits; the
+#: files may be all right.
+PASSING = frozenset(
+    {
+        errno.ESTALE,
+        errno.ENOMEM,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.EAGAIN,
+        errno.EINTR,
+        errno.ETIMEDOUT,
+        errno.ENOTCONN,
+        errno.ENETDOWN,
+        errno.ENETUNREACH,
+        errno.EHOSTDOWN,
+        errno.EHOSTUNREACH,
+        errno.EREMOTEIO,
+    }
+)
 
 
 class GahpError(Exception):
@@ -79,6 +99,11 @@ class GahpError(Exception):
     passes: bool = False
     may_be_running: bool = False
     concerns: ClassVar[str] = ""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the same would fail in the same way, and no part of it is still running."""
+        return not (self.passes or self.may_be_running)
 
     def with_code(self, text: str | None = None) -> str:
         """Return the text for people: ``text`` or the error's own, and the code."""
@@ -138,16 +163,19 @@ class StagingError(GahpError):
     """An input file cannot be read, changed while it was sent, or is too large for the project.
 
     Attributes:
-        path: the file to blame, if there is one.
+        path: the file to blame; without one, the project does not keep the files it gets.
         errno: the operating system's error number, 0 without one.
     """
 
     code = "BG-STAGING"
 
-    def __init__(self, message: str, *, path: str | None = None, errno: int = 0) -> None:
+    def __init__(
+        self, message: str, *, path: str | None = None, errno: int = 0, passes: bool = False
+    ) -> None:
         super().__init__(message)
         self.path = path
         self.errno = errno
+        self.passes = passes or path is None or errno in PASSING
 
 
 class OutputError(GahpError):

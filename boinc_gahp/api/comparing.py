@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
 import shlex
@@ -22,7 +21,6 @@ from boinc_gahp.errors import (
     NotFound,
     NotOwner,
     RpcError,
-    StagingError,
 )
 from boinc_gahp.quantities import SIZES
 from boinc_gahp.submit.abort import drop
@@ -171,7 +169,8 @@ class ManifestJournal(Journal):
         """
         if isinstance(error, (JobRefused, JobsNotListed)) and sending.made and sending.ours:
             self._drop(sending.batch_id or 0)
-        if not (self._sent and self._old is not None and is_final(error)):
+        is_final = isinstance(error, GahpError) and error.is_final
+        if not (self._sent and self._old is not None and is_final):
             return
         try:
             self._manifests.write(
@@ -220,14 +219,6 @@ class ManifestJournal(Journal):
         if any(each in old for each in own):
             text += ", and its jobs, too: a job's name is used once"
         return text
-
-
-def is_final(error: BaseException) -> bool:
-    """Whether the same submit would fail in the same way, and no part of it is still running."""
-    if isinstance(error, StagingError):
-        # Other StagingErrors are about files that change, or about time.
-        return error.errno in (errno.EFBIG, errno.EEXIST)
-    return isinstance(error, GahpError) and not (error.passes or error.may_be_running)
 
 
 # -- how two differ

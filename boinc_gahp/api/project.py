@@ -11,7 +11,6 @@ from boinc_gahp.api import _control, finding, submission, watching
 from boinc_gahp.api._runs import ProjectRuns, name_of_app
 from boinc_gahp.api.app import look_up
 from boinc_gahp.api.batch import Batch
-from boinc_gahp.api.comparing import is_final
 from boinc_gahp.api.progress import StepView, shown
 from boinc_gahp.api.request import build_request, job_names, list_of, new_batch_name
 from boinc_gahp.api.session import impatient, open_session
@@ -242,7 +241,7 @@ class Project(ProjectRuns):
             try:
                 sent = submission.submit(self.session, app_name, request)
             except GahpError as error:
-                if name is None and is_final(error):
+                if name is None and error.is_final:
                     # Only this call knows the made-up name.
                     submission.drop_begun(self.session, request.batch_name)
                 raise

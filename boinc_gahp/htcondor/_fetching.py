@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
+from boinc_gahp.errors import PASSING, GahpError, LedgerError, OutputError, RpcError
 from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
 from boinc_gahp.fetch.destinations import errno_of
 from boinc_gahp.fetch.job_directory import fetch_failed, fetch_output
@@ -33,7 +33,7 @@ from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._context import JobCancelled
 from boinc_gahp.htcondor._description import JobDescription, description_of
 from boinc_gahp.htcondor._files import NOWHERE
-from boinc_gahp.htcondor._retry_times import PASSING, drop_past
+from boinc_gahp.htcondor._retry_times import drop_past
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.submit.checks import base_name

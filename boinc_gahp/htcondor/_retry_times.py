@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import math
 import threading
 import time
@@ -15,25 +14,6 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config.settings import HTCondor
 
-#: Errors of the operating system that come from a file server or from this process's limits; the
-#: files may be all right.
-PASSING = frozenset(
-    {
-        errno.ESTALE,
-        errno.ENOMEM,
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.EAGAIN,
-        errno.EINTR,
-        errno.ETIMEDOUT,
-        errno.ENOTCONN,
-        errno.ENETDOWN,
-        errno.ENETUNREACH,
-        errno.EHOSTDOWN,
-        errno.EHOSTUNREACH,
-        errno.EREMOTEIO,
-    }
-)
 #: Many daemons may wait for one project: they must not come back all at once.
 _JITTER = (0.8, 1.2)
 

@@ -28,7 +28,6 @@ from boinc_gahp.errors import (
     StagingError,
 )
 from boinc_gahp.htcondor._description import description_of
-from boinc_gahp.htcondor._retry_times import PASSING
 from boinc_gahp.htcondor.hold_codes import HoldCode, held_until_mended
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.submit.journal import Journal, SubmitState
@@ -125,12 +124,9 @@ def _may_pass(attempt: Attempt, error: GahpError) -> bool:
     """Tell whether the same may be accepted later."""
     if isinstance(error, QuotaExceeded):
         return attempt.jobs == 1 or not attempt.is_beyond_limit
-    if error.passes:
+    # A file that this program makes is made again with the next attempt.
+    if error.passes or attempt.is_about_generated_file:
         return True
-    if isinstance(error, StagingError):
-        # Without a path, the error is that the project does not keep the files it gets.
-        # A file that this program makes is made again with the next attempt.
-        return error.path is None or error.errno in PASSING or attempt.is_about_generated_file
     if isinstance(error, ProtocolError) and error.rpc == "submit_batch":
         # PHP died: the cause may be chance, one of its jobs, or too many of them.
         return attempt.deaths < (1 if attempt.is_part else _DEATHS)

@@ -435,4 +435,5 @@ class _Checked:
             f"input file {self._wanted.path!r} changed while it was sent: {how}; submit again when "
             "no program writes to it any more",
             path=self._wanted.path,
+            passes=True,
         )

@@ -326,6 +326,8 @@ def md5_of(path: str, read: Callable[[int], None] = lambda _: None) -> tuple[str
         raise unreadable(path, error) from error
     if before != after:
         raise StagingError(
-            f"input file {path!r} changed while it was read: submit it again", path=path
+            f"input file {path!r} changed while it was read: submit it again",
+            path=path,
+            passes=True,
         )
     return digest.hexdigest(), after

@@ -273,4 +273,6 @@ def _packed(name: str, entry: Entry) -> Iterator[bytes]:
 
 
 def _changed(path: str) -> StagingError:
-    return StagingError(f"input {path!r} changed while it was read: submit it again", path=path)
+    return StagingError(
+        f"input {path!r} changed while it was read: submit it again", path=path, passes=True
+    )

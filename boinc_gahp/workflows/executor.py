@@ -167,7 +167,7 @@ class Executor(RemoteExecutor):
             for name, named in list(self._made.items()):
                 self._send(name, named)
         except GahpError as error:
-            if not _may_succeed_later(error):
+            if error.is_final:
                 raise
             self.logger.warning(f"the jobs will be submitted later: {error}")
 
@@ -243,7 +243,7 @@ class Executor(RemoteExecutor):
             )
             batch = self._project.submit(made.app, made.jobs, **made.options)
         except GahpError as error:
-            if _may_succeed_later(error):
+            if not error.is_final:
                 raise
             del self._made[name]
             for sent in several:
@@ -307,7 +307,3 @@ class Executor(RemoteExecutor):
 
 def _result(result: JobResult) -> JobResult:
     return result
-
-
-def _may_succeed_later(error: GahpError) -> bool:
-    return error.passes or error.may_be_running

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from boinc_gahp.api.comparing import is_final
 from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
@@ -114,7 +113,7 @@ PASSING = {what: error for what, (error, _) in ERRORS.items() if error.passes}
 
 @pytest.mark.parametrize("error", PASSING.values(), ids=PASSING)
 def test_what_passes_is_sent_again_and_no_command_or_program_gives_its_batch_up(error):
-    assert not is_final(error)
+    assert not error.is_final
     assert {action_after(state, error) for state in STATES.values()} == {Action.LATER}
 
 

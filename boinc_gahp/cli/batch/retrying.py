@@ -72,7 +72,6 @@ def retry_parser(config: str | None = None) -> Parser:
 
 def retry(arguments: list[str], config: str | None) -> int:
     """Send failed jobs again; return 0 if they are sent, or there is none to send."""
-    from boinc_gahp.api.comparing import is_final
     from boinc_gahp.api.progress import StepView
     from boinc_gahp.api.retrying import plan_retry
 
@@ -94,7 +93,7 @@ def retry(arguments: list[str], config: str | None) -> int:
                 return INTERRUPTED
             except GahpError as error:
                 complain(error.with_code())
-                if not is_final(error):
+                if not error.is_final:
                     complain(f"to continue: {go_on}")
                 return 1
         if options.json:

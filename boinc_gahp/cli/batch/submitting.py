@@ -297,11 +297,10 @@ def _how_to_continue(
 
     ``typed`` returns the command for a name; ``made_up`` is the name that the batch got.
     """
-    from boinc_gahp.api.comparing import is_final
     from boinc_gahp.api.submission import drop_begun
 
     again = typed(made_up)
-    if not is_final(error):
+    if not error.is_final:
         return f"to continue: {again}"
     if made_up is not None and not split:  # of --split, others may be complete
         drop_begun(project.session, made_up)
