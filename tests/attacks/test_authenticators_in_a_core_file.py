@@ -29,32 +29,36 @@ def test_the_daemon_writes_no_core_file_and_cannot_be_made_to(tmp_path):
         assert core[4:6] == ["0", "0"]
 
 
-@HAS_NONE
-def test_a_command_writes_no_core_file():
-    program = """if True:
-        import resource
-        from boinc_gahp.cli.main import main
-        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
-        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
-        main(["completion", "bash"])
-        raise SystemExit(resource.getrlimit(resource.RLIMIT_CORE)[0])
-    """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+#: Allows core files, as large as may be.
+ALLOW = """
+import resource
+hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+"""
+COMMAND_ENDS = """
+from boinc_gahp.cli.main import main
+main(["completion", "bash"])
+raise SystemExit(resource.getrlimit(resource.RLIMIT_CORE)[0])
+"""
+LIBRARY = """
+from boinc_gahp import Project
+Project("http://127.0.0.1:9/", "an-authenticator").close()
+assert resource.getrlimit(resource.RLIMIT_CORE) == (hard, hard)
+"""
+
+
+def check(program, home):
+    environ = {**os.environ, "HOME": str(home)}
+    words = [sys.executable, "-c", ALLOW + program]
+    done = subprocess.run(words, env=environ, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@HAS_NONE
+def test_a_command_writes_no_core_file(tmp_path):
+    check(COMMAND_ENDS, tmp_path)
 
 
 @HAS_NONE
 def test_a_program_that_uses_the_library_keeps_its_own_limit(tmp_path):
-    program = """if True:
-        import resource
-        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
-        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
-        from boinc_gahp import Project
-        Project("http://127.0.0.1:9/", "an-authenticator").close()
-        assert resource.getrlimit(resource.RLIMIT_CORE) == (hard, hard)
-    """
-    environ = {**os.environ, "HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environ, capture_output=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
+    check(LIBRARY, tmp_path)

@@ -367,7 +367,6 @@ def test_left_overs_on_nfs_are_swept_and_those_in_use_are_not(home):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as writer:
-        assert writer.stdout is not None
         assert writer.stdout.readline() == b"ready\n"
         in_use = sorted(path.name for path in home.iterdir())
         assert len(in_use) == 2

@@ -13,21 +13,18 @@ from hypothesis import example, given, strategies as st
 from werkzeug.test import create_environ, run_wsgi_app
 
 from boinc_gahp.localproject.backend.staging import stage_file
-from boinc_gahp.localproject.php import STOCK
-from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.addresses import names_of
 from boinc_gahp.localproject.server.application import make_app
 from tests.localproject.visitor import Visitor
 
+PATHS = ("", "batches/0", "static/page.js", "download/x/in.dat", "get_output.php", "nosuch")
 THEIRS = ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "192.0.2.7", "", "[")
 OURS = ("127.0.0.1", "localhost", "LOCALHOST.", "[::1]", "127.0.0.2")
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, php=STOCK) as project:
-        stage_file(project.core, b"secret input", "in.dat")
-        yield project
+@pytest.fixture(scope="module", autouse=True)
+def _staged(project):
+    stage_file(project.core, b"secret input", "in.dat")
 
 
 def _answers(project, host):
@@ -41,14 +38,7 @@ def _answers(project, host):
     with Visitor(project.core) as visitor, requests.Session() as session:
         cookie = "; ".join(f"{name}={value}" for name, value in visitor.session.cookies.items())
         session.headers["Cookie"] = cookie
-        for path in (
-            "",
-            "batches/0",
-            "static/page.js",
-            "download/x/in.dat",
-            "get_output.php",
-            "nosuch",
-        ):
+        for path in PATHS:
             for headers in ({"Host": host}, {"Host": f"{host}:{port}"}):
                 answer = session.get(url + path, headers=headers, timeout=20)
                 found[f"{path} {headers}"] = (answer.status_code, answer.text)

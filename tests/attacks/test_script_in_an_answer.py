@@ -9,37 +9,27 @@ import pytest
 import requests
 from hypothesis import given, settings, strategies as st
 
-from boinc_gahp.localproject.php import STOCK
-from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.application import make_app
 
 #: The same for a browser that shows XML.
 IN_XML = '<x:script xmlns:x="http://www.w3.org/1999/xhtml">alert(1)</x:script>'
 #: Whatever answers, and however: pages, RPCs, files, redirects, errors of ours and of the server.
 ADDRESSES = (
-    "",
-    "nosuch",
-    "static/page.js",
-    "static/nosuch",
-    "batches/99",
-    "?token=x",
-    "download/a/nosuch",
-    "download/a/b/c",
-    "submit_rpc_handler.php",
-    "job_file.php",
-    "get_output.php",
-    "get_output.php?cmd=x&auth_str=x",
+    *(
+        "",
+        "nosuch",
+        "static/page.js",
+        "static/nosuch",
+        "batches/99",
+        "?token=x",
+        "../",
+        "../nosuch",
+    ),
+    *("download/a/nosuch", "download/a/b/c", "submit_rpc_handler.php", "job_file.php"),
+    *("get_output.php", "get_output.php?cmd=x&auth_str=x"),
     "get_output.php?cmd=result_file&auth_str=x&result_name=x",
     "get_output.php?cmd=workunit_file&auth_str=x&wu_name=x&file_num=0",
-    "../",
-    "../nosuch",
 )
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, php=STOCK) as project:
-        yield project
 
 
 @pytest.fixture(scope="module")

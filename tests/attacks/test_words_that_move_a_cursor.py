@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.gahp import words
-from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.text import visible
 from tests import faultproxy
 from tests.cli.conftest import COMMAND
@@ -41,12 +40,6 @@ def statuses(status):
         f"<job><job_name>another#1.1</job_name><status>{status}</status></job>"
         "</query_batch2>".encode()
     )
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
-        yield project
 
 
 @pytest.fixture

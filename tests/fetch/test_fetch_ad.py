@@ -297,7 +297,6 @@ def test_a_batch_that_is_gone_is_not_all_there_is_to_ask(tmp_path):
 def test_a_failure_is_all_that_the_project_tells(tmp_path):
     script = failed(ended(9, 11), completed(11, result="error_resultid"))
     told = look_up_failure(script.context(), JOB, 7)
-    assert told is not None
     assert told.job.errors == ("too_many_error_results",)
     assert told.why == "exit status 11"
     assert (told.exit_statuses, told.exit_code) == ((9, 11), 11)
@@ -308,7 +307,6 @@ def test_a_failure_is_all_that_the_project_tells(tmp_path):
 def test_of_a_job_that_was_aborted_before_it_ran_nothing_more_is_asked():
     script = failed(ended(why="cancelled"))
     told = look_up_failure(script.context(), JOB, 7)
-    assert told is not None
     assert (told.why, told.exit_statuses) == ("aborted", ())
     assert [name for name, _ in script.asked] == ["query_batch"]
 

@@ -56,15 +56,11 @@ class Site:
         self,
         *,
         staging=StagingSettings(),  # noqa: B008  (frozen)
-        escape=False,
         max_post_bytes=7_500_000,
     ):
         """Yield a new context, as a new process would have it."""
-        project_settings = ProjectSettings(
-            ProjectUrl(self.proxy.url),
-            escape_command_lines=escape,
-            max_post_bytes=max_post_bytes,
-        )
+        url = ProjectUrl(self.proxy.url)
+        project_settings = ProjectSettings(url, max_post_bytes=max_post_bytes)
         settings = Settings(
             project=project_settings,
             staging=staging,

@@ -69,7 +69,6 @@ class Script:
         if request.body is None:
             return self.file(parse_qs(urlsplit(request.url).query))
         found = re.search(rb"<(\w+)>.*</\1>", request.body().read(), re.DOTALL)
-        assert found is not None
         root = ET.fromstring(found[0])
         arguments = defaultdict(list)
         for element in root:

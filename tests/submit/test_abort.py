@@ -42,7 +42,6 @@ class Pending:
             self.jobs.accept(new_job(each, account=owner[1], url=owner[0])).id for each in "abcd"
         ]
         planned = self.jobs.plan(*owner, "b", "uppercase", "t", ids, 0.0)
-        assert planned is not None
         self.id = planned.id
         self.jobs.about_to_send(self.id, 7, ids)
         self.jobs.begin_abort(self.id, 0.0)
@@ -50,9 +49,7 @@ class Pending:
 
     @property
     def row(self):
-        row = self.jobs.batch(self.id)
-        assert row is not None
-        return row
+        return self.jobs.batch(self.id)
 
     def attempt(self):
         """Do what is done when it is due, in a process that remembers nothing."""

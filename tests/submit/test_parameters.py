@@ -1,7 +1,6 @@
 """Sizes that jobs ask for count, whatever their templates say (``web-rpcs.rst``)."""
 
 import re
-import tracemalloc
 from dataclasses import asdict, replace
 
 import pytest
@@ -10,6 +9,7 @@ from boinc_gahp.errors import BadRequest, BatchTooLarge, JobRefused
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import InlineFile, Job, Parameters, SubmitRequest
 from boinc_gahp.submit.validate import BatchValidator
+from tests.helpers import most_memory
 from tests.submit.own_templates import own_input
 
 COLUMNS = (
@@ -157,15 +157,14 @@ def test_an_own_template_that_is_no_text_is_refused_as_ever(site):
 def test_a_request_whose_templates_are_too_many_is_not_written_to_be_measured(site):
     own = own_input("in", more=f"{DELAY}<note>{'n' * 60_000}</note>")
     jobs = [(f"much-{n}", Job(inputs={"in": FILE}, input_template=own)) for n in range(1_000)]
-    tracemalloc.start()
-    try:
+    request = uppercase("much", *jobs, delay_bound=60)
+
+    def refused():
         with pytest.raises(BatchTooLarge) as raised:
-            site.submit(uppercase("much", *jobs, delay_bound=60), max_post_bytes=500_000)
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert raised.value.nbytes > 60_000_000
-    assert most < 20_000_000
+            site.submit(request, max_post_bytes=500_000)
+        assert raised.value.nbytes > 60_000_000
+
+    assert most_memory(refused) < 20_000_000
 
 
 def test_a_template_that_would_become_too_large_is_refused_before_anything_is_sent(site):

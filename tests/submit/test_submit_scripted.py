@@ -53,7 +53,6 @@ class Server(Script):
         )
 
     def send(self, request):
-        assert request.body is not None
         body = request.body().read()
         if b"<submit_batch>" in body:
             names = [name.decode() for name in re.findall(rb"<job><name>(.*?)</name>", body)]
