@@ -54,21 +54,16 @@ def test_it_begins_with_version_sources_and_problems(settings):
     assert second.endswith("WARNING boinc_gahp.log: something odd")
 
 
-@pytest.mark.parametrize(
-    ("level", "written"),
-    [
-        ("debug", ["d", "i", "w", "e"]),
-        ("info", ["i", "w", "e"]),
-        ("warning", ["w", "e"]),
-        ("error", ["e"]),
-    ],
-)
-def test_the_level_decides_what_is_written(settings, level, written):
+LEVELS = {"debug": "diwe", "info": "iwe", "warning": "we", "error": "e"}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_level_decides_what_is_written(settings, level):
     path = begin(replace(settings, logging=Logging(level=level)))
-    for name, write in [("d", log.debug), ("i", log.info), ("w", log.warning), ("e", log.error)]:
-        write(name)
+    for name in LEVELS:
+        getattr(log, name)(name[0])
     lines = [line for line in path.read_text().splitlines() if "boinc_gahp.test" in line]
-    assert [line[-1] for line in lines] == written
+    assert "".join(line[-1] for line in lines) == LEVELS[level]
 
 
 def test_an_internal_error_can_say_where_it_is(settings):
@@ -185,9 +180,8 @@ class TestSecrets:
 
     def test_libraries_are_masked_too(self, settings):
         path = begin(settings)
-        logging.getLogger("urllib3.connectionpool").warning(
-            "Retrying: /get_output.php?auth_str=%s", SECRET
-        )
+        library = logging.getLogger("urllib3.connectionpool")
+        library.warning("Retrying: /get_output.php?auth_str=%s", SECRET)
         assert "auth_str=<authenticator>" in path.read_text()
 
     @given(st.text(st.characters(exclude_categories=["Cs"])))
@@ -209,22 +203,18 @@ class TestRotation:
     def small(self, settings, keep):
         return replace(settings, logging=Logging(max_bytes=400, keep=keep))
 
-    def test_old_logs_are_numbered_and_at_most_so_many(self, settings):
-        path = begin(self.small(settings, 2))
+    @pytest.mark.parametrize("keep", [0, 2])
+    def test_old_logs_are_numbered_and_at_most_so_many(self, settings, keep):
+        path = begin(self.small(settings, keep))
         for number in range(40):
             log.info("line %d", number)
+        ends = [*(f".{number}" for number in range(keep, 0, -1)), ""]
         names = {each.name for each in path.parent.iterdir()}
-        assert names == {f"{path.name}{end}" for end in ("", ".1", ".2", ".lock")}
-        text = "".join(Path(f"{path}{end}").read_text() for end in (".2", ".1", ""))
+        assert names == {f"{path.name}{end}" for end in (*ends, ".lock")}
+        assert path.stat().st_size < 800
+        text = "".join(Path(f"{path}{end}").read_text() for end in ends)
         numbers = [int(line.rsplit(" ", 1)[1]) for line in text.splitlines()]
         assert numbers == list(range(numbers[0], 40))
-
-    def test_with_none_to_keep_the_log_begins_anew(self, settings):
-        path = begin(self.small(settings, 0))
-        for number in range(40):
-            log.info("line %d", number)
-        assert path.stat().st_size < 800
-        assert {each.name for each in path.parent.iterdir()} == {path.name, f"{path.name}.lock"}
 
     @pytest.mark.processes
     def test_several_daemons_lose_no_line(self, settings):

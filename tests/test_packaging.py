@@ -18,10 +18,11 @@ ROOT = Path(__file__).parent.parent
 COMMAND = Path(sys.executable).with_name("boinc_gahp")
 
 
-def run(*arguments, stdin=""):
+def run(*arguments, stdin="", **environ):
     return subprocess.run(
         list(map(str, arguments)),
         input=stdin,
+        env={**os.environ, **environ},
         capture_output=True,
         text=True,
         timeout=100,
@@ -31,11 +32,8 @@ def run(*arguments, stdin=""):
 
 def test_the_command_tells_the_version():
     done = run(COMMAND, "--version")
-    assert (done.returncode, done.stdout, done.stderr) == (
-        0,
-        f"boinc_gahp {boinc_gahp.__version__}\n",
-        "",
-    )
+    said = f"boinc_gahp {boinc_gahp.__version__}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
 
 
 def test_version_changes_and_banner_agree():
@@ -63,10 +61,8 @@ def test_scripts_know_what_is_missing():
 def test_scripts_say_which_extras_there_are():
     done = run(sys.executable, ROOT / "scripts/missing_requirements.py", "tets")
     assert done.returncode == 1
-    assert (
-        done.stderr
-        == "setup.cfg has no extra tets; it has docs, functions, local-project, snakemake, test\n"
-    )
+    there = "docs, functions, local-project, snakemake, test"
+    assert done.stderr == f"setup.cfg has no extra tets; it has {there}\n"
 
 
 def test_scripts_find_all_requirements_missing_in_a_bare_environment(tmp_path):
@@ -88,13 +84,8 @@ def test_scripts_find_all_requirements_missing_in_a_bare_environment(tmp_path):
 
 
 def test_scripts_find_the_oldest_releases_that_are_allowed():
-    done = run(
-        sys.executable,
-        ROOT / "scripts/missing_requirements.py",
-        "--oldest",
-        "local-project",
-        "test",
-    )
+    script = ROOT / "scripts/missing_requirements.py"
+    done = run(sys.executable, script, "--oldest", "local-project", "test")
     assert done.returncode == 0, done.stderr
     setup = (ROOT / "setup.cfg").read_text()
     # What is for developers is as new as may be, and is installed here.
@@ -112,13 +103,6 @@ def test_scripts_say_which_python_they_want(name, tmp_path):
     for each in (name, "environment.sh", "missing_requirements.py"):
         (copy / each).write_bytes((ROOT / "scripts" / each).read_bytes())
     (copy / name).chmod(0o755)
-    done = subprocess.run(
-        [copy / name],
-        env={**os.environ, "PYTHON": "/bin/false"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run(copy / name, PYTHON="/bin/false")
     assert done.returncode == 1
     assert done.stderr == f"{name}: PYTHON is /bin/false; Python 3.10 to 3.14 is needed\n"

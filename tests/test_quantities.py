@@ -4,15 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.quantities import (
-    DELAY,
-    DISK,
-    LEASE,
-    LONGEST,
-    MEMORY,
-    OPERATIONS,
-    SPAN,
-)
+from boinc_gahp.quantities import DELAY, DISK, LEASE, LONGEST, MEMORY, OPERATIONS, SPAN
 
 ALL = (MEMORY, DISK, OPERATIONS, SPAN, DELAY, LEASE)
 

@@ -22,6 +22,14 @@ class Gate:
         self.inside.release()
         self.open.wait(60)
 
+    def start(self, pool, tasks, **more):
+        for _ in range(tasks):
+            pool.start(self.task, **more)
+
+    def await_inside(self, tasks):
+        for _ in range(tasks):
+            assert self.inside.acquire(timeout=60)
+
 
 def count(name):
     return sum(thread.name.startswith(name) for thread in threading.enumerate())
@@ -43,12 +51,10 @@ def test_there_are_never_more_threads_than_the_size():
     pool = Workers("bounded", size=lambda: 3)
     gate = Gate()
     done = threading.Semaphore(0)
-    for _ in range(3):
-        pool.start(gate.task)
+    gate.start(pool, 3)
     for _ in range(10):
         pool.start(done.release)
-    for _ in range(3):
-        assert gate.inside.acquire(timeout=60)
+    gate.await_inside(3)
     assert count("bounded-") == 3
     assert not done.acquire(blocking=False)
     gate.open.set()
@@ -62,11 +68,9 @@ def test_a_project_holds_half_of_what_the_others_leave_and_always_one():
     pool = Workers("shared", size=lambda: 8)
     gates = [Gate() for _ in range(6)]
     for project, gate in enumerate(gates):
-        for _ in range(20):
-            pool.start(gate.task, slot=project)
+        gate.start(pool, 20, slot=project)
     for gate, share in zip(gates, [8, 4, 2, 1, 1, 1], strict=True):
-        for _ in range(share):
-            assert gate.inside.acquire(timeout=60)
+        gate.await_inside(share)
         assert not gate.inside.acquire(blocking=False)
     assert count("shared-") == 17
     for gate in gates:
@@ -80,12 +84,10 @@ def test_a_thread_that_comes_free_goes_to_who_holds_fewest():
     pool = Workers("fair", size=lambda: 2)
     first, other = Gate(), Gate()
     order = []
-    for _ in range(2):
-        pool.start(first.task, slot="first")
-    pool.start(other.task, slot="other")
-    for _ in range(2):
-        assert first.inside.acquire(timeout=60)
-    assert other.inside.acquire(timeout=60)
+    first.start(pool, 2, slot="first")
+    other.start(pool, 1, slot="other")
+    first.await_inside(2)
+    other.await_inside(1)
     for name in ("other", "first"):
         for _ in range(3):
             pool.start(lambda name=name: order.append(name), slot=name)
@@ -101,8 +103,8 @@ def test_tasks_that_no_thread_has_begun_are_dropped_at_the_end():
     pool = Workers("closing", size=lambda: 1)
     gate = Gate()
     begun = threading.Event()
-    pool.start(gate.task)
-    assert gate.inside.acquire(timeout=60)
+    gate.start(pool, 1)
+    gate.await_inside(1)
     pool.start(begun.set)
     pool.close(0)
     gate.open.set()
@@ -166,12 +168,9 @@ def test_a_thread_that_has_nothing_to_do_ends(monkeypatch):
 
 
 def test_a_task_waits_where_the_system_gives_no_thread(monkeypatch):
-    def start(_self):
-        raise RuntimeError("can't start new thread")
-
     workers = Workers("t")
     with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", start)
+        patch.setattr(threading.Thread, "start", refused)
         assert not workers.start(lambda: None, 1)
     assert not workers.is_running(1)
     assert workers.start(lambda: None, 1)
@@ -219,13 +218,10 @@ def test_the_first_error_stops_what_runs_and_what_has_not_begun():
 
 @pytest.mark.parametrize("given", [0, 2])
 def test_with_a_limit_on_threads_all_is_done_by_those_there_are(given, monkeypatch):
-    start = threading.Thread.start
-    left = iter(range(given))
+    starts = iter([threading.Thread.start] * given)
 
     def limited(thread):
-        if next(left, None) is None:
-            raise RuntimeError("can't start new thread")
-        start(thread)
+        next(starts, refused)(thread)
 
     monkeypatch.setattr(threading.Thread, "start", limited)
     done = in_parallel(lambda item: item + 1, range(20), threads=8, name="t")
@@ -280,9 +276,10 @@ def test_in_order_an_error_is_raised_in_its_turn_and_nothing_more_begun():
     assert max(begun) <= 3
 
 
-def test_in_order_works_without_threads(monkeypatch):
-    def refused(_):
-        raise RuntimeError("can't start new thread")
+def refused(_thread):
+    raise RuntimeError("can't start new thread")
 
+
+def test_in_order_works_without_threads(monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", refused)
     assert list(in_order(str, range(5), threads=3, name="t")) == ["0", "1", "2", "3", "4"]
