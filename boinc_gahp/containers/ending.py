@@ -5,6 +5,12 @@ from __future__ import annotations
 import re
 import signal
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boinc_gahp.text import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: What a script writes instead of an exit status if the program could not be run, or its outputs
 #: not be packed; and what is told about it. ``{}`` is the word after it, if there is one.
@@ -34,6 +40,9 @@ _TEXT = re.compile(r"\s*(?:([0-9]{1,3})|([a-z-]{1,40})(?: ([^\n]{1,4096}))?)\s*"
 LARGEST = 1 << 16
 #: The line between the status and the names of outputs.
 OUTPUTS = "outputs:"
+
+#: How many missing outputs are named.
+_NAMED = 10
 
 #: A status above this may mean that a signal ended the program (POSIX, "Exit Status for Commands").
 _SIGNALS = 128
@@ -69,6 +78,13 @@ class Ending:
             except ValueError:
                 return f"signal {number}"
         return f"exit status {self.exit_status}" if self.exit_status else ""
+
+    def failure_without(self, missing: Iterable[str]) -> str:
+        """Return why the job counts as failed if its program did not make these outputs."""
+        names = [] if self.failure else [repr(name) for name in missing]
+        if not names:
+            return self.failure
+        return f"the program ended with status 0, but did not make {listed(names, _NAMED)}"
 
 
 def read_ending(content: bytes) -> Ending:

@@ -24,7 +24,6 @@ from boinc_gahp.fetch.names import DEV_NULL, below, is_hidden, new_file
 from boinc_gahp.fetch.placements import JobPlace, Placement, Placements
 from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.submit.checks import base_name
-from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence, Set
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.types import ContainerRequest
 
 log = logging.getLogger("boinc_gahp.fetch")
-
-#: How many missing outputs an error lists.
-_NAMED = 10
 
 
 class ProgramNotRun(OutputError):
@@ -141,14 +137,10 @@ class ContainerDirectory(JobPlace):
         """
         if self.ending.problem is not None:
             raise ProgramNotRun(self.ending.problem)
-        if self.ending.exit_status:
-            return
         self._there = frozenset(places)
-        missing = [repr(name) for name in self._missing()]
-        if missing:
-            raise OutputError(
-                f"the program ended with status 0, but did not make {listed(missing, _NAMED)}"
-            )
+        why = "" if self.ending.exit_status else self.ending.failure_without(self._missing())
+        if why:
+            raise OutputError(why)
 
     def _missing(self) -> list[str]:
         """Return the named outputs that are neither in place nor in the archive."""

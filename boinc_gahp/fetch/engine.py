@@ -55,11 +55,12 @@ _CHUNK = 1 << 20
 #: Seconds after which an output in place is remembered while others are fetched: if the process is
 #: killed, outputs that are not remembered are fetched again.
 _REMEMBERED = 1.0
+_NONE: Mapping[Path, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedFiles:
-    """The files that are in place, and were not known to be.
+    """The files that are in place.
 
     Attributes:
         files: the size of each in bytes, stderr and stdout, too.
@@ -99,6 +100,7 @@ def fetch(
     own_template: OutputTemplate | None = None,
     directories: Directories | None = None,
     again: bool = False,
+    have: Mapping[Path, int] = _NONE,
     count: Callable[[int], object] = lambda _: None,
 ) -> FetchedFiles:
     """Fetch the files that are wanted from a job's canonical instance, or from a failed attempt.
@@ -119,6 +121,7 @@ def fetch(
         directories: the job's, if the caller uses them, too; their names are on the disk when the
             caller has closed them.
         again: whether to fetch files again that were put in place before.
+        have: the sizes of files that are known to be in place.
         count: called now and then with the number of bytes that have arrived; bytes that are
             repeated after a failure are counted again.
 
@@ -150,11 +153,13 @@ def fetch(
             place.job_name if instance is None else instance.name,
             PlacedFiles(None) if again else context.placed,
             count,
+            have,
+            dict(have),
         )
         place.is_own = job.is_own
         # A wrong name in the line is reported before anything is written.
         wanted = place.outputs(plain_names([output.name for output in outputs]), job.content)
-        if wanted.stderr is not None:
+        if wanted.stderr is not None and wanted.stderr.destination not in have:
             if attempt is not None:
                 text = attempt.stderr
             else:
@@ -177,8 +182,9 @@ class _Fetch:
     Attributes:
         instance: the name of the instance that has uploaded them, or the job's.
         placed: what earlier fetches have put in place.
+        have: the sizes of files that are known to be in place, by their paths.
+        places: the sizes of these, and of those that were put in place since.
         streams: where there is an empty file at the end, if nothing else is there.
-        places: the sizes of the files that are in place, by their paths.
         new: those of them that are not remembered yet.
         new_since: since when there are any.
     """
@@ -192,8 +198,9 @@ class _Fetch:
     instance: str
     placed: PlacedFiles
     count: Callable[[int], object]
+    have: Mapping[Path, int]
+    places: dict[Path, int]
     streams: Sequence[Placement] = ()
-    places: dict[Path, int] = field(default_factory=dict)
     new: list[tuple[Sequence[str], os.stat_result, str]] = field(default_factory=list)
     new_since: float = math.inf
 
@@ -376,6 +383,7 @@ class _Fetch:
 
     def _absent(self, items: Sequence[Placement]) -> list[Placement]:
         """Return those that are to be fetched: not those that were delivered, and are there."""
+        items = [item for item in items if item.destination not in self.have]
         there = self.placed.still_there({item.destination: self._key(item) for item in items})
         self.places |= there
         return [item for item in items if item.destination not in there]

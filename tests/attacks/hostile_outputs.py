@@ -135,10 +135,10 @@ class HostileOutputs:
     def collect(self, path, have=()):
         """Fetch the job's outputs into a person's folder for it."""
         folder = Folder(path, FinishedJob(JOB, 1, 119), stderr=False, again=True)
-        folder.have = dict.fromkeys(have, 0)
         located = Located(7, "uppercase", JobInfo(1, "j", 119))
         with self.context() as context:
-            return fetch(context, located, folder, NEVER_CANCELLED)
+            there = {path / name: 0 for name in have}
+            return fetch(context, located, folder, NEVER_CANCELLED, again=True, have=there)
 
     def __enter__(self):
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()

@@ -293,7 +293,9 @@ class BatchFetch:
         made.own_template = None if own is None else own.template
         return made
 
-    def bring(self, folder: Folder, directories: Directories) -> FetchedFiles:
+    def bring(
+        self, folder: Folder, directories: Directories, have: Mapping[Path, int]
+    ) -> FetchedFiles:
         """Fetch a job's files into its folder with the engine; raises what the engine raises."""
         job = JobInfo(folder.job.id, folder.job_name, folder.job.instance_id)
         from boinc_gahp.fetch.engine import fetch  # noqa: PLC0415  (heavy)
@@ -306,6 +308,7 @@ class BatchFetch:
             own_template=folder.own_template,
             directories=directories,
             again=folder.again,
+            have=have,
             count=lambda nbytes: self._counter.add(nbytes=nbytes),
         )
         if folder.is_program and folder.wants_stderr:

@@ -22,7 +22,7 @@ from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.fetch.types import OWN, FetchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from boinc_gahp.fetch.cancel import CancelScope
@@ -225,7 +225,6 @@ class Folder(JobPlace):
     Attributes:
         job: the job.
         is_program: whether the job ran a program in a container.
-        have: size in bytes of each file that is in place, by its path in the folder.
         note: what the folder holds, once :meth:`fill` has returned.
         wants_stderr: as given by ``stderr``.
         own_template: the job's own output template; None: the app's.
@@ -236,7 +235,6 @@ class Folder(JobPlace):
     def __init__(self, path: Path, job: FinishedJob, *, stderr: bool, again: bool) -> None:
         super().__init__(job.name, path)
         self.again = again
-        self.have: dict[str, int] = {}
         self.note: FetchRecord | None = None
         self.own_template: OutputTemplate | None = None
         self.job = job
@@ -246,22 +244,17 @@ class Folder(JobPlace):
         self.wants_stderr = stderr
 
     def outputs(self, outputs: Mapping[str, str], read: Read) -> Placements:  # noqa: ARG002
-        """Return all outputs that are not there yet; no output has the name of stderr."""
+        """Return all outputs; none of them has the name of stderr."""
         found = self.distinct(
             self._placement(name, new_file(shown(plain), self.describe(name)))
             for name, plain in outputs.items()
         )
         self._outputs = {item.output: self._name(item.destination) for item in found}
         if not self.wants_stderr:
-            return Placements(self._without(found))
+            return Placements(found)
         free = (name for name in _STDERR if name not in self._outputs.values())
         self._stderr = next(free, f"{OWN}.stderr")
-        stderr = self._without([self._placement("stderr", self._stderr)])
-        return Placements(self._without(found), stderr=stderr[0] if stderr else None)
-
-    def _without(self, items: Iterable[Placement]) -> tuple[Placement, ...]:
-        """Return those that are not in place by the note."""
-        return tuple(item for item in items if self._name(item.destination) not in self.have)
+        return Placements(found, stderr=self._placement("stderr", self._stderr))
 
     def _placement(self, output: str, name: str) -> Placement:
         # The folder's name comes from the network, too.
@@ -292,7 +285,7 @@ class Folder(JobPlace):
     def fill(
         self,
         project: str,
-        bring: Callable[[Folder, Directories], FetchedFiles],
+        bring: Callable[[Folder, Directories, Mapping[Path, int]], FetchedFiles],
         scope: CancelScope,
         parent: os.stat_result,
     ) -> int:
@@ -300,7 +293,7 @@ class Folder(JobPlace):
 
         Args:
             project: the project's address.
-            bring: fetches into the folder with the engine.
+            bring: fetches into the folder with the engine, besides the files that it has.
             scope: is entered before anything is written.
             parent: status of the directory with the folder, which the caller syncs afterwards.
 
@@ -325,21 +318,22 @@ class Folder(JobPlace):
         if note is not None and note.instance_id != self.job.instance_id:
             note = None
         stderr: str | None = None
+        have: dict[str, int] = {}
         # It does not change, even if stderr is not fetched again.
         result = None if note is None else note.result
         if note is not None and not self.again:
-            self.have = note.there(self.directory)
-            stderr = note.stderr if note.stderr in self.have else None
+            have = note.there(self.directory)
+            stderr = note.stderr if note.stderr in have else None
             wanted = note.files.keys() - {note.stderr}
-            if wanted <= self.have.keys() and (stderr or not self.wants_stderr):
+            if wanted <= have.keys() and (stderr or not self.wants_stderr):
                 self.note = note
                 return -1
         with Directories(scope, synced_later=parent) as directories:
             self.make(directories)
-            brought = bring(self, directories)
-            new = {self._name(path): size for path, size in brought.files.items()}
-            stderr = self._stderr if self._stderr in new else stderr
-            files = {**self.have, **new}
+            there = {self.directory / name: size for name, size in have.items()}
+            brought = bring(self, directories, there)
+            files = {self._name(path): size for path, size in brought.files.items()}
+            stderr = self._stderr if self._stderr in files else stderr
             outputs = {name: path for name, path in self._outputs.items() if path in files}
             result = result_of(brought) or result
             job = self.job
@@ -349,7 +343,7 @@ class Folder(JobPlace):
             # Its name may be on the disk before theirs: a note's files are looked for again.
             write_note(self.directory, written, self.job_name, directories)
             self.note = written
-        return sum(new.values())
+        return brought.nbytes - sum(have.values())
 
     def told(self, note: FetchRecord) -> FetchRecord:
         """Return a note with what only this kind of folder knows."""

@@ -20,7 +20,6 @@ from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 from boinc_gahp.errors import OutputError, TemplatesMissing
 from boinc_gahp.fetch.names import new_file, shown
 from boinc_gahp.fetch.placements import Placement, Placements
-from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -39,8 +38,6 @@ _MOST_UNKNOWN = 100
 _NO_LIMIT = 1e15
 #: The file names of the standard streams, and those that are used if an output has them.
 _STREAMS = {STDOUT: ("stdout.txt", "stdout.boinc.txt"), STDERR: ("stderr.txt", "stderr.boinc.txt")}
-#: How many missing outputs are told.
-_NAMED = 10
 
 
 class ProgramFolder(Folder):
@@ -72,8 +69,8 @@ class ProgramFolder(Folder):
         self.ending = Ending()
         self.named = named
         self._streams_only = streams_only
-        #: The files that are outputs by themselves, by their names in the job's directory.
-        self._alone: dict[str, Path] = {}
+        #: The paths of files that are outputs by themselves, by their names in the job's directory.
+        self._alone: dict[str, str] = {}
         #: Files and directories of the archive.
         self._unpacked: set[str] = set()
         self._streams: dict[str, Placement] = {}
@@ -85,8 +82,8 @@ class ProgramFolder(Folder):
         files = []
         for output, name in self._names(outputs).items():
             files.append(self._file(output, name))
-            self._alone[name] = files[-1].destination
-        taken = {self._name(item.destination) for item in files}
+            self._alone[name] = self._name(files[-1].destination)
+        taken = set(self._alone.values())
         self._streams = {
             stream: self._placement(stream, next((n for n in names if n not in taken), names[-1]))
             for stream, names in _STREAMS.items()
@@ -96,10 +93,9 @@ class ProgramFolder(Folder):
             self._archive = None
             self._alone.clear()
             files = []
-        found = self.distinct((*self._streams.values(), *files))
-        self._outputs = {name: self._name(place) for name, place in self._alone.items()}
-        streams = self._without(self._streams.values())
-        return Placements(self._without(found), streams, archive=self._archive)
+        self._outputs = dict(self._alone)
+        streams = tuple(self._streams.values())
+        return Placements(self.distinct((*streams, *files)), streams, archive=self._archive)
 
     def lacks(self, places: Collection[Path]) -> bool:
         """Return whether the archive is needed: a named output is not in place, or none is named.
@@ -107,8 +103,7 @@ class ProgramFolder(Folder):
         Names that cannot be those of files on the project are only in the archive, and the template
         does not tell them; so such a job has no others in its template.
         """
-        there = {*places, *(self.directory / name for name in self.have)}
-        return not self._alone or not there.issuperset(self._alone.values())
+        return not self._alone or not set(self._alone.values()) <= set(map(self._name, places))
 
     def members(self, what: str, files: Sequence[str], directories: Sequence[str]) -> Placements:
         """Return what is wanted of the archive: all that is not there by itself."""
@@ -127,26 +122,21 @@ class ProgramFolder(Folder):
         made = [
             (self.directory / new_file(shown(each), what), self.directory) for each in directories
         ]
-        streams = self._without(self._streams.values())
-        return Placements(self._without(self.distinct(items)), streams, directories=tuple(made))
+        streams = tuple(self._streams.values())
+        return Placements(self.distinct(items), streams, directories=tuple(made))
 
     def told(self, note: FetchRecord) -> FetchRecord:
         """Return a note with how the program ended, and its streams."""
         names = {stream: self._name(item.destination) for stream, item in self._streams.items()}
         paths = {stream: name for stream, name in names.items() if name in note.files}
         ending = self.ending
-        failure = ending.failure
-        missing = [] if failure else self._missing(note.files)
-        if missing:
-            what = listed(list(map(repr, missing)), _NAMED)
-            failure = f"the program ended with status 0, but did not make {what}"
         result = note.result
         return replace(
             note,
             stderr=paths.get(STDERR, note.stderr),
             stdout=paths.get(STDOUT),
             exit_status=ending.exit_status,
-            failure=failure,
+            failure=ending.failure_without(self._missing(note.files)),
             result=None if result is None else replace(result, exit_status=ending.exit_status),
         )
 
