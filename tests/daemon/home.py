@@ -23,18 +23,18 @@ class Home:
 
     def __init__(self, directory):
         self.directory = directory
+        self.settings = directory / ".config/boinc_gahp/boinc_gahp.toml"
         self.environ = {"HOME": str(directory), "PATH": "/usr/bin:/bin"}
         self.environ |= {key: value for key, value in os.environ.items() if key.startswith("COV")}
 
     def set_up(self, project, more=""):
-        settings = self.directory / ".config" / "boinc_gahp" / "boinc_gahp.toml"
-        settings.parent.mkdir(parents=True)
+        self.settings.parent.mkdir(parents=True)
         text = '[logging]\nlevel = "debug"\n[timeouts]\nretry = 1\n'
         if project is not None:
             text += f'[project]\nurl = "{project.url}"\n'
             text += f'authenticator = "{project.authenticator}"\n'
-        settings.write_text(text + more)
-        settings.chmod(0o600)
+        self.settings.write_text(text + more)
+        self.settings.chmod(0o600)
 
     @contextmanager
     def daemon(self):

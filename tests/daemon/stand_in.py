@@ -52,33 +52,20 @@ def end(engine):
     engine.finish_telling(20)
 
 
-class StandIn:
+class Actor:
     """``hang...`` waits until :attr:`go` is set; ``fail TEXT`` raises; ``bug`` is a bug."""
 
-    def __init__(self, url="http://127.0.0.1:9/test/", account=""):
-        self.url = url
-        self.account = account
+    def __init__(self):
         self.go = threading.Event()
         self.hanging = threading.Semaphore(0)
         self.calls = []
-        self.reconciled = threading.Event()
-        self.closed = False
-
-    def open(self, _settings, project):
-        """Be the context of any project."""
-        self.calls.append(("open", project.url, project.authenticator.account))
-        return self
 
     def calls_of(self, what):
         return [call for call in self.calls if call[0] == what]
 
-    @property
-    def project(self):
-        return self
-
     def act(self, *call, name=""):
         self.calls.append(call)
-        if name.startswith("hang"):
+        if "hang" in name:
             self.hanging.release()
             self.go.wait(60)
         elif name.startswith("fail "):
@@ -87,6 +74,26 @@ class StandIn:
             raise ZeroDivisionError("5ecre7-key")
         elif name == "exit":
             raise SystemExit(3)
+
+
+class StandIn(Actor):
+    """A project's context."""
+
+    def __init__(self, url="http://127.0.0.1:9/test/", account=""):
+        super().__init__()
+        self.url = url
+        self.account = account
+        self.reconciled = threading.Event()
+        self.closed = False
+
+    def open(self, _settings, project):
+        """Be the context of any project."""
+        self.calls.append(("open", project.url, project.authenticator.account))
+        return self
+
+    @property
+    def project(self):
+        return self
 
     def ping(self):
         self.act("ping")
@@ -118,7 +125,7 @@ class StandIn:
         self.closed = True
 
 
-class StandInService:
+class StandInService(Actor):
     """The service of HTCondor's jobs; ads and ids as the names of :class:`StandIn`.
 
     A job that was submitted is idle, until :attr:`statuses` has another status for it. Of ids that
@@ -127,10 +134,8 @@ class StandInService:
     """
 
     def __init__(self):
-        self.go = threading.Event()
-        self.hanging = threading.Semaphore(0)
+        super().__init__()
         self.ads = []
-        self.calls = []
         self.tells = []
         self.statuses = {
             "held": (5, '[ HoldReason = "bad"; HoldReasonCode = 2304; HoldReasonSubCode = 0 ]'),
@@ -142,16 +147,6 @@ class StandInService:
     def make(self, _settings):
         """Be the service, whatever the settings are."""
         return self
-
-    def act(self, *call, name=""):
-        self.calls.append(call)
-        if "hang" in name:
-            self.hanging.release()
-            self.go.wait(60)
-        elif name.startswith("fail "):
-            raise GahpError(name.removeprefix("fail "))
-        elif name == "bug":
-            raise ZeroDivisionError("5ecre7-key")
 
     def ping(self):
         self.act("ping")

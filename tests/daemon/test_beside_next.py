@@ -44,19 +44,8 @@ class Shared(Node):
 
     def __init__(self, directory, project, url, later):
         super().__init__(directory, project)
-        settings = directory / ".config" / "boinc_gahp" / "boinc_gahp.toml"
-        settings.write_text(settings.read_text().replace(project.url, url))
-        self.with_later = {
-            **self.environ,
-            "PYTHONPATH": str(later),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-
-    def hurry(self, timeouts):
-        """Add lines to the section for time-outs."""
-        settings = self.directory / ".config" / "boinc_gahp" / "boinc_gahp.toml"
-        text = settings.read_text()
-        settings.write_text(text.replace("[timeouts]\n", f"[timeouts]\n{timeouts}\n"))
+        self.settings.write_text(self.settings.read_text().replace(project.url, url))
+        self.with_later = {**self.environ, "PYTHONPATH": str(later), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def later(self, *words):
         return [sys.executable, "-c", _MAIN, *words]
@@ -166,7 +155,8 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
 
 def test_what_the_old_one_gave_up_is_aborted_by_the_new_one(node, project, proxy):
     # A submit is tried for all of its time.
-    node.hurry("submit = 15\nsubmit_margin = 1")
+    hasty = "[timeouts]\nsubmit = 15\nsubmit_margin = 1\n"
+    node.settings.write_text(node.settings.read_text().replace("[timeouts]\n", hasty))
     with node.daemon() as old, node.new_daemon() as new:
         before, after = BatchGridmanager(old), BatchGridmanager(new)
         assert before.do("BOINC_PING") == ["NULL"]

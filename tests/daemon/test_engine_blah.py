@@ -8,11 +8,7 @@ from tests.daemon.conversation import conversing
 from tests.helpers import wait_for
 
 #: Every command that uses a job, and the words of its errors beside id, code and message.
-ERRORS = {
-    "BLAH_JOB_SUBMIT": ["NULL"],
-    "BLAH_JOB_STATUS": ["0", "[ ]"],
-    "BLAH_JOB_CANCEL": [],
-}
+ERRORS = {"BLAH_JOB_SUBMIT": ["NULL"], "BLAH_JOB_STATUS": ["0", "[ ]"], "BLAH_JOB_CANCEL": []}
 
 
 def refused(result, command):
@@ -51,14 +47,6 @@ def test_a_request_without_a_thread_is_an_error_with_all_its_words(
         assert "no thread could be started" in refused(
             conversation.result(f"{command} 2 x"), command
         )
-
-
-def test_an_ad_reaches_the_service_as_it_was_meant(conversation):
-    ad = '[ Cmd = "/a b"; Arguments = "line\nend \\"q\\" \udcff\r" ]'
-    line = words.join(["BLAH_JOB_SUBMIT", "2", ad]).decode("utf-8", "surrogateescape")
-    conversation.result(line)
-    conversation.result('BLAH_JOB_SUBMIT 3 [ Cmd = "/a  b"; Args = "\\\\" ]')
-    assert conversation.service.ads == [ad, '[ Cmd = "/a  b"; Args = "\\" ]']
 
 
 def test_a_status_without_an_ad_gets_one(conversation):
@@ -117,13 +105,6 @@ def test_the_ends_of_jobs_come_with_the_results_that_tell_of_them(conversation):
     conversation.engine.lines_written(ended)
     wait_for(lambda: len(conversation.service.tells) == 2, "the service was told")
     assert sorted(conversation.service.tells) == ["completed", "held"]
-
-
-def test_what_htcondor_was_told_is_written_down_before_the_end(conversation):
-    conversation.result("BLAH_PING 2 boinc")
-    conversation.engine.lines_written([f"j{number}" for number in range(500)])
-    conversation.engine.finish_telling(20)
-    assert len(conversation.service.tells) == 500
 
 
 @pytest.mark.parametrize("job", ["fail locked", "bug"])

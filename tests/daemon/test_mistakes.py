@@ -25,9 +25,7 @@ class Newcomer(Node):
 
     def __init__(self, directory, project):
         Home.__init__(self, directory)
-        self.config = directory / ".config/boinc_gahp"
-        self.settings = self.config / "boinc_gahp.toml"
-        self.key = self.config / "authenticator"
+        self.key = self.settings.with_name("authenticator")
         self.state = directory / ".local/state/boinc_gahp"
         self._project = project
         self.write("in", "some text\n")
@@ -40,7 +38,7 @@ class Newcomer(Node):
         for path in (self.settings, self.key, self.state):
             if path.is_file():
                 path.unlink()
-        self.config.mkdir(parents=True, exist_ok=True)
+        self.key.parent.mkdir(parents=True, exist_ok=True)
         self.key.touch(0o600)
         self.key.write_text(self._project.authenticator)
         self.settings.write_text(
@@ -59,7 +57,6 @@ class Newcomer(Node):
             cwd="/",
             capture_output=True,
             text=True,
-            timeout=60,
             check=False,
         )
         assert (done.returncode, done.stderr) == (1, "")

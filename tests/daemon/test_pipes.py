@@ -5,7 +5,6 @@ from functools import partial
 
 import pytest
 
-from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.rpc.client import WebRpcs
 from tests.daemon.gridmanager import Gridmanager, statuses, submission
 from tests.daemon.home import Home
@@ -19,8 +18,6 @@ pytestmark = pytest.mark.long
 @pytest.fixture(autouse=True)
 def _project_as_ever(project):
     yield
-    project.core.web_stopped = False
-    project.core.database_down = False
     project.resume_volunteers()
 
 
@@ -70,55 +67,6 @@ def test_jobs_go_to_the_project_and_their_outputs_come_back(home, project):
         assert gridmanager.do("BOINC_RETIRE_BATCH", batch) == ["NULL"]
     assert sorted(workunit_names(project, batch)) == sorted(jobs)
     assert project.authenticator not in home.log()
-
-
-def test_arguments_arrive_at_the_app_as_they_were(home, project):
-    home.set_up(project)
-    inputs = [home.write("a", "A"), "in0", home.write("b", "B"), "in1"]
-    arguments = ["-n", "5", "x#y@z", "a<b", "&amp;", "<!--"]
-    with home.gridmanager() as gridmanager:
-        jobs = {"arguments.1": (arguments, inputs)}
-        assert gridmanager.do("BOINC_SUBMIT", *submission("arguments", "multi", jobs)) == ["NULL"]
-        assert await_done(gridmanager, "arguments") == {"arguments.1": "DONE"}
-        fetch = ["arguments.1", str(home.directory), "NULL", "ALL", "0"]
-        assert gridmanager.do("BOINC_FETCH_OUTPUT", *fetch)[:2] == ["NULL", "0"]
-    assert (home.directory / "out0").read_text() == "AB"
-    assert "args -n 5 x#y@z a<b &amp; <!--" in (home.directory / "out1").read_text()
-    assert not (home.directory / "out2").exists()
-
-
-def test_a_project_selected_in_between_gets_the_requests_after_it(home, project, tmp_path_factory):
-    with LocalProject(tmp_path_factory.mktemp("other"), hosts=0) as other:
-        path = home.write("in", "text")
-        with home.gridmanager() as gridmanager:
-            pending = []
-            for i, one in enumerate([project, other, project]):
-                # Without the final slash, as users write it.
-                select = ["BOINC_SELECT_PROJECT", one.url.rstrip("/"), one.authenticator]
-                assert gridmanager.say(select) == ["S"]
-                jobs = {f"two#{i}": ([], [path, "in"])}
-                pending.append(
-                    gridmanager.begin("BOINC_SUBMIT", *submission(f"two{i}", "uppercase", jobs))
-                )
-            assert [gridmanager.result(one) for one in pending] == [["NULL"]] * 3
-        assert workunit_names(other) == ["two#1"]
-        assert workunit_names(project, "two0") == ["two#0"]
-        assert workunit_names(project, "two2") == ["two#2"]
-
-
-# Other trouble: tests/rpc/test_faults.py; without a project: test_engine.py.
-@pytest.mark.parametrize("trouble", ["maintenance", "authenticator"])
-def test_trouble_with_a_project_is_one_result_that_a_person_understands(home, project, trouble):
-    home.set_up(None)
-    project.core.web_stopped = trouble == "maintenance"
-    key = "0123456789abcdef" if trouble == "authenticator" else project.authenticator
-    with home.gridmanager() as gridmanager:
-        assert gridmanager.say(["BOINC_SELECT_PROJECT", project.url, key]) == ["S"]
-        (error,) = gridmanager.do("BOINC_QUERY_BATCHES", "0", "1", "b")
-        (again,) = gridmanager.do("BOINC_ABORT_JOBS", "b#1.0")
-    assert trouble in error
-    assert again
-    assert key not in error + again
 
 
 def test_sigterm_in_the_middle_of_a_submit_and_the_same_submit_again(home, project):

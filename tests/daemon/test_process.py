@@ -124,20 +124,6 @@ def test_it_leaves_though_an_executor_is_busy(daemon):
     assert daemon.end() == CLEAN
 
 
-# What else is a bad line: tests/gahp/test_parse.py.
-@pytest.mark.parametrize("line", [b"", b"\xff\xfe", b"BOINC_PING 2\0", b"FROBNICATE"], ids=repr)
-def test_a_bad_line_is_answered_with_e_and_the_next_as_ever(lasting, line):
-    assert lasting.ask(line) == b"E"
-    assert lasting.ask(b"RESULTS") == b"S 0"
-
-
-def test_a_name_that_is_no_utf8_comes_back_at_the_end_of_an_error(lasting):
-    name = b"\xff\xfe\\\\\\\n"
-    fail = b"fail\\ no\\ batch\\ named\\ " + name
-    assert lasting.ask(b"BOINC_QUERY_BATCHES 2 0 2 " + fail + b" " + name) == b"S"
-    assert lasting.await_results(1) == [b"2 no\\ batch\\ named\\ \xff\xfe\\\\\\\n"]
-
-
 def test_a_line_of_30_mb_is_answered(daemon):
     job = b"condor#vm#uppercase#1795261016#%d.%d 2 -n two\\ words 2 /home/alice/a/%d/%s in /b/c t "
     jobs = b"".join(job % (i // 100, i % 100, i, b"x" * 1500) for i in range(20_000))

@@ -8,7 +8,7 @@ import pytest
 
 from boinc_gahp.gahp import words
 from boinc_gahp.gahp.banner import BANNER
-from tests.daemon.gridmanager import BatchGridmanager, job_ad
+from tests.daemon.gridmanager import BatchGridmanager
 from tests.daemon.process import STAND_IN, Daemon
 from tests.gahp.conversations import BATCH, START
 from tests.helpers import wait_for
@@ -65,14 +65,6 @@ def test_a_conversation_is_byte_for_byte_that_of_a_gridmanager(daemon, cut):
             assert daemon.line() == line[3:]
     daemon.end_input()
     assert daemon.end() == CLEAN
-
-
-def test_fifty_requests_are_under_way_at_a_time(daemon):
-    with conversing(daemon) as gridmanager:
-        jobs = gridmanager.submit_all(job_ad("/d", JobDirectory=f"j{i}") for i in range(300))
-        assert len(set(jobs)) == 300
-        assert {status.word for status in gridmanager.statuses(jobs).values()} == {1}
-        gridmanager.cancel(*jobs)
 
 
 @pytest.mark.parametrize(

@@ -98,12 +98,7 @@ def test_arguments_of_a_submit_arrive_as_they_were_meant():
         (
             boinc_commands.SubmitJob("b#1.10", ("one two", "back\\slash", 'dq"x', "", "last"), ()),
             boinc_commands.SubmitJob(
-                "b#1.9",
-                ("line\nend", "cr\r\nlf"),
-                (
-                    ("/home/a/in put", "in"),
-                    ("/home/a/x", "x"),
-                ),
+                "b#1.9", ("line\nend", "cr\r\nlf"), (("/home/a/in put", "in"), ("/home/a/x", "x"))
             ),
         ),
         boinc_commands.Estimates("1e12", "86400.0", None, None, None, "12"),

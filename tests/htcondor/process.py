@@ -15,7 +15,8 @@ def write_settings(site):
     secret = site.directory / "authenticator"
     secret.touch(0o600)
     secret.write_text(site.authenticator)
-    htcondor = site.htcondor
+    names = ("send_after", "longest_wait", "poll_shortest", "poll_longest", "retire_wait")
+    htcondor = "\n".join(f"{name} = {getattr(site.htcondor, name)}" for name in names)
     path = site.directory / "boinc_gahp.toml"
     path.write_text(
         f"""
@@ -30,11 +31,7 @@ read = {site.timeouts.read}
 retry = {site.timeouts.retry}
 
 [htcondor]
-send_after = {htcondor.send_after}
-longest_wait = {htcondor.longest_wait}
-poll_shortest = {htcondor.poll_shortest}
-poll_longest = {htcondor.poll_longest}
-retire_wait = {htcondor.retire_wait}
+{htcondor}
 
 [state]
 dir = "{site.directory / "state"}"

@@ -58,8 +58,7 @@ def test_full_batches_go_at_once_and_the_rest_waits():
 
 @given(
     st.lists(
-        st.tuples(st.floats(0, 30), st.sampled_from("xyz"), st.integers(1, 20_000)),
-        max_size=40,
+        st.tuples(st.floats(0, 30), st.sampled_from("xyz"), st.integers(1, 20_000)), max_size=40
     ),
     st.integers(1, 7),
 )

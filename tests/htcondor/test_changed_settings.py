@@ -31,18 +31,6 @@ def daemon(site, settings):
         yield service, file
 
 
-def test_a_proxy_that_is_put_right_is_used(site, jobs):
-    with FaultProxy(site.local.url) as gone:
-        nowhere = gone.url
-    with daemon(site, with_project(site, proxy=nowhere)) as (service, file):
-        job_id = service.submit(site.job().ad)
-        wait_for(lambda: jobs.troubles().get(site.owner), "the trouble in the ledger")
-        file.append(site.settings)
-        await_status(service, [job_id], 4)
-    assert jobs.troubles() == {}
-    assert len(site.workunits()) == 1
-
-
 def test_certificates_that_are_put_right_are_used(site, jobs):
     other = site.directory / "other.pem"
     trustme.CA().cert_pem.write_to_path(str(other))

@@ -91,7 +91,17 @@ def test_a_value_that_python_cannot_hold_is_named(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", "[", "[ A = ]", '[ A = "x\0" ]', '[ A = "\\000" ]', '[ A = "\ud800" ]', "NULL"],
+    [
+        "",
+        "x",
+        "[",
+        '[ A = "' + '\\"' * 500_000,
+        "[ A = ]",
+        '[ A = "x\0" ]',
+        '[ A = "\\000" ]',
+        '[ A = "\ud800" ]',
+        "NULL",
+    ],
 )
 def test_what_is_no_ad_is_refused(text):
     with pytest.raises(AdRefused, match="ad cannot be read"):
@@ -101,11 +111,6 @@ def test_what_is_no_ad_is_refused(text):
 def test_an_expression_that_would_overflow_the_parser_is_refused():
     with pytest.raises(AdRefused, match="more than 50000 characters"):
         read_ad(f"[ A = 1{'+1' * 500_000} ]", SETTINGS)
-
-
-def test_a_long_text_that_is_not_closed_is_refused_at_once():
-    with pytest.raises(AdRefused, match="cannot be read"):
-        read_ad('[ A = "' + '\\"' * 500_000, SETTINGS)
 
 
 @pytest.mark.parametrize("name", ["JobDirectory", "Iwd"])

@@ -148,30 +148,6 @@ def test_a_project_that_is_down_for_a_while_costs_time_and_nothing_else(service,
     wait_for(lambda: not jobs.troubles(), "all is well")
 
 
-def test_what_one_daemon_accepted_another_goes_on_with(site, jobs):
-    site.reset(send_after=30.0, longest_wait=30.0)
-    job = site.job()
-    with site.service() as service:
-        job_id = service.submit(job.ad)
-    site.reset(send_after=0.05)
-    with site.service() as service:
-        # The first request is enough, whatever it is.
-        service.ping()
-        await_state(jobs, job_id, "done")
-    assert job.is_right()
-
-
-def test_a_job_accepted_by_a_process_that_is_not_the_manager_is_seen_by_the_manager(
-    service, site, jobs
-):
-    await_status(service, [service.submit(site.job().ad)], 4)
-    with site.service() as another:
-        job = site.job()
-        job_id = another.submit(job.ad)
-        await_status(another, [job_id], 4)
-        assert job.is_right()
-
-
 def test_a_cancel_through_another_process_stops_the_managers_fetch(service, site, jobs):
     job, job_id = fetching(service, site)
     wait_for(lambda: row_of(jobs, job_id).writing, "the note that it is written")

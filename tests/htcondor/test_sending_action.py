@@ -120,21 +120,13 @@ def test_what_passes_is_sent_again_and_no_command_or_program_gives_its_batch_up(
 SPECIAL = {
     "one job is not divided: too large": (replace(CLEAR, jobs=1), TOO_LARGE, Action.HOLD),
     "one job is not divided: refused": (replace(UNCLEAR, jobs=1), REFUSED, Action.HOLD),
-    "one job is not divided: not listed": (
-        replace(CLEAR, jobs=1),
-        JobsNotListed("x"),
-        Action.HOLD,
-    ),
+    "one job is not divided: not listed": (replace(CLEAR, jobs=1), JobsNotListed("x"), Action.HOLD),
     "PHP dies the second time": (replace(UNCLEAR, deaths=2), DIED, Action.LATER),
     "PHP dies the third time": (replace(UNCLEAR, deaths=3), DIED, Action.BISECT),
     "PHP dies of a part": (replace(UNCLEAR, deaths=1, is_part=True), DIED, Action.BISECT),
     "PHP dies of one job": (replace(UNCLEAR, deaths=3, jobs=1), DIED, Action.HOLD),
     "more than the limit": (replace(CLEAR, is_beyond_limit=True), QUOTA, Action.HALVE),
-    "one job over the limit": (
-        replace(CLEAR, is_beyond_limit=True, jobs=1),
-        QUOTA,
-        Action.LATER,
-    ),
+    "one job over the limit": (replace(CLEAR, is_beyond_limit=True, jobs=1), QUOTA, Action.LATER),
     "a day without a project": (
         replace(PLANNED, lasted=REFUSAL_FINAL + 1),
         transport(404),

@@ -14,7 +14,6 @@ from tests.ledger.jobs import (
     new_job,
     planned,
     states,
-    submitted,
 )
 
 
@@ -168,11 +167,3 @@ def test_a_batch_whose_last_job_is_cancelled_ends(jobs, state, after, pending):
     assert jobs.about_to_send(batch.id, 7, ids) == "over"
     jobs.submitted(batch.id, 7)
     assert batch_state(jobs, batch) == after
-
-
-def test_a_batch_whose_last_job_fails_ends(jobs):
-    batch, ids = submitted(jobs, "a", "b")
-    jobs.cancel(ids[0])
-    assert batch_state(jobs, batch) == "submitted"
-    jobs.hold([ids[1]], HOLD)
-    assert batch_state(jobs, batch) == "ended"

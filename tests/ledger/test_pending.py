@@ -9,16 +9,7 @@ import pytest
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.rows import ALIVE, STATES, PendingAbort
 from tests.ledger.crowd import Crowd
-from tests.ledger.jobs import (
-    HOLD,
-    LEASE,
-    MINE,
-    URL,
-    in_state,
-    new_job,
-    planned,
-    submitted,
-)
+from tests.ledger.jobs import HOLD, LEASE, MINE, URL, in_state, new_job, planned, submitted
 
 ENDED = sorted(set(STATES) - ALIVE)
 
