@@ -21,7 +21,8 @@ _version cli cli.main daemon daemon._wakeup daemon.main errors gahp gahp.banner 
 #: tomli is Python's own tomllib from 3.11 on.
 ROOMS_AFTER_PING = {
     "_version", "backoff", "cli", "config", "daemon", "errors", "fetch", "files", "gahp",
-    "ledger", "logs", "rpc", "secret", "states", "submit", "templates", "text", "threads",
+    "ledger", "logs", "quantities", "rpc", "secret", "states", "submit", "templates", "text",
+    "threads",
 }  # fmt: skip
 OTHERS_AFTER_PING = {
     "certifi", "charset_normalizer", "idna", "lxml", "platformdirs", "requests", "urllib3",
