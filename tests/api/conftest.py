@@ -22,11 +22,16 @@ from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
-from tests.faultproxy import FaultProxy
+from tests.faultproxy import FaultProxy, body
 from tests.localproject.in_containers import APP
 
 #: For watches that need not be polite.
 QUICK = Poll(0.02, 0.1)
+
+#: What a project says to an account that it does not know.
+REFUSED = body(
+    b"<error><error_num>-136</error_num><error_msg>bad authenticator</error_msg></error>"
+)
 
 _numbers = itertools.count(1)
 

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,7 +16,6 @@ from boinc_gahp.errors import (
     BatchConflict,
     NoSuchBatch,
     NoSuchJob,
-    RpcError,
     TransportError,
 )
 from boinc_gahp.rpc.types import JobInfo
@@ -57,7 +55,9 @@ def test_jobs_can_be_named_by_their_handles(site):
     batch.abort(rest)
     assert [job.is_over for job in batch.jobs()] == [False, True, True]
     with pytest.raises(NoSuchJob):
-        batch.abort(next(other.jobs()))
+        batch.abort([first, next(other.jobs())])
+    assert (batch.counts().queued, other.counts().queued) == (1, 1)
+    assert repr(batch) == f"<Batch {batch.id} {batch.name!r} in progress 2/3 jobs, 2 failed>"
     batch.abort(first)
     assert batch.counts().failed == 3
     assert [failure.id for failure in batch.logs(jobs=first)] == [first.id]
@@ -85,14 +85,19 @@ def test_jobs_tell_how_they_are(working):
     # The project rounds neither; each of its replies has as many digits as PHP writes.
     assert good.cpu_time() == pytest.approx(sum(job.cpu_time or 0 for job in good.jobs()))
     assert repr(job) == f"<BatchJob {job.id} {job.name!r} done>"
+    [log, _] = good.logs()
+    assert (log.state, log.exit_statuses, log.why) == (JobState.DONE, (0,), "")
+    assert log.stderr.startswith("starting uppercase args:")
     failed = bad.job(next(bad.jobs()).name)
     assert failed.state is JobState.FAILED
     assert set(failed.exit_statuses) == {3}
     assert "too_many_error_results" in failed.errors
     assert repr(failed).endswith(" failed, too_many_error_results>")
-    failure = failed.failure()
-    assert failure is not None
-    assert failure.why == "exit status 3"
+    assert failed.failure().why == "exit status 3"
+    [log] = bad.logs()
+    assert (log.state, log.why, log.stderr) == (JobState.FAILED, "exit status 3", None)
+    assert log.exit_statuses == (3,) * len(log.instances)
+    assert {each.state for each in log.instances} == {"Error while computing"}
 
 
 def test_a_few_failed_jobs_are_asked_about_at_a_time_and_told_in_order(site):
@@ -141,13 +146,6 @@ def test_a_job_with_a_canonical_instance_is_done_whatever_else_is_reported():
     assert JobInfo(1, "j", 0, "splendid").state is JobState.UNKNOWN
 
 
-def test_jobs_are_given_in_the_order_of_their_submission(site):
-    batch = site.batch(30)
-    numbers = [int(job.name.rsplit("_", 1)[1]) for job in batch.jobs()]
-    assert numbers == list(range(30))
-    assert batch.counts().total == batch.njobs
-
-
 def test_some_jobs_are_found_with_one_look_at_the_batch(site):
     batch = site.batch(5)
     first, *_, last = batch.jobs()
@@ -155,20 +153,6 @@ def test_some_jobs_are_found_with_one_look_at_the_batch(site):
     assert [job.id for job in found] == [last.id, first.id]
     with pytest.raises(NoSuchJob, match="has no job 'nobody'"):
         list(batch.jobs([first.name, "nobody"]))
-
-
-def test_a_cut_list_of_jobs_is_asked_for_again(site):
-    batch = site.batch(20)
-    site.proxy.fail("query_batch", faultproxy.cut(honest=True))
-    assert len(list(batch.jobs())) == 20
-
-
-def test_a_repr_is_readable(site):
-    batch = site.batch(4, "sweep")
-    assert repr(batch) == f"<Batch {batch.id} 'sweep' in progress 0/4 jobs>"
-    first = next(batch.jobs())
-    batch.abort([first.name])
-    assert repr(batch) == f"<Batch {batch.id} 'sweep' in progress 1/4 jobs, 1 failed>"
 
 
 # -- abort
@@ -205,22 +189,19 @@ def test_a_job_that_is_done_is_not_aborted(working):
     assert next(batch.jobs()).errors == ()
 
 
-@pytest.mark.parametrize("rpc", ["abort_batch", "abort_jobs", "retire_batch", "set_expire_time"])
-def test_a_lost_answer_is_asked_for_again(site, rpc):
+@pytest.mark.parametrize(
+    ("rpc", "act"),
+    [
+        ("abort_batch", lambda batch: batch.abort()),
+        ("abort_jobs", lambda batch: batch.abort([job.name for job in batch])),
+        ("retire_batch", lambda batch: batch.retire()),
+        ("set_expire_time", lambda batch: batch.extend(4e9)),
+    ],
+)
+def test_a_lost_answer_is_asked_for_again(site, rpc, act):
     batch = site.batch(2)
     site.proxy.fail(rpc, faultproxy.lose_reply())
-    if rpc == "abort_batch":
-        batch.abort()
-        assert batch.state.name == "ABORTED"
-    elif rpc == "abort_jobs":
-        batch.abort([next(batch.jobs()).id])
-        assert batch.nerror_jobs == 1
-    elif rpc == "retire_batch":
-        batch.retire()
-        assert batch.state.name == "RETIRED"
-    else:
-        batch.extend(4e9)
-        assert batch.expire_time == 4e9
+    act(batch)
     assert site.proxy.count(rpc) == 2
 
 
@@ -286,16 +267,7 @@ def test_a_batch_that_was_left_with_half_of_its_jobs_is_aborted(site):
     assert batch.counts() == Counts(failed=2)
 
 
-# -- retire and lease
-
-
-def test_a_retired_batch_is_listed_no_more(site):
-    batch = site.batch(2)
-    batch.retire()
-    batch.retire()
-    assert batch.state.name == "RETIRED"
-    assert batch.is_over
-    assert site.project.batches() == ()
+# -- lease
 
 
 def test_a_lease_is_extended_to_a_time_to_come(site):
@@ -315,24 +287,3 @@ def test_a_lease_does_not_end_before_now_nor_in_milliseconds(site, until):
     with pytest.raises(BadRequest, match="expected seconds since 1970, later than now"):
         batch.extend(until)
     assert len(site.proxy.seen) == before
-
-
-def test_closing_the_project_ends_an_abort_that_looks_again(site):
-    project = site.open()
-    batch = site.batch(0, project=project)
-    ended = []
-
-    def abort():
-        try:
-            batch.abort()
-        except RpcError as error:
-            ended.append(error)
-
-    thread = threading.Thread(target=abort)
-    before = site.proxy.count("abort_batch")
-    thread.start()
-    wait_for(lambda: site.proxy.count("abort_batch") > before, "the abort")
-    project.close()
-    thread.join(60)
-    assert not thread.is_alive()
-    assert len(ended) == 1

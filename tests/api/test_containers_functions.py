@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp import Project
-from boinc_gahp.errors import BatchConflict, JobFailed, RemoteError
+from boinc_gahp.errors import JobFailed, RemoteError
 from boinc_gahp.functions.payload import pack_call, pack_function
 from tests.python_image import PYTHON_IMAGE, python_image
 
@@ -46,30 +46,9 @@ def test_a_call_returns_its_value_and_what_it_raises(project):
     error = bad.exception(_TIMEOUT)
     assert isinstance(error, RemoteError)
     assert (error.type_name, error.message) == ("ZeroDivisionError", "division by zero")
+    assert error.exit_status == 1
     assert "return number / by" in error.traceback
     assert "divide(number=1, by=0), job" in str(error)
-
-
-def test_two_hundred_calls_of_which_five_raise(project):
-    def root(number):
-        if number % 40 == 7:
-            raise ValueError(f"not {number}")
-        return number, number**0.5
-
-    futures = project.function(root, image=PYTHON_IMAGE).map(range(200), name="roots")
-    # 200 containers: a busy machine starts one in four seconds.
-    futures.wait(2 * _TIMEOUT)
-    failed = {future.parameters["number"]: future.exception() for future in futures.failed}
-    assert list(failed) == [7, 47, 87, 127, 167]
-    for number, error in failed.items():
-        assert isinstance(error, RemoteError)
-        assert (error.type_name, error.message) == ("ValueError", f"not {number}")
-        assert error.exit_status == 1
-    for number, future in enumerate(futures):
-        if number not in failed:
-            assert future.result() == (number, number**0.5)
-    fetched = futures.batch.fetch(futures.directory)
-    assert fetched.here == 200
 
 
 SCRIPT = """
@@ -170,30 +149,6 @@ def test_arrays_tables_files_and_large_arguments_travel(project, tmp_path):
     assert (nbytes, text) == (100_000, "from a file")
     assert path.read_text() == "a plot"
     assert path.is_relative_to(tmp_path)
-
-
-def test_the_same_name_with_another_function_or_other_arguments_is_refused(project):
-    def double(number):
-        return 2 * number
-
-    first = project.function(double, image=PYTHON_IMAGE)
-    futures = first.map([1, 2], name="numbers")
-    again = first.map([1, 2], name="numbers")
-    assert again.batch.id == futures.batch.id
-    assert again.batch.existed
-    with pytest.raises(BatchConflict, match="arguments of 1 call, first of call 1; give"):
-        first.map([1, 3], name="numbers")
-    with pytest.raises(BatchConflict, match="the number of calls; give"):
-        first.map([1, 2, 3], name="numbers")
-    with pytest.raises(BatchConflict, match="the image, the input files or the options; give"):
-        project.function(double, image=f"{PYTHON_IMAGE}:latest").map([1, 2], name="numbers")
-
-    def double(number):
-        return 3 * number
-
-    with pytest.raises(BatchConflict, match="the function double; give"):
-        project.function(double, image=PYTHON_IMAGE).map([1, 2], name="numbers")
-    assert again.results(_TIMEOUT) == futures.results(_TIMEOUT) == [2, 4]
 
 
 def test_the_examples_of_the_page_are_as_it_says(project, monkeypatch, capsys):

@@ -231,19 +231,6 @@ def test_one_deleted_output_does_not_stop_the_others(desk):
 # -- while things go wrong
 
 
-def test_trouble_that_passes_is_not_noticed(desk):
-    for rpc, fault in (
-        ("query_batch", faultproxy.lose_reply()),
-        ("query_job", faultproxy.status(500)),
-        ("query_completed_job", faultproxy.php_warnings()),
-        ("result_file", faultproxy.cut(0.5)),
-    ):
-        desk.proxy.fail(rpc, fault)
-    jobs = ["upper#1.10", "upper#1.11"]
-    assert desk.fetch(jobs=jobs).errors == {}
-    assert desk.have() == {name: ALL_UPPER[name] for name in ALL_UPPER if name[:10] in jobs}
-
-
 @pytest.mark.parametrize(
     "fault",
     [

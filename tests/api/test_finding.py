@@ -89,6 +89,8 @@ def test_a_foreign_batch_is_told_apart_from_one_that_is_not_there(site):
 def test_a_retired_batch_is_found_although_it_is_not_listed(site):
     batch = site.batch(1, "gone-by")
     batch.retire()
+    batch.retire()
+    assert (batch.state, batch.is_over) == (BatchState.RETIRED, True)
     assert site.project.batches() == ()
     for which in (batch.id, "gone-by", "GONE-BY"):
         assert site.project.batch(which).state is BatchState.RETIRED
@@ -129,14 +131,6 @@ def test_a_wrong_job_gets_the_nearest_name(site):
         batch.job(7_654_321)
     with pytest.raises(NoSuchJob, match="it has none at all"):
         site.batch(0).job("x")
-
-
-def test_a_job_of_another_batch_is_not_aborted_with_this_one(site):
-    this, other = site.batch(2), site.batch(1)
-    mine, strange = next(this.jobs()), next(other.jobs())
-    with pytest.raises(NoSuchJob):
-        this.abort([mine.name, strange.name])
-    assert (this.counts().queued, other.counts().queued) == (2, 1)
 
 
 @pytest.mark.long

@@ -93,6 +93,21 @@ def test_a_batch_that_was_aborted_is_not_taken_up_again(function):
     assert function.map([1, 2]).batch.id == second.batch.id
 
 
+def test_the_same_name_with_another_function_or_other_calls_is_refused(project, function):
+    first = function.map([1, 2], name="numbers")
+    again = function.map([1, 2], name="numbers")
+    assert (again.batch.id, again.batch.existed) == (first.batch.id, True)
+    in_another_image = project.function(scale, image="python:3.9")
+    for each, calls, words in (
+        (function, [1, 3], "arguments of 1 call, first of call 1"),
+        (function, [1, 2, 3], "the number of calls"),
+        (in_another_image, [1, 2], "the image, the input files or the options"),
+        (project.function(abs), [1, 2], "the function abs"),
+    ):
+        with pytest.raises(BatchConflict, match=f"{words}; give"):
+            each.map(calls, name="numbers")
+
+
 def test_an_input_file_that_has_changed_makes_another_batch(project, tmp_path):
     (tmp_path / "data.csv").write_text("1")
     function = project.function(scale, inputs=["data.csv"])

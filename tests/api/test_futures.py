@@ -22,7 +22,7 @@ from boinc_gahp.errors import (
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.states import BatchState, JobState
 from tests import faultproxy
-from tests.api.conftest import QUICK
+from tests.api.conftest import QUICK, REFUSED
 from tests.helpers import wait_for
 from tests.inside import fail_workunit, tell_of_failed_jobs
 
@@ -279,11 +279,8 @@ def test_a_directory_that_cannot_be_written_is_told(working):
 
 def test_a_project_that_refuses_the_account_ends_the_futures(site):
     futures = mapped(site, 1)
-    site.proxy.fail("query_batch", faultproxy.body(_REFUSED), times=None)
+    site.proxy.fail("query_batch", REFUSED, times=None)
     assert "bad authenticator" in str(error_of(futures[0]))
-
-
-_REFUSED = b"<error><error_num>-136</error_num><error_msg>bad authenticator</error_msg></error>"
 
 
 def test_waiting_has_a_limit_and_shows_progress(site):

@@ -74,7 +74,8 @@ def test_an_address_that_is_none_is_refused():
 def test_a_submit_returns_its_batch_and_a_plan_sends_nothing(site):
     jobs = inline("1", "2", "3")
     assert site.plan(jobs).is_good
-    assert site.project.estimate("uppercase", jobs) >= 0
+    few, many = (site.project.estimate("uppercase", each) for each in (jobs[:1], 20 * jobs))
+    assert 0 < few < many
     assert site.project.batches() == ()
     batch = site.project.submit(site.project.app("uppercase"), jobs, name=site.name)
     assert (batch.name, batch.njobs, batch.app_name) == (site.name, 3, "uppercase")

@@ -107,20 +107,6 @@ def test_control_characters_of_a_stderr_do_not_reach_people():
     assert str(reason).isprintable()
 
 
-def test_logs_have_stderr_and_instances(working):
-    good = working.batch(1).wait(timeout=60, poll=QUICK)
-    [log] = good.logs()
-    assert (log.state, log.exit_statuses, log.why) == (JobState.DONE, (0,), "")
-    assert log.stderr is not None
-    assert log.stderr.startswith("starting uppercase args:")
-    bad = working.batch(1, args="--fail 3").wait(timeout=60, poll=QUICK)
-    [log] = bad.logs()
-    assert (log.state, log.why) == (JobState.FAILED, "exit status 3")
-    assert log.exit_statuses == (3,) * len(log.instances)
-    assert {each.state for each in log.instances} == {"Error while computing"}
-    assert log.stderr is None
-
-
 def test_jobs_that_are_not_over_are_not_asked_about(site):
     batch = site.batch(2)
     assert [(log.state, log.stderr) for log in batch.logs()] == [(JobState.QUEUED, None)] * 2

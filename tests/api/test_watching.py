@@ -2,6 +2,7 @@
 
 import math
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, strategies as st
@@ -218,13 +219,6 @@ def test_one_bad_answer_is_no_end(site, fault):
     assert (batch.state, batch.njobs) == (BatchState.IN_PROGRESS, 2)
 
 
-def test_php_warnings_are_no_trouble(site):
-    batch = site.batch(2)
-    site.proxy.fail("query_batch", faultproxy.php_warnings())
-    next(site.project.watch([batch], poll=QUICK))
-    assert batch.trouble is None
-
-
 def test_an_account_that_may_not_look_any_more_ends_the_wait(site):
     batch = site.batch(1)
     site.change("UPDATE user SET authenticator = 'new' WHERE authenticator = ?", site.authenticator)
@@ -232,38 +226,30 @@ def test_an_account_that_may_not_look_any_more_ends_the_wait(site):
         batch.wait(timeout=60, poll=QUICK)
 
 
-def test_what_progress_raises_ends_the_wait(site):
-    def interrupted(_batch):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        site.batch(1).wait(progress=interrupted)
-
-
-@pytest.mark.parametrize("during", ["pause", "question"])
+@pytest.mark.parametrize("during", ["pause", "question", "abort"])
 def test_closing_the_project_ends_a_wait_at_once(site, during):
-    batch = site.batch(1)
+    # An empty batch that was aborted is looked at again.
+    batch = site.batch(0 if during == "abort" else 1)
     looked = threading.Event()
-    ended = []
     hang = faultproxy.hang()
     if during == "question":
         site.proxy.fail("query_batch", hang)
+    reached = {
+        "pause": looked.is_set,
+        "question": hang.reached.is_set,
+        "abort": lambda: site.proxy.count("abort_batch"),
+    }
 
-    def wait():
-        try:
-            batch.wait(poll=SLOW, progress=lambda _: looked.set())
-        except RpcError as error:
-            ended.append(error)
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    reached = looked if during == "pause" else hang.reached
-    wait_for(reached.is_set, "the first look")
-    site.project.close()
-    hang.release()
-    thread.join(60)
-    assert not thread.is_alive()
-    assert len(ended) == 1
+    with ThreadPoolExecutor(1) as pool:
+        waiting = (
+            pool.submit(batch.abort)
+            if during == "abort"
+            else pool.submit(batch.wait, poll=SLOW, progress=lambda _: looked.set())
+        )
+        wait_for(reached[during], "the first look")
+        site.project.close()
+        hang.release()
+        assert isinstance(waiting.exception(60), RpcError)
 
 
 # -- the rhythm

@@ -68,13 +68,14 @@ def there_and_back(value, directory):
     return found
 
 
-def forged(directory, outcome, **head):
-    """Read a result that a host made up."""
+def forged(directory, outcome, files=None, **head):
+    """Read a result that a host made up, and files with it."""
     document = {"format": FORMAT, "call": CALL, **outcome, **head}
-    return forged_bytes(directory, json.dumps(document).encode())
+    return forged_bytes(directory, json.dumps(document).encode(), files)
 
 
-def forged_bytes(directory, content):
+def forged_bytes(directory, content, files=None):
     (directory / RETURNED).mkdir(exist_ok=True)
-    (directory / RETURNED / RESULT).write_bytes(content)
+    for name, data in {RESULT: content, **(files or {})}.items():
+        (directory / RETURNED / name).write_bytes(data)
     return read_result(directory / RETURNED, CALL)

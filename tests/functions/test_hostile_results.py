@@ -19,6 +19,8 @@ from boinc_gahp.functions.runner import DEEPEST, MOST_BYTES, RESULT, RETURNED
 from boinc_gahp.functions.values import WrongResult, read_result
 from tests.functions.calls import CALL, forged, forged_bytes
 
+ARRAY = {"!": "array", "of": "0.npy"}
+
 
 class Bomb:
     """Makes a file when it is unpickled."""
@@ -30,11 +32,6 @@ class Bomb:
         return (Path.touch, (self.mark,))
 
 
-def npy(header, content=b""):
-    raw = header.encode()
-    return b"\x93NUMPY\x01\x00" + len(raw).to_bytes(2, "little") + raw + content
-
-
 def test_a_pickle_is_not_loaded(tmp_path):
     mark = tmp_path / "executed"
     with pytest.raises(WrongResult, match="not the JSON that was expected"):
@@ -43,15 +40,18 @@ def test_a_pickle_is_not_loaded(tmp_path):
 
 
 def test_an_array_with_a_pickle_is_not_loaded(tmp_path):
-    mark, files = tmp_path / "executed", tmp_path / RETURNED
-    files.mkdir(exist_ok=True)
-    np.save(files / "0.npy", np.array([Bomb(mark)], object), allow_pickle=True)
-    (files / "1.npy").write_bytes(pickle.dumps(Bomb(mark)))
-    with zipfile.ZipFile(files / "2.npy", "w") as archive:
-        archive.writestr("a.npy", (files / "0.npy").read_bytes())
-    for name, words in (("0", "pickled objects"), ("1", "no array"), ("2", "no array")):
+    mark = tmp_path / "executed"
+    saved, archived = io.BytesIO(), io.BytesIO()
+    np.save(saved, np.array([Bomb(mark)], object), allow_pickle=True)
+    with zipfile.ZipFile(archived, "w") as archive:
+        archive.writestr("a.npy", saved.getvalue())
+    for data, words in (
+        (saved.getvalue(), "pickled objects"),
+        (pickle.dumps(Bomb(mark)), "no array"),
+        (archived.getvalue(), "no array"),
+    ):
         with pytest.raises(WrongResult, match=words):
-            forged(tmp_path, {"value": {"!": "array", "of": f"{name}.npy"}})
+            forged(tmp_path, {"value": ARRAY}, {"0.npy": data})
     assert not mark.exists()
 
 
@@ -73,11 +73,10 @@ def test_an_array_with_a_pickle_is_not_loaded(tmp_path):
 )
 def test_an_array_that_claims_what_it_is_not_is_refused(header, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    files = tmp_path / RETURNED
-    files.mkdir(exist_ok=True)
-    (files / "0.npy").write_bytes(npy(header + "\n", b"\0" * 8))
+    raw = header.encode() + b"\n"
+    data = b"\x93NUMPY\x01\x00" + len(raw).to_bytes(2, "little") + raw + bytes(8)
     with pytest.raises(WrongResult, match=words):
-        forged(tmp_path, {"value": {"!": "array", "of": "0.npy"}})
+        forged(tmp_path, {"value": ARRAY}, {"0.npy": data})
     assert not (tmp_path / "executed").exists()
 
 
@@ -169,15 +168,9 @@ def test_a_result_that_is_a_link_or_a_pipe_is_not_opened(tmp_path):
             read_result(tmp_path / name, CALL)
 
 
-TABLE = {
-    "!": "table",
-    "of": "0.csv",
-    "columns": [{"name": "a", "type": "int64", "missing": []}],
-    "rows": 1,
-    "index": False,
-    "series": False,
-}
 COLUMN = {"name": "a", "type": "int64", "missing": []}
+SHAPE = {"columns": [COLUMN], "rows": 1, "index": False, "series": False}
+TABLE = {"!": "table", "of": "0.csv", **SHAPE}
 
 
 @pytest.mark.parametrize(
@@ -210,16 +203,10 @@ COLUMN = {"name": "a", "type": "int64", "missing": []}
     ],
 )
 def test_a_table_of_a_wrong_form_is_refused(content, changes, tmp_path):
-    (tmp_path / RETURNED).mkdir(exist_ok=True)
-    (tmp_path / RETURNED / "0.csv").write_bytes(content)
+    value, _ = forged(tmp_path, {"value": TABLE}, {"0.csv": b'"a"\n"1"\n'})
+    assert value["a"].tolist() == [1]
     with pytest.raises(WrongResult):
-        forged(tmp_path, {"value": {**TABLE, **changes}})
-
-
-def test_a_right_table_is_read(tmp_path):
-    (tmp_path / RETURNED).mkdir(exist_ok=True)
-    (tmp_path / RETURNED / "0.csv").write_bytes(b'"a"\n"1"\n')
-    assert forged(tmp_path, {"value": TABLE})[0]["a"].tolist() == [1]
+        forged(tmp_path, {"value": {**TABLE, **changes}}, {"0.csv": content})
 
 
 def test_an_error_from_there_cannot_move_a_cursor_or_fill_a_screen(tmp_path):
@@ -239,6 +226,8 @@ def test_an_error_of_a_wrong_form_is_an_error_nevertheless(told, tmp_path):
     assert forged(tmp_path, {"raised": told})[1] is not None
 
 
+KINDS = ["tuple", "set", "dict", "int", "float", "complex", "bytes", "str", "date", "datetime"]
+KINDS += ["time", "timedelta", "array", "scalar", "table", "path"]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: (
@@ -246,26 +235,7 @@ JSON = st.recursive(
         | st.dictionaries(st.text() | st.sampled_from(["!", "of", "columns", "rows"]), inner)
         | st.fixed_dictionaries(
             {
-                "!": st.sampled_from(
-                    [
-                        "tuple",
-                        "set",
-                        "dict",
-                        "int",
-                        "float",
-                        "complex",
-                        "bytes",
-                        "str",
-                        "date",
-                        "datetime",
-                        "time",
-                        "timedelta",
-                        "array",
-                        "scalar",
-                        "table",
-                        "path",
-                    ]
-                ),
+                "!": st.sampled_from(KINDS),
                 "of": inner,
             }
         )
@@ -286,15 +256,12 @@ def test_any_json_is_a_value_or_a_wrong_result(value):
 def test_any_bytes_of_an_array_are_an_array_or_a_wrong_result(content):
     good = io.BytesIO()
     np.save(good, np.arange(3))
-    with tempfile.TemporaryDirectory() as place:
-        directory = Path(place)
-        (directory / RETURNED).mkdir(exist_ok=True)
-        raw = bytearray(good.getvalue())
-        raw[6 : 6 + len(content)] = content
+    raw = bytearray(good.getvalue())
+    raw[6 : 6 + len(content)] = content
+    with tempfile.TemporaryDirectory() as directory:
         for each in (bytes(raw), content, good.getvalue()[: len(content)]):
-            (directory / RETURNED / "0.npy").write_bytes(each)
             try:
-                forged(directory, {"value": {"!": "array", "of": "0.npy"}})
+                forged(Path(directory), {"value": ARRAY}, {"0.npy": each})
             except WrongResult as error:
                 assert str(error)  # noqa: PT017
 
@@ -363,8 +330,5 @@ def test_a_failure_without_words_gets_some(told, tmp_path):
 
 @pytest.mark.parametrize("rows", [10**18, 10**30])
 def test_a_table_without_columns_has_no_endless_index(rows, tmp_path):
-    (tmp_path / RETURNED).mkdir()
-    (tmp_path / RETURNED / "0.csv").write_text("\n")
-    table = {"columns": [], "rows": rows, "index": False, "series": False}
     with pytest.raises(WrongResult, match="too large"):
-        forged(tmp_path, {"value": {"!": "table", "of": "0.csv", **table}})
+        forged(tmp_path, {"value": {**TABLE, "columns": [], "rows": rows}}, {"0.csv": b"\n"})

@@ -1,6 +1,7 @@
 """The runner calls the function in a directory that has nothing but what was sent."""
 
 import ast
+import functools
 import os
 import shutil
 import sys
@@ -102,34 +103,25 @@ def endless():
 
 
 @pytest.mark.processes
-def test_a_call_returns_its_value(place):
-    place.send(power, 3, exponent=4)
-    assert place.run() == 0
-    assert place.outcome() == (81, None)
-
-
-@pytest.mark.processes
-def test_a_function_brings_what_its_module_defines(place):
-    place.send(helped, 3)
+@pytest.mark.parametrize(
+    ("function", "args", "value"),
+    [
+        (power, (3, 4), 81),
+        (helped, (3,), 10),
+        (value_of, (Adder(7),), 7),
+        (functools.partial(power, exponent=3), (5,), 125),
+        (lambda: 25, (), 25),
+        (Adder(20), (), 25),
+        (Adder(25).value, (), 25),
+    ],
+    ids=["function", "helped", "own class", "partial", "lambda", "callable", "method"],
+)
+def test_a_function_is_any_callable_and_brings_what_its_module_defines(
+    function, args, value, place
+):
+    place.send(function, *args)
     assert place.run() == 0, place.stderr
-    assert place.outcome() == (10, None)
-
-
-@pytest.mark.processes
-def test_an_argument_can_be_of_a_class_of_the_same_module(place):
-    place.send(value_of, Adder(7))
-    assert place.run() == 0, place.stderr
-    assert place.outcome() == (7, None)
-
-
-@pytest.mark.processes
-def test_a_function_can_be_any_callable(place):
-    import functools
-
-    for each in (functools.partial(power, 5), lambda: 25, Adder(20), Adder(25).value):
-        place.send(each)
-        assert place.run() == 0, place.stderr
-        assert place.outcome() == (25, None)
+    assert place.outcome() == (value, None)
 
 
 @pytest.mark.processes
