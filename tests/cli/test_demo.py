@@ -11,7 +11,7 @@ from boinc_gahp.cli import demo
 from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import directory as layout
 from boinc_gahp.localproject.supplied import SUPPLIED
-from tests.cli.conftest import COMMAND
+from tests.cli.conftest import COMMAND, InProcess
 from tests.helpers import wait_for
 
 pytestmark = pytest.mark.long
@@ -56,9 +56,7 @@ class TestOnPipes:
         settings = home / ".config/boinc_gahp/boinc_gahp.toml"
         settings.parent.mkdir(parents=True)
         settings.write_text("wrong")
-        status = main(["demo", "--show-conversation", "--directory", "here"])
-        out, err = capsys.readouterr()
-        assert status == 0, out + err
+        out = InProcess(capsys, "demo").prints("--show-conversation", "--directory", "here")
         here = home / "here"
         texts = {path.read_text() for path in (here / "outputs").glob("*.txt")}
         assert len(texts) == 3
@@ -66,30 +64,23 @@ class TestOnPipes:
         said = re.findall(r"^[<>] .*$", out, re.MULTILINE)
         assert said[0].startswith("< $GahpVersion: ")
         assert said[1] == "> COMMANDS"
-        assert said[3:7] == [
-            "> RESPONSE_PREFIX GAHP:",
-            "< S",
-            "> ASYNC_MODE_ON",
-            "< GAHP:S",
-        ]
+        assert said[3:5] == ["> RESPONSE_PREFIX GAHP:", "< S"]
+        assert said[5:7] == ["> ASYNC_MODE_ON", "< GAHP:S"]
         assert re.fullmatch(
             r"> BOINC_SELECT_PROJECT http://127.0.0.1:\d+/test/ <authenticator>", said[7]
         )
         assert sum(line.startswith("> BOINC_FETCH_OUTPUT ") for line in said) == 4
         assert any(line.startswith("> BOINC_RETIRE_BATCH ") for line in said)
-        authenticator = re.findall(
-            r'authenticator = "(.*)"', (here / "project/boinc_gahp.toml").read_text()
-        )[0]
+        made = (here / "project/boinc_gahp.toml").read_text()
+        [authenticator] = re.findall(r'authenticator = "(.*)"', made)
         assert authenticator not in out
         log = here / "daemon/state/boinc_gahp.log"
         assert "boinc_gahp.rpc" in log.read_text()
         assert authenticator not in log.read_text()
 
-    def test_a_directory_in_use_is_left_alone(self, run, home):
+    def test_a_directory_in_use_is_left_alone(self, home, capsys):
         (home / "thesis.tex").touch()
-        done = run("demo", "--directory", ".")
-        assert done.returncode == 1
-        assert done.stderr == (
+        assert InProcess(capsys, "demo").refuses("--directory", ".") == (
             f"boinc_gahp: {home} is not empty; name a new or an empty directory "
             "[BG-LOCAL-PROJECT-TROUBLE]\n"
         )

@@ -10,69 +10,46 @@ import pytest
 from boinc_gahp import __version__
 from boinc_gahp.cli import COMMANDS
 from boinc_gahp.cli.main import main
-from tests.cli.conftest import COMMAND
+from tests.cli.conftest import COMMAND, InProcess
 from tests.daemon.process import Daemon
 from tests.helpers import hang_up, wait_for
 
 
 def test_help_lists_every_command(capsys):
-    assert main(["--help"]) == 0
-    out = capsys.readouterr().out
+    out = InProcess(capsys).prints("--help")
     for name, (_, text) in COMMANDS.items():
         assert f"  {name}" in out
         assert text in out
+    assert InProcess(capsys).prints("help") == out
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["chek"], "there is no command 'chek'; did you mean check? boinc_gahp --help lists"),
-        (["--conf"], "there is no option --conf; did you mean --config? "),
-        (["--verison=1"], "there is no option --verison; did you mean --version? "),
-        (["--qqq"], "there is no option --qqq; boinc_gahp --help lists"),
-        (["--config"], "--config needs the path"),
-        (["--trust-config", "check"], "--trust-config needs a settings file beside it"),
-        (["--config", "x", "BOINC_PING"], "there is no command 'BOINC_PING'"),
-        (["submit"], "; type: boinc_gahp batch submit; "),
-        (["submit", "a", "--each", "*.txt"], "; type: boinc_gahp batch submit a --each '*.txt'; "),
-        (["status"], "; type: boinc_gahp ledger status, or boinc_gahp local-project status; "),
-        (["add-app", "p"], "; type: boinc_gahp local-project add-app p; "),
-        (["sumbit"], "; did you mean boinc_gahp batch submit? "),
-        (["help", "sumbit"], "; did you mean boinc_gahp batch submit? "),
-    ],
-    ids=[
-        "command",
-        "option",
-        "value",
-        "unlike",
-        "missing-path",
-        "nothing to trust",
-        "gahp-command",
-        "action",
-        "with arguments",
-        "two",
-        "of a project",
-        "misspelt",
-        "help",
+        ("chek", "there is no command 'chek'; did you mean check? boinc_gahp --help lists"),
+        ("--conf", "there is no option --conf; did you mean --config? "),
+        ("--verison=1", "there is no option --verison; did you mean --version? "),
+        ("--qqq", "there is no option --qqq; boinc_gahp --help lists"),
+        ("--config", "--config needs the path"),
+        ("--trust-config check", "--trust-config needs a settings file beside it"),
+        ("--config x BOINC_PING", "there is no command 'BOINC_PING'"),
+        ("submit", "; type: boinc_gahp batch submit; "),
+        ("submit a --each *.txt", "; type: boinc_gahp batch submit a --each '*.txt'; "),
+        ("status", "; type: boinc_gahp ledger status, or boinc_gahp local-project status; "),
+        ("add-app p", "; type: boinc_gahp local-project add-app p; "),
+        ("sumbit", "; did you mean boinc_gahp batch submit? "),
+        ("help sumbit", "; did you mean boinc_gahp batch submit? "),
     ],
 )
 def test_a_wrong_command_line_gets_one_line_and_status_2(arguments, words, capsys):
-    assert main(arguments) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
+    err = InProcess(capsys).refuses(*arguments.split(), status=2)
     assert words in err
     assert err.count("\n") == 1
 
 
 def test_help_and_version_are_words_too(capsys):
-    assert (main(["version"]), capsys.readouterr()) == (0, (f"boinc_gahp {__version__}\n", ""))
-    assert main(["--help"]) == main(["help"]) == 0
-    out = capsys.readouterr().out
-    assert out == 2 * out[: len(out) // 2]
-    with pytest.raises(SystemExit) as leave:
-        main(["help", "batch", "submit"])
-    assert leave.value.code == 0
-    assert "usage: boinc_gahp batch submit" in capsys.readouterr().out
+    assert InProcess(capsys).prints("version") == f"boinc_gahp {__version__}\n"
+    assert "usage: boinc_gahp batch submit" in InProcess(capsys).prints("help", "batch", "submit")
 
 
 def first_result(arguments, environ):
@@ -88,18 +65,12 @@ def first_result(arguments, environ):
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("form", ["two-words", "one-word", "variable"])
-def test_a_settings_file_can_be_named(home, form):
+@pytest.mark.parametrize("words", ["--config mine.toml", "--config=mine.toml", ""])
+def test_a_settings_file_can_be_named(home, words):
     path = home / "mine.toml"
     path.write_text("[limits]\npending_requests = 0\n")
-    arguments = {
-        "two-words": ["--config", str(path)],
-        "one-word": [f"--config={path}"],
-        "variable": [],
-    }[form]
-    variable = {"BOINC_GAHP_CONFIG": str(path)} if form == "variable" else {}
     # The file is wrong, so that it shows whether it was read.
-    result, errors = first_result([*arguments], variable)
+    result, errors = first_result(words.split(), {} if words else {"BOINC_GAHP_CONFIG": str(path)})
     assert "pending_requests\\ in\\ [limits]\\ is\\ 0" in result
     assert "pending_requests in [limits] is 0" in errors
 
@@ -197,14 +168,8 @@ def test_a_path_that_is_no_text_is_shown_as_far_as_it_is(run, action):
 
 @pytest.mark.parametrize("words", [["--\x1b[31m\nx"], ["check", "--\x1b[31m\nx"]])
 def test_what_was_typed_does_nothing_to_the_terminal(words, capsys):
-    try:
-        status = main(words)
-    except SystemExit as leave:
-        status = int(leave.code or 0)
-    assert status == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert main(["--config", "/nowhere/\x1b[31m", "batch", "list"]) == 1
-    assert "\x1b" not in capsys.readouterr().err
+    assert InProcess(capsys).refuses(*words, status=2).count("\n") == 1
+    assert "\x1b" not in InProcess(capsys).refuses("--config", "/nowhere/\x1b[31m", "batch", "list")
 
 
 @pytest.mark.processes

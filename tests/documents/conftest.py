@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from bs4 import BeautifulSoup
 from tests.documents.volunteers import container_project, settings  # noqa: F401  (fixtures)
 
 ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = ROOT / "scripts" / "examples"
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,28 @@ def shown(path, width):
         capture_output=True,
         text=True,
         timeout=60,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    return run.stdout
+
+
+def sections(text):
+    """Return what a manual page has under each heading of the second level."""
+    parts = re.split(r"^   (\S.*)$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def run_example(script, *arguments, cwd, config=None, timeout=500):
+    """Run an example of ``scripts/examples``, which says nothing on stderr; return its stdout."""
+    named = {} if config is None else {"BOINC_GAHP_CONFIG": str(config)}
+    run = subprocess.run(
+        [sys.executable, "-W", "error", EXAMPLES / script, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+        cwd=cwd,
+        env={**os.environ, **named, "MPLBACKEND": "Agg"},
     )
     assert (run.returncode, run.stderr) == (0, "")
     return run.stdout

@@ -5,31 +5,15 @@ import math
 import os
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from tests.containers_engine import IMAGE
+from tests.documents.conftest import EXAMPLES, run_example
 from tests.documents.volunteers import CONTAINERS
 from tests.python_image import python_image
 
 pytestmark = CONTAINERS
-
-EXAMPLES = Path(__file__).parents[2] / "scripts" / "examples"
-
-
-def run(script, settings, *arguments):
-    """Run an example in the directory of the settings."""
-    return subprocess.run(
-        [sys.executable, EXAMPLES / script, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=500,
-        cwd=settings.parent,
-        env={**os.environ, "BOINC_GAHP_CONFIG": str(settings), "MPLBACKEND": "Agg"},
-    )
 
 
 def test_the_scan_of_a_compiled_program_makes_a_table(settings):
@@ -42,8 +26,7 @@ def test_the_scan_of_a_compiled_program_makes_a_table(settings):
     to = settings.parent / "pendulum"
     command = [compiler, "-O2", "-static", "-o", str(to), str(source), "-lm"]
     subprocess.run(command, check=True, timeout=60)
-    result = run("program_scan.py", settings, IMAGE)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert not run_example("program_scan.py", IMAGE, cwd=settings.parent, config=settings)
     with (settings.parent / "periods.csv").open(encoding="utf-8", newline="") as file:
         head, *rows = csv.reader(file)
     assert head == ["degrees", "seconds"]
@@ -57,8 +40,8 @@ def test_the_scan_of_a_compiled_program_makes_a_table(settings):
 def test_the_function_on_a_grid_makes_a_plot_with_order_and_chaos(settings, engine):
     pytest.importorskip("cloudpickle")
     pytest.importorskip("matplotlib")
-    result = run("function_grid.py", settings, python_image(engine))
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    image = python_image(engine)
+    assert not run_example("function_grid.py", image, cwd=settings.parent, config=settings)
     mpl_image = pytest.importorskip("matplotlib.image")
     picture = mpl_image.imread(settings.parent / "exponents.png")
     red, blue = picture[..., 0], picture[..., 2]

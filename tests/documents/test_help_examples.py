@@ -27,28 +27,27 @@ NOT_RUN = {
     "boinc_gahp local-project status ~/project --json | jq": "jq is not everywhere",
 }
 
-#: The commands in an order in which each finds what it needs, with what the examples do not make.
-STEPS = {
-    "local-project init": [],
-    "local-project run": [],
+#: The commands in an order in which each finds what it needs.
+ORDER = """\
+local-project init, local-project run, check, apps, login, , local-project, local-project status,
+local-project add-user, local-project add-app, local-project stage-file, local-project behave,
+local-project set-host, template, template check, batch submit, batch list, batch estimate,
+batch wait, batch show, batch fetch, batch logs, batch retry, batch, batch extend, batch abort,
+batch retire, batch run, local-project create-work, ledger, ledger status, ledger show,
+ledger reconcile, ledger move, ledger forget, completion, demo
+"""
+
+#: What the examples of a command need and do not make.
+BEFORE = {
     "check": [
         "export BOINC_GAHP_CONFIG=~/project/boinc_gahp.toml",
         "sed 's/^.project./[projects.astro]/' ~/project/boinc_gahp.toml > ~/astro.toml",
         "chmod 600 ~/astro.toml; until boinc_gahp check >/dev/null; do sleep 0.1; done",
         "boinc_gahp local-project add-app ~/project docker --container",
     ],
-    "apps": [],
-    "login": [],
-    "": [],
-    "local-project": [],
-    "local-project status": [],
-    "local-project add-user": [],
     "local-project add-app": ["echo FROM scratch > Dockerfile; touch fit.sh fit.py"],
     "local-project stage-file": ["for i in data1.txt data2.txt big.dat; do echo $i > $i; done"],
-    "local-project behave": [],
-    "local-project set-host": [],
     "template": ["cp -r ~/project/templates . && cp templates/uppercase_in ."],
-    "template check": [],
     "batch submit": [
         "mkdir data; echo one > data.txt; cp data.txt data/one.txt",
         "(echo name,input:in; for i in 7 8 9; do echo other_00$i,data.txt; done) > jobs.csv",
@@ -57,36 +56,18 @@ STEPS = {
         "for i in 1 2 3 4 5 6 7 8 9; do boinc_gahp batch submit uppercase --each data.txt; done",
     ],
     "batch list": ["boinc_gahp batch submit uppercase --input in=data.txt --name sweep2"],
-    "batch estimate": [],
-    "batch wait": [],
-    "batch show": [],
-    "batch fetch": [],
-    "batch logs": [],
-    "batch retry": [],
-    "batch": [],
-    "batch extend": [],
-    "batch abort": [],
-    "batch retire": [],
     "batch run": ["for i in fit.py scan model.toml; do cp data.txt $i; done"],
-    "local-project create-work": [],
-    "ledger": [],
-    "ledger status": [],
-    "ledger show": [],
-    "ledger reconcile": [],
-    "ledger move": [],
-    "ledger forget": [],
-    "completion": [],
-    "demo": [],
 }
 
 
 def steps():
     """Return what is run: each example once, after what it needs."""
     shown = {" ".join(path): parser.examples for path, parser in commands.all_parsers().items()}
-    assert shown.keys() == STEPS.keys()
+    order = [command.strip() for command in ORDER.split(",")]
+    assert shown.keys() == set(order) >= BEFORE.keys()
     lines = {}
-    for command, before in STEPS.items():
-        lines |= dict.fromkeys(before)
+    for command in order:
+        lines |= dict.fromkeys(BEFORE.get(command, []))
         for example in shown[command]:
             if example == "boinc_gahp local-project run ~/project":
                 lines[f"{example} &"] = None

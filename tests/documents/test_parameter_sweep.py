@@ -6,14 +6,12 @@ README.rst again.
 
 import os
 import struct
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "examples" / "parameter_sweep.py"
-IN_README = Path(__file__).parents[2] / "docs" / "images" / "parameter-sweep.png"
+from tests.documents.conftest import ROOT, run_example
+
+IN_README = ROOT / "docs" / "images" / "parameter-sweep.png"
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
@@ -22,16 +20,7 @@ def run(tmp_path_factory):
     """What it printed, and its picture."""
     directory = tmp_path_factory.mktemp("sweep")
     picture = directory / "sweep.png"
-    result = subprocess.run(
-        [sys.executable, "-W", "error", SCRIPT, picture],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=400,
-        cwd=directory,
-    )
-    assert (result.returncode, result.stderr) == (0, "")
-    return result.stdout, picture
+    return run_example("parameter_sweep.py", picture, cwd=directory, timeout=400), picture
 
 
 pytestmark = pytest.mark.timeout(420)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-import sys
 from importlib import import_module
 
 import pytest
@@ -16,19 +15,18 @@ from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.terminal.parsing import STATUSES
 from boinc_gahp_docs import api, commands, environment, gahp, settings
-
-if sys.version_info >= (3, 11):
-    pass
-else:
-    pass
-
+from tests.documents.conftest import sections, shown
 
 pytestmark = pytest.mark.timeout(600)
 
 
+def flat(text):
+    """Return the text on one line."""
+    return " ".join(text.split())
+
+
 def words(tag):
-    """Return a part's text on one line."""
-    return " ".join(tag.get_text().split())
+    return flat(tag.get_text())
 
 
 def section(page, label):
@@ -41,26 +39,30 @@ def section(page, label):
 # -- commands
 
 
-def test_every_command_is_there_with_its_options_examples_and_statuses(built):
-    page = built.page("reference/commands")
+def of_commands(built, border):
+    """Return the text about each command; that of "boinc_gahp" is the whole page."""
+    if border == "manual page":
+        text = shown(built.manual("boinc_gahp.1"), 300)
+        parts = sections(text)
+    else:
+        page = built.page("reference/commands")
+        text = page.get_text()
+        parts = {
+            parser.prog: section(page, commands.label(parser)).get_text()
+            for parser in commands.parsers()
+            if parser.command
+        }
+    return {prog: flat(part) for prog, part in parts.items()} | {"boinc_gahp": flat(text)}
+
+
+@pytest.mark.parametrize("border", ["page", "manual page"])
+def test_every_command_is_there_with_its_options_examples_and_statuses(built, border):
+    texts = of_commands(built, border)
     for parser in commands.parsers():
-        if not parser.command:
-            continue
-        text = words(section(page, commands.label(parser)))
-        for option in commands.option_strings(parser):
-            assert option in text, (parser.prog, option)
-        for example in parser.examples:
-            assert " ".join(example.split()) in text, parser.prog
-        for status, meaning in parser.statuses.items():
-            if STATUSES.get(status) != meaning:
-                assert f"{status} {meaning}" in text, parser.prog
-
-
-def test_every_option_before_a_command_is_there(built):
-    text = words(built.page("reference/commands"))
-    (root,) = (parser for parser in commands.parsers() if not parser.command)
-    for option in [*commands.option_strings(root), "-h", "--help"]:
-        assert option in text, option
+        own = [f"{n} {text}" for n, text in parser.statuses.items() if STATUSES.get(n) != text]
+        more = [*map(flat, parser.examples), *own] if parser.command else ["-h", "--help"]
+        wanted = [*commands.option_strings(parser), *more]
+        assert [each for each in wanted if each not in texts[parser.prog]] == [], parser.prog
 
 
 def test_every_option_can_be_referred_to(built):
@@ -135,12 +137,14 @@ def test_a_field_without_a_comment_is_noticed():
 # -- environment
 
 
-def test_every_variable_that_the_source_asks_for_is_there(built):
+@pytest.mark.parametrize("border", ["page", "manual page"])
+def test_every_variable_that_the_source_asks_for_is_there(built, border):
     found = environment.variables()
     assert {"BOINC_GAHP_CONFIG", "NO_COLOR"} <= set(found)
-    text = words(built.page("reference/environment"))
-    for name, modules in found.items():
-        assert re.search(rf"\b{name}\b", text), (name, modules)
+    text = built.page("reference/environment").get_text()
+    if border == "manual page":
+        text = shown(built.manual("boinc_gahp.1"), 300).partition("ENVIRONMENT")[2]
+    assert [name for name in found if not re.search(rf"\b{name}\b", text)] == []
 
 
 # -- the Python API

@@ -22,24 +22,15 @@ def read(text):
     return publish_doctree(text, settings_overrides=settings)
 
 
-@given(TEXTS)
-def test_plain_text_is_shown_as_it_is(text):
+@given(TEXTS, st.sampled_from([("", ""), ("Before ", " after.")]))
+def test_plain_text_is_shown_as_it_is_and_can_begin_a_paragraph(text, around):
+    before, after = around
     text = " ".join(text.split())
     if not text:
         return
-    document = read(f"Before {rst.prose(text)} after.")
+    document = read(f"{before}{rst.prose(text)}{after}")
     assert list(document.findall(nodes.system_message)) == []
-    assert " ".join(document.astext().split()) == f"Before {text} after."
-
-
-@given(TEXTS)
-def test_plain_text_can_begin_a_paragraph(text):
-    text = " ".join(text.split())
-    if not text:
-        return
-    document = read(rst.prose(text))
-    assert list(document.findall(nodes.system_message)) == []
-    assert " ".join(document.astext().split()) == text
+    assert " ".join(document.astext().split()) == f"{before}{text}{after}"
 
 
 @pytest.mark.parametrize(

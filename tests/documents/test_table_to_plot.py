@@ -2,18 +2,16 @@
 
 import csv
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from boinc_gahp.api.project import Project
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.states import BatchState
+from tests.cli.conftest import write_settings
+from tests.documents.conftest import EXAMPLES, run_example
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "examples" / "table_to_plot.py"
+SCRIPT = EXAMPLES / "table_to_plot.py"
 ROWS = 200
 #: Somebody's own program; it estimates pi from random points.
 PI = """\
@@ -54,25 +52,13 @@ def test_200_rows_become_a_plot_without_a_refused_submit(project, tmp_path):
         rows = csv.writer(file)
         rows.writerow(["seed", "points"])
         rows.writerows([seed, 100 + 50 * seed] for seed in range(ROWS))
-    key = tmp_path / "key"
-    key.touch(0o600)
-    key.write_text(project.authenticator, "utf-8")
-    settings = tmp_path / "boinc_gahp.toml"
-    settings.write_text(
-        f'[project]\nurl = "{project.url}"\nauthenticator_file = "{key}"\n'
+    settings = write_settings(
+        tmp_path / "boinc_gahp.toml",
+        project.url,
+        project.authenticator,
         f'[state]\ndir = "{tmp_path / "state"}"\ncache_dir = "{tmp_path / "cache"}"\n',
-        "utf-8",
     )
-    result = subprocess.run(
-        [sys.executable, SCRIPT],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-        cwd=directory,
-        env={**os.environ, "BOINC_GAHP_CONFIG": str(settings), "MPLBACKEND": "Agg"},
-    )
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert not run_example(SCRIPT.name, cwd=directory, config=settings, timeout=280)
     assert (directory / "pi.png").read_bytes().startswith(b"\x89PNG")
     with (directory / "results" / "jobs.csv").open(encoding="utf-8", newline="") as file:
         table = list(csv.DictReader(file))

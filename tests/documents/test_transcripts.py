@@ -11,6 +11,7 @@ import pytest
 
 from boinc_gahp.gahp import words
 from boinc_gahp.localproject.project import LocalProject
+from tests.cli.conftest import write_settings
 from tests.daemon.process import Daemon
 from tests.documents.conftest import ROOT
 from tests.helpers import wait_for
@@ -41,12 +42,8 @@ def home(tmp_path, project):
     """A user's home, with the files that the transcripts name, and settings."""
     for name in ("my data.txt", "in.txt"):
         (tmp_path / name).write_text("lower\n")
-    settings = tmp_path / ".config" / "boinc_gahp"
-    settings.mkdir(parents=True)
-    (settings / "boinc_gahp.toml").write_text(
-        f'[project]\nurl = "{project.url}"\nauthenticator = "{project.authenticator}"\n'
-    )
-    (settings / "boinc_gahp.toml").chmod(0o600)
+    settings = tmp_path / ".config/boinc_gahp/boinc_gahp.toml"
+    write_settings(settings, project.url, project.authenticator)
     return tmp_path
 
 

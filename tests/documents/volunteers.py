@@ -3,6 +3,7 @@
 import pytest
 
 from boinc_gahp.localproject.project import LocalProject
+from tests.cli.conftest import write_settings
 from tests.localproject.in_containers import APP, add_container_app
 
 #: The marks of tests that use these fixtures.
@@ -23,14 +24,10 @@ def container_project(engine, tmp_path_factory):
 @pytest.fixture
 def settings(container_project, tmp_path):
     """Settings of a user of their own."""
-    key = tmp_path / "key"
-    key.touch(0o600)
-    key.write_text(container_project.add_user(tmp_path.name[:40].replace("_", "").lower()), "utf-8")
-    path = tmp_path / "boinc_gahp.toml"
-    path.write_text(
-        f'[project]\nurl = "{container_project.url}"\nauthenticator_file = "{key}"\n'
+    return write_settings(
+        tmp_path / "boinc_gahp.toml",
+        container_project.url,
+        container_project.add_user(tmp_path.name[:40].replace("_", "").lower()),
         f'container_app = "{APP}"\n'
         f'[state]\ndir = "{tmp_path / "state"}"\ncache_dir = "{tmp_path / "cache"}"\n',
-        "utf-8",
     )
-    return path

@@ -1,10 +1,9 @@
 """boinc_gahp as somebody has it who installs it for themselves with pipx."""
 
-import re
-
 import pytest
 
 from boinc_gahp.localproject.project import LocalProject
+from tests.cli.conftest import write_settings
 from tests.install.conftest import BIN, run
 
 
@@ -39,28 +38,12 @@ def project(tmp_path_factory):
 @pytest.fixture(scope="module")
 def settings(home, project):
     path = home / ".config/boinc_gahp/boinc_gahp.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text(f"[project]\nurl = '{project.url}'\nauthenticator_file = 'authenticator'\n")
-    key = path.with_name("authenticator")
-    key.write_text(project.authenticator)
-    key.chmod(0o600)
-    return path
+    return write_settings(path, project.url, project.authenticator)
 
 
 def test_it_tells_its_version(command, environment, wheel):
     done = run(command, "--version", env=environment)
     assert done.stdout == f"boinc_gahp {wheel.name.split('-')[1]}\n"
-
-
-def test_every_command_helps_without_the_extras(command, environment):
-    for name in ("batch", "check", "completion", "demo", "ledger", "local-project", "template"):
-        assert run(command, name, "--help", env=environment).stdout.startswith("usage: ")
-    behave = run(command, "local-project", "behave", "--help", env=environment)
-    assert "fail=STATUS" in behave.stdout
-    assert (
-        "-F _python_argcomplete boinc_gahp"
-        in run(command, "completion", "bash", env=environment).stdout
-    )
 
 
 @pytest.mark.parametrize("words", [["demo"], ["local-project", "run", "p"]])
@@ -70,35 +53,6 @@ def test_what_needs_the_extra_says_how_to_get_it(command, environment, words):
     assert done.stderr.count("\n") == 1
     assert "pip install 'boinc_gahp[local-project]'" in done.stderr
     assert "pipx inject boinc_gahp flask waitress" in done.stderr
-
-
-def test_check_finds_that_all_fits(command, environment, settings):
-    done = run(command, "check", "--app", "uppercase", env=environment, status=None)
-    assert re.search(r"^ok +address: ", done.stdout, re.MULTILINE), done.stdout
-    assert re.search(r"^ok +account: ", done.stdout, re.MULTILINE)
-    assert re.search(r"^ok +app uppercase: ", done.stdout, re.MULTILINE)
-    assert "FAILED" not in done.stdout
-
-
-def test_a_ping_on_pipes_is_answered(command, environment, settings):
-    # The end of its input waits for no answer, so the answer is waited for with the next line.
-    import subprocess
-
-    with subprocess.Popen(
-        [command],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={"PATH": "/usr/bin:/bin", **environment},
-        text=True,
-    ) as process:
-        assert process.stdout.readline().startswith("$GahpVersion: ")
-        process.stdin.write("ASYNC_MODE_ON\nBOINC_PING 1\n")
-        process.stdin.flush()
-        assert [process.stdout.readline() for _ in range(3)] == ["S\n", "S\n", "R\n"]
-        process.stdin.write("RESULTS\nQUIT\n")
-        process.stdin.flush()
-        assert process.stdout.read() == "S 1\n1 NULL\nS\n"
-    assert process.returncode == 0
 
 
 def test_jobs_go_and_outputs_come(command, environment, settings, home):
