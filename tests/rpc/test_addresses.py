@@ -14,7 +14,7 @@ from boinc_gahp.rpc._transport import trusting
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc import scripted
-from tests.rpc.canned import ONCE, ask, inside, trouble
+from tests.rpc.canned import ask, inside, trouble
 from tests.rpc.scripted import AUTHENTICATOR, PONG, Scripted, http, ok, status, tunnel
 
 
@@ -64,7 +64,7 @@ def test_redirect_on_the_same_host_is_followed_as_a_post(server, code):
 
 def test_redirect_is_warned_about(server, caplog):
     server.answers += [status(301, Location="/x.php"), ok()]
-    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
+    with server.client() as project:
         project.ping()
     assert "was redirected to" in caplog.text
     assert "/x.php: set the project's URL accordingly" in caplog.text
@@ -121,11 +121,12 @@ def through(proxy, bundle=None):
     return ClientOptions(retry_total=0, ca_bundle=bundle, proxy=f"http://127.0.0.1:{proxy.port}")
 
 
+def over(url, options):
+    return WebRpcs(url, AUTHENTICATOR, options=options)
+
+
 def test_certificate_of_the_bundle_is_trusted(authority, bundle):
-    with (
-        secure(authority) as server,
-        WebRpcs(server.url, AUTHENTICATOR, options=options(bundle)) as project,
-    ):
+    with secure(authority) as server, over(server.url, options(bundle)) as project:
         project.ping()
         project.ping()
         assert [request.connection for request in server.requests] == [0, 0]
@@ -147,10 +148,7 @@ def test_certificate_is_checked(authority, bundle, tmp_path, case):
 def test_a_certificate_of_the_systems_store_is_trusted(authority, bundle, monkeypatch):
     # Where OpenSSL, and so the system's store, is looked for.
     monkeypatch.setenv("SSL_CERT_FILE", bundle)
-    with (
-        secure(authority) as server,
-        WebRpcs(server.url, AUTHENTICATOR, options=options(None)) as project,
-    ):
+    with secure(authority) as server, over(server.url, options(None)) as project:
         server.answers.append(ok(inside("create_batch", "<batch_id>3</batch_id>")))
         project.ping()
         # On a connection of its own.
@@ -170,9 +168,7 @@ def test_http_that_is_sent_on_to_https_is_not_asked_again(server, authority, bun
         # A proxy, so that the port can be 443.
         location = "https://boinc.example.edu/test/submit_rpc_handler.php"
         server.answers += [status(301, Location=location), tunnel(safe.port)]
-        with WebRpcs(
-            "http://boinc.example.edu/test/", AUTHENTICATOR, options=through(server, bundle)
-        ) as project:
+        with over("http://boinc.example.edu/test/", through(server, bundle)) as project:
             seen = [project.https_url]
             project.ping()
             seen.append(project.https_url)
@@ -181,11 +177,8 @@ def test_http_that_is_sent_on_to_https_is_not_asked_again(server, authority, bun
                 project.create_batch("b", "uppercase")
             with pytest.raises(ProtocolError):
                 project.until(time.monotonic() + 60).query_batches()
-        assert [request.rpc for request in safe.requests] == [
-            "ping",
-            "create_batch",
-            "query_batches",
-        ]
+        rpcs = ["ping", "create_batch", "query_batches"]
+        assert [request.rpc for request in safe.requests] == rpcs
     in_clear = [request for request in server.requests if request.method != "CONNECT"]
     assert [request.rpc for request in in_clear] == ["ping"]
 
@@ -199,9 +192,7 @@ def test_https_where_http_is_spoken_is_reported(server):
 def test_https_goes_through_a_proxy_without_its_seeing_anything(server, authority, bundle):
     with secure(authority, "boinc.example.edu") as safe:
         server.answers.append(tunnel(safe.port))
-        with WebRpcs(
-            "https://boinc.example.edu/test/", AUTHENTICATOR, options=through(server, bundle)
-        ) as project:
+        with over("https://boinc.example.edu/test/", through(server, bundle)) as project:
             project.ping()
             project.ping()
         assert [request.connection for request in safe.requests] == [0, 0]
@@ -212,7 +203,7 @@ def test_https_goes_through_a_proxy_without_its_seeing_anything(server, authorit
 def test_a_proxy_may_be_asked_over_tls(authority, bundle):
     with secure(authority) as proxy:
         tls = replace(through(proxy, bundle), proxy=f"https://localhost:{proxy.port}")
-        with WebRpcs("http://boinc.example.edu/test/", AUTHENTICATOR, options=tls) as project:
+        with over("http://boinc.example.edu/test/", tls) as project:
             project.ping()
     assert proxy.requests[0].path == "http://boinc.example.edu/test/submit_rpc_handler.php"
 
@@ -220,17 +211,15 @@ def test_a_proxy_may_be_asked_over_tls(authority, bundle):
 @pytest.mark.parametrize("who", ["the proxy", "the project"])
 def test_a_deadline_holds_in_a_tunnel_and_while_one_is_made(server, authority, bundle, who):
     drip = scripted.drip(http(200, PONG + b" " * 9000))  # minutes, and then it is a good answer
-    url, options = "https://boinc.example.edu/test/", through(server, bundle)
+    url = "https://boinc.example.edu/test/"
     with secure(authority, "boinc.example.edu") as safe:
         safe.answers[0] = drip
         server.answers.append(drip if who == "the proxy" else tunnel(safe.port))
         asked = server if who == "the proxy" else safe
         # On a busy machine a deadline may be over before so much as a request is sent.
         for seconds in (0.6, 6.0, 60.0):
-            with (
-                WebRpcs(url, AUTHENTICATOR, options=options) as project,
-                pytest.raises(TransportError, match=r"in time|time limit"),
-            ):
+            late = pytest.raises(TransportError, match=r"in time|time limit")
+            with over(url, through(server, bundle)) as project, late:
                 project.until(time.monotonic() + seconds).ping()
             if asked.requests:
                 break

@@ -25,16 +25,15 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from tests.rpc import scripted
-from tests.rpc.canned import inside
+from tests.rpc.canned import inside, trouble
 from tests.rpc.scripted import AUTHENTICATOR, PONG, Scripted, http, ok, raw
 
 ONCE = ClientOptions(read_timeout=30, retry_total=0)
-AGAIN = ClientOptions(read_timeout=30, retry_total=60)
 
 
-def hasty(options, play):
+def hasty(play, **options):
     """Return ``options`` with a short read time-out if ``play`` keeps silence."""
-    return replace(options, read_timeout=0.3) if "hang" in play else options
+    return {**options, "read_timeout": 0.3} if "hang" in play else options
 
 
 HTML = raw(http(200, b"<html><title>Router login</title></html>", Content_Type="text/html"))
@@ -43,11 +42,19 @@ QUIET_FATAL = scripted.status(500, b'<?xml version="1.0"?>\n<ping>\n')
 LOUD_FATAL = ok(
     inside("ping", "<br />\n<b>Fatal error</b>:  Uncaught x in <b>/f</b> on line <b>1</b>")
 )
-DOWN = ok(inside("ping", "<error><error_num>-183</error_num><error_msg>down</error_msg></error>"))
 
 
-def ping(server, options=ONCE):
-    with WebRpcs(server.url, AUTHENTICATOR, options=options) as project:
+def refusal(number, words):
+    error = f"<error><error_num>{number}</error_num><error_msg>{words}</error_msg></error>"
+    return ok(inside("ping", error))
+
+
+DOWN = refusal(-183, "down")
+NO = refusal(-1, "no file access")
+
+
+def ping(server, **options):
+    with server.client(**options) as project:
         project.ping()
 
 
@@ -79,7 +86,7 @@ def test_fault_is_an_error_that_names_rpc_host_and_trouble(server, fault):
     play, kind, says = FAULTS[fault]
     server.answers.append(play)
     with pytest.raises(kind) as caught:
-        ping(server, hasty(ONCE, fault))
+        ping(server, **hasty(fault))
     assert says in str(caught.value)
     assert f"ping of {server.host}: " in str(caught.value)
     assert caught.value.may_have_happened
@@ -88,7 +95,7 @@ def test_fault_is_an_error_that_names_rpc_host_and_trouble(server, fault):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_repeatable_rpc_overcomes_one_fault(server, fault):
     server.answers += [FAULTS[fault][0], ok()]
-    ping(server, hasty(AGAIN, fault))
+    ping(server, **hasty(fault, retry_total=60))
     assert len(server.requests) == 2
 
 
@@ -103,28 +110,26 @@ def test_whole_answer_is_taken_however_it_travels(server, play):
 
 
 @pytest.mark.parametrize(
-    ("play", "says"),
-    [(HTML, "a web page ('Router login')"), (LOUD_FATAL, "PHP died")],
-    ids=["HTML", "PHP fatal error"],
+    ("play", "kind", "says", "times"),
+    [
+        (HTML, ProtocolError, "a web page ('Router login')", 1),
+        (LOUD_FATAL, ProtocolError, "PHP died", 1),
+        (NO, PermissionDenied, "no file access", 1),
+        (QUIET_FATAL, ProtocolError, "PHP died", 3),
+    ],
+    ids=["HTML", "PHP fatal error", "no", "quiet PHP fatal error"],
 )
-def test_lasting_trouble_is_reported_at_once(server, play, says):
+def test_lasting_trouble_is_reported_at_once_or_after_three_times(server, play, kind, says, times):
     server.answers.append(play)
-    with pytest.raises(ProtocolError, match=re.escape(says)):
-        ping(server, AGAIN)
-    assert len(server.requests) == 1
-
-
-def test_quiet_php_fatal_error_is_tried_three_times(server):
-    server.answers.append(QUIET_FATAL)
-    with pytest.raises(ProtocolError, match="PHP died"):
-        ping(server, AGAIN)
-    assert len(server.requests) == 3
+    with pytest.raises(kind, match=re.escape(says)):
+        ping(server, retry_total=60)
+    assert len(server.requests) == times
 
 
 @pytest.mark.parametrize("play", [partial(scripted.status, 500), ok], ids=["500", "200, cut off"])
 def test_php_fatal_error_that_is_a_matter_of_course_is_reported_at_once(server, play):
     server.answers.append(play(b'<?xml version="1.0"?>\n<query_files>\n'))
-    with WebRpcs(server.url, AUTHENTICATOR, options=AGAIN) as project:
+    with server.client(retry_total=60) as project:
         with pytest.raises(ProtocolError) as associating:
             project.query_files(["a.dat"], batch_id=7)
         with pytest.raises(ProtocolError) as completed:
@@ -138,15 +143,14 @@ def test_a_question_for_files_that_no_batch_is_to_have_is_repeated_after_a_cut(s
     begun = b'<?xml version="1.0"?>\n<query_files>\n'
     end = b"<absent_files></absent_files></query_files>"
     server.answers += [ok(begun), ok(begun + end)]
-    with WebRpcs(server.url, AUTHENTICATOR, options=AGAIN) as project:
+    with server.client(retry_total=60) as project:
         assert project.query_files(["a.dat"]) == ()
 
 
 def test_php_fatal_errors_that_are_a_matter_of_course_do_not_fill_the_log(server, caplog):
     words = "<br />\n<b>Fatal error</b>:  Uncaught x in <b>/f</b> on line <b>1</b>"
     server.answers.append(ok(inside("query_files", words)))
-    project = WebRpcs(server.url, AUTHENTICATOR, options=ONCE)
-    with project, pytest.raises(ProtocolError, match="Uncaught x"):
+    with server.client() as project, pytest.raises(ProtocolError, match="Uncaught x"):
         project.query_files(["a.dat"], batch_id=7)
     assert "Uncaught x" not in caplog.text
 
@@ -158,36 +162,27 @@ def test_what_a_later_php_will_refuse_is_no_warning(server, caplog, kind, level)
     words = f"<br />\n<b>{kind}</b>:  x in <b>/f</b> on line <b>1</b><br />"
     server.answers.append(ok(inside("ping", words + "<success>1</success>")))
     with caplog.at_level(logging.INFO):
-        ping(server, ONCE)
+        ping(server)
     told = [each for each in caplog.records if f"PHP reports {kind}" in each.getMessage()]
     assert [each.levelno for each in told] == [level]
 
 
-def test_no_is_reported_at_once(server):
-    words = "<error><error_num>-1</error_num><error_msg>no file access</error_msg></error>"
-    server.answers.append(ok(inside("ping", words)))
-    with pytest.raises(PermissionDenied):
-        ping(server, AGAIN)
-    assert len(server.requests) == 1
-
-
 def test_stopped_project_is_asked_again_until_it_is_back(server):
     server.answers += [DOWN, DOWN, ok()]
-    ping(server, AGAIN)
+    ping(server, retry_total=60)
     assert len(server.requests) == 3
 
 
 def test_retries_end_with_their_total_time(server):
     server.answers.append(DOWN)
     with pytest.raises(ProjectDown):
-        ping(server, ClientOptions(retry_total=1.5))
+        ping(server, retry_total=1.5)
 
 
 def test_with_a_deadline_retries_go_on_until_then(server):
     """As a BOINC_SUBMIT has to, which HTCondor 9 does not repeat."""
     server.answers += [DOWN, DOWN, ok()]
-    options = ClientOptions(read_timeout=30, retry_total=1e-6)
-    with WebRpcs(server.url, AUTHENTICATOR, options=options) as project:
+    with server.client(retry_total=1e-6) as project:
         project.until(time.monotonic() + 60).ping()
     assert len(server.requests) == 3
 
@@ -215,8 +210,8 @@ UNCLEAR = {
 @pytest.mark.parametrize("fault", UNCLEAR)
 def test_unrepeatable_rpc_is_sent_once(server, rpc, fault):
     server.answers.append(UNCLEAR[fault])
-    project = WebRpcs(server.url, AUTHENTICATOR, options=hasty(AGAIN, fault))
-    with project, pytest.raises(RpcError) as caught:
+    options = hasty(fault, retry_total=60)
+    with server.client(**options) as project, pytest.raises(RpcError) as caught:
         ONCE_ONLY[rpc](project)
     assert len(server.requests) == 1
     assert caught.value.may_have_happened == (not isinstance(caught.value, ProjectError))
@@ -226,7 +221,7 @@ def test_unrepeatable_rpc_is_sent_again_when_no_connection_came_about(caplog):
     caplog.set_level("DEBUG")
     with Scripted() as gone:
         url, host = gone.url, gone.host
-    with WebRpcs(url, AUTHENTICATOR, options=AGAIN) as project:
+    with WebRpcs(url, AUTHENTICATOR, options=replace(ONCE, retry_total=60)) as project:
 
         class CloseBeforeThePause(logging.Filter):
             def filter(self, record):
@@ -244,19 +239,13 @@ def test_unrepeatable_rpc_is_sent_again_when_no_connection_came_about(caplog):
 def test_unknown_host_is_reported(monkeypatch):
     # A proxy would be asked to find it.
     monkeypatch.setenv("no_proxy", "*")
-    options = ClientOptions(retry_total=0)
-    with (
-        WebRpcs("http://no.such.host.invalid/test/", AUTHENTICATOR, options=options) as project,
-        pytest.raises(TransportError) as caught,
-    ):
-        project.ping()
-    assert "ping of no.such.host.invalid: cannot connect" in str(caught.value)
-    assert not caught.value.may_have_happened
+    error = trouble("http://no.such.host.invalid/test/", "of no.such.host.invalid: cannot connect")
+    assert not error.may_have_happened
 
 
 def test_kept_connection_that_the_server_gave_up_does_not_show(server):
     server.answers += [scripted.then_closed(ok()), ok()]
-    with WebRpcs(server.url, AUTHENTICATOR, options=AGAIN) as project:
+    with server.client(retry_total=60) as project:
         project.ping()
         project.ping()
     assert [request.connection for request in server.requests] == [0, 1]
@@ -264,7 +253,7 @@ def test_kept_connection_that_the_server_gave_up_does_not_show(server):
 
 def test_unrepeatable_rpc_takes_no_used_connection(server):
     server.answers += [ok(), CREATED, CREATED, ok()]
-    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
+    with server.client() as project:
         project.ping()
         assert project.create_batch("b", "uppercase") == 7
         assert project.create_batch("c", "uppercase") == 7
@@ -279,7 +268,7 @@ def test_unrepeatable_rpc_takes_no_used_connection(server):
 )
 def test_deadline_bounds_everything(server, play):
     server.answers.append(play)
-    with WebRpcs(server.url, AUTHENTICATOR) as project, pytest.raises(RpcError):
+    with server.client(retry_total=60) as project, pytest.raises(RpcError):
         project.until(time.monotonic() + 0.6).ping()
 
 
@@ -292,7 +281,7 @@ def test_a_deadline_does_not_hold_for_the_next_reply_on_the_connection(server):
         return ok()(answer)
 
     server.answers += [ok(), late]
-    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
+    with server.client() as project:
         project.until(deadline).ping()
         project.ping()
     assert [request.connection for request in server.requests] == [0, 0]
@@ -300,7 +289,7 @@ def test_a_deadline_does_not_hold_for_the_next_reply_on_the_connection(server):
 
 def test_nothing_is_sent_after_the_deadline(server):
     server.answers.append(ok())
-    with WebRpcs(server.url, AUTHENTICATOR) as project:
+    with server.client(retry_total=60) as project:
         with pytest.raises(TransportError, match="time limit was already reached") as caught:
             project.until(time.monotonic() - 1).ping()
         assert not caught.value.may_have_happened
@@ -310,7 +299,7 @@ def test_nothing_is_sent_after_the_deadline(server):
 
 def test_a_view_never_has_more_time_than_the_one_it_comes_from(server):
     server.answers.append(scripted.hang())
-    with WebRpcs(server.url, AUTHENTICATOR) as project:
+    with server.client(retry_total=60) as project:
         began = time.monotonic()
         with pytest.raises(TransportError):
             project.until(began + 0.3).until(began + 3600).ping()
@@ -318,13 +307,12 @@ def test_a_view_never_has_more_time_than_the_one_it_comes_from(server):
 
 def test_reply_that_drips_for_ever_ends_with_its_own_time(server):
     server.answers.append(scripted.drip(http(200, PONG + b" " * 9999)))
-    options = ClientOptions(retry_total=0, reply_timeout=0.5)
     with pytest.raises(TransportError, match="no answer in time"):
-        ping(server, options)
+        ping(server, reply_timeout=0.5)
 
 
 def test_closing_ends_a_pause_at_once(server):
-    project = WebRpcs(server.url, AUTHENTICATOR)
+    project = server.client(retry_total=60)
 
     def down_and_close(answer):
         project.close()
@@ -362,7 +350,7 @@ def test_request_larger_than_a_socket_takes_is_sent_whole(server):
     server.answers.append(ok(inside("submit_batch", "<batch_id>7</batch_id>")))
     jobs = [JobSubmission(f"job{index}", "x" * 500) for index in range(5000)]
     submission = BatchSubmission("uppercase", jobs, batch_id=7)
-    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
+    with server.client() as project:
         assert project.submit_batch(submission) == 7
         assert len(server.requests[0].body) == project.request_size(submission)
     assert server.requests[0].xml.count(b"<job>") == 5000
@@ -401,10 +389,7 @@ def test_the_environment_is_searched_for_proxies_once_for_each_host(server, monk
 
 def test_one_project_serves_many_threads(server):
     server.answers.append(ok())
-    with (
-        WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project,
-        ThreadPoolExecutor(8) as pool,
-    ):
+    with server.client() as project, ThreadPoolExecutor(8) as pool:
         for future in [pool.submit(project.ping) for _ in range(80)]:
             future.result()
     assert len(server.requests) == 80

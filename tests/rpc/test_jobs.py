@@ -10,7 +10,6 @@ from hypothesis import given, strategies as st
 from boinc_gahp.errors import ProtocolError, RpcError
 from boinc_gahp.rpc._spool import NoRoom, SpooledJobs
 from boinc_gahp.rpc.client import WebRpcs
-from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import JobInfo
 from tests.contract.replay import Recording, ReplayReply, names
 from tests.rpc.canned import URL, XML, inside, project
@@ -88,7 +87,7 @@ def test_after_a_reply_that_broke_off_every_job_comes_once():
     jobs = some_jobs(1000)
     with Scripted() as server:
         server.answers += [short(reply(*jobs), missing=9000), ok(reply(*jobs))]
-        with WebRpcs(server.url, AUTHENTICATOR, options=ClientOptions(retry_total=20)) as asked:
+        with server.client(retry_total=20) as asked:
             assert list(asked.iter_jobs(7)) == jobs
         assert len(server.requests) == 2
 

@@ -12,19 +12,16 @@ from boinc_gahp.errors import (
     ProtocolError,
     TransportError,
 )
-from boinc_gahp.rpc.client import WebRpcs
-from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc import scripted
 from tests.rpc.scripted import AUTHENTICATOR, http, raw
 
-ONCE = ClientOptions(read_timeout=30, retry_total=0)
 DISPOSITION = "attachment; filename=job_0_r123_2"
 CONTENTS = bytes(range(256)) * 1000
 
 
 @pytest.fixture
 def project(server):
-    with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as found:
+    with server.client() as found:
         yield found
 
 
@@ -92,11 +89,8 @@ def test_page_is_an_error_before_a_byte_is_yielded(server, project, text, kind, 
 def test_directory_instead_of_a_file_is_reported_at_once(server, body):
     data = file(body, "attachment; filename=d9", Content_Length="4096")
     server.answers.append(scripted.hang(data))
-    patient = ClientOptions(read_timeout=3600, retry_total=0)
-    with (
-        WebRpcs(server.url, AUTHENTICATOR, options=patient) as project,
-        pytest.raises(NotFound, match="its directory d9"),
-    ):
+    patient = server.client(read_timeout=3600)
+    with patient as project, pytest.raises(NotFound, match="its directory d9"):
         project.workunit_file("job", 2)
 
 
@@ -112,18 +106,14 @@ def test_directory_instead_of_a_file_is_reported_at_once(server, body):
 )
 def test_output_that_is_not_whole_is_an_error_at_its_end(server, play):
     server.answers.append(play)
-    hasty = ClientOptions(read_timeout=1, retry_total=0)
-    with (
-        WebRpcs(server.url, AUTHENTICATOR, options=hasty) as project,
-        pytest.raises((ProtocolError, TransportError)),
-    ):
+    hasty = server.client(read_timeout=1)
+    with hasty as project, pytest.raises((ProtocolError, TransportError)):
         fetched(project)
 
 
 def test_opening_is_repeated(server):
     server.answers += [scripted.reset(), scripted.status(503), raw(file(b"out"), stay=True)]
-    options = ClientOptions(retry_total=20)
-    with WebRpcs(server.url, AUTHENTICATOR, options=options) as project:
+    with server.client(retry_total=20) as project:
         assert fetched(project) == b"out"
     assert len(server.requests) == 3
 

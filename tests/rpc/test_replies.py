@@ -177,51 +177,24 @@ def test_numbers_as_php_writes_them_are_read():
 
 
 @pytest.mark.parametrize(
-    ("status", "kind", "passes"),
-    [
-        (404, TransportError, False),
-        (403, TransportError, False),
-        (413, TransportError, False),
-        (429, TransportError, True),
-        (500, TransportError, True),
-        (503, TransportError, True),
-        (204, TransportError, False),
-    ],
+    ("status", "passes"),
+    [(404, False), (403, False), (413, False), (429, True), (500, True), (503, True), (204, False)],
 )
-def test_http_status_is_an_error(status, kind, passes):
-    with pytest.raises(kind) as caught:
+def test_http_status_is_an_error(status, passes):
+    with pytest.raises(TransportError) as caught:
         project(b"<html><title>So sorry</title></html>", status=status).ping()
-    assert isinstance(caught.value, TransportError)
     assert caught.value.status == status
     assert caught.value.passes == passes
     assert f" {status} " in f" {caught.value} "
     assert caught.value.may_have_happened == (status >= 500)
 
 
-PIECES = st.one_of(
-    st.binary(max_size=30),
-    st.sampled_from(
-        [f"<{tag}>".encode() for tag in (*RAW_TEXT, "job", "query_batch2", "error", "error_num")]
-        + [f"</{tag}>".encode() for tag in (*RAW_TEXT, "job", "query_batch2", "error")]
-        + [
-            b"<",
-            b"&",
-            b"<?xml",
-            b"?>",
-            b"]]>",
-            b"<br />\n<b>Fatal",
-            b" error</b>: ",
-            b"\nWarning: ",
-        ]
-        + [
-            WARNING.encode(),
-            PLAIN_WARNING.encode(),
-            b"<aborted x>",
-            b"\xff",
-            b"\x00",
-            b"<batch_size>",
-        ]
-    ),
+TAGS = [*RAW_TEXT, "job", "query_batch2", "error"]
+PIECES = st.binary(max_size=30) | st.sampled_from(
+    [f"<{tag}>".encode() for tag in (*TAGS, "error_num")]
+    + [f"</{tag}>".encode() for tag in TAGS]
+    + [b"<", b"&", b"<?xml", b"?>", b"]]>", b"<br />\n<b>Fatal", b" error</b>: ", b"\nWarning: "]
+    + [WARNING.encode(), PLAIN_WARNING.encode(), b"<aborted x>", b"\xff", b"\x00", b"<batch_size>"]
 )
 
 

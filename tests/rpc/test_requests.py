@@ -39,14 +39,10 @@ def test_texts_of_a_job_arrive_as_they_were(name, line, source, app):
     project.submit_batch(BatchSubmission(app, [job], batch_name=name))
     batch = sent(transport).find("batch")
     assert batch is not None
-    found = [
-        batch.findtext("app_name"),
-        batch.findtext("batch_name"),
-        batch.findtext("job/name") or "",
-        batch.findtext("job/command_line") or "",
-        batch.findtext("job/input_file/source"),
-        batch.findtext("job/input_file/url"),
-    ]
+    places = (
+        "app_name batch_name job/name job/command_line job/input_file/source job/input_file/url"
+    )
+    found = [batch.findtext(place) or "" for place in places.split()]
     assert found == [app, name, name, line, source, source]
 
 
@@ -121,32 +117,11 @@ def test_numbers_arrive_exactly(value):
 def test_elements_stand_in_the_order_of_boincs_own_clients():
     project, transport = client("submit_batch", "<batch_id>1</batch_id>")
     template = "<?xml version='1.0'?>\n<!-- x --><input_template><workunit/></input_template>"
-    job = JobSubmission(
-        "j",
-        "-a",
-        (InputFile.local_staged("x"),),
-        1e9,
-        5,
-        template,
-        "<file_info/><result/>",
-    )
-    batch = BatchSubmission(
-        "a",
-        [job],
-        3,
-        "ignored",
-        9,
-        2,
-        "in",
-        "out",
-        {
-            "rsc_fpops_est": 1,
-            "rsc_fpops_bound": 2.5,
-            "rsc_memory_bound": 3e20,
-            "rsc_disk_bound": 60,
-        },
-    )
-    project.submit_batch(batch)
+    own = (template, "<file_info/><result/>")
+    job = JobSubmission("j", "-a", (InputFile.local_staged("x"),), 1e9, 5, *own)
+    params = {"rsc_fpops_est": 1, "rsc_fpops_bound": 2.5, "rsc_memory_bound": 3e20}
+    params["rsc_disk_bound"] = 60
+    project.submit_batch(BatchSubmission("a", [job], 3, "ignored", 9, 2, "in", "out", params))
     root = sent(transport)
     assert [element.tag for element in root] == ["authenticator", "batch"]
     assert etree.tostring(root[1]).decode() == (
@@ -202,14 +177,11 @@ def test_request_size_is_what_is_sent():
     assert len(transport.sent[0]) == size
 
 
-@pytest.mark.parametrize("call", ["query_batch", "abort_batch", "retire_batch"])
-def test_a_batch_has_to_be_named(call):
+@pytest.mark.parametrize("call", ["query_batch", "abort_batch", "retire_batch", "get_templates"])
+def test_what_is_asked_for_has_to_be_named(call):
     project, _ = client("x", "")
-    with pytest.raises(BadRequest, match="neither batch_id nor batch_name"):
+    expected = (
+        "app_name or job_name" if call == "get_templates" else "neither batch_id nor batch_name"
+    )
+    with pytest.raises(BadRequest, match=expected):
         getattr(project, call)()
-
-
-def test_templates_need_a_name():
-    project, _ = client("x", "")
-    with pytest.raises(BadRequest, match="app_name or job_name"):
-        project.get_templates()

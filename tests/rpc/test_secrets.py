@@ -123,8 +123,8 @@ def test_no_trouble_shows_the_authenticator(server, caplog, call, play, secret):
 def test_refused_connection_does_not_show_the_url(caplog):
     with Scripted() as gone:
         url = gone.url
+    caplog.set_level(logging.DEBUG)
     with (
-        caplog.at_level(logging.DEBUG),
         WebRpcs(url, AUTHENTICATOR, options=OPTIONS) as project,
         pytest.raises(GahpError) as caught,
     ):
@@ -153,11 +153,8 @@ def test_an_authenticator_object_is_taken_as_it_is():
 
 def test_output_urls_in_library_logs_are_redacted(server, caplog):
     server.answers.append(ok(b"x", Content_Disposition="attachment; filename=j_0_r1_0"))
-    with (
-        caplog.at_level(logging.DEBUG, "urllib3"),
-        WebRpcs(server.url, AUTHENTICATOR, options=OPTIONS) as project,
-        project.workunit_file("job", 0) as stream,
-    ):
+    caplog.set_level(logging.DEBUG, "urllib3")
+    with server.client() as project, project.workunit_file("job", 0) as stream:
         assert b"".join(stream.chunks()) == b"x"
     assert (
         "get_output.php?cmd=workunit_file&wu_name=job&file_num=0&auth_str=[hidden]" in caplog.text
@@ -167,11 +164,8 @@ def test_output_urls_in_library_logs_are_redacted(server, caplog):
 
 def test_one_log_line_an_rpc_says_what_it_took(server, caplog):
     server.answers += [scripted.reset(), ok(), raw(http(404)), ok()]
-    options = ClientOptions(retry_total=20)
-    with (
-        caplog.at_level(logging.DEBUG, "boinc_gahp.rpc"),
-        WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
-    ):
+    caplog.set_level(logging.DEBUG, "boinc_gahp.rpc")
+    with server.client(retry_total=20) as project:
         project.ping()
         with pytest.raises(GahpError):
             project.query_batches()
@@ -185,10 +179,8 @@ def test_one_log_line_an_rpc_says_what_it_took(server, caplog):
 
 def test_an_output_has_one_log_line_too(server, caplog):
     server.answers.append(ok(b"12345", Content_Disposition="attachment; filename=j_0_r1_0"))
-    with (
-        caplog.at_level(logging.DEBUG, "boinc_gahp.rpc"),
-        WebRpcs(server.url, AUTHENTICATOR, options=OPTIONS) as project,
-    ):
+    caplog.set_level(logging.DEBUG, "boinc_gahp.rpc")
+    with server.client() as project:
         with project.result_file("j_0", 0) as stream:
             list(stream.chunks())
         project.result_file("j_0", 0).close()

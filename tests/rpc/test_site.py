@@ -9,8 +9,6 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import (
     BadRequest,
-    ProjectDown,
-    ProjectError,
     ProtocolError,
     RpcError,
     TransportError,
@@ -53,23 +51,10 @@ APPS = """<app_versions>
     </application>
 </app_versions>
 """
+LINUX = ("x86_64-pc-linux-gnu", "Linux running on an AMD x86_64 or Intel EM64T CPU")
+VERSION = AppVersionInfo(*LINUX, 102, "docker", 1785585600.0, beta=True)
 FOUND = (
-    AppInfo(
-        3,
-        "fold",
-        "R&D: a<b, folding, ß",
-        beta=True,
-        versions=(
-            AppVersionInfo(
-                "x86_64-pc-linux-gnu",
-                "Linux running on an AMD x86_64 or Intel EM64T CPU",
-                102,
-                "docker",
-                1785585600.0,
-                beta=True,
-            ),
-        ),
-    ),
+    AppInfo(3, "fold", "R&D: a<b, folding, ß", beta=True, versions=(VERSION,)),
     AppInfo(4, "none", "", beta=False),
 )
 CONFIG = """<project_config>
@@ -84,68 +69,54 @@ CONFIG = """<project_config>
 ACCOUNT = f"<account_out>\n<authenticator>{AUTHENTICATOR}</authenticator>\n</account_out>\n"
 
 
-def error(number, words):
-    """As the server writes it: without any element around it."""
-    return (
-        f"<error>\n    <error_num>{number}</error_num>\n    <error_msg>{words}</error_msg>\n"
-        "</error>\n"
-    )
-
-
 def site(text, url=URL, *, chunk=65536):
     canned = Canned((PROLOG + text).encode(), chunk=chunk)
     return WebRpcs(url, AUTHENTICATOR, options=ONCE, transport=canned)
 
 
-class TestReading:
-    @pytest.mark.parametrize("chunk", [65536, 1], ids=["whole", "bytewise"])
-    @pytest.mark.parametrize("before", ["", WARNING], ids=["plain", "after a warning of PHP"])
-    def test_apps_and_their_versions_are_read(self, before, chunk):
-        assert apps(site(before + APPS, chunk=chunk)) == FOUND
+@pytest.mark.parametrize("chunk", [65536, 1], ids=["whole", "bytewise"])
+@pytest.mark.parametrize("before", ["", WARNING], ids=["plain", "after a warning of PHP"])
+def test_apps_and_their_versions_are_read(before, chunk):
+    assert apps(site(before + APPS, chunk=chunk)) == FOUND
 
-    def test_a_project_without_apps_has_none(self):
-        assert apps(site("<app_versions>\n</app_versions>\n")) == ()
 
-    def test_a_project_tells_its_name_and_addresses(self):
-        assert about(site(WARNING + CONFIG)) == ProjectInfo(
-            "Folding & Co", "http://boinc.example.edu/test/", "https://boinc.example.edu/test/"
-        )
+def test_a_project_without_apps_has_none():
+    assert apps(site("<app_versions>\n</app_versions>\n")) == ()
 
-    def test_an_account_is_found(self):
-        found = key_of(site(WARNING + ACCOUNT, "https://boinc.example.edu/test/"), "a", "b")
-        assert found == Authenticator(AUTHENTICATOR)
 
-    @pytest.mark.parametrize(("number", "words"), [(-136, "Not found"), (-206, "Invalid password")])
-    def test_a_refused_login_has_the_projects_number(self, number, words):
-        with pytest.raises(ProjectError, match=words) as caught:
-            key_of(site(error(number, words), "https://a.example/"), "a", "b")
-        assert caught.value.number == number
-
-    def test_a_project_that_is_down_says_so(self):
-        with pytest.raises(ProjectDown):
-            apps(site(error(-183, "Project is temporarily offline")))
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            APPS.replace("<name>fold</name>", ""),
-            APPS.replace("<id>3</id>", "<id>three</id>"),
-            APPS.replace("102", "9" * 40),
-            APPS.replace("1785585600", "-5"),
-            APPS.replace("fold</name>", f"{'x' * 300}</name>"),
-        ],
-        ids=["no name", "no id", "a huge version", "a negative time", "a long name"],
+def test_a_project_tells_its_name_and_addresses():
+    assert about(site(WARNING + CONFIG)) == ProjectInfo(
+        "Folding & Co", "http://boinc.example.edu/test/", "https://boinc.example.edu/test/"
     )
-    def test_a_list_with_something_wrong_is_refused(self, text):
-        with pytest.raises(ProtocolError, match="incomplete or wrong"):
-            apps(site(text))
 
-    @pytest.mark.parametrize("key", ["", "two words", "ümlaut", "x" * 300])
-    def test_a_key_that_is_none_is_refused_and_not_told(self, key):
-        reply = ACCOUNT.replace(AUTHENTICATOR, key)
-        with pytest.raises(ProtocolError) as caught:
-            key_of(site(reply, "https://a.example/"), "a", "b")
-        assert not key or key not in str(caught.value)
+
+def test_an_account_is_found():
+    found = key_of(site(WARNING + ACCOUNT, "https://boinc.example.edu/test/"), "a", "b")
+    assert found == Authenticator(AUTHENTICATOR)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        APPS.replace("<name>fold</name>", ""),
+        APPS.replace("<id>3</id>", "<id>three</id>"),
+        APPS.replace("102", "9" * 40),
+        APPS.replace("1785585600", "-5"),
+        APPS.replace("fold</name>", f"{'x' * 300}</name>"),
+    ],
+    ids=["no name", "no id", "a huge version", "a negative time", "a long name"],
+)
+def test_a_list_with_something_wrong_is_refused(text):
+    with pytest.raises(ProtocolError, match="incomplete or wrong"):
+        apps(site(text))
+
+
+@pytest.mark.parametrize("key", ["", "two words", "ümlaut", "x" * 300])
+def test_a_key_that_is_none_is_refused_and_not_told(key):
+    reply = ACCOUNT.replace(AUTHENTICATOR, key)
+    with pytest.raises(ProtocolError) as caught:
+        key_of(site(reply, "https://a.example/"), "a", "b")
+    assert not key or key not in str(caught.value)
 
 
 @given(st.binary(max_size=2000), st.integers(1, 100))
@@ -175,59 +146,55 @@ def lookup(project):
     return key_of(project, EMAIL, PASSWORD)
 
 
-class TestSecrets:
-    def test_the_log_shows_neither_the_password_nor_what_is_made_of_it(self, server, caplog):
-        caplog.set_level(logging.DEBUG)
-        server.answers.append(ok((PROLOG + ACCOUNT).encode()))
-        with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
-            found = lookup(project)
-        (request,) = server.requests
-        assert f"passwd_hash={HASH}" in request.path
-        assert "lookup_account" in caplog.text
-        for secret in (HASH, PASSWORD, EMAIL, AUTHENTICATOR, "Ada%40"):
-            assert secret not in caplog.text
-        assert AUTHENTICATOR not in repr((found, project))
+def test_the_log_shows_neither_the_password_nor_what_is_made_of_it(server, caplog):
+    caplog.set_level(logging.DEBUG)
+    server.answers.append(ok((PROLOG + ACCOUNT).encode()))
+    with server.client() as project:
+        found = lookup(project)
+    (request,) = server.requests
+    assert f"passwd_hash={HASH}" in request.path
+    assert "lookup_account" in caplog.text
+    for secret in (HASH, PASSWORD, EMAIL, AUTHENTICATOR, "Ada%40"):
+        assert secret not in caplog.text
+    assert AUTHENTICATOR not in repr((found, project))
 
-    def test_a_page_that_echoes_what_was_sent_is_quoted_without_it(self, server):
-        server.answers.append(scripted.status(403, f"<title>no {HASH}</title>".encode()))
+
+def test_a_page_that_echoes_what_was_sent_is_quoted_without_it(server):
+    server.answers.append(scripted.status(403, f"<title>no {HASH}</title>".encode()))
+    with server.client() as project, pytest.raises(TransportError) as caught:
+        lookup(project)
+    assert HASH not in str(caught.value)
+
+
+def test_no_password_is_sent_in_clear_to_another_machine():
+    canned = Canned(b"")
+    project = WebRpcs(URL, AUTHENTICATOR, options=ONCE, transport=canned)
+    with pytest.raises(BadRequest, match="use https"):
+        lookup(project)
+    assert canned.sent == []
+
+
+def test_only_the_list_of_apps_is_asked_for_with_the_cookie_of_the_account(server):
+    server.answers += [ok((PROLOG + APPS).encode()), ok((PROLOG + CONFIG).encode())]
+    with server.client() as project:
+        apps(project)
+        about(project)
+    listed, told = server.requests
+    assert listed.headers["cookie"] == f"auth={AUTHENTICATOR}"
+    assert listed.path == "/test/apps.php?xml=1"
+    assert "cookie" not in told.headers
+
+
+def test_the_cookie_does_not_follow_to_another_server(server):
+    with Scripted() as other:
+        server.answers.append(raw(http(302, b"", Location=f"{other.url}apps.php")))
+        other.answers.append(ok((PROLOG + APPS).encode()))
         with (
-            WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project,
-            pytest.raises(TransportError) as caught,
+            server.client() as project,
+            pytest.raises(TransportError, match="redirects to another server"),
         ):
-            lookup(project)
-        assert HASH not in str(caught.value)
-
-    def test_no_password_is_sent_in_clear_to_another_machine(self):
-        canned = Canned(b"")
-        project = WebRpcs(URL, AUTHENTICATOR, options=ONCE, transport=canned)
-        with pytest.raises(BadRequest, match="use https"):
-            lookup(project)
-        assert canned.sent == []
-
-    def test_the_list_of_apps_is_asked_for_with_the_cookie_of_the_account(self, server):
-        server.answers.append(ok((PROLOG + APPS).encode()))
-        with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
             apps(project)
-        (request,) = server.requests
-        assert request.headers["cookie"] == f"auth={AUTHENTICATOR}"
-        assert request.path == "/test/apps.php?xml=1"
-
-    def test_the_cookie_does_not_follow_to_another_server(self, server):
-        with Scripted() as other:
-            server.answers.append(raw(http(302, b"", Location=f"{other.url}apps.php")))
-            other.answers.append(ok((PROLOG + APPS).encode()))
-            with (
-                WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project,
-                pytest.raises(TransportError, match="redirects to another server"),
-            ):
-                apps(project)
-            assert other.requests == []
-
-    def test_other_pages_get_no_cookie(self, server):
-        server.answers.append(ok((PROLOG + CONFIG).encode()))
-        with WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project:
-            about(project)
-        assert "cookie" not in server.requests[0].headers
+        assert other.requests == []
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ SUCCESS = ok(inside("upload_files", "<success>1</success>"))
 @pytest.fixture
 def project(server):
     server.answers.append(SUCCESS)
-    with WebRpcs(server.url, AUTHENTICATOR, options=ClientOptions(retry_total=20)) as found:
+    with server.client(retry_total=20) as found:
         yield found
 
 
@@ -31,6 +31,13 @@ def described(path, data, name=""):
     path.write_bytes(data)
     digest = hashlib.md5(data).hexdigest()
     return UploadFile(name or f"{digest}.dat", str(path), len(data), digest)
+
+
+def changed(path, contents):
+    """Write other contents into a file; None: remove it."""
+    path.unlink()
+    if contents is not None:
+        path.write_bytes(contents)
 
 
 def test_files_arrive_as_they_are_in_the_order_of_their_names(server, project, tmp_path):
@@ -65,10 +72,7 @@ def test_files_arrive_as_they_are_in_the_order_of_their_names(server, project, t
 def test_file_that_is_not_what_it_was_breaks_the_request_off(server, project, tmp_path, now, says):
     good = described(tmp_path / "good", b"good")
     file = described(tmp_path / "in.dat", b"ten bytes.")
-    if now is None:
-        (tmp_path / "in.dat").unlink()
-    else:
-        (tmp_path / "in.dat").write_bytes(now)
+    changed(tmp_path / "in.dat", now)
     with pytest.raises(StagingError) as caught:
         project.upload_files([good, file])
     assert says in str(caught.value)
@@ -80,10 +84,7 @@ def test_file_that_is_not_what_it_was_breaks_the_request_off(server, project, tm
 @pytest.mark.parametrize("now", [b"x", None], ids=["no longer empty", "gone"])
 def test_empty_file_is_checked_too(project, tmp_path, now):
     file = described(tmp_path / "empty", b"")
-    if now is None:
-        (tmp_path / "empty").unlink()
-    else:
-        (tmp_path / "empty").write_bytes(now)
+    changed(tmp_path / "empty", now)
     with pytest.raises(StagingError):
         project.upload_files([file])
 
