@@ -73,6 +73,17 @@ def path_of(file: LocalFile | str | os.PathLike[str]) -> str:
     return os.fspath(file.path if isinstance(file, LocalFile) else file)
 
 
+def template_text(path: str | os.PathLike[str]) -> str:
+    """Return the text of a template file; raises BadRequest if it cannot be read."""
+    try:
+        return Path(path).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadRequest(
+            f"template {os.fspath(path)!r} cannot be read: {reason}; check its path"
+        ) from error
+
+
 def relative_to(directory: str | os.PathLike[str], file: File) -> File:
     """Return ``file``; a local one with a relative path becomes relative to ``directory``."""
     if not isinstance(file, (LocalFile, str, os.PathLike)):

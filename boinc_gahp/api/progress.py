@@ -120,14 +120,14 @@ def waiting_view(show: Show) -> Callable[[KnownBatch], None]:
     """Return what shows a batch."""
 
     def report(batch: KnownBatch) -> None:
-        show(_called(batch), batch.nover, batch.njobs, news(batch, words.now()), left=False)
+        show(_called(batch), batch.nover, batch.njobs, news(batch), left=False)
 
     return report
 
 
 def show_results(show: Show, batch: KnownBatch, here: int, trouble: GahpError | None) -> None:
     """Show how many results of a batch are here, and why no more can be fetched."""
-    told = f"{here:,} here; {news(batch, words.now())}"
+    told = f"{here:,} here; {news(batch)}"
     if batch.is_over and trouble is not None:
         told += f"; results cannot be fetched: {words.printable(str(trouble))}"
     show(_called(batch), here, batch.njobs, told, left=False)
@@ -139,7 +139,7 @@ def _called(batch: KnownBatch) -> str:
     return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[1 - _NAME // 2 :]}"
 
 
-def news(batch: KnownBatch, now: float) -> str:
+def news(batch: KnownBatch) -> str:
     """Return on one line how far a batch is, and when it may be over."""
     if batch.gone:
         return "the project no longer has it"
@@ -149,7 +149,7 @@ def news(batch: KnownBatch, now: float) -> str:
     told = counts
     if batch.state is not BatchState.IN_PROGRESS:
         told = f"{batch.state.words}: {counts}" if counts else batch.state.words
-    rest = rest_words(batch, batch.expected_end, now)
+    rest = rest_words(batch, batch.expected_end, time.time())
     return f"{told}; {rest}" if rest else told
 
 

@@ -8,29 +8,13 @@ from datetime import datetime, timezone
 
 from boinc_gahp.text import count, printable, size, span
 
-__all__ = [
-    "ago",
-    "ahead",
-    "at",
-    "count",
-    "moment",
-    "now",
-    "one_line",
-    "percent",
-    "printable",
-    "size",
-    "span",
-]
+#: What is handed out besides what is below.
+__all__ = ["count", "printable", "size", "span"]
 
 
 def one_line(text: str) -> str:
     """Return a text with all its spaces, unless something in it is not :func:`printable`."""
     return text if text.isprintable() else printable(text)
-
-
-def now() -> float:
-    """Return the time, in seconds since the epoch."""
-    return time.time()
 
 
 def at(moment: float) -> str:

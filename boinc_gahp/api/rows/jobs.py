@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from boinc_gahp.api.files import read_file, read_named, relative_to, split_args
+from boinc_gahp.api.files import read_file, read_named, relative_to, split_args, template_text
 from boinc_gahp.api.rows.patterns import BATCH, INDEX
 from boinc_gahp.api.types import InlineFile, Job, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest, GahpError
@@ -259,14 +259,7 @@ class RowJobs:
         """Return the text of a template file; each file is read once."""
         path = self._text(column, given)
         if path is not None and path not in self._templates:
-            found = Path(self._directory or "", path)
-            try:
-                self._templates[path] = found.read_text("utf-8")
-            except (OSError, ValueError) as error:
-                reason = getattr(error, "strerror", None) or error
-                raise BadRequest(
-                    f"template {str(found)!r} cannot be read: {reason}; check its path"
-                ) from error
+            self._templates[path] = template_text(Path(self._directory or "", path))
         return None if path is None else self._templates[path]
 
     @staticmethod

@@ -112,12 +112,8 @@ def _outputs(batch: Batch, options: Namespace) -> int:
     where = Path(options.zip or options.directory or folder_name(batch.name))
     bring = batch.fetch if options.zip is None else batch.fetch_zip
     with Work(quiet=options.json) as work:
-        fetched = bring(
-            where,
-            jobs=options.job,
-            stderr=not options.no_stderr,
-            progress=StepView(work.show),
-        )
+        how = {"jobs": options.job, "stderr": not options.no_stderr}
+        fetched = bring(where, progress=StepView(work.show), **how)
     _print_errors(fetched.errors)
     if options.json:
         errors = ({"job": name, **error_json(error)} for name, error in fetched.errors.items())
@@ -134,18 +130,15 @@ def _outputs(batch: Batch, options: Namespace) -> int:
 def _summary(fetched: Fetched, where: Path) -> str:
     """Return the result of a fetch, on one line."""
     parts = [f"{count(fetched.fetched, 'job')} fetched ({words.size(fetched.nbytes)})"]
-    if fetched.here:
-        parts.append(f"{fetched.here:,} already here")
-    if fetched.retried:
-        parts.append(f"{fetched.retried:,} of them from retries")
-    if fetched.failed_programs:
-        parts.append(f"{len(fetched.failed_programs):,} of them ended badly")
-    if fetched.errors:
-        parts.append(f"{len(fetched.errors):,} could not be fetched")
-    if fetched.failed:
-        parts.append(f"{fetched.failed:,} failed")
-    if fetched.unfinished:
-        parts.append(f"{fetched.unfinished:,} not finished yet")
+    others = {
+        "already here": fetched.here,
+        "of them from retries": fetched.retried,
+        "of them ended badly": len(fetched.failed_programs),
+        "could not be fetched": len(fetched.errors),
+        "failed": fetched.failed,
+        "not finished yet": fetched.unfinished,
+    }
+    parts += [f"{number:,} {words}" for words, number in others.items() if number]
     return f"{', '.join(parts)}; in {printable(str(where))}"
 
 
@@ -166,7 +159,7 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched) -> None:
     from boinc_gahp.cli.batch.reasons_view import reason_lines
 
     if batch.lease_is_over:
-        print(states.lease_warning(batch, words.now()))
+        print(states.lease_warning(batch))
     print_lines(reason_lines(options, batch, options.job))
     if fetched.errors:
         print("Repeat the command to fetch what is missing, unless the project has deleted it.")

@@ -13,7 +13,7 @@ import re
 import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.opening import quantity, whole_number
 from boinc_gahp.errors import BadRequest
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.rows.patterns import Patterns
     from boinc_gahp.api.types import Job, LocalFile, Parameters
-    from boinc_gahp.templates.types import InputTemplate
     from boinc_gahp.terminal.live import Work
     from boinc_gahp.terminal.parsing import Parser
 
@@ -283,9 +282,11 @@ def look_up_jobs(
         BadRequest: an option's value is wrong, or a template cannot be read.
         WrongRow: a row is wrong.
     """
+    from boinc_gahp.templates.reading import read_input_template, read_output_template
+
     templates = {
-        "input_template": _own_template(options.input_template, is_input=True),
-        "output_template": _own_template(options.output_template, is_input=False),
+        "input_template": _own_template(options.input_template, read_input_template)[0],
+        "output_template": _own_template(options.output_template, read_output_template)[0],
     }
     name = more["name"] or ""
     patterns = _patterns(options, name)
@@ -306,6 +307,7 @@ def _only_input(project: Project, options: argparse.Namespace) -> str | None:
     """Return the only input that has no file yet; None if ``--input`` says where each file goes."""
     from boinc_gahp.api.rows.patterns import Patterns
     from boinc_gahp.submit.buda_names import buda_name
+    from boinc_gahp.templates.reading import read_input_template
 
     shared = _inputs(options)
     if names_file(Patterns(None, shared, None, "")):
@@ -314,7 +316,8 @@ def _only_input(project: Project, options: argparse.Namespace) -> str | None:
     if _on_project(options.input_template) is not None:
         raise BadRequest(f"--each: the inputs of a template on the project are not known: {how}")
     if options.input_template is not None:
-        wanted = [file.open_name for file in _read_input(options.input_template).per_job_files]
+        _, template = _own_template(options.input_template, read_input_template)
+        wanted: list[str] = [file.open_name for file in template.per_job_files]
     elif buda_name(options.app) is not None:
         raise BadRequest(f"--each: a project does not tell the inputs of a BUDA app: {how}")
     else:
@@ -355,45 +358,18 @@ def _on_project(given: str | None) -> str | None:
     return given.removeprefix(_ON_PROJECT)
 
 
-def _own_template(given: str | None, *, is_input: bool) -> str | None:
-    """Return the text of a template file; reading it makes sure that it is a template."""
-    from boinc_gahp.templates.reading import read_output_template
+def _own_template(given: str | None, read: Callable[[str], Any]) -> tuple[str | None, Any]:
+    """Return the text of a template of one's own, and what ``read`` makes of it; or None, None."""
+    from boinc_gahp.api.files import template_text
     from boinc_gahp.templates.types import TemplateError
 
     if given is None or _on_project(given) is not None:
-        return None
-    text = _text(given)
-    if is_input:
-        _read_input(given)
-        return text
+        return None, None
+    text = template_text(given)
     try:
-        read_output_template(text)
+        return text, read(text)
     except TemplateError as error:
-        raise _wrong_template(given, error) from error
-    return text
-
-
-def _read_input(path: str) -> InputTemplate:
-    """Return an input template of one's own; raises BadRequest."""
-    from boinc_gahp.templates.reading import read_input_template
-    from boinc_gahp.templates.types import TemplateError
-
-    try:
-        return read_input_template(_text(path))
-    except TemplateError as error:
-        raise _wrong_template(path, error) from error
-
-
-def _wrong_template(path: str, error: Exception) -> BadRequest:
-    return BadRequest(f"{path}: {error}; boinc_gahp template check tells more")
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text("utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise BadRequest(f"the template {path!r} cannot be read: {reason}") from error
+        raise BadRequest(f"{given}: {error}; boinc_gahp template check tells more") from error
 
 
 #: What columns of a table set.

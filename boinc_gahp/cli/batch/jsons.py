@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.terminal.words import moment
@@ -49,11 +50,11 @@ def batch_json(batch: Batch) -> dict[str, Any]:
     }
 
 
-def news_json(batch: Batch, now: float) -> dict[str, Any]:
-    """Return a batch as it was at ``now``, when something about it had changed."""
+def news_json(batch: Batch) -> dict[str, Any]:
+    """Return a batch as it is now, when something about it has changed."""
     counts = batch.latest_counts
     return {
-        "time": moment(now),
+        "time": moment(time.time()),
         **batch_json(batch),
         "jobs_over": batch.nover,
         "waiting": None if counts is None else counts.queued,

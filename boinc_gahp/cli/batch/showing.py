@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 import sys
+import time
 from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import lru_cache
@@ -243,7 +244,7 @@ def _print_json(
 
 def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
     """Yield the lines about the batch as a whole."""
-    now = words.now()
+    now = time.time()
     yield coloured(f"Batch {batch.id}  {printable(batch.name)}", "bold", sys.stdout)
     rows = [("project", printable(batch.project.url)), ("app", printable(batch.app_name))]
     text, colour = states.batch_words(batch)
@@ -258,7 +259,7 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
     if batch.create_time:
         rows.append(("created", _time(batch.create_time, words.ago(batch.create_time, now))))
     if batch.is_over and batch.completion_time:
-        ended = _time(batch.completion_time, states.end_words(batch, now))
+        ended = _time(batch.completion_time, states.end_words(batch))
         # A project notes when somebody asks for the first time after the last job (web-rpcs.rst,
         # "Batch states").
         rows.append(("ended", f"by {ended}, when the project was asked"))
@@ -266,7 +267,7 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
     if end is not None:
         rows.append(("left", f"{words.ahead(end, now)}, at the recent rate"))
     if batch.expire_time and batch.state is not BatchState.RETIRED:
-        lease, shade = states.lease_words(batch, now)
+        lease, shade = states.lease_words(batch)
         rows.append(("kept until", _time(batch.expire_time, coloured(lease, shade, sys.stdout))))
     if batch.njobs and batch.manifest is None:
         rows.append(("jobs", _not_known(batch)))
@@ -455,7 +456,7 @@ def table_lines(batches: Sequence[Batch]) -> Iterator[str]:
 
 def batch_cells(batch: Batch) -> Mapping[str, Cell]:
     """Return a batch's cells by the titles of columns, in tables of batches; "" is its bar's."""
-    now, counts = words.now(), batch.latest_counts
+    now, counts = time.time(), batch.latest_counts
     state = ("gone", "red") if batch.gone else states.batch_words(batch)
     created = batch.info.create_time
     cells: dict[str, Cell] = defaultdict(str)
@@ -466,8 +467,8 @@ def batch_cells(batch: Batch) -> Mapping[str, Cell]:
         "state": state,
         "jobs": f"{batch.njobs:,}",
         "age": words.span(now - created) if created else "",
-        "end": states.end_words(batch, now) if batch.is_over or batch.trouble is None else "",
-        "kept for": states.lease_words(batch, now),
+        "end": states.end_words(batch) if batch.is_over or batch.trouble is None else "",
+        "kept for": states.lease_words(batch),
     }
     if batch.nerror_jobs:
         cells["failed"] = f"{batch.nerror_jobs:,}", "red"
@@ -484,7 +485,7 @@ def batch_cells(batch: Batch) -> Mapping[str, Cell]:
 
 def lease_lines(options: Namespace, batch: Batch) -> Iterator[str]:
     """Yield remarks on leases that end soon, or that have ended their batch."""
-    text = states.lease_warning(batch, words.now())
+    text = states.lease_warning(batch)
     if text and not batch.lease_is_over:
         text += f": {command(options, 'extend', batch.id, '--for', '30d')}"
     if text:

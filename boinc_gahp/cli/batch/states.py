@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.states import BatchState, JobState
@@ -38,12 +39,12 @@ def batch_words(batch: Batch) -> tuple[str, str]:
     return batch.state.words, _COLOURS.get(batch.state, "red")
 
 
-def end_words(batch: Batch, now: float) -> str:
+def end_words(batch: Batch) -> str:
     """Return when a batch was over, or what is left at its recent rate; empty if unknown."""
     if batch.is_over:
-        return words.ago(batch.completion_time, now) if batch.completion_time else ""
+        return words.ago(batch.completion_time, time.time()) if batch.completion_time else ""
     end = batch.expected_end
-    return "" if end is None else words.ahead(end, now)
+    return "" if end is None else words.ahead(end, time.time())
 
 
 def version_words(app_name: str, version: int) -> str:
@@ -77,12 +78,12 @@ def unsent_words(batch: Batch) -> str | None:
     return f"No job of batch {batch.id} is done yet. {version_words(batch.app_name, version)}"
 
 
-def lease_words(batch: Batch, now: float) -> tuple[str, str]:
+def lease_words(batch: Batch) -> tuple[str, str]:
     """Return how long the project keeps a batch, and the colour for it; empty: no end is set.
 
     After that the project may abort and retire it.
     """
-    end = batch.expire_time
+    end, now = batch.expire_time, time.time()
     if not end or batch.state is BatchState.RETIRED:
         return "", "faint"
     if end <= now:
@@ -91,9 +92,9 @@ def lease_words(batch: Batch, now: float) -> tuple[str, str]:
     return words.span(end - now + 60), "yellow" if end < now + 86400 else "faint"
 
 
-def lease_warning(batch: Batch, now: float) -> str:
+def lease_warning(batch: Batch) -> str:
     """Return a remark on a lease that ends soon, or has ended a batch; empty: nothing to say."""
-    end = batch.expire_time
+    end, now = batch.expire_time, time.time()
     if not end or batch.gone:
         return ""
     if batch.lease_is_over:
@@ -116,14 +117,14 @@ def renewal_warning(batch: Batch) -> str:
 
     Empty if there is nothing to say: whoever waits for a batch renews its lease long before.
     """
-    end = batch.expire_time
+    end, now = batch.expire_time, time.time()
     settings = batch.project.session.settings.jobs
     trouble = batch.lease_trouble
     if not end or batch.is_over or trouble is None:
         return ""
-    if end > words.now() + settings.batch_lease / 4:
+    if end > now + settings.batch_lease / 4:
         return ""
-    left = f"ends in {words.span(end - words.now())}" if end > words.now() else "is over"
+    left = f"ends in {words.span(end - now)}" if end > now else "is over"
     return (
         f"The lease of batch {batch.id} ({words.printable(batch.name)}) {left}, and cannot be "
         f"renewed: {words.printable(str(trouble))}"

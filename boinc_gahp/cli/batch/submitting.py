@@ -251,7 +251,7 @@ def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
         print_lines(_newer_version(project, batch))
     if batch.expire_time:
         end = words.at(batch.expire_time)[:-3]
-        left, _ = states.lease_words(batch, words.now())
+        left, _ = states.lease_words(batch)
         print(
             f"It is kept until {end} ({left}); waiting for it and fetching from it keep it longer."
         )

@@ -111,15 +111,10 @@ def wait(arguments: list[str], config: str | None) -> int:
             complain(error.with_code(f"{error}; --timeout has passed"))
             return TIMED_OUT
         if not batches:
-            return say_nothing_lives(options, project)
+            if not options.json:
+                print(f"None of your batches on {project.host} is in progress.")
+            return DONE
         return wait_for(options, project, batches, until)
-
-
-def say_nothing_lives(options: Namespace, project: Project) -> int:
-    """Say that there is no batch to wait for; return the exit status."""
-    if not options.json:
-        print(f"None of your batches on {project.host} is in progress.")
-    return DONE
 
 
 def wait_for(
@@ -162,7 +157,7 @@ def wait_for(
     return _ended(options, batches)
 
 
-def living(batches: Iterable[Batch]) -> list[Batch]:
+def _living(batches: Iterable[Batch]) -> list[Batch]:
     """Return the batches that will end by themselves; says which ones are still being made."""
     found = []
     for batch in batches:
@@ -187,7 +182,7 @@ def _found(options: Namespace, project: Project) -> list[Batch]:
         rpc = session.rpc.until(time.monotonic() + max(options.timeout, _LEAST))
         session = Session(rpc, session.settings, session.project_settings)
     if not options.batch:
-        return living(Batch(project, info) for info in of_account(session))
+        return _living(Batch(project, info) for info in of_account(session))
     infos = [find_batch(session, each) for each in options.batch]
     return list({info.id: Batch(project, info) for info in infos}.values())
 
@@ -217,8 +212,8 @@ def _wait(
             changes = News(batches)
             for _ in _warned(polls):
                 for batch in changes.changed():
-                    head = f"{words.at(words.now())}  batch {batch.id} {printable(batch.name)}"
-                    live.say(f"{head}: {news(batch, words.now())}")
+                    head = f"{words.at(time.time())}  batch {batch.id} {printable(batch.name)}"
+                    live.say(f"{head}: {news(batch)}")
 
 
 def _warned(polls: Iterable[Sequence[Batch]]) -> Iterator[Sequence[Batch]]:
@@ -236,7 +231,7 @@ def _warned(polls: Iterable[Sequence[Batch]]) -> Iterator[Sequence[Batch]]:
 def _news_json(batch: Batch) -> dict[str, Any]:
     """Return a batch's news; the last ones have the reasons for which jobs failed."""
     failed = failed_in(batch) if batch.is_over and not batch.gone else None
-    return {**news_json(batch, words.now()), **reasons_json(failed)}
+    return {**news_json(batch), **reasons_json(failed)}
 
 
 def _ended(options: Namespace, batches: Sequence[Batch]) -> int:
@@ -274,7 +269,7 @@ def _say_end(options: Namespace, batch: Batch, *, fetched: bool) -> None:
     if fetched:
         return  # the fetch says the rest
     print_lines(reason_lines(options, batch))
-    text = states.lease_warning(batch, words.now()) if batch.lease_is_over else ""
+    text = states.lease_warning(batch) if batch.lease_is_over else ""
     if text:
         print(text)
     if done and batch.state is not BatchState.RETIRED:

@@ -22,12 +22,7 @@ from boinc_gahp.text import count
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_COLOURS = {
-    Level.OK: "green",
-    Level.NOTE: "faint",
-    Level.WARNING: "yellow",
-    Level.FAILED: "red",
-}
+_COLOURS = dict(zip(Level, ("green", "faint", "yellow", "red"), strict=True))
 
 _DESCRIPTION = """\
 Checks that the settings, directories, project, account, apps and HTCondor work together. It prints
