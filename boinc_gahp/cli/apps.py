@@ -166,15 +166,18 @@ def _long(
     yield f"  jobs:      you {'may' if details.may_submit else 'may not'} submit them"
     if details.trouble:
         yield f"             {one_line(details.trouble)}"
-    inputs, outputs = _files(details)
-    if inputs is not None and outputs is not None:
+    if details.templates is not None:
+        inputs = [each.open_name for each in details.templates[0].per_job_files]
+        outputs = [
+            each.open_name + (" (optional)" if each.optional else "")
+            for each in details.templates[1].files
+        ]
         yield f"  inputs:    {words.printable(', '.join(inputs)) or 'none'}"
         yield f"  outputs:   {words.printable(', '.join(outputs)) or 'none'}"
-    if details.templates is not None:
-        yield f"  defaults:  {_defaults(details.templates[0])}"
+        yield f"  defaults:  {defaults_words(details.templates[0])}"
     if app is not None:
         yield from _versions(app)
-    if inputs is not None and details.may_submit:
+    if details.templates is not None:
         line = ["boinc_gahp", "batch", "submit", name]
         for each in inputs:
             line += ["--input", f"{each}=FILE"]
@@ -183,16 +186,18 @@ def _long(
         yield f"  Ask the admin of {chosen.url} for the right to submit to it."
 
 
-def _defaults(template: InputTemplate) -> str:
-    """Return what a job gets that asks for nothing."""
-    size = {
-        name: DEFAULTS[name] if getattr(template, name) is None else getattr(template, name)
-        for name in ("delay_bound", "rsc_memory_bound", "rsc_disk_bound")
-    }
+def default_of(template: InputTemplate, name: str) -> float:
+    """Return what a job gets of something for which it does not ask."""
+    value: float | None = getattr(template, name)
+    return DEFAULTS[name] if value is None else value
+
+
+def defaults_words(template: InputTemplate) -> str:
+    """Return what a job gets that asks for nothing (``web-rpcs.rst``, "The template wins")."""
     return (
-        f"{words.span(size['delay_bound'])} until the deadline, "
-        f"{words.size(size['rsc_memory_bound'])} of memory, "
-        f"{words.size(size['rsc_disk_bound'])} of disk"
+        f"{words.span(default_of(template, 'delay_bound'))} until the deadline, "
+        f"{words.size(default_of(template, 'rsc_memory_bound'))} of memory, "
+        f"{words.size(default_of(template, 'rsc_disk_bound'))} of disk"
     )
 
 
@@ -213,17 +218,6 @@ def _versions(app: AppInfo) -> Iterator[str]:
     )
     columns = (Column(right=True), Column(minimum=16), Column(minimum=8), Column(rank=1))
     yield from table.lines(columns, rows, sys.stdout, indent=" " * 13)
-
-
-def _files(details: Details) -> tuple[list[str] | None, list[str] | None]:
-    """Return the open names of inputs and outputs; None if they are not known."""
-    if details.templates is None:
-        return None, None
-    inputs, outputs = details.templates
-    return (
-        [each.open_name for each in inputs.per_job_files],
-        [each.open_name + (" (optional)" if each.optional else "") for each in outputs.files],
-    )
 
 
 # -- for programs

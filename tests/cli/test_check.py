@@ -40,7 +40,7 @@ def test_all_is_well_with_a_project_in_order(check, settings, home, project):
     for topic in ("ledger", "address", "account", "clock", "files"):
         assert report.of(topic)[0][0] == "ok"
     assert "inputs in0, in1, outputs out0, out1, out2" in report.of("app multi")[0][1]
-    assert "states no needs has 24 h until its deadline, 50 MB" in report.of("app multi")[1][1]
+    assert "states no needs has 24 h until the deadline, 50 MB" in report.of("app multi")[1][1]
     assert project.authenticator not in report.text
     assert project.authenticator not in Path(report.of("log")[0][1][2:]).read_text()
 

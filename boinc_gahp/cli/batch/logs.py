@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.jsons import picked, print_json
 from boinc_gahp.cli.batch.opening import (
+    Choice,
     add_batch,
     add_look,
     opened_to_look,
@@ -87,49 +88,26 @@ def logs(arguments: list[str], config: str | None) -> int:
         return _print_json(options, batch) if options.json else _print(options, batch)
 
 
-class _Choice:
-    """Chooses jobs, and counts the others by their states.
-
-    Args:
-        options: the options of the command.
-        most: how many jobs to choose; None: any number.
-    """
-
-    def __init__(self, options: Namespace, most: int | None) -> None:
-        self._options = options
-        self._most = most
-        self._chosen = 0
-        self.others: Counter[JobState] = Counter()
-        self.left_out = 0
-        self.status = 0
-
-    def __call__(self, state: JobState) -> bool:
-        """Tell whether a job in this state is to be shown."""
-        named, failed = bool(self._options.job), self._options.failed
-        if (failed and state is not JobState.FAILED) or not (named or state.is_over):
-            self.others[state] += 1
-            return False
-        if self._most is not None and self._chosen >= self._most:
-            self.left_out += 1
-            return False
-        self._chosen += 1
-        return True
+def _is_wanted(options: Namespace, state: JobState) -> bool:
+    if options.failed and state is not JobState.FAILED:
+        return False
+    return bool(options.job) or state.is_over
 
 
-def _found(options: Namespace, batch: Batch, choice: _Choice) -> Iterator[JobEnd]:
+def _found(options: Namespace, batch: Batch, choice: Choice) -> Iterator[JobEnd]:
     """Yield the logs of the chosen jobs; say for which of them the project could not be asked."""
     from boinc_gahp.api.outputs.logs import logs_of
 
     for log in logs_of(batch, jobs=options.job or None, wanted=choice):
         if log.trouble is not None and log.state is JobState.DONE:
             complain(log.trouble.with_code(f"job {printable(log.name)!r}: {log.trouble}"))
-            choice.status = 1
+            choice.is_whole = False
         yield log
 
 
 def _print(options: Namespace, batch: Batch) -> int:
     limited = sys.stdout.isatty() and not options.job and not options.all
-    choice = _Choice(options, _SHOWN if limited else None)
+    choice = Choice(partial(_is_wanted, options), _SHOWN if limited else None)
     untold = False
     coming = _found(options, batch, choice)
     first = list(islice(coming, 2))
@@ -156,7 +134,7 @@ def _print(options: Namespace, batch: Batch) -> int:
         remark(f"… and {count(choice.left_out, 'more job')}; --all shows them, too.")
     if not number and not silent:
         remark(_nothing(options, choice))
-    return choice.status
+    return int(not choice.is_whole)
 
 
 def _state(log: JobEnd) -> str:
@@ -203,8 +181,8 @@ def _shown(character: str) -> str:
     return character if character == "\t" else show(character)
 
 
-def _nothing(options: Namespace, choice: _Choice) -> str:
-    others = ", ".join(f"{number:,} {state.value}" for state, number in choice.others.items())
+def _nothing(options: Namespace, choice: Choice) -> str:
+    others = ", ".join(f"{number:,} {state.value}" for state, number in choice.counts.items())
     what = "No job has failed" if options.failed else "No job is over yet"
     return f"{what}: {others}." if others else "The batch has no jobs."
 
@@ -212,7 +190,7 @@ def _nothing(options: Namespace, choice: _Choice) -> str:
 def _print_json(options: Namespace, batch: Batch) -> int:
     from boinc_gahp.api.outputs.logs import page_of
 
-    choice = _Choice(options, None)
+    choice = Choice(partial(_is_wanted, options))
 
     def each() -> Iterator[dict[str, Any]]:
         for log in _found(options, batch, choice):
@@ -234,7 +212,7 @@ def _print_json(options: Namespace, batch: Batch) -> int:
             }
 
     print_json({"batch": batch.id, "name": batch.name}, jobs=each())
-    return choice.status
+    return int(not choice.is_whole)
 
 
 def _tail(text: str | None, most: int | None) -> str | None:

@@ -7,6 +7,7 @@ import logging
 import math
 import sys
 import time
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.project import Project
     from boinc_gahp.quantities import Quantity
+    from boinc_gahp.states import JobState
     from boinc_gahp.terminal.parsing import Parser
 
 
@@ -207,3 +209,35 @@ def quantity(kind: Quantity) -> Callable[[str], float]:
 
 #: Reads a time span, ``90``, ``30min``, ``12h``, ``7d``, ``2w``; returns seconds.
 span = quantity(SPAN)
+
+
+class Choice:
+    """Chooses jobs to show by their states, and counts all of them.
+
+    Args:
+        is_wanted: tells whether a job in a state is to be shown.
+        most: how many jobs to choose; None: any number.
+
+    Attributes:
+        counts: the jobs by state.
+        chosen: how many were chosen.
+        left_out: how many more would have been.
+        is_whole: whether the project could be asked about all that were chosen.
+    """
+
+    def __init__(self, is_wanted: Callable[[JobState], bool], most: int | None = None) -> None:
+        self._is_wanted = is_wanted
+        self._most = most
+        self.counts: Counter[JobState] = Counter()
+        self.chosen = self.left_out = 0
+        self.is_whole = True
+
+    def __call__(self, state: JobState) -> bool:
+        """Tell whether a job in this state is to be shown."""
+        self.counts[state] += 1
+        if not self._is_wanted(state):
+            return False
+        is_chosen = self._most is None or self.chosen < self._most
+        self.chosen += is_chosen
+        self.left_out += not is_chosen
+        return is_chosen

@@ -7,15 +7,16 @@ import re
 import shlex
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import batch_json, picked, print_json
 from boinc_gahp.cli.batch.opening import (
+    Choice,
     add_batch,
     add_job,
     add_look,
@@ -233,7 +234,7 @@ def show(arguments: list[str], config: str | None) -> int:
 def _print_json(
     options: Namespace, batch: Batch, jobs: Iterable[BatchJob], cpu_time: float | None
 ) -> None:
-    chosen = islice((job for job in jobs if _is_wanted(job, options)), options.limit)
+    chosen = islice((job for job in jobs if _is_wanted(options, job.state)), options.limit)
     # Ask for the first job before anything is printed: no answer is better than half of one.
     values = batch_json(batch) if cpu_time is None else {**batch_json(batch), "cpu_time": cpu_time}
     failed = failed_in(batch, options.job)
@@ -296,23 +297,7 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
     limit = options.limit
     if limit is None and not options.all and sys.stdout.isatty():
         limit = _SHOWN
-    counts: Counter[JobState] = Counter()
-    others = 0
-
-    def wanted() -> Iterator[BatchJob]:
-        """Yield the jobs to show; count the others."""
-        nonlocal others
-        shown = 0
-        for job in jobs:
-            counts[job.state] += 1
-            if not _is_wanted(job, options):
-                continue
-            if limit is None or shown < limit:
-                shown += 1
-                yield job
-            else:
-                others += 1
-
+    choice = Choice(partial(_is_wanted, options), limit)
     more: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = ()
     if options.details:
         from boinc_gahp.api.outputs.logs import ends_of
@@ -320,23 +305,18 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
         jobs = list(jobs)
         more = _details(ends_of(batch, (job.info for job in jobs)))
     columns = _COLUMNS + more
-    rows = (tuple(value(job) for _, value in columns) for job in wanted())
-    any_shown = False
-    for line in table.lines([column for column, _ in columns], rows, sys.stdout):
-        if not any_shown:
-            print()
-        any_shown = True
-        print(line)
-    if others:
+    rows = (tuple(value(job) for _, value in columns) for job in jobs if choice(job.state))
+    for number, line in enumerate(table.lines([column for column, _ in columns], rows, sys.stdout)):
+        print(line if number else f"\n{line}")
+    if choice.left_out:
         hint = "." if options.limit is not None else "; --all shows them, too."
-        print(f"… and {others:,} more{hint}")
+        print(f"… and {choice.left_out:,} more{hint}")
     if options.job is None:
-        print()
-        print(_summary(counts, any_shown))
+        print(f"\n{_summary(choice)}")
 
 
-def _summary(counts: Counter[JobState], any_shown: bool) -> str:
-    total = counts.total()
+def _summary(choice: Choice) -> str:
+    counts, total = choice.counts, choice.counts.total()
     if not total:
         return "It has no jobs."
     listed = ", ".join(
@@ -344,11 +324,11 @@ def _summary(counts: Counter[JobState], any_shown: bool) -> str:
         for state, (text, colour) in zip(JobState, map(states.job_words, JobState), strict=True)
         if counts[state]
     )
-    return f"{words.count(total, 'job')}: {listed}." + ("" if any_shown else " None matches.")
+    return f"{words.count(total, 'job')}: {listed}." + ("" if choice.chosen else " None matches.")
 
 
-def _is_wanted(job: BatchJob, options: Namespace) -> bool:
-    return options.state is None or job.state.value in options.state
+def _is_wanted(options: Namespace, state: JobState) -> bool:
+    return options.state is None or state.value in options.state
 
 
 _LIST = """\

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp import errors
-from boinc_gahp.cli.apps import listed_apps, version_words
+from boinc_gahp.cli.apps import default_of, defaults_words, listed_apps, version_words
 from boinc_gahp.cli.check.checks import Check, failed, note, ok, warning
 from boinc_gahp.config.accounts import no_authenticator
 from boinc_gahp.containers.image import read_image
@@ -23,7 +23,6 @@ from boinc_gahp.submit.buda_names import buda_name, project_app
 from boinc_gahp.templates.reading import read_templates
 from boinc_gahp.templates.rules import faults
 from boinc_gahp.templates.types import (
-    DEFAULTS,
     InputTemplate,
     OutputTemplate,
     Severity,
@@ -207,7 +206,10 @@ def _check_app(
         f"app {app}: jobs may be submitted; inputs {_names(inputs.per_job_files)}, "
         f"outputs {_names(outputs.files)}"
     )
-    yield _show_defaults(app, inputs)
+    yield ok(
+        f"app {app}: a job that states no needs has {defaults_words(inputs)}, "
+        f"{default_of(inputs, 'rsc_fpops_bound'):g} floating-point operations"
+    )
     yield _check_versions(project, app, takes_containers=False)
     yield from check_outputs(project, app, batches)
     yield from _check_rules(app, inputs, outputs)
@@ -241,20 +243,6 @@ def _refusal(app: str, error: errors.GahpError) -> str:
             f"admin for the files templates/{app}_in and templates/{app}_out"
         )
     return error.with_code(f"app {app}: {words}")
-
-
-def _show_defaults(app: str, template: InputTemplate) -> Check:
-    """Return the values for a job that asks for nothing (``web-rpcs.rst``, "The template wins")."""
-    size = {
-        name: DEFAULTS[name] if getattr(template, name) is None else getattr(template, name)
-        for name in ("delay_bound", "rsc_memory_bound", "rsc_disk_bound", "rsc_fpops_bound")
-    }
-    return ok(
-        f"app {app}: a job that states no needs has {words.span(size['delay_bound'])} until its "
-        f"deadline, {words.size(size['rsc_memory_bound'])} of memory, "
-        f"{words.size(size['rsc_disk_bound'])} of disk, {size['rsc_fpops_bound']:g} floating-point "
-        "operations"
-    )
 
 
 def _check_rules(app: str, *templates: InputTemplate | OutputTemplate) -> Iterator[Check]:
