@@ -104,6 +104,14 @@ def test_nothing_appears_after_a_cancel_at_any_step(script, whole, tmp_path):
     cancel_at_every_step(cancelled, tmp_path, whole, {"out0": b"old"})
 
 
+def test_a_fetch_that_is_cancelled_before_it_begins_asks_nothing(tmp_path):
+    scope, script = CancelScope(), plain()
+    scope.close()
+    with pytest.raises(Stopped):
+        fetch(script, tmp_path, scope=scope)
+    assert (script.asked, found(tmp_path)) == ([], {})
+
+
 def test_what_is_on_its_way_vanishes_with_the_cancel_and_not_when_the_network_wakes(tmp_path):
     scope = CancelScope()
     registry = Temporaries()
