@@ -18,7 +18,7 @@ from boinc_gahp.submit.types import InlineFile, Job, Parameters, StagedFile, Sub
 from boinc_gahp.submit.validate import BatchValidator
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from tests.inside import batches
-from tests.submit.own_templates import own_input, own_output
+from tests.submit.requests import own_input, own_output
 from tests.submit.scripted import Script, error
 
 OUTPUTS = {"job": ("fit.json", "log")}

@@ -13,7 +13,7 @@ from boinc_gahp.submit import checks
 from boinc_gahp.submit.types import InlineFile, LocalFile, StagedFile, by_open_name
 from boinc_gahp.templates.reading import read_input_template
 from boinc_gahp.text import visible
-from tests.submit.own_templates import own_input
+from tests.submit.requests import own_input
 
 
 @pytest.mark.parametrize(

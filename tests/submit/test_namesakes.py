@@ -44,10 +44,11 @@ def states(site, name):
 def test_each_has_a_batch_that_is_followed_and_retired_by_its_owner_alone(site, second):
     mine, theirs = namesakes(site)
     batch = mine.batch_name
+    soon = time.monotonic() + 270
     with site.context() as context, second.context() as other:
-        boinc_submit(context, mine, time.monotonic() + 270)
-        boinc_submit(other, theirs, time.monotonic() + 270)
-        boinc_submit(other, theirs, time.monotonic() + 270)
+        boinc_submit(context, mine, soon)
+        boinc_submit(other, theirs, soon)
+        boinc_submit(other, theirs, soon)
         assert names(context, batch) == site.names(mine)
         for since in ("0", str(time.time())):
             assert names(other, batch, since) == site.names(theirs)
@@ -62,8 +63,8 @@ def test_each_has_a_batch_that_is_followed_and_retired_by_its_owner_alone(site, 
 def test_a_process_that_knows_nothing_finds_its_own(site, second):
     mine, theirs = namesakes(site)
     batch = mine.batch_name
-    with site.context() as context, second.context() as other:
-        boinc_submit(context, mine, time.monotonic() + 270)
+    site.boinc_submit(mine)
+    with second.context() as other:
         with pytest.raises(NotFound, match=f"no batch named {batch}$"):
             names(other, batch)
         boinc_submit(other, theirs, time.monotonic() + 270)
@@ -82,9 +83,8 @@ def test_several_batches_of_which_one_has_a_namesake_are_told_together(site, sec
     mine, theirs = namesakes(site)
     others = [second.batch(jobs=1) for _ in range(3)]
     site.boinc_submit(mine)
-    with second.context() as other:
-        for request in (*others, theirs):
-            boinc_submit(other, request, time.monotonic() + 270)
+    for request in (*others, theirs):
+        second.boinc_submit(request)
     requests = [others[0], theirs, *others[1:], theirs]
     for since in ("0", "1"):
         with second.context() as other:
@@ -98,9 +98,8 @@ def test_several_batches_of_which_one_has_a_namesake_are_told_together(site, sec
 
 def test_outputs_come_from_the_accounts_own_batch(site, second, tmp_path):
     mine, theirs = namesakes(site)
-    with site.context() as context, second.context() as other:
-        boinc_submit(context, mine, time.monotonic() + 270)
-        boinc_submit(other, theirs, time.monotonic() + 270)
+    site.boinc_submit(mine)
+    second.boinc_submit(theirs)
     site.local.resume_volunteers()
     try:
         wait_for(lambda: unfinished_jobs(site.local) == 0, "the jobs' end")
@@ -117,14 +116,12 @@ def test_outputs_come_from_the_accounts_own_batch(site, second, tmp_path):
 
 def test_an_error_takes_back_the_accounts_own_batch_alone(site, second):
     mine, theirs = namesakes(site)
-    with site.context() as context, second.context() as other:
-        boinc_submit(context, mine, time.monotonic() + 270)
-        boinc_submit(other, theirs, time.monotonic() + 270)
-        for path in site.paths(theirs):
-            path.unlink(missing_ok=True)
-        more = dataclasses.replace(theirs, jobs=theirs.jobs[:2])
-        with pytest.raises(BatchConflict, match="not in this request"):
-            boinc_submit(other, more, time.monotonic() + 270)
+    site.boinc_submit(mine)
+    second.boinc_submit(theirs)
+    for path in site.paths(theirs):
+        path.unlink(missing_ok=True)
+    with pytest.raises(BatchConflict, match="not in this request"):
+        second.boinc_submit(dataclasses.replace(theirs, jobs=theirs.jobs[:2]))
     assert states(site, mine.batch_name) == [BatchState.IN_PROGRESS] * 2
 
 

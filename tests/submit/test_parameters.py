@@ -7,10 +7,10 @@ import pytest
 
 from boinc_gahp.errors import BadRequest, BatchTooLarge, JobRefused
 from boinc_gahp.submit.engine import submit
-from boinc_gahp.submit.types import InlineFile, Job, Parameters, SubmitRequest
+from boinc_gahp.submit.types import InlineFile, Job, Parameters
 from boinc_gahp.submit.validate import BatchValidator
 from tests.helpers import most_memory
-from tests.submit.own_templates import own_input
+from tests.submit.requests import own_input, uppercase
 
 COLUMNS = (
     "rsc_fpops_est",
@@ -25,9 +25,9 @@ FILE = InlineFile("x")
 DELAY = "<delay_bound>1234</delay_bound>"
 
 
-def uppercase(name, *jobs, **asked):
+def asking(name, *jobs, **asked):
     """Return a request for jobs that ask for sizes."""
-    return SubmitRequest(name, "uppercase", jobs, Parameters(**asked))
+    return uppercase(name, *jobs, parameters=Parameters(**asked))
 
 
 def stored(site, *names):
@@ -51,7 +51,7 @@ def bodies(site):
 
 def test_what_a_batch_asks_for_is_stored_whatever_the_template_says(site, bodies):
     asked = asdict(Parameters(2e12, 3e15, 4e8, 5e9, 4242))
-    site.submit(uppercase("all", ("all-0", Job(inputs={"in": FILE})), **asked))
+    site.submit(asking("all", Job(inputs={"in": FILE}), **asked))
     assert stored(site, "all-0") == [tuple(asked.values())]
     assert bodies[0].count("<input_template>") == 1
 
@@ -59,9 +59,9 @@ def test_what_a_batch_asks_for_is_stored_whatever_the_template_says(site, bodies
 def test_a_template_goes_only_with_the_jobs_that_ask_for_something_else(site, bodies):
     names = [f"some-{n}" for n in range(4)]
     flops = (None, 1e9, 7e10, 8e10)
-    jobs = [(n, Job(inputs={"in": FILE}, fpops=f)) for n, f in zip(names, flops, strict=True)]
+    jobs = [Job(inputs={"in": FILE}, fpops=each) for each in flops]
     # What the template says already is no reason to send it.
-    site.submit(uppercase("some", *jobs, delay_bound=86400, disk_bound=1e8))
+    site.submit(asking("some", *jobs, delay_bound=86400, disk_bound=1e8))
     assert [row[0] for row in stored(site, *names)] == [1e9, 1e9, 7e10, 8e10]
     assert [row[1:] for row in stored(site, *names)] == [SAID[1:]] * 4
     assert bodies[0].count("<input_template>") == 2
@@ -71,9 +71,9 @@ def test_a_template_goes_only_with_the_jobs_that_ask_for_something_else(site, bo
 def test_what_a_job_asks_for_is_filled_into_its_own_template(site):
     names = [f"own-{n}" for n in range(2)]
     own = own_input("mine", more=DELAY)
-    jobs = [(name, Job(inputs={"mine": FILE}, input_template=own)) for name in names]
+    jobs = [Job(inputs={"mine": FILE}, input_template=own)] * 2
     with site.context() as context:
-        request = uppercase("own", *jobs, delay_bound=4242.5, memory_bound=7e7)
+        request = asking("own", *jobs, delay_bound=4242.5, memory_bound=7e7)
         submit(context, request)
     # Its own template lacks the others; seconds are whole, and not fewer than were asked for.
     found = stored(site, *names)
@@ -84,18 +84,18 @@ def test_what_a_job_asks_for_is_filled_into_its_own_template(site):
 def test_an_estimate_is_of_what_would_be_stored(site):
     job = Job(inputs={"in": FILE})
     with site.context() as context:
-        plain = BatchValidator(context, uppercase("e", ("e-0", job))).estimate()
-        asked = BatchValidator(context, uppercase("e", ("e-0", job), fpops_est=5e9)).estimate()
+        plain = BatchValidator(context, asking("e", job)).estimate()
+        asked = BatchValidator(context, asking("e", job, fpops_est=5e9)).estimate()
         own = own_input("in", more="<rsc_fpops_est>3e9</rsc_fpops_est>")
         by_template = BatchValidator(
-            context, uppercase("e", ("e-0", replace(job, input_template=own)))
+            context, asking("e", replace(job, input_template=own))
         ).estimate()
     assert [asked, by_template] == pytest.approx([5 * plain, 3 * plain])
 
 
 def test_sizes_beside_a_template_of_the_projects_are_refused_as_nobody_can_know(site):
     job = Job(inputs={"in": FILE})
-    named = replace(uppercase("named", ("named-0", job)), input_template_filename="uppercase_in")
+    named = replace(asking("named", job), input_template_filename="uppercase_in")
     with site.context() as context:
         for request in (
             replace(named, parameters=Parameters(delay_bound=60)),
@@ -118,7 +118,7 @@ def test_sizes_beside_a_template_of_the_projects_are_refused_as_nobody_can_know(
     ],
 )
 def test_what_is_no_size_is_refused(site, asked, said):
-    request = uppercase("no-size", ("no-size-0", Job(inputs={"in": FILE})), **asked)
+    request = asking("no-size", Job(inputs={"in": FILE}), **asked)
     with site.context() as context:
         assert said in str(BatchValidator(context, request).validation().refusal)
         with pytest.raises(JobRefused, match=re.escape(said)):
@@ -126,14 +126,14 @@ def test_what_is_no_size_is_refused(site, asked, said):
 
 
 def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site):
-    jobs = [(f"big-{n}", Job(inputs={"in": FILE})) for n in range(20)]
-    plain, asking = uppercase("big", *jobs), uppercase("big", *jobs, delay_bound=60)
+    jobs = [Job(inputs={"in": FILE})] * 20
+    plain, more = asking("big", *jobs), asking("big", *jobs, delay_bound=60)
     with site.context(max_post_bytes=8000) as context:
         assert BatchValidator(context, plain).validation().refusal is None
-        validation = BatchValidator(context, asking).validation()
+        validation = BatchValidator(context, more).validation()
         with pytest.raises(BatchTooLarge, match="input templates") as raised:
-            submit(context, asking)
-        assert BatchValidator(context, asking).size() == validation.request_bytes > 8000
+            submit(context, more)
+        assert BatchValidator(context, more).size() == validation.request_bytes > 8000
         without = BatchValidator(context, plain).size()
     assert str(raised.value) == str(validation.refusal)
     filled = sum(each.nbytes for each in validation.filled.values())
@@ -145,19 +145,19 @@ def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site):
 
 def test_an_own_template_that_is_no_text_is_refused_as_ever(site):
     own = own_input("in", more=f"{DELAY}<note>\udc80</note>")
-    job = ("no-text-0", Job(inputs={"in": FILE}, input_template=own))
+    job = Job(inputs={"in": FILE}, input_template=own)
     with site.context() as context:
         with pytest.raises(BadRequest, match="not well-formed"):
-            submit(context, uppercase("no-text", job))
+            submit(context, asking("no-text", job))
         # What is filled in is written anew.
-        submit(context, uppercase("no-text", job, delay_bound=60))
+        submit(context, asking("no-text", job, delay_bound=60))
     assert site.row("workunit", "no-text-0")["delay_bound"] == 60
 
 
 def test_a_request_whose_templates_are_too_many_is_not_written_to_be_measured(site):
     own = own_input("in", more=f"{DELAY}<note>{'n' * 60_000}</note>")
-    jobs = [(f"much-{n}", Job(inputs={"in": FILE}, input_template=own)) for n in range(1_000)]
-    request = uppercase("much", *jobs, delay_bound=60)
+    jobs = [Job(inputs={"in": FILE}, input_template=own)] * 1_000
+    request = asking("much", *jobs, delay_bound=60)
 
     def refused():
         with pytest.raises(BatchTooLarge) as raised:
@@ -169,7 +169,7 @@ def test_a_request_whose_templates_are_too_many_is_not_written_to_be_measured(si
 
 def test_a_template_that_would_become_too_large_is_refused_before_anything_is_sent(site):
     own = own_input("in", more=f"{DELAY}<note>{'n' * 65_400}</note>")
-    job = ("huge-0", Job(inputs={"in": FILE}, input_template=own))
+    job = Job(inputs={"in": FILE}, input_template=own)
     with pytest.raises(JobRefused, match="cannot be written into its inp"):
-        site.submit(uppercase("huge", job, delay_bound=60, memory_bound=1e300))
+        site.submit(asking("huge", job, delay_bound=60, memory_bound=1e300))
     assert site.proxy.count("create_batch") == 0

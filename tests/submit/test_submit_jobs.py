@@ -9,10 +9,10 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.submit.abort import abort_empty
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import Journal
-from boinc_gahp.submit.types import Job, RemoteFile, SubmitRequest
+from boinc_gahp.submit.types import Job, RemoteFile
 from boinc_gahp.submit.validate import BatchValidator
 from tests import faultproxy
-from tests.submit.own_templates import own_input, own_output
+from tests.submit.requests import own_input, own_output, uppercase
 
 MD5 = "0123456789abcdef0123456789abcdef"
 
@@ -30,32 +30,22 @@ class Told(Journal):
 def test_jobs_can_have_a_priority_templates_and_a_remote_file_of_their_own(site):
     plain = site.file(b"plain")
     remote = RemoteFile("https://data.example.org/a%20b.dat?x=1", 4711, MD5)
-    request = SubmitRequest(
-        "own",
-        "uppercase",
-        [
-            ("own-1", Job(inputs={"in": plain})),
-            (
-                "own-2",
-                Job(
-                    inputs={"mine": plain},
-                    priority=7,
-                    input_template=own_input("mine", more="<delay_bound>1234</delay_bound>"),
-                ),
-            ),
-            ("own-3", Job(inputs={"in": remote}, output_template=own_output("out"))),
-        ],
-        lease=5000.0,
-    )
+    own = own_input("mine", more="<delay_bound>1234</delay_bound>")
+    jobs = [
+        Job(inputs={"in": plain}),
+        Job(inputs={"mine": plain}, priority=7, input_template=own),
+        Job(inputs={"in": remote}, output_template=own_output("out")),
+    ]
+    request = uppercase("own", *jobs, lease=5000.0)
     sent = []
     with site.context() as context:
         batch_id = submit(context, request, Told(sent.append))
         assert submit(context, request) == batch_id
         assert sent == [batch_id]
-    assert site.row("workunit", "own-2")["priority"] == 7
-    assert site.row("workunit", "own-2")["delay_bound"] == 1234
-    assert "mine" in site.row("workunit", "own-2")["xml_doc"]
-    assert remote.url in site.row("workunit", "own-3")["xml_doc"].replace("&amp;", "&")
+    changed = site.row("workunit", "own-1")
+    assert (changed["priority"], changed["delay_bound"]) == (7, 1234)
+    assert "mine" in changed["xml_doc"]
+    assert remote.url in site.row("workunit", "own-2")["xml_doc"].replace("&amp;", "&")
     expires = site.row("batch", batch_id)["expire_time"]
     assert abs(expires - time.time() - 5000) < 60
 

@@ -8,32 +8,26 @@ import pytest
 from boinc_gahp.errors import JobRefused, JobsNotListed, ProjectError, StagingError
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.engine import submit
-from boinc_gahp.submit.types import InlineFile, Job, Parameters, StagedFile, SubmitRequest
+from boinc_gahp.submit.types import InlineFile, Job, Parameters, StagedFile
 from boinc_gahp.submit.validate import BatchValidator
 from tests import faultproxy
-from tests.inside import batches
-from tests.submit.own_templates import own_input, own_output
+from tests.inside import batches, workunit_names
+from tests.submit.requests import own_input, own_output, uppercase
 from tests.submit.scripted import error
 
 
 def staged(site, contents, name):
     """Stage a file by a batch of its own; return its physical name."""
-    request = SubmitRequest(name, "uppercase", [(name, Job(inputs={"in": site.file(contents)}))])
-    site.submit(request)
+    site.submit(uppercase(name, Job(inputs={"in": site.file(contents)})))
     return hashlib.md5(contents).hexdigest() + ".txt"
 
 
 def test_a_file_on_the_project_and_text_in_the_request_are_inputs_like_others(site):
     there = staged(site, b"on the project", "kinds-first")
     text = "in the\r\nrequest <&> ü\n"
-    request = SubmitRequest(
-        "kinds",
-        "multi",
-        [
-            ("kinds-0", Job(inputs={"in1": InlineFile(text), "in0": StagedFile(there)})),
-            ("kinds-1", Job(inputs={"in1": site.file(b"on the project"), "in0": InlineFile("0")})),
-        ],
-    )
+    one = Job(inputs={"in1": InlineFile(text), "in0": StagedFile(there)})
+    other = Job(inputs={"in1": site.file(b"on the project"), "in0": InlineFile("0")})
+    request = uppercase("kinds", one, other, app="multi")
     with site.context() as context:
         batch_id = submit(context, request)
         assert submit(context, request) == batch_id
@@ -51,35 +45,34 @@ def test_a_file_on_the_project_and_text_in_the_request_are_inputs_like_others(si
 
 
 def test_a_file_that_is_not_on_the_project_is_named_before_anything_is_created(site):
-    job = ("absent-0", Job(inputs={"in": StagedFile("nosuchfile.txt")}))
+    job = Job(inputs={"in": StagedFile("nosuchfile.txt")})
     before = [name for _, name, _ in batches(site.local)].count("absent")
-    with pytest.raises(
-        StagingError, match=r"not have the file 'nosuchfile.txt' that job 'absent-0'"
-    ):
-        site.submit(SubmitRequest("absent", "uppercase", [job]))
+    with pytest.raises(StagingError, match=r"not have the file 'nosuchfile.txt' that job 'absent-"):
+        site.submit(uppercase("absent", job))
     assert [name for _, name, _ in batches(site.local)].count("absent") == before
     assert site.proxy.count("create_batch") == 0
 
 
-def test_a_file_that_the_project_deletes_meanwhile_is_named_at_once(site):
-    there = staged(site, b"soon gone", "deleted-first")
-    words = f"create_work failed: md5_file: can't open /srv/x/download/1b5/{there}\nmd5_file: No"
+def refuse_file(site, name):
+    """Let the project say at each submit_batch that it has a file no more."""
+    words = f"create_work failed: md5_file: can't open /srv/x/download/1b5/{name}\nmd5_file: No"
     reply = f"<submit_batch>{error(words)}</submit_batch>".encode()
     site.proxy.fail("submit_batch", faultproxy.body(reply), times=None)
-    job = ("deleted-0", Job(inputs={"in": StagedFile(there)}))
+
+
+def test_a_file_that_the_project_deletes_meanwhile_is_named_at_once(site):
+    there = staged(site, b"soon gone", "deleted-first")
+    refuse_file(site, there)
     sent = site.proxy.count("submit_batch")
     with pytest.raises(StagingError, match=there):
-        site.submit(SubmitRequest("deleted", "uppercase", [job]))
+        site.submit(uppercase("deleted", Job(inputs={"in": StagedFile(there)})))
     assert site.proxy.count("submit_batch") == sent + 1
 
 
 def test_a_file_that_no_local_one_can_mend_is_not_staged_again_and_again(site):
-    words = "create_work failed: md5_file: can't open /srv/x/download/1b5/another.txt\n"
-    reply = f"<submit_batch>{error(words)}</submit_batch>".encode()
-    site.proxy.fail("submit_batch", faultproxy.body(reply), times=None)
-    job = ("unmended-0", Job(inputs={"in": InlineFile("x")}))
+    refuse_file(site, "another.txt")
     with pytest.raises(ProjectError, match=r"another\.txt"):
-        site.submit(SubmitRequest("unmended", "uppercase", [job]))
+        site.submit(uppercase("unmended", Job(inputs={"in": InlineFile("x")})))
     assert site.proxy.count("submit_batch") == 1
 
 
@@ -90,28 +83,20 @@ def test_a_submit_that_ended_after_its_files_were_associated_is_completed(site):
         if progress.step == "submitting":
             raise ValueError("enough")
 
-    job = ("again#0", Job(inputs={"in": StagedFile(there)}))
-    request = SubmitRequest("again", "uppercase", [job], progress=stop)
+    request = uppercase("again", Job(inputs={"in": StagedFile(there)}), progress=stop)
     with site.context() as context:
         for _ in range(2):
             with pytest.raises(ValueError, match="enough"):
                 submit(context, request)
         submit(context, replace(request, progress=None))
-    assert site.workunits(request) == ["again#0"]
+    assert workunit_names(site.local, "again") == ["again-0"]
 
 
 def test_a_batch_and_its_jobs_have_their_own_priority_and_estimate(site):
     file = InlineFile("x")
-    request = SubmitRequest(
-        "own-numbers",
-        "uppercase",
-        [
-            ("own-numbers-0", Job(inputs={"in": file})),
-            ("own-numbers-1", Job(inputs={"in": file}, priority=9, fpops=2.5e12)),
-        ],
-        parameters=Parameters(fpops_est=1e12),
-        priority=4,
-    )
+    jobs = Job(inputs={"in": file}), Job(inputs={"in": file}, priority=9, fpops=2.5e12)
+    asked = Parameters(fpops_est=1e12)
+    request = uppercase("own-numbers", *jobs, parameters=asked, priority=4)
     with site.context() as context:
         both = BatchValidator(context, request).estimate()
         first = BatchValidator(context, replace(request, jobs=request.jobs[:1])).estimate()
@@ -127,14 +112,8 @@ def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site):
     (site.local.core.templates / "sweep_out").write_text(own_output("out"))
     files = {"z": site.file(b"1st"), "a": site.file(b"2nd")}
     # The project compares the number of files with the app's own template.
-    request = SubmitRequest(
-        "named-templates",
-        "multi",
-        [("named-templates-0", Job(inputs=files))],
-        input_template_filename="sweep_in",
-        output_template_filename="sweep_out",
-    )
-    site.submit(request)
+    named = {"input_template_filename": "sweep_in", "output_template_filename": "sweep_out"}
+    site.submit(uppercase("named-templates", Job(inputs=files), app="multi", **named))
     document = site.row("workunit", "named-templates-0")["xml_doc"]
     first, second = (hashlib.md5(data).hexdigest() for data in (b"1st", b"2nd"))
     assert document.index(first) < document.index(second)
@@ -156,12 +135,8 @@ def test_an_output_template_that_is_not_there_is_named(site):
 
 @pytest.mark.parametrize("filename", ["", "a b", "../x", "a/b", "-x", "x'", "é"])
 def test_a_template_file_name_that_is_none_is_refused(site, filename):
-    request = SubmitRequest("t", "uppercase", [("t-0", Job(inputs={"in": InlineFile("x")}))])
-    with site.context() as context:
-        for changed in (
-            replace(request, input_template_filename=filename),
-            replace(request, output_template_filename=filename),
-        ):
-            with pytest.raises(JobRefused, match="expected the name of a file"):
-                submit(context, changed)
+    for kind in ("input_template_filename", "output_template_filename"):
+        request = uppercase("t", Job(inputs={"in": InlineFile("x")}), **{kind: filename})
+        with pytest.raises(JobRefused, match="expected the name of a file"):
+            site.submit(request)
     assert site.proxy.count("create_batch") == 0

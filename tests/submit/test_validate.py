@@ -22,7 +22,7 @@ from boinc_gahp.submit.types import (
     SubmitRequest,
 )
 from boinc_gahp.submit.validate import BatchValidator
-from tests.submit.own_templates import own_input, own_output
+from tests.submit.requests import own_input, own_output
 
 TEXT = InlineFile("x")
 

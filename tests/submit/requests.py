@@ -1,4 +1,11 @@
-"""Templates that jobs bring along."""
+"""Requests, and templates that jobs bring along."""
+
+from boinc_gahp.submit.types import SubmitRequest
+
+
+def uppercase(name, *jobs, app="uppercase", **more):
+    """Return a request for jobs that are called as their batch, a dash and a number."""
+    return SubmitRequest(name, app, [(f"{name}-{n}", job) for n, job in enumerate(jobs)], **more)
 
 
 def own_input(*open_names, more=""):
