@@ -68,9 +68,9 @@ def by_htcondor(checkout, *inputs, follow_links=False):
 
 def by_snakemake(_checkout, *inputs, follow_links=False):
     pytest.importorskip("snakemake_interface_executor_plugins")
-    from boinc_gahp.workflows.executor import Executor
-    from boinc_gahp.workflows.options import ExecutorSettings
-    from boinc_gahp.workflows.rule_jobs import RuleJob
+    from boinc_gahp.workflows.snakemake.executor import Executor
+    from boinc_gahp.workflows.snakemake.options import ExecutorSettings
+    from boinc_gahp.workflows.snakemake.rule_jobs import RuleJob
 
     class Workflow(Executor):
         """The executor without Snakemake."""
@@ -222,7 +222,7 @@ def test_a_word_that_names_a_secret_is_refused_unless_it_is_an_input_too(checkou
 
 def test_a_shell_command_of_snakemake_sends_no_secrets_that_the_rule_does_not_name(checkout):
     common = pytest.importorskip("snakemake_interface_common.exceptions")
-    from boinc_gahp.workflows.rule_jobs import _files_in
+    from boinc_gahp.workflows.snakemake.rule_jobs import _files_in
 
     (checkout / ".netrc").write_text("secret")
     with pytest.raises(common.WorkflowError, match="looks as if it held secrets"):

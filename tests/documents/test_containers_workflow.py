@@ -39,7 +39,7 @@ def started(settings, directory, *more):
         env={
             **os.environ,
             "BOINC_GAHP_CONFIG": str(settings),
-            "PYTHONPATH": str(ROOT / "boinc_gahp" / "workflows"),
+            "PYTHONPATH": str(ROOT / "boinc_gahp" / "workflows" / "snakemake"),
             "XDG_CACHE_HOME": str(settings.parent),
         },
         stdout=subprocess.PIPE,

@@ -22,7 +22,7 @@ def version_of(package):
 
 def installed(name):
     """Return where a file of the source is installed: Snakemake's package is at the top."""
-    return str(name.relative_to("boinc_gahp/workflows") if PLUGIN in name.parts else name)
+    return str(name.relative_to("boinc_gahp/workflows/snakemake") if PLUGIN in name.parts else name)
 
 
 def test_the_wheel_has_every_module_and_data_file(wheel):

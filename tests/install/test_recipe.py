@@ -235,7 +235,7 @@ def test_the_same_lines_again_are_an_upgrade_with_jobs_in_flight(prefix, source,
 def differences(source, packages):
     """Return the files of the package that are not installed as they are, and others there."""
     inside = Path("boinc_gahp")
-    plugin = inside / "workflows/snakemake_executor_plugin_boinc"
+    plugin = inside / "workflows/snakemake/snakemake_executor_plugin_boinc"
     tracked = {name for name in tracked_files() if inside in name.parents}
     different = {
         name

@@ -27,8 +27,14 @@ from boinc_gahp.api.project import Project
 from boinc_gahp.api.types import Job
 from boinc_gahp.errors import GahpError, NoSuchBatch
 from boinc_gahp.text import printable
-from boinc_gahp.workflows.options import ExecutorSettings
-from boinc_gahp.workflows.rule_jobs import COMMAND, RuleJob, check_rules, members, read_job
+from boinc_gahp.workflows.snakemake.options import ExecutorSettings
+from boinc_gahp.workflows.snakemake.rule_jobs import (
+    COMMAND,
+    RuleJob,
+    check_rules,
+    members,
+    read_job,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -162,7 +168,11 @@ class Executor(RemoteExecutor):
         try:
             for name, several in self._earlier(new).items():
                 self._pick_up(name, several)
-            for alike in self._together([sent for sent in new if sent.place is None]):
+            groups = defaultdict(list)
+            for sent in new:
+                if sent.place is None:
+                    groups[sent.job.like].append(sent)
+            for alike in groups.values():
                 self._name(alike)
             for name, named in list(self._made.items()):
                 self._send(name, named)
@@ -196,13 +206,6 @@ class Executor(RemoteExecutor):
             sent.info.external_jobid = str(place)
         self._wait_for(batch, [sent for sent, _ in several])
         self.logger.info(f"{len(several)} jobs are in batch {name} already.")
-
-    @staticmethod
-    def _together(new: Iterable[_Sent]) -> list[list[_Sent]]:
-        groups = defaultdict(list)
-        for sent in new:
-            groups[sent.job.like].append(sent)
-        return list(groups.values())
 
     def _name(self, several: list[_Sent]) -> None:
         """Give a batch and its jobs names, and have Snakemake remember them."""
@@ -255,9 +258,8 @@ class Executor(RemoteExecutor):
 
     def _wait_for(self, batch: batch.Batch, several: Sequence[_Sent]) -> None:
         names = [sent.place.job for sent in several if sent.place is not None]
-        futures = JobFutures(
-            batch, [(name, {}) for name in names], _DIRECTORY.absolute() / batch.name, _result
-        )
+        directory = _DIRECTORY.absolute() / batch.name
+        futures = JobFutures(batch, [(name, {}) for name in names], directory, lambda each: each)
         self._batches[batch.name] = futures
         for sent, future in zip(several, futures, strict=True):
             sent.future = future
@@ -303,7 +305,3 @@ class Executor(RemoteExecutor):
                 shutil.rmtree(futures.directory, ignore_errors=True)
         except GahpError as error:
             self.logger.warning(f"batch {futures.batch.name} could not be retired: {error}")
-
-
-def _result(result: JobResult) -> JobResult:
-    return result

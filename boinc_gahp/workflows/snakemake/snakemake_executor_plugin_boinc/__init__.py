@@ -1,7 +1,7 @@
 """``snakemake --executor boinc``: Snakemake imports each package that is called like this one."""
 
-from boinc_gahp.workflows.executor import Executor as Executor
-from boinc_gahp.workflows.options import (
+from boinc_gahp.workflows.snakemake.executor import Executor as Executor
+from boinc_gahp.workflows.snakemake.options import (
     ExecutorSettings as ExecutorSettings,
     common_settings as common_settings,
 )
