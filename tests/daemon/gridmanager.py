@@ -197,7 +197,8 @@ def job_ad(directory, **attributes):
 
     Args:
         directory: the Iwd.
-        **attributes: others, and others' values; JobDirectory should be among them.
+        **attributes: others, and others' values; JobDirectory should be among them. None: there is
+            no such attribute; bytes are an expression.
     """
     always = {
         "In": "/dev/null",
@@ -211,13 +212,15 @@ def job_ad(directory, **attributes):
         "GridResource": "batch boinc",
         "JobDirectory": "home_bl_127.0.0.1_9618_vm_1.0_1795261016",
     }
-    told = "; ".join(f"{name} = {_value(value)}" for name, value in (always | attributes).items())
-    return f"[ {told} ]"
+    all_ = {name: value for name, value in (always | attributes).items() if value is not None}
+    return f"[ {'; '.join(f'{name} = {_value(value)}' for name, value in all_.items())} ]"
 
 
 def _value(value):
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, bytes):
+        return words.decode(value)
     if not isinstance(value, str):
         return repr(value)
     escaped = re.sub(r'(["\\])', r"\\\1", value).replace("\n", "\\n")

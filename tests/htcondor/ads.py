@@ -9,6 +9,7 @@ from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.htcondor._job_ad import read_ad
 from boinc_gahp.htcondor.attributes import AdRefused
 from boinc_gahp.submit.types import LocalFile
+from tests.daemon.gridmanager import job_ad
 
 SETTINGS = HTCondor()
 MD5 = "D41D8CD98F00B204E9800998ECF8427E"
@@ -17,30 +18,7 @@ PROJECT = ProjectSettings(ProjectUrl("http://127.0.0.1/test/"), container_app="d
 
 
 def ad(iwd, **values):
-    """Return an ad: what is always there, and ``values``; a bytes value is an expression."""
-    usual = {
-        "In": "/dev/null",
-        "Out": "/dev/null",
-        "Err": "/dev/null",
-        "Cmd": "/home/alice/run.sh",
-        "Iwd": str(iwd),
-        "gridtype": "boinc",
-        "Arguments": "",
-        "Environment": "",
-        "GridResource": "batch boinc",
-        "JobDirectory": "home_bl_127.0.0.1_9618_vm_1.0_1795261016",
-        "BoincApp": "uppercase",
-    }
-    shown = {name: _shown(value) for name, value in (usual | values).items() if value is not None}
-    return f"[ {'; '.join(f'{name} = {value}' for name, value in shown.items())} ]"
-
-
-def _shown(value):
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
-    if isinstance(value, str):
-        return '"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"'))
-    return str(value).lower()
+    return job_ad(str(iwd), **({"Cmd": "/home/alice/run.sh", "BoincApp": "uppercase"} | values))
 
 
 def job(iwd, project=None, settings=SETTINGS, **values):

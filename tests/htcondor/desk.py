@@ -60,10 +60,11 @@ class Desk:
         inputs = [self.file(b"input %d" % next(_numbers)) for _ in range(files)]
         for number in range(count):
             words = tuple(each.format(number) for each in args)
-            ids.append(self.accept_over(inputs[number % files], app, words, **asked))
+            file, parameters = inputs[number % files], Parameters(**asked)
+            ids.append(self.accept_over(file, app, words, parameters=parameters))
         return ids
 
-    def accept_over(self, file, app="uppercase", words=(), **asked):
+    def accept_over(self, file, app="uppercase", words=(), open_name="in", **description):
         """Have HTCondor hand over a job over a file; return its id."""
         return self.hand_over(
             JobDescription(
@@ -72,8 +73,8 @@ class Desk:
                 app,
                 str(self.site.directory),
                 args=words,
-                inputs=(("in", file),),
-                parameters=Parameters(**asked),
+                inputs=((open_name, file),),
+                **description,
             )
         )
 

@@ -25,6 +25,7 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.states import BatchState
+from tests.daemon.gridmanager import job_ad
 from tests.helpers import wait_for
 
 _numbers = itertools.count(1)
@@ -198,23 +199,10 @@ class Site:
         text = b"text of job %d\n" % number if text is None else text
         (iwd / "in").write_bytes(text)
         key = f"home_bl_127.0.0.1_9618_vm_{number}.0_1795261016"
-        ad = {
-            "Cmd": '"/usr/bin/uppercase"',
-            "In": '"/dev/null"',
-            "Out": '"job.out"',
-            "Err": '"job.err"',
-            "Iwd": f'"{iwd}"',
-            "gridtype": '"boinc"',
-            "Arguments": f'"{arguments}"',
-            "Environment": '""',
-            "GridResource": '"batch boinc"',
-            "JobDirectory": f'"{key}"',
-            "TransferInput": '"in"',
-            "BoincApp": '"uppercase"',
-            **attributes,
-        }
-        words = "; ".join(f"{name} = {value}" for name, value in ad.items())
-        return Job(key, iwd, f"[ {words} ]", text.upper())
+        usual = {"Out": "job.out", "Err": "job.err", "TransferInput": "in", "BoincApp": "uppercase"}
+        usual |= {"Cmd": "/usr/bin/uppercase", "JobDirectory": key, "Arguments": arguments}
+        given = {name: value.encode() for name, value in attributes.items()}
+        return Job(key, iwd, job_ad(str(iwd), **(usual | given)), text.upper())
 
     # -- what the project has
 

@@ -13,7 +13,6 @@ from tests.htcondor.desk import desk_of
 from tests.htcondor.helpers import expire_times
 from tests.htcondor.onproject import send
 from tests.htcondor.process import Gahp, write_settings
-from tests.htcondor.task_runner import TaskRunner
 
 HOUR, DAY = 3600.0, 86400.0
 _FAKETIME = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
@@ -50,18 +49,6 @@ def test_leases_and_files_are_kept_for_as_long_as_they_should_whatever_the_clock
     now = time.time()
     assert expire_times(site) == pytest.approx([now + seen + settings.htcondor.lease], abs=60)
     assert delete_times(site) == pytest.approx([now + seen + settings.staging.keep], abs=60)
-
-
-def test_a_renewal_goes_by_the_project_s_clock_though_it_is_the_first_request(site):
-    site.local.pause_volunteers()
-    with site.context() as context:
-        sent = send(site, context)
-        later, job_id = sent.batch.lease_until - DAY / 2, sent.job.id
-    site.proxy.fail("*", other_clock(DAY), times=None)
-    with site.context() as context:
-        context.jobs.htcondor_polled({job_id: later})
-        TaskRunner(context).run(later)
-    assert expire_times(site) == pytest.approx([later + DAY + context.htcondor.lease], abs=60)
 
 
 def test_the_time_of_a_boinc_set_lease_is_by_the_submit_node_s_clock(site):

@@ -40,19 +40,9 @@ def accept(desk, count, *, padding=0, tree=None, first=0):
     trees = () if tree is None else (Tree(tree.name, str(tree), look(str(tree)).stamp),)
     image = Image("registry", "docker.io/library/busybox")
     inside = ContainerJob(image, "./fit.sh", is_input=True, trees=trees)
+    more = {"outputs": ("result",), "container": inside}
     return [
-        desk.hand_over(
-            JobDescription(
-                f"home_bl_container_{number}",
-                None,
-                APP,
-                str(desk.site.directory),
-                args=(f"number{number:04}" + "x" * padding,),
-                inputs=(("fit.sh", program),),
-                outputs=("result",),
-                container=inside,
-            )
-        )
+        desk.accept_over(program, APP, (f"number{number:04}{'x' * padding}",), "fit.sh", **more)
         for number in range(first, first + count)
     ]
 

@@ -1,5 +1,7 @@
 """Jobs that bring their own program, from an ad to the outputs, in real containers."""
 
+from dataclasses import replace
+
 import pytest
 
 from boinc_gahp.localproject.php import STOCK
@@ -43,18 +45,12 @@ def service(node):
 
 def job(node, program, **attributes):
     """Return a job with a program of its own, a shell script."""
-    usual = {
-        "BoincApp": "undefined",
-        "BoincImage": f'"{IMAGE}"',
-        "TransferExecutable": "true",
-        "TransferInput": "undefined",
-        "TransferOutput": '""',
-    }
+    usual = dict.fromkeys(["BoincApp", "TransferInput"], "undefined")
+    usual |= {"BoincImage": f'"{IMAGE}"', "TransferExecutable": "true", "TransferOutput": '""'}
     made = node.job(**(usual | attributes))
     path = made.iwd / "fit.sh"
     path.write_text(f"#!/bin/sh\n{program}\n")
-    ad = made.ad.replace('"/usr/bin/uppercase"', f'"{path}"')
-    return type(made)(made.key, made.iwd, ad, b"")
+    return replace(made, ad=made.ad.replace('"/usr/bin/uppercase"', f'"{path}"'))
 
 
 def done(service, *jobs):

@@ -1,7 +1,6 @@
 """Files on their way to the project: no more than are needed, and in nobody's way."""
 
 import threading
-from dataclasses import replace
 
 import pytest
 
@@ -83,30 +82,6 @@ def test_a_file_that_nobody_wants_any_more_is_broken_off(site):
         desk.run()
     assert site.proxy.count("upload_files") == 1
     assert max(arrived) < size
-
-
-@pytest.mark.long
-def test_an_upload_that_is_answered_too_late_is_sent_once_more(site):
-    """That proves that the file is there as a whole: a full disk may have cut it off."""
-    site.timeouts = replace(site.timeouts, read=2.0)
-    late = threading.Event()
-
-    def take_long(exchange):
-        exchange.read_body()
-        looks = site.proxy.count("query_files")
-        # PHP is through when the client has long since looked whether the file is there.
-        wait_for(lambda: site.proxy.count("query_files") >= looks + 2, "two looks")
-        exchange.forward()
-        late.set()
-        return False
-
-    site.proxy.fail("upload_files", take_long)
-    with desk_of(site) as desk:
-        ids = desk.accept(1)
-        desk.run()
-        desk.check_once(ids)
-    assert late.is_set()
-    assert site.proxy.count("upload_files") == 2
 
 
 @pytest.mark.long

@@ -344,16 +344,6 @@ def test_data_version_does_not_wait_for_a_commit(store):
         assert store._connection_lock.locked()
 
 
-def test_two_processes_wait_for_each_other(store, elsewhere):
-    crowds = [
-        writing(each, [f"{number}.{key}" for key in range(20)])
-        for number, each in enumerate((store, elsewhere))
-    ]
-    for crowd in crowds:
-        assert crowd.join() == [None] * 20
-    assert len(keys(store.path)) == 40
-
-
 def test_closing_waits_for_the_commit_under_way_and_for_what_is_queued(store):
     with committing(store):
         crowd = writing(store, ["one", "two"])
