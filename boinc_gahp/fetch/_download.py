@@ -91,8 +91,8 @@ def _limit(output: Output, what: str, setting: int) -> tuple[int, OutputError]:
     """Return the most bytes that an output may have, and the error for one that has more."""
     if output.max_bytes is not None and output.max_bytes <= setting:
         return output.max_bytes, OutputError(
-            f"{what} is larger than the {output.max_bytes} bytes that its output template allows "
-            "(max_nbytes) or the project tells, so it is not kept"
+            f"{what} is larger than the {output.max_bytes} bytes that it may have (max_nbytes in "
+            "its output template, or what the project tells), so it is not kept"
         )
     return setting, OutputError(
         f"{what} is larger than {setting} bytes, so it is not kept: have max_output_bytes raised "

@@ -243,9 +243,9 @@ class _Fetch:
         """
         if name not in self.outputs:
             return b""
-        content = _Content(most, self.place.describe(name))
-        self._download(self.outputs[name], [content])
-        return bytes(content.data)
+        content = _Content()
+        self._download(replace(self.outputs[name], max_bytes=most), [content])
+        return bytes(content)
 
     def write(self, stream: Placement, text: str) -> None:
         """Write a standard stream, from scratch: a repeated fetch must not double it."""
@@ -400,20 +400,8 @@ def _reader(*, is_zip: bool) -> Callable[..., Archive[Any]]:
     return TarArchive
 
 
-class _Content:
+class _Content(bytearray):
     """The content of a small output, in memory."""
 
-    def __init__(self, most: int, what: str) -> None:
-        self.data = bytearray()
-        self._most = most
-        self._what = what
-
-    def write(self, data: bytes) -> None:
-        """Append ``data``."""
-        self.data += data
-        if len(self.data) > self._most:
-            raise OutputError(f"{self._what} is larger than {self._most} bytes, so it is not read")
-
-    def empty(self) -> None:
-        """Start again."""
-        self.data.clear()
+    write = bytearray.extend
+    empty = bytearray.clear

@@ -83,8 +83,7 @@ class Temporaries:
         place = _Place(destination, directory, opened, directories is None)
         claimed: TemporaryFile | None = None
         try:
-            if not directory.is_swept:
-                self._sweep(directory, opened.scope)
+            self._sweep(directory, opened.scope)
             for name in _names(destination):
                 try:
                     claimed = self._try(name, place)
@@ -133,7 +132,6 @@ class Temporaries:
         A fetch takes over only what the last one of the same file left. More is left if several
         fetches of one file were killed, or if a job is not fetched again.
         """
-        directory.is_swept = True
         status = os.fstat(directory.at)
         place = status.st_dev, status.st_ino
         with self._lock:

@@ -264,7 +264,7 @@ def test_fill_the_disk_where_the_jobs_or_the_apps_template_says_some_megabytes(h
     with HostileOutputs({"out": lambda: endless(bytes(65536))}) as project:
         ad = AdFiles(output_template=project.own_template(1_000_000))
         project.check_refused(MORE_THAN_TOLD, home, ad=ad)
-        project.check_refused(r"larger than the 5000000 bytes.*or the project", home)
+        project.check_refused(r"larger than the 5000000 bytes.*or what the project", home)
     assert files(home) == {}
     with HostileOutputs({"out": bytes(1_000_000)}) as project:
         project.fetch(home, ad=ad)

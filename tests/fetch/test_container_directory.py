@@ -271,7 +271,7 @@ def test_a_program_that_was_not_run_is_an_error_and_its_streams_are_there(told, 
 
 
 def test_an_end_that_is_very_long_is_not_read_into_memory(tmp_path):
-    with pytest.raises(OutputError, match=r"'_exit' of job 'b#1.0' is larger than 65536 bytes"):
+    with pytest.raises(OutputError, match=r"'_exit' of job 'b#1.0' is larger than the 65536 bytes"):
         Job({**ALL, EXIT: b"0" * 70_000}).fetch(tmp_path)
     assert found(tmp_path) == {}
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import zipfile
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +28,6 @@ from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.destinations import Directories, explain
 from boinc_gahp.fetch.temporary import registry
-from boinc_gahp.files import sync_directory
 
 if TYPE_CHECKING:
     import threading
@@ -137,7 +135,7 @@ def fetch(
     root = Path(os.path.abspath(directory))  # noqa: PTH100  (a link's target is not looked for)
     if selected is None:
         selected = jobs_of(batch, jobs)
-    _make(root)
+    directories = _make(root)
     under_way = BatchFetch(batch, selected.finished, progress=progress, stop=stop)
     sizes: list[int] = []
     notes: dict[int, FetchRecord] = {}
@@ -158,14 +156,9 @@ def fetch(
         if brought is not None:
             brought(job, folder)
 
-    try:
+    with directories:
         under_way.each(work, threads)
-    except BaseException:
-        with suppress(OSError):
-            sync_directory(root)
-        raise
-    table = _table(batch, selected, root, notes, under_way.errors)
-    _sync(root)
+        table = _table(batch, selected, root, notes, under_way.errors)
     here = sizes.count(-1)
     return Fetched(
         root,
@@ -178,7 +171,7 @@ def fetch(
         stopped=under_way.stopped,
         table=table,
         retried=selected.retried,
-        failed_programs={name: bad[name] for name in sorted(bad)},
+        failed_programs=dict(sorted(bad.items())),
     )
 
 
@@ -311,19 +304,16 @@ def _table(
     )
 
 
-def _sync(root: Path) -> None:
-    """Sync the names of the jobs' folders to the disk."""
-    try:
-        sync_directory(root)
-    except OSError as error:
-        raise explain(error, root) from error
+def _make(root: Path) -> Directories:
+    """Create the directory; refuse one that cannot be written before anything is fetched.
 
-
-def _make(root: Path) -> None:
-    """Create the directory; refuse one that cannot be written before anything is fetched."""
+    New names in it are on the disk when the returned value is closed.
+    """
+    directories = Directories()
     try:
-        with Directories() as directories:
-            directories.open(root / NOTE, make=True).close()
+        directory = directories.open(root / NOTE, make=True)
+        directories.has_new(directory, root)
+        directory.close()
     except NotADirectoryError as error:
         raise OutputError(
             f"{str(root)!r} is not a directory: name another one to fetch into"
@@ -331,7 +321,9 @@ def _make(root: Path) -> None:
     except OSError as error:
         raise explain(error, root) from error
     if not os.access(root, os.W_OK | os.X_OK):
+        directories.close()
         raise OutputError(
             f"the directory {str(root)!r} cannot be written to: make it writable, or fetch into "
             "another one"
         )
+    return directories
