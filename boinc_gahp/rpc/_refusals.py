@@ -62,11 +62,14 @@ class ErrorRule(NamedTuple):
 
 #: The authenticator came from BOINC_SELECT_PROJECT, so from the file in a job's grid_resource, or
 #: from a settings file.
-_CHECK_AUTHENTICATOR = "check the authenticator in the file that grid_resource or the settings name"
+_WRONG_KEY = (
+    "the key in the file that grid_resource or the settings name is wrong: boinc_gahp login URL "
+    "saves a new one in the settings"
+)
 
 #: The first one that matches counts.
 _RULES = (
-    ErrorRule("(?:bad|no) authenticator|bad auth str", BadAuthenticator, _CHECK_AUTHENTICATOR),
+    ErrorRule("(?:bad|no) authenticator|bad auth str", BadAuthenticator, _WRONG_KEY),
     ErrorRule(
         "no submit access",
         NoSubmitAccess,

@@ -116,8 +116,7 @@ class Parser(argparse.ArgumentParser):
             metavar="FILE",
             type=not_empty,
             default=config,
-            help="read FILE last, so that its settings take precedence; it replaces "
-            "$BOINC_GAHP_CONFIG",
+            help="also read FILE, instead of $BOINC_GAHP_CONFIG; its values win",
         )
         self.add_argument(
             "--trust-config",

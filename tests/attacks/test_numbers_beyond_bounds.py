@@ -22,7 +22,7 @@ def fields(text):
 
 BATCH = fields(
     "id=1 name=b app_name=a state=1 njobs=1 nerror_jobs=0 create_time=1700000000 expire_time=0 "
-    "est_completion_time=1700000000.5 completion_time=0 fraction_done=0.5 credit_estimate=1 "
+    "completion_time=0 fraction_done=0.5 credit_estimate=1 "
     "credit_canonical=1 total_cpu_time=1.5"
 )
 JOB = fields("id=2 name=j canonical_instance_id=0 exit_status=1 cpu_time=1 status=error")
@@ -77,7 +77,7 @@ NUMBERS = [
 ]
 BAD = ["inf", "-inf", "nan", "1e400", "INF", "9223372036854775808", "-9223372036854775809", "1e30"]
 BAD += ["9" * 5000, "1" + "0" * 400, "", "0x10", "1_0", "\N{ARABIC-INDIC DIGIT ONE}", "1e", "--1"]
-TIMES = {"create_time", "expire_time", "est_completion_time", "completion_time", "server_time"}
+TIMES = {"create_time", "expire_time", "completion_time", "server_time"}
 NEGATIVE = ["-1", "-1e9"]
 
 

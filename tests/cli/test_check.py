@@ -47,7 +47,7 @@ def test_all_is_well_with_a_project_in_order(check, settings, home, project):
 
 def test_what_cannot_be_told_is_reported(check, settings):
     report = check()
-    report.only("limits", "note", "does not tell")
+    report.only("limits", "note", "are not known")
     report.only("apps", "note", "name those that you use: boinc_gahp check --app APP")
 
 
@@ -158,7 +158,7 @@ class TestAccount:
     def test_a_bad_authenticator(self, check, settings):
         with_key(settings, "0123456789abcdef")
         report = check("--app", "uppercase")
-        report.only("account", "FAILED", "check the authenticator")
+        report.only("account", "FAILED", "settings name is wrong")
         assert "0123456789abcdef" not in report.text
         without = "not looked at without an account that the project knows"
         report.only("files and apps", "note", without)

@@ -34,8 +34,8 @@ submitted it), state, exit status, CPU and elapsed time, and why it failed.
 
 Files from the project are never hidden: a dot at the beginning of a name is written as %2E.
 
-Of a job of "batch run" DIR also gets the program's stdout as stdout.txt. If the program ended with
-a status other than 0, its job counts as failed from now on; its outputs are fetched all the same.
+For "batch run", the program's stdout is fetched, too, as stdout.txt. If the program ended with a
+status other than 0, its job counts as failed from now on; its outputs are fetched all the same.
 
 A job that was submitted with its own output template may have more outputs than the app's template
 lists. The project does not tell their names; they are called output_1, output_2 and so on.

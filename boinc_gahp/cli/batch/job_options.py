@@ -124,9 +124,9 @@ def add_which(which: argparse._ArgumentGroup, words: str, of_each: str = "") -> 
         metavar="FILE",
         type=not_empty,
         help="submit a job for each row of a table of parameters: a CSV file with a header, "
-        "or JSON; each column is a placeholder, except name, args, inputs, input:NAME, "
-        "template, output_template, priority, fpops, memory, disk and delay, which set this "
-        "for the job; - is standard input",
+        "or JSON; - is standard input. Each column is a placeholder. Columns called name, args, "
+        "inputs, input:NAME, template, output_template, priority, fpops, memory, disk and delay "
+        "are settings of the job, not data",
     )
     which.add_argument(
         "--as-data",

@@ -162,7 +162,7 @@ def _body(options: Namespace, batch: Batch, log: JobEnd, *, is_single: bool) -> 
         if log.stderr:
             yield "stderr of the last one that failed:"
         if not log.state.is_over:
-            yield "It is not over yet: a job's stderr comes with its outputs."
+            yield "Still running: a job's stderr comes with its outputs."
     if log.stderr is not None:
         yield from _lines(log.stderr, options.lines)
     if log.stderr == "" and log.stdout is None:

@@ -163,8 +163,7 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
         print(f"Nobody has looked whether the image {words.printable(image)} exists.")
     if plan.batch_id is None:
         print(
-            f"It would be kept for {words.span(plan.lease)}; waiting for it and fetching from it "
-            "keep it longer."
+            f"The project would keep it for {words.span(plan.lease)}; wait and fetch extend this."
         )
     if plan.is_good:
         is_sent = plan.jobs_there < len(request.jobs)

@@ -115,7 +115,7 @@ def _print_made(options: Namespace, plan: RetryPlan, made: Batch) -> None:
     )
     if made.expire_time:
         end = words.at(made.expire_time)[:-3]
-        print(f"It is kept until {end}; waiting for it and fetching from it keep it longer.")
+        print(f"The project keeps it until {end}; wait and fetch extend this.")
     if plan.left:
         again = command(options, "retry", parent.id)
         print(f"{count(plan.left, 'more job')} failed since this retry was begun: {again}")

@@ -263,7 +263,7 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
         ended = _time(batch.completion_time, states.end_words(batch))
         # A project notes when somebody asks for the first time after the last job (web-rpcs.rst,
         # "Batch states").
-        rows.append(("ended", f"by {ended}, when the project was asked"))
+        rows.append(("ended", f"{ended}, or shortly before"))
     end = batch.expected_end
     if end is not None:
         rows.append(("left", f"{words.ahead(end, now)}, at the recent rate"))

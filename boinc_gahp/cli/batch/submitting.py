@@ -252,9 +252,7 @@ def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
     if batch.expire_time:
         end = words.at(batch.expire_time)[:-3]
         left, _ = states.lease_words(batch)
-        print(
-            f"It is kept until {end} ({left}); waiting for it and fetching from it keep it longer."
-        )
+        print(f"The project keeps it until {end} ({left}); wait and fetch extend this.")
     made = getattr(options, "made", None)  # of batch run
     if made is not None and not batch.existed:
         print(f"{made.sent_along}.")

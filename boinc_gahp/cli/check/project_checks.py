@@ -159,11 +159,11 @@ def _check_staging(project: WebRpcs) -> Check:
 
 def _limits_note(settings: Settings, chosen: ProjectSettings) -> Check:
     return note(
-        "limits: a project does not tell PHP's limits. boinc_gahp assumes requests of "
+        "limits: the project's are not known; files over 2 MiB may be refused, until its admin "
+        "raises upload_max_filesize. Assumed are requests of "
         f"{chosen.max_post_bytes:,} bytes (max_post_bytes), and uploads of "
         f"{settings.staging.files_per_post} files (files_per_post) and "
-        f"{settings.staging.bytes_per_post:,} bytes (bytes_per_post) at a time; by default, PHP "
-        "takes no file over 2 MiB (upload_max_filesize), which the project's admin can raise"
+        f"{settings.staging.bytes_per_post:,} bytes (bytes_per_post) at a time"
     )
 
 

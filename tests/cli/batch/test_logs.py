@@ -36,7 +36,7 @@ def test_failed_attempts_at_a_job_that_is_not_over_have_pages(batch, site):
     _, out, err = batch("logs", number, f"{name}_0")
     page = f"{site.project.url}result.php?resultid="
     assert f"\ninstance {name}_0_0: Error while computing  {page}" in out
-    assert "It is not over yet" in out
+    assert "Still running: " in out
     assert err.startswith("This project does not tell the stderr of failed jobs")
     assert "No job is over yet" in batch("logs", number)[2]
     assert batch("abort", number, "--yes")[0] == 0

@@ -45,8 +45,8 @@ def sent(site, batch, data):
 def test_one_job_is_submitted_and_what_comes_next_is_reported(site, batch, here):
     found = re.fullmatch(
         r"Batch (\d+) 'uppercase-\d{8}-\d{6}-[a-z]{4}': 1 job of uppercase on 127\.0\.0\.1:\d+\.\n"
-        r"It is kept until 2[-\d]+ [:\d]+ \(14 days\); "
-        r"waiting for it and fetching from it keep it longer\.\n"
+        r"The project keeps it until 2[-\d]+ [:\d]+ \(14 days\); "
+        r"wait and fetch extend this\.\n"
         r"Next:\n  boinc_gahp batch wait \1\n  boinc_gahp batch fetch \1\n",
         batch.prints(*ONE),
     )
