@@ -161,15 +161,6 @@ class Site:
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-class Measured(float):
-    """As numpy's numbers are: floats, or registered as such, with a repr of their own."""
-
-    def __repr__(self):
-        return f"np.float64({float(self)})"
-
-    __str__ = float.__repr__
-
-
 def inline(*args, text="x"):
     """Return a job for each arguments, with a small input."""
     return [Job(each, {"in": InlineFile(text)}) for each in args or [""]]

@@ -11,13 +11,7 @@ from boinc_gahp.api import _control
 from boinc_gahp.api.counting import Counts
 from boinc_gahp.api.types import JobState
 from boinc_gahp.backoff import Backoff
-from boinc_gahp.errors import (
-    BadRequest,
-    BatchConflict,
-    NoSuchBatch,
-    NoSuchJob,
-    TransportError,
-)
+from boinc_gahp.errors import BadRequest, BatchConflict, NoSuchBatch, NoSuchJob, TransportError
 from boinc_gahp.rpc.types import JobInfo
 from tests import faultproxy
 from tests.api.conftest import QUICK
@@ -111,10 +105,7 @@ def test_a_few_failed_jobs_are_asked_about_at_a_time_and_told_in_order(site):
         hang.release()
         assert asked.result(timeout=60) == names
     lists = site.proxy.count("query_batch")
-    assert [log.name for log in batch.logs(jobs=[names[4], names[1]])] == [
-        names[4],
-        names[1],
-    ]
+    assert [log.name for log in batch.logs(jobs=[names[4], names[1]])] == [names[4], names[1]]
     assert site.proxy.count("query_batch") == lists + 1
 
 

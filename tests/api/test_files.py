@@ -5,12 +5,7 @@ import shlex
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.files import (
-    read_file,
-    read_named,
-    relative_to,
-    split_args,
-)
+from boinc_gahp.api.files import read_file, read_named, relative_to, split_args
 from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest
 from tests.api.texts import written

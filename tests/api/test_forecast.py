@@ -124,11 +124,7 @@ def test_the_rest_at_the_recent_rate_is_told():
 
 @pytest.mark.parametrize(
     ("waiting", "seconds", "words"),
-    [
-        (0, 7200, "one job has run for 2 h or more"),
-        (1, 7200, ""),
-        (0, 5, ""),
-    ],
+    [(0, 7200, "one job has run for 2 h or more"), (1, 7200, ""), (0, 5, "")],
     ids=["the last ones run", "others wait", "just begun"],
 )
 def test_the_longest_job_is_told_when_none_waits(waiting, seconds, words):

@@ -29,12 +29,12 @@ from tests.inside import fail_workunit, tell_of_failed_jobs
 LIMIT = 60
 
 
-def mapped(site, count=4, args="--n {n}", project=None, **more):
-    """Return futures of jobs whose batch no other test has."""
+def mapped(site, rows=4, args="--n {n}", project=None, app="uppercase", **more):
+    """Return futures of jobs, for rows or so many, whose batch no other test has."""
     options = {"inputs": {"in": InlineFile(f"{site.authenticator}\n")}, "poll": QUICK, **more}
     options.setdefault("directory", site.directory / "results")
-    rows = [{"n": n} for n in range(count)]
-    return (project or site.project).map("uppercase", rows, args=args, **options)
+    rows = [{"n": n} for n in range(rows)] if isinstance(rows, int) else rows
+    return (project or site.project).map(app, rows, args=args, **options)
 
 
 def error_of(future):
@@ -62,15 +62,7 @@ def test_results_come_in_the_order_of_the_rows(working):
 def test_the_rows_of_jobs_csv_have_the_order_of_the_jobs(working):
     # The later a job is in the table, the sooner it is over.
     rows = [{"n": n, "sleep": (5 - n) / 5} for n in range(6)]
-    futures = working.project.map(
-        "uppercase",
-        rows,
-        args="--sleep {sleep}",
-        inputs={"in": InlineFile(f"{working.authenticator}\n")},
-        directory=working.directory / "results",
-        poll=QUICK,
-    )
-    futures.results(LIMIT)
+    mapped(working, rows, args="--sleep {sleep}").results(LIMIT)
     lines = (working.directory / "results" / "jobs.csv").read_text().splitlines()
     assert [line.split(",")[1] for line in lines[1:]] == list("012345")
 
@@ -157,15 +149,7 @@ def test_an_output_that_a_job_has_to_have(working):
         mapped(working, outputs=["outt"])
     assert not working.project.batches()
     # An optional one may be missing.
-    futures = working.project.map(
-        "optmid",
-        [{"n": 1}],
-        inputs={"in": InlineFile(f"{working.authenticator}\n")},
-        outputs=["out1"],
-        directory=working.directory / "o",
-        poll=QUICK,
-    )
-    error = error_of(futures[0])
+    error = error_of(mapped(working, 1, app="optmid", args=None, outputs=["out1"])[0])
     assert isinstance(error, JobFailed)
     assert error.why == "it has no output 'out1'; its outputs are: 'out0', 'out2'"
 
@@ -264,12 +248,6 @@ def test_a_project_that_is_down_for_a_while_only_delays_results(working):
     assert len(futures.results(LIMIT)) == 2
 
 
-def test_outputs_that_do_not_come_at_first_come_later(working):
-    working.proxy.fail("result_file", faultproxy.status(503), times=2)
-    futures = mapped(working, 2, project=working.open(retry=0))
-    assert len(futures.results(LIMIT)) == 2
-
-
 def test_a_directory_that_cannot_be_written_is_told(working):
     (working.directory / "file").write_text("x")
     futures = mapped(working, 2, directory=working.directory / "file")
@@ -310,17 +288,13 @@ def test_the_rows_may_be_jobs_of_any_kind(site):
         site.project.map("uppercase", jobs, args="--y")
     table = site.directory / "rows.csv"
     table.write_text("n\n1\n2\n")
-    futures = site.project.map(
-        "uppercase", table, args="-n {n}", inputs={"in": InlineFile("a\n")}, name="own-name"
-    )
-    assert futures.batch.name == "own-name"
+    futures = mapped(site, table, name=site.name)
+    assert futures.batch.name == site.name
     assert [each.parameters for each in futures] == [{"n": 1}, {"n": 2}]
     with pytest.raises(BatchConflict):
-        site.project.map(
-            "uppercase", table, args="-m {n}", inputs={"in": InlineFile("a\n")}, name="own-name"
-        )
+        mapped(site, table, args="-m {n}", name=site.name)
     with pytest.raises(NotFound):
-        site.project.map("upercase", table, inputs={"in": InlineFile("a\n")})
+        mapped(site, table, app="upercase")
     with pytest.raises(BadRequest, match="rows is a int"):
         site.project.map("uppercase", 3)
 

@@ -65,8 +65,7 @@ def test_words_that_name_nothing_stay_as_they_are(words):
 
 
 @pytest.mark.parametrize(
-    "word",
-    [".ssh/id_rsa", ".ssh/config", ".ssh", "--key=.ssh/id_rsa", ".netrc", "keys/id_rsa"],
+    "word", [".ssh/id_rsa", ".ssh/config", ".ssh", "--key=.ssh/id_rsa", ".netrc", "keys/id_rsa"]
 )
 def test_a_word_sends_no_secrets(here, word):
     for name in (".ssh/id_rsa", ".ssh/config", ".netrc", "keys/id_rsa"):

@@ -202,14 +202,6 @@ def test_parts_that_are_fetched_at_the_same_time_all_get_their_rows(working):
     assert {row["job"] for row in read(results / "jobs.csv")} == {job.name for job in batch}
 
 
-def test_a_retired_batch_keeps_its_table(working):
-    batch = finished(working, 1)
-    batch.fetch(working.directory / "results")
-    whole = (working.directory / "results" / "jobs.csv").read_bytes()
-    batch.retire()
-    assert (working.directory / "results" / "jobs.csv").read_bytes() == whole
-
-
 def test_two_batches_in_one_directory_share_the_table(working):
     results = working.directory / "results"
     one = finished(working, 2, f"{working.name}-1")

@@ -97,10 +97,7 @@ def test_a_retry_of_a_retry_repeats_jobs_of_the_first_batch(site):
     first = batch.retry()
     site.spoil(first, f"{batch.name}_1-retry1")
     second = first.retry()
-    assert (second.name, names_of(second)) == (
-        f"{batch.name}-retry2",
-        [f"{batch.name}_1-retry2"],
-    )
+    assert (second.name, names_of(second)) == (f"{batch.name}-retry2", [f"{batch.name}_1-retry2"])
     assert first.retry() is None
 
 
@@ -271,14 +268,6 @@ def test_two_retries_at_the_same_time_send_each_job_once(site, same):
     assert sorted(name.partition("-retry")[0] for name in sent) == names
     assert batch.retry() is None
     assert all(job.state is JobState.QUEUED for each in batch.retries() for job in each.jobs())
-
-
-def test_a_retry_whose_reply_is_lost_sends_each_job_once(site):
-    batch = site.submit(3)
-    site.spoil(batch)
-    site.proxy.fail("submit_batch", faultproxy.lose_reply())
-    assert len(names_of(batch.retry())) == 3
-    assert len(workunits(site, f"{batch.name}_0-retry")) == 1
 
 
 def test_a_project_that_has_a_batch_of_every_name_is_asked_for_so_many_retries(site, monkeypatch):

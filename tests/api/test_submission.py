@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
@@ -21,7 +22,7 @@ from boinc_gahp.errors import (
     RpcError,
 )
 from boinc_gahp.submit.checks import check_batch_name, check_job_name
-from tests.api.conftest import REFUSED, Measured
+from tests.api.conftest import REFUSED
 from tests.faultproxy import status
 
 URL = "http://h/file"
@@ -250,8 +251,8 @@ def test_what_is_no_job_is_told_by_its_place(jobs, more, said):
 
 
 def test_numbers_of_other_libraries_are_plain_ones_in_a_request():
-    jobs = [Job(args=[Measured(0.5)], fpops=Measured(2e12))]
-    request = build_request("app", jobs, parameters=Parameters(Measured(1e12)))
+    jobs = [Job(args=[np.float64(0.5)], fpops=np.float64(2e12))]
+    request = build_request("app", jobs, parameters=Parameters(np.float64(1e12)))
     ((_, job),) = request.jobs
     assert job.args == ("0.5",)
     assert (repr(job.fpops), repr(request.parameters.fpops_est)) == (

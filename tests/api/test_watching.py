@@ -256,8 +256,7 @@ def test_closing_the_project_ends_a_wait_at_once(site, during):
 
 
 @pytest.mark.parametrize(
-    "pauses",
-    [(0, 1), (-1, 1), (2, 1), (math.nan, 1), (1, math.nan), (1, math.inf), (1, 86401)],
+    "pauses", [(0, 1), (-1, 1), (2, 1), (math.nan, 1), (1, math.nan), (1, math.inf), (1, 86401)]
 )
 def test_a_poll_of_nonsense_is_refused(pauses):
     with pytest.raises(BadRequest, match="a poll's pauses are"):

@@ -249,9 +249,7 @@ _CALLS = {
     ),
     "submit_batch": lambda p, r: p.submit_batch(submission(r)),
     "estimate_batch": lambda p, r: p.estimate_batch(submission(r)),
-    "query_batches": lambda p, r: p.query_batches(
-        get_cpu_time=_one(r, "get_cpu_time") == "1",
-    ),
+    "query_batches": lambda p, r: p.query_batches(get_cpu_time=_one(r, "get_cpu_time") == "1"),
     "query_batch": lambda p, r: p.query_batch(
         **_batch(r),
         get_cpu_time=_one(r, "get_cpu_time") == "1",
@@ -276,8 +274,7 @@ _CALLS = {
         )
     ),
     "query_files": lambda p, r: p.query_files(
-        _texts(r, "phys_name"),
-        batch_id=_integer(r.findtext("batch_id")),
+        _texts(r, "phys_name"), batch_id=_integer(r.findtext("batch_id"))
     ),
     "upload_files": lambda p, r: p.upload_files(
         (),

@@ -4,13 +4,7 @@ import json
 import subprocess
 import sys
 
-from boinc_gahp.functions.payload import (
-    PROGRAM,
-    pack_call,
-    pack_function,
-    shared_files,
-    words,
-)
+from boinc_gahp.functions.payload import PROGRAM, pack_call, pack_function, shared_files, words
 from boinc_gahp.functions.runner import FORMAT, RESULT, RETURNED, Encoder
 from boinc_gahp.functions.values import read_result
 

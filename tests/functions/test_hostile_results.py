@@ -233,12 +233,7 @@ JSON = st.recursive(
     lambda inner: (
         st.lists(inner)
         | st.dictionaries(st.text() | st.sampled_from(["!", "of", "columns", "rows"]), inner)
-        | st.fixed_dictionaries(
-            {
-                "!": st.sampled_from(KINDS),
-                "of": inner,
-            }
-        )
+        | st.fixed_dictionaries({"!": st.sampled_from(KINDS), "of": inner})
     ),
 )
 
