@@ -163,6 +163,23 @@ def only_for(fault, *markers):
     return run
 
 
+def noting(bodies, fault=None):
+    """Note the bodies of requests, before the fault happens or the project does them."""
+
+    def run(exchange):
+        exchange.read_body()
+        bodies.append(bytes(exchange.body))
+        return (fault or only_for(None))(exchange)
+
+    return run
+
+
+def fail_queries(site, fault):
+    """Have a fault happen to all that is asked about batches."""
+    for rpc in ("query_batch", "query_batch2"):
+        site.proxy.fail(rpc, fault, times=None)
+
+
 def refuse(words, marker=b"", *, rpc="submit_batch"):
     """Refuse with ``words`` a request that holds ``marker``, have the project do any other."""
     text = f"<{rpc}><error><error_num>-1</error_num><error_msg>{words}</error_msg></error>"

@@ -42,6 +42,12 @@ class Sent:
         return self.context.jobs.batch(self.batch_id)
 
     @property
+    def markers(self):
+        """How requests name it: by its name, or by its id."""
+        batch = self.batch
+        return batch.name.encode(), b"<batch_id>%d</batch_id>" % batch.project_batch_id
+
+    @property
     def jobs(self):
         return self.context.jobs.jobs_of(self.batch_id)
 

@@ -1,6 +1,5 @@
 """Jobs are followed on a local project, over HTTP, through a proxy that can go wrong."""
 
-import itertools
 import math
 import re
 import uuid
@@ -18,7 +17,7 @@ from boinc_gahp.submit.control import abort_jobs
 from boinc_gahp.submit.query import query_jobs
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.desk import only_for
+from tests.htcondor.desk import fail_queries, noting, only_for, refuse
 from tests.htcondor.helpers import assert_held, change
 from tests.htcondor.onproject import follow, send
 from tests.inside import fail_attempts, fail_workunit, finish_workunit
@@ -40,21 +39,20 @@ def standing(now):
     return lambda: now
 
 
-class Ear:
-    """Hears what is asked in query_batch2, and lets it pass."""
+def hear(site):
+    """Return a list that grows by what is asked in query_batch2."""
+    bodies = []
+    site.proxy.fail("query_batch2", noting(bodies), times=None)
+    return bodies
 
-    def __init__(self, site):
-        self.since = []
-        self.names = []
-        site.proxy.fail("query_batch2", self, times=None)
 
-    def __call__(self, exchange):
-        exchange.read_body()
-        text = bytes(exchange.body).decode()
-        self.since += re.findall(r"<min_mod_time>(.*?)</min_mod_time>", text)
-        self.names.append(re.findall(r"<batch_name>(.*?)</batch_name>", text))
-        exchange.send(exchange.forward())
-        return True
+def for_all(bodies):
+    """Return for each request whether it asks for all, not only for news."""
+    return [b"<min_mod_time>0<" in body for body in bodies]
+
+
+def names(bodies):
+    return [re.findall(r"<batch_name>(.*?)</batch_name>", body.decode()) for body in bodies]
 
 
 def test_a_job_is_queued_then_running_then_finished(site, context):
@@ -118,20 +116,20 @@ def test_when_the_project_last_answered_is_written_down_once_a_minute(site, cont
 def test_after_the_first_time_only_news_are_asked_for_until_all_is(site, context):
     site.local.pause_volunteers()
     sent = send(site, context)
-    ear = Ear(site)
+    heard = hear(site)
     follower = Follower(context)
     for now in (1000.0, 1001.0, 1599.0, 1600.0, 1601.0):
         follower.poll(now)
-    assert [since == "0" for since in ear.since] == [True, False, False, True, False]
+    assert for_all(heard) == [True, False, False, True, False]
     later = send(site, context)
     follower.poll(1602.0)
-    assert ear.names[-2:] == [[sent.batch.name], [later.batch.name]]
-    assert [since == "0" for since in ear.since[-2:]] == [False, True]
+    assert names(heard[-2:]) == [[sent.batch.name], [later.batch.name]]
+    assert for_all(heard[-2:]) == [False, True]
     follower.poll(1603.0)
-    assert len(ear.names[-1]) == 2
+    assert len(names(heard)[-1]) == 2
     # A clock that is set back does not put the look at all jobs off.
     follower.poll(10.0)
-    assert ear.since[-1] == "0"
+    assert for_all(heard[-1:]) == [True]
 
 
 def test_a_time_that_is_none_is_not_handed_on(site, context):
@@ -145,11 +143,11 @@ def test_a_time_that_is_none_is_not_handed_on(site, context):
         return True
 
     site.proxy.fail("query_batch2", odd)
-    ear = Ear(site)
+    heard = hear(site)
     follower = Follower(context)
     for now in (1000.0, 1001.0, 1002.0):
         follower.poll(now)
-    assert [since == "0" for since in ear.since] == [True, False]
+    assert for_all(heard) == [True, False]
 
 
 def test_the_pace_follows_the_news(site, context):
@@ -292,24 +290,16 @@ def test_a_job_that_its_batch_lacks_is_lost_once_that_is_sure(site, context):
 def test_what_the_project_does_not_find_once_is_not_lost(site, context):
     sent = send(site, context, ("--fail", "197"))
     sent.await_end()
-    error = b"<error><error_num>-1</error_num><error_msg>no such batch</error_msg></error>"
-    nothing = faultproxy.body(b"<query_batch>%s</query_batch>" % error)
-    asked = itertools.count(1)
-
-    def now_and_then(exchange):
-        # The look at the batch, and the one at the failure.
-        if next(asked) in {1, 3}:
-            return nothing(exchange)
-        exchange.read_body()
-        exchange.send(exchange.forward())
-        return True
-
-    site.proxy.fail("query_batch", now_and_then, times=None)
+    nothing = refuse("no such batch", rpc="query_batch")
+    before = site.proxy.count("query_batch")
+    # The look at the batch, and the one at the failure.
+    for skip in (0, 1):
+        site.proxy.fail("query_batch", nothing, skip=skip)
     site.proxy.fail("query_batch2", faultproxy.status(500), times=None)
     site.timeouts = ONCE
     with site.context() as fresh:
         follow(fresh, sent, "failed")
-    assert next(asked) > 4
+    assert site.proxy.count("query_batch") - before > 3
     assert sent.job.hold_code == HoldCode.FAILED
 
 
@@ -348,35 +338,15 @@ def test_trouble_of_the_project_is_noted_and_passes(site, context):
     assert context.jobs.troubles() == {}
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        pytest.param(faultproxy.php_warnings(after=True), id="PHP warnings"),
-        pytest.param(faultproxy.status(500), id="500: each batch is asked for by its id"),
-    ],
-)
-def test_some_trouble_does_no_harm(fault, site, context):
-    one, two = send(site, context), send(site, context)
-    site.timeouts = ONCE
-    with site.context() as fresh:
-        site.proxy.fail("query_batch2", fault, times=None)
-        follower = follow(fresh, one, "finished")
-        follow(fresh, two, "finished", follower=follower)
-    assert context.jobs.troubles() == {}
-
-
 @pytest.mark.parametrize("by_name", [True, False], ids=["by name", "only by its id"])
 def test_one_batch_that_cannot_be_asked_about_keeps_no_failure_of_another_from_being_told(
     by_name, site, context
 ):
     bad, other = send(site, context), send(site, context, ("--fail", "197"))
-    deadly = [b"%d</batch_id>" % _id(bad), bad.batch.name.encode()]
-    if not by_name:
-        deadly.append(other.batch.name.encode())
+    deadly = [*bad.markers, *([] if by_name else other.markers[:1])]
     other.await_end()
     site.timeouts = ONCE
-    for rpc in ("query_batch", "query_batch2"):
-        site.proxy.fail(rpc, only_for(faultproxy.status(500), *deadly), times=None)
+    fail_queries(site, only_for(faultproxy.status(500), *deadly))
     with site.context() as fresh:
         follow(fresh, other, "failed")
     assert bad.states == ["queued"]
@@ -388,16 +358,14 @@ def test_a_poll_repeats_no_request_and_the_next_process_knows_which_batch_makes_
     site.local.pause_volunteers()
     bad, other = send(site, context), send(site, context)
     before = site.proxy.count("query_batch2")
-    deadly = [b"%d</batch_id>" % _id(bad), bad.batch.name.encode()]
-    for rpc in ("query_batch", "query_batch2"):
-        site.proxy.fail(rpc, only_for(faultproxy.status(504), *deadly), times=None)
+    fail_queries(site, only_for(faultproxy.status(504), *bad.markers))
     Follower(context).poll(1000.0)
     # Both, and each alone.
     assert site.proxy.count("query_batch2") - before == 3
     site.proxy.heal()
-    ear = Ear(site)
+    heard = hear(site)
     Follower(context).poll(1100.0)
-    assert ear.names == [[other.batch.name], [bad.batch.name]]
+    assert names(heard) == [[other.batch.name], [bad.batch.name]]
 
 
 def test_of_a_failure_there_is_what_helps(site, context):

@@ -13,7 +13,7 @@ from boinc_gahp.htcondor._periodic_tasks import ErrorGuard
 from boinc_gahp.threads import Workers
 from tests import faultproxy
 from tests.helpers import refusal, wait_for
-from tests.htcondor.desk import only_for, refuse
+from tests.htcondor.desk import fail_queries, noting, only_for, refuse
 from tests.htcondor.helpers import await_state, row_of
 from tests.htcondor.onproject import follow, send
 from tests.htcondor.task_runner import TaskRunner
@@ -25,11 +25,6 @@ NOT_OWNER = "not owner of batch"
 def choke(*markers, code=504):
     """Answer with an HTTP status where one of the markers is asked about; let others pass."""
     return only_for(faultproxy.status(code), *markers)
-
-
-def about(sent):
-    """Return how requests name a batch: by its name, or by its id."""
-    return sent.batch.name.encode(), b"<batch_id>%d</batch_id>" % sent.batch.project_batch_id
 
 
 @pytest.fixture
@@ -67,7 +62,7 @@ def test_a_lease_that_is_not_renewed_keeps_no_other_from_it(site, context):
     bad, good = send(site, context), send(site, context)
     later = good.batch.lease_until - DAY / 2
     context.jobs.htcondor_polled(dict.fromkeys([bad.job.id, good.job.id], later))
-    site.proxy.fail("set_expire_time", choke(*about(bad)), times=None)
+    site.proxy.fail("set_expire_time", choke(*bad.markers), times=None)
     runner = TaskRunner(context)
     runner.run(later)
     assert good.batch.lease_until == later + context.htcondor.lease
@@ -128,9 +123,8 @@ def test_a_job_whose_abort_takes_too_long_keeps_no_other_from_being_aborted(site
 @pytest.mark.parametrize("code", [502, 503, 504, 0], ids=["502", "503", "504", "time-out"])
 def test_a_batch_that_is_slow_to_ask_about_starves_no_other(code, site, context):
     slow, quick = send(site, context), send(site, context)
-    fault = choke(*about(slow), code=code) if code else only_for(faultproxy.hang(), *about(slow))
-    for rpc in ("query_batch", "query_batch2"):
-        site.proxy.fail(rpc, fault, times=None)
+    fault = choke(*slow.markers, code=code) if code else only_for(faultproxy.hang(), *slow.markers)
+    fail_queries(site, fault)
     site.local.resume_volunteers()
     site.timeouts = replace(site.timeouts, read=2)
     with site.context() as hasty:
@@ -149,19 +143,13 @@ def test_a_batch_that_cannot_be_asked_about_keeps_no_other_from_being_fetched(si
     follow(context, slow, *["finished"] * 4)
     follow(context, quick, "finished")
     asked = []
-
-    def note(exchange):
-        exchange.read_body()
-        asked.extend(marker for marker in about(slow) if marker in exchange.body)
-        return choke(*about(slow))(exchange)
-
-    site.proxy.fail("query_batch", note, times=None)
+    site.proxy.fail("query_batch", noting(asked, choke(*slow.markers)), times=None)
     # So it is not tried again for an hour; a new process has no such pause.
     site.reset(poll_shortest=3600.0, poll_longest=3600.0, fetches=1)
     wait_for_outputs(site, quick)
     assert set(slow.states) == {"finished"}
     # One job tries it for all.
-    assert len(asked) == 1
+    assert len([body for body in asked if any(each in body for each in slow.markers)]) == 1
     site.proxy.heal()
     wait_for_outputs(site, slow)
 
@@ -183,14 +171,8 @@ def wait_for_outputs(site, sent):
 def test_a_slow_batch_is_asked_about_alone_and_ever_less_often(site, context):
     slow, quick = send(site, context), send(site, context)
     asked = []
-
-    def note(exchange):
-        exchange.read_body()
-        asked.append(bytes(exchange.body))
-        return choke(*about(slow))(exchange)
-
-    for rpc in ("query_batch", "query_batch2"):
-        site.proxy.fail(rpc, note, times=None)
+    fail_queries(site, noting(asked, choke(*slow.markers)))
+    slow_name, quick_name = slow.markers[0], quick.markers[0]
     follower = Follower(context)
     now = 1000.0
     follower.poll(now)
@@ -198,22 +180,16 @@ def test_a_slow_batch_is_asked_about_alone_and_ever_less_often(site, context):
         now += 1.0
         asked.clear()
         follower.poll(now)
-        both = [body for body in asked if all(each in body for each in _names(slow, quick))]
-        assert not both
-        assert any(_names(quick)[0] in body for body in asked)
-    alone = [body for body in asked if any(each in body for each in about(slow))]
+        assert not [body for body in asked if slow_name in body and quick_name in body]
+        assert [body for body in asked if quick_name in body]
+    alone = [body for body in asked if any(each in body for each in slow.markers)]
     assert len(alone) <= 1
-
-
-def _names(*batches):
-    return [sent.batch.name.encode() for sent in batches]
 
 
 def test_a_poll_ends_where_no_batch_can_be_asked_about(site, context):
     for _ in range(12):
         send(site, context)
-    for rpc in ("query_batch", "query_batch2"):
-        site.proxy.fail(rpc, faultproxy.status(504), times=None)
+    fail_queries(site, faultproxy.status(504))
     before = site.proxy.count("query_batch")
     Follower(context).poll(1000.0)
     assert site.proxy.count("query_batch") - before == 4
