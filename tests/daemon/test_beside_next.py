@@ -151,38 +151,3 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
     assert BatchState.ABORTED not in {state for _, _, state in batches(project)}
     assert "Traceback" not in node.log()
     assert "the ledger" not in node.log()
-
-
-def test_what_the_old_one_gave_up_is_aborted_by_the_new_one(node, project, proxy):
-    # A submit is tried for all of its time.
-    hasty = "[timeouts]\nsubmit = 15\nsubmit_margin = 1\n"
-    node.settings.write_text(node.settings.read_text().replace("[timeouts]\n", hasty))
-    with node.daemon() as old, node.new_daemon() as new:
-        before, after = BatchGridmanager(old), BatchGridmanager(new)
-        assert before.do("BOINC_PING") == ["NULL"]
-        assert after.do("BOINC_PING") == ["NULL"]
-        wait_for(lambda: list(node.directory.rglob("ledger.sqlite")), "the ledger")
-        # The answer is lost, and so is what would undo it: an abort is pending.
-        proxy.fail("submit_batch", faultproxy.lose_reply())
-        proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
-        proxy.fail("abort_batch", faultproxy.status(503), times=None)
-        (error,) = before.do("BOINC_SUBMIT", *node.submission("b"))
-        assert error != "NULL"
-        assert node.pending() == [("b", "giving_up")]
-        (error,) = after.do("BOINC_SUBMIT", *node.submission("b"))
-        assert "was given up before" in error
-        old.process.kill()
-        old.process.wait()
-        proxy.heal()
-        (path,) = node.directory.rglob("ledger.sqlite")
-
-        def is_settled():
-            with closing(sqlite3.connect(path)) as ledger, ledger:
-                # What is looked at once a minute.
-                ledger.execute("UPDATE batch SET not_before = 1 WHERE project_id IS NULL")
-            return node.pending() == []
-
-        wait_for(is_settled, "the end of the batch")
-        new.end_input()
-        assert new.end() == (0, b"", b"")
-    assert [state for _, _, state in batches(project)] == [BatchState.RETIRED]

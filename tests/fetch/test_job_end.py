@@ -143,6 +143,12 @@ def test_a_status_is_the_programs_or_the_clients(status):
     assert failed(status).exit_code == (None if is_clients else status)
 
 
+@pytest.mark.parametrize("never_ran", [-186, -185, 200, 203])
+def test_instances_that_never_ran_the_program_do_not_count(never_ran):
+    assert failed(11, never_ran).exit_code == failed(never_ran, 11).exit_code == 11
+    assert failed(never_ran, never_ran).exit_code is None
+
+
 def test_where_no_instance_is_known_the_projects_words_tell_whether_they_ended_well():
     assert failed(5).exit_code == 5
     assert failed(5, errors=("no_canonical_result",)).exit_code is None

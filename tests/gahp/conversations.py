@@ -91,25 +91,6 @@ SEVERAL = r"""
 <- GAHP:10 no\ answer
 """
 
-#: [twoproj]: the project is selected again and again, between requests that are still running.
-TWO_PROJECTS = r"""
--> BOINC_SELECT_PROJECT http://127.0.0.1:8001/one/ aaaa
-<- GAHP:S
--> BOINC_PING 2
-<- GAHP:S
--> BOINC_SELECT_PROJECT http://127.0.0.1:8002/two/ bbbb
-<- GAHP:S
--> BOINC_PING 3
-<- GAHP:S
-!! 3 NULL
-<- GAHP:R
-!! 2 NULL
--> RESULTS
-<- GAHP:S 2
-<- GAHP:3 NULL
-<- GAHP:2 NULL
-"""
-
 #: ``gridmanager-batch.rst``, "Start-up" and "Life of a job": what HTCondor 10 and later says after
 #: START.
 BATCH = r"""
@@ -183,7 +164,6 @@ CONVERSATIONS = {
     "arguments": START + ARGUMENTS,
     "fetch some": START + FETCH_SOME,
     "several": START + SEVERAL,
-    "two projects": START + TWO_PROJECTS,
     "nonsense": START + NONSENSE,
     "batch": START + BATCH,
 }

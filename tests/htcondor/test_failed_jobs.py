@@ -2,8 +2,6 @@
 
 import json
 from contextlib import contextmanager
-from itertools import groupby
-from operator import itemgetter
 
 import pytest
 
@@ -11,8 +9,6 @@ from boinc_gahp.cli.main import main
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._fetching import Fetcher
 from boinc_gahp.htcondor.hold_codes import HoldCode
-from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
-from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
@@ -59,17 +55,6 @@ def test_a_job_whose_program_fails_is_completed_with_its_exit_code(site):
 
 
 @pytest.mark.processes
-def test_the_stderr_of_a_failed_job_comes_home_from_a_project_that_gives_it(site, monkeypatch):
-    tell_of_failed_jobs(monkeypatch)
-    job = site.job("--fail 3")
-    with daemon(site) as gahp:
-        end = gahp.end_of(gahp.submit(job.ad))
-    assert (end.word, end["ExitCode"]) == (COMPLETED, 3)
-    assert "starting uppercase" in (job.iwd / "job.err").read_text()
-    assert "its stderr ends: " in str(end["ExitReason"])
-
-
-@pytest.mark.processes
 def test_what_becomes_of_a_failed_job_is_for_the_settings_and_before_them_for_the_job_to_say(site):
     plain = site.job("--fail 7")
     held = site.job("--fail 7", BoincFailedJobs='"Hold"')
@@ -86,98 +71,11 @@ def test_what_becomes_of_a_failed_job_is_for_the_settings_and_before_them_for_th
         assert [end.word for end in gahp.follow(ids).values()] == [HELD, COMPLETED]
 
 
-# -- which exit status counts
-
-#: Of a job's last two instances, and the job's exit code; None: it is held.
-STATUSES = (
-    (1, 1, 1),
-    (3, 11, 11),
-    (192, 192, 192),
-    (193, 193, None),
-    (11, 193, None),
-    (193, 11, 11),
-    (195, 195, 195),
-    (11, 196, None),
-    (197, 197, None),
-    (205, 205, None),
-    (206, 206, 206),
-    (255, 255, 255),
-    # A program on Windows can give more.
-    (1000, 1000, 1000),
-    (-1073741819, -1073741819, None),
-    (-161, -161, None),
-    (11, -131, None),
-    # Instances that never ran the program do not count.
-    (11, -186, 11),
-    (-185, 11, 11),
-    (11, 203, 11),
-    (11, 200, 11),
-    (203, 200, None),
-    (-186, -186, None),
-)
-
-
 @pytest.fixture
 def context(site):
     site.reset(poll_shortest=1.0, poll_longest=4.0, poll_all=600.0)
     with site.context() as context:
         yield context
-
-
-def instances(site, sent):
-    """Return the ids of each job's results."""
-    rows = site.rows(
-        "SELECT w.id, r.id FROM result r JOIN workunit w ON r.workunitid = w.id WHERE w.batch = ? "
-        "AND r.outcome = ? ORDER BY w.id, r.id",
-        *(sent.batch.project_batch_id, Outcome.CLIENT_ERROR),
-    )
-    return [[result for _, result in of] for _, of in groupby(rows, itemgetter(0))]
-
-
-@pytest.mark.long
-def test_of_several_instances_the_last_that_ran_its_program_counts(site, context):
-    sent = send(site, context, *[("--fail", "5")] * len(STATUSES))
-    sent.await_end()
-    for (first, second, _), results in zip(STATUSES, instances(site, sent), strict=True):
-        for status, result in zip((first, first, second), results, strict=True):
-            change(site, "UPDATE result SET exit_status = ? WHERE id = ?", status, result)
-    follow(context, sent, *["failed" if code is None else "finished" for *_, code in STATUSES])
-    found = [
-        (*statuses[:2], job.exit_code if job.state == "finished" else None)
-        for statuses, job in zip(STATUSES, sent.jobs, strict=True)
-    ]
-    assert found == list(STATUSES)
-    for (first, second, code), job in zip(STATUSES, sent.jobs, strict=True):
-        words = f"exit statuses on the volunteers' computers: {first}, {first}, {second}"
-        assert words in str(job.hold_reason if code is None else job.exit_reason)
-        if code is None:
-            assert (job.hold_code, job.hold_subcode) == (HoldCode.FAILED, second)
-    reasons = " ".join(job.hold_reason or "" for job in sent.jobs)
-    assert "a signal ended the program" in reasons
-    assert "BoincRscDiskBound" in reasons
-
-
-def test_a_program_that_ended_well_after_all_has_no_exit_code(site, context):
-    sent = send(site, context, *[("--fail", "5")] * 3)
-    sent.await_end()
-    first, second, third = instances(site, sent)
-    invalid, no_reply = Outcome.VALIDATE_ERROR, Outcome.NO_REPLY
-    for outcome, result in ((invalid, first[2]), (invalid, second[0]), (no_reply, third[2])):
-        change(site, "UPDATE result SET outcome = ? WHERE id = ?", outcome, result)
-    follow(context, sent, "failed", "finished", "finished")
-
-
-def test_a_job_whose_outputs_could_not_be_uploaded_is_held_for_that(site, context):
-    sent = send(site, context, ("--fail", "5"))
-    sent.await_end()
-    change(site, "UPDATE result SET exit_status = 0, client_state = 7")
-    follow(context, sent, "failed")
-    reason = str(sent.job.hold_reason)
-    assert reason.endswith(
-        ": Upload failed: its outputs could not be uploaded; if it happens again, ask the "
-        "project's admin about uploads; condor_release sends it again, as a new job"
-    )
-    assert "exit statuses" not in reason
 
 
 # -- one end, whatever happens between
@@ -195,15 +93,6 @@ def test_a_failure_that_is_known_is_gone_on_with_by_the_next_daemon(site, contex
     assert (sent.job.state, sent.job.exit_code) == ("done", 5)
     assert "exit statuses of its instances: 5, 5" in (sent.iwds[0] / "job.err").read_text()
     assert context.jobs.program_failure(sent.job.id) is None, "what is in place is not kept"
-
-
-def test_outputs_of_a_failed_program_come_home_if_the_project_has_them(site, context):
-    set_behaviours(site.local.core.db, [Behaviour("fail", 5, 3)])
-    sent = send(site, context)
-    follow(context, sent, "finished")
-    Fetcher(context).fetch(sent.job)
-    assert (sent.job.state, sent.job.exit_code) == ("fetched", 5)
-    assert (sent.iwds[0] / "out").read_bytes() == b"TEXT"
 
 
 def test_of_an_endless_stderr_the_ledger_keeps_both_ends(site, context, monkeypatch):
