@@ -1,11 +1,14 @@
 """What tests of every room share."""
 
+import functools
+import http.server
 import signal
 import ssl
 import threading
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import trustme
 from hypothesis import strategies as st
@@ -99,3 +102,22 @@ def most_memory(do):
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+@contextmanager
+def served(directory):
+    """Serve a directory's files on this machine; yield the address."""
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            """Say nothing."""
+
+    handler = functools.partial(Handler, directory=str(directory))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()

@@ -25,6 +25,26 @@ SUCCESS, ERROR, NO_REPLY = Outcome.SUCCESS, Outcome.CLIENT_ERROR, Outcome.NO_REP
 INIT, VALID, INVALID = ValidateState.INIT, ValidateState.VALID, ValidateState.INVALID
 INCONCLUSIVE, NO_CHECK = ValidateState.INCONCLUSIVE, ValidateState.NO_CHECK
 
+#: What workunits have that nobody has thought about.
+JOB = {
+    "appid": 1,
+    "rsc_fpops_est": 1e9,
+    "min_quorum": 1,
+    "target_nresults": 1,
+    "max_error_results": 2,
+    "max_total_results": 5,
+    "max_success_results": 3,
+    "result_template_file": "templates/uppercase_out",
+}
+
+
+def insert(connection, table, **columns):
+    """Insert a row; return its id."""
+    marks = ", ".join("?" * len(columns))
+    return connection.execute(
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", tuple(columns.values())
+    ).lastrowid
+
 
 class Bench:
     """A project's back end; time stands still unless it is moved."""
@@ -34,13 +54,10 @@ class Bench:
         self.core = Core(directory, Php())
         self.scheduler = Scheduler(self.core)
         self.now = NOW
-        with self.core.db.write() as connection:
-            for number in range(1, HOSTS + 1):
-                connection.execute(
-                    "INSERT OR IGNORE INTO host (id, create_time, userid, domain_name, p_fpops, "
-                    "m_nbytes, d_free, n_bwdown) VALUES (?, 0, 1, ?, 1e9, 1e9, 1e9, 1e9)",
-                    (number, f"h{number}"),
-                )
+        capacities = dict.fromkeys(("p_fpops", "m_nbytes", "d_free", "n_bwdown"), 1e9)
+        for number in range(1, HOSTS + 1):
+            host = {"id": number, "userid": 1, "domain_name": f"h{number}"}
+            self.insert("host", create_time=0, **host, **capacities)
 
     def close(self):
         self.core.db.close()
@@ -53,35 +70,20 @@ class Bench:
         core.download.add_bytes("in.txt", b"x")
         template = core.input_template(core.templates / "uppercase_in")
         fields = {
+            **JOB,
             "create_time": NOW,
-            "appid": 1,
             "name": name,
             "name_key": name,
             "xml_doc": fill_input(template, [JobFile("in.txt", 1, "0", ("http://h/",))]),
             "batch": 1,
-            "rsc_fpops_est": 1e9,
             "rsc_fpops_bound": 1e12,
             "rsc_memory_bound": 1e6,
             "rsc_disk_bound": 1e6,
             "transition_time": NOW,
             "delay_bound": 100.0,
-            "min_quorum": 1,
-            "target_nresults": 1,
-            "max_error_results": 2,
-            "max_total_results": 5,
-            "max_success_results": 3,
-            "result_template_file": "templates/uppercase_out",
             "mod_time": NOW,
-            **columns,
         }
-        with core.db.write() as connection:
-            cursor = connection.execute(
-                f"INSERT INTO workunit ({', '.join(fields)}) "
-                f"VALUES ({', '.join('?' * len(fields))})",
-                tuple(fields.values()),
-            )
-            assert cursor.lastrowid is not None
-            return cursor.lastrowid
+        return self.insert("workunit", **{**fields, **columns})
 
     def made(self, name="w", **columns):
         """Make a workunit and let the transitioner make its results; return its id."""
@@ -91,31 +93,20 @@ class Bench:
 
     def result(self, state, outcome=Outcome.INIT, **columns):
         """Add a result to the newest workunit, as something has left it; return its id."""
-        with self.core.db.write() as connection:
-            (workunit, name) = connection.execute(
-                "SELECT id, name FROM workunit ORDER BY id DESC LIMIT 1"
-            ).fetchone()
-            (number,) = connection.execute(
-                "SELECT count(*) FROM result WHERE workunitid = ?", (workunit,)
-            ).fetchone()
-            fields = {
-                "create_time": NOW,
-                "workunitid": workunit,
-                "server_state": state,
-                "outcome": outcome,
-                "name": f"{name}_{number}",
-                "xml_doc_in": "",
-                "batch": 1,
-                "random": 1,
-                "appid": 1,
-                **columns,
-            }
-            cursor = connection.execute(
-                f"INSERT INTO result ({', '.join(fields)}) VALUES ({', '.join('?' * len(fields))})",
-                tuple(fields.values()),
-            )
-            assert cursor.lastrowid is not None
-            return cursor.lastrowid
+        [(workunit, name)] = self.rows("SELECT id, name FROM workunit ORDER BY id DESC LIMIT 1")
+        [(number,)] = self.rows("SELECT count(*) FROM result WHERE workunitid = ?", workunit)
+        fields = {
+            "create_time": NOW,
+            "workunitid": workunit,
+            "server_state": state,
+            "outcome": outcome,
+            "name": f"{name}_{number}",
+            "xml_doc_in": "",
+            "batch": 1,
+            "random": 1,
+            "appid": 1,
+        }
+        return self.insert("result", **{**fields, **columns})
 
     def canonical(self, **columns):
         """Add a valid result and make it the canonical one."""
@@ -134,6 +125,10 @@ class Bench:
         directory = self.directory / "modules"
         directory.mkdir(exist_ok=True)
         (directory / f"{name}.py").write_text(source)
+
+    def insert(self, table, **columns):
+        with self.core.db.write() as connection:
+            return insert(connection, table, **columns)
 
     def set(self, table, where="1", **columns):
         with self.core.db.write() as connection:

@@ -19,7 +19,7 @@ def _b1(state="unsent", **others):
 
 
 def _batch(batch_id, name, state=BatchState.IN_PROGRESS):
-    return lambda stage: _ignore(stage.batch(batch_id, f"{RUN}{name}", state))
+    return lambda stage: stage.batch(batch_id, f"{RUN}{name}", state)
 
 
 def _jobs(
@@ -57,10 +57,6 @@ def _without_associations(stage):
     """A project where schema_condor.sql was never applied."""
     _b1()(stage)
     stage.without_table("batch_file_assoc")
-
-
-def _ignore(_value):
-    """Turn an expression into a statement."""
 
 
 def _multi(stage):
@@ -216,9 +212,7 @@ SCENES = {
     "submit_batch__retired_batch": _all(_staged(EA), _batch(221, "retired", BatchState.RETIRED)),
     "submit_batch__mode_inline_empty": _all(
         _batch(280, "inl0", _INIT),
-        lambda stage: _ignore(
-            stage.core.download.add_bytes("jf_d41d8cd98f00b204e9800998ecf8427e", b"")
-        ),
+        lambda stage: stage.core.download.add_bytes("jf_d41d8cd98f00b204e9800998ecf8427e", b""),
     ),
     "upload_files__already_present_same_content": _staged(EA),
     "upload_files__immutability_violation": _staged(EA),

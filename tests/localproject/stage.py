@@ -16,6 +16,7 @@ from boinc_gahp.localproject.states import (
     ValidateState,
 )
 from boinc_gahp.templates.filling import fill_output
+from tests.localproject.bench import JOB, insert
 
 ALICE = "a11ce000000000000000000000000001"
 BOB = "b0b00000000000000000000000000002"
@@ -100,33 +101,26 @@ class Stage:
         """Stage a file, associated with batches."""
         self.core.download.add_bytes(name, contents)
         with self.core.db.write() as connection:
-            cursor = connection.execute(
-                "INSERT INTO job_file (name, create_time, delete_time) VALUES (?, ?, 0)",
-                (name, time.time()),
+            number = insert(
+                connection, "job_file", name=name, create_time=time.time(), delete_time=0
             )
             for batch in batches:
-                connection.execute(
-                    "INSERT INTO batch_file_assoc (batch_id, job_file_id) VALUES (?, ?)",
-                    (batch, cursor.lastrowid),
-                )
+                insert(connection, "batch_file_assoc", batch_id=batch, job_file_id=number)
 
     def batch(self, batch_id, name, state=BatchState.IN_PROGRESS, *, user="alice", app="uppercase"):
         """Insert a batch."""
         with self.core.db.write() as connection:
-            connection.execute(
-                "INSERT INTO batch (id, user_id, create_time, name, name_key, app_id, state) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    batch_id,
-                    self._id(connection, "user", user),
-                    int(time.time()),
-                    name,
-                    name_key(name),
-                    self._id(connection, "app", app),
-                    state,
-                ),
+            return insert(
+                connection,
+                "batch",
+                id=batch_id,
+                user_id=self._id(connection, "user", user),
+                create_time=int(time.time()),
+                name=name,
+                name_key=name_key(name),
+                app_id=self._id(connection, "app", app),
+                state=state,
             )
-        return batch_id
 
     def only(self, state, **details):
         """Insert the submitter's batch 1, named b, with one job, named j."""
@@ -144,26 +138,23 @@ class Stage:
         mask = ErrorMask.TOO_MANY_ERROR_RESULTS if failed else ErrorMask.CANCELLED * aborted
         with self.core.db.write() as connection:
             app_id = self._id(connection, "app", app)
-            connection.execute(
-                "INSERT INTO workunit (id, create_time, appid, name, name_key, xml_doc, batch, "
-                "rsc_fpops_est, rsc_fpops_bound, rsc_memory_bound, rsc_disk_bound, "
-                "transition_time, delay_bound, error_mask, min_quorum, target_nresults, "
-                "max_error_results, max_total_results, max_success_results, "
-                "result_template_file, mod_time) "
-                "VALUES (?, 1, ?, ?, ?, ?, ?, 1e9, 1e15, 1, 1, ?, 1, ?, 1, 1, 2, 5, 3, ?, ?)",
-                (
-                    job_id,
-                    app_id,
-                    name,
-                    name_key(name),
-                    _DOCUMENT,
-                    batch,
-                    NEVER,
-                    mask,
-                    f"templates/{app}_out",
-                    time.time(),
-                ),
-            )
+            fields = {
+                **JOB,
+                "id": job_id,
+                "create_time": 1,
+                "appid": app_id,
+                "name": name,
+                "name_key": name_key(name),
+                "xml_doc": _DOCUMENT,
+                "batch": batch,
+                "rsc_fpops_bound": 1e15,
+                "transition_time": NEVER,
+                "error_mask": mask,
+                "result_template_file": f"templates/{app}_out",
+                "mod_time": time.time(),
+                **dict.fromkeys(("rsc_memory_bound", "rsc_disk_bound", "delay_bound"), 1),
+            }
+            insert(connection, "workunit", **fields)
             template = self.core.output_template(self.core.templates / f"{app}_out")
             for number in range(3 if failed else 1):
                 result = f"{name}_{number}"
@@ -187,12 +178,22 @@ class Stage:
             "aborted": (ServerState.OVER, Outcome.DIDNT_NEED),
         }[state]
         job, batch, app = ids
-        valid = ValidateState.VALID if state == "done" else ValidateState.INIT
-        connection.execute(
-            "INSERT INTO result (create_time, workunitid, server_state, outcome, "
-            "validate_state, name, xml_doc_in, stderr_out, batch, random, appid, cpu_time, "
-            "elapsed_time) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, 1.5, 2)",
-            (job, server_state, outcome, valid, name, document, _STDERR, batch, app),
+        insert(
+            connection,
+            "result",
+            create_time=1,
+            workunitid=job,
+            server_state=server_state,
+            outcome=outcome,
+            validate_state=ValidateState.VALID if state == "done" else ValidateState.INIT,
+            name=name,
+            xml_doc_in=document,
+            stderr_out=_STDERR,
+            batch=batch,
+            random=1,
+            appid=app,
+            cpu_time=1.5,
+            elapsed_time=2,
         )
 
     def _finish(self, job, result, files):

@@ -20,14 +20,8 @@ def _finish(bench):
 
 
 def _batch(bench, state, **columns):
-    with bench.core.db.write() as connection:
-        connection.execute(
-            "INSERT INTO batch (id, user_id, create_time, name, name_key, app_id, state) "
-            "VALUES (1, 1, 0, 'b', 'b', 1, ?)",
-            (state,),
-        )
-    if columns:
-        bench.set("batch", "1", **columns)
+    fields = {"id": 1, "user_id": 1, "create_time": 0, "name": "b", "name_key": "b", "app_id": 1}
+    bench.insert("batch", state=state, **fields, **columns)
 
 
 @pytest.mark.parametrize(
@@ -46,16 +40,14 @@ def test_a_job_file_goes_when_its_time_has_come_and_no_batch_needs_it(
 ):
     _batch(bench, state)
     bench.core.download.add_bytes("f.txt", b"f")
-    with bench.core.db.write() as connection:
-        connection.execute("INSERT INTO job_file VALUES (1, 'f.txt', 0, ?)", (delete_time,))
-        connection.execute("INSERT INTO batch_file_assoc VALUES (1, 1)")
+    bench.insert("job_file", id=1, name="f.txt", create_time=0, delete_time=delete_time)
+    bench.insert("batch_file_assoc", batch_id=1, job_file_id=1)
     assert delete_job_files(bench.core, NOW) == deleted
     assert bench.core.download.exists("f.txt") == (not deleted)
 
 
 def test_a_young_job_file_is_left_alone(bench):
-    with bench.core.db.write() as connection:
-        connection.execute("INSERT INTO job_file VALUES (1, 'f.txt', ?, 0)", (NOW - 60,))
+    bench.insert("job_file", name="f.txt", create_time=NOW - 60, delete_time=0)
     assert delete_job_files(bench.core, NOW) == 0
 
 

@@ -79,14 +79,6 @@ def test_the_same_map_finds_the_same_batch(project, tmp_path):
     assert names[0] == names[1]
 
 
-def test_a_job_that_does_not_make_an_output_fails(project, tmp_path):
-    (path,) = files(tmp_path, "x\n")
-    batch = project.submit(APP, [Job(inputs={"in": path}, outputs=["out", "nosuch"])])
-    batch.wait()
-    (job,) = batch.jobs()
-    assert job.state.value == "failed"
-
-
 def test_a_job_from_htcondor_gets_its_outputs_into_its_directory(local, tmp_path):
     authenticator = local.add_user(tmp_path.name[:40].replace("_", "").lower())
     with FaultProxy(local.url) as proxy:

@@ -134,6 +134,9 @@ def test_the_settings_of_users_name_the_app_that_takes_jobs_in_containers(tmp_pa
         project.add_container_app(APP)
         project.add_container_app("second")
         assert container_app(path) == APP
+    with LocalProject(directory, hosts=0) as project:
+        assert project.url in path.read_text()
+        assert container_app(path) == APP
     path.write_text(f"# mine\n{path.read_text()}")
     with LocalProject(directory, hosts=0):
         assert path.read_text().startswith("# mine\n")

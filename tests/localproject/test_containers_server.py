@@ -5,7 +5,6 @@ from functools import partial
 
 import pytest
 
-from boinc_gahp.localproject.commands.apps import add_app
 from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
@@ -118,16 +117,3 @@ def test_a_job_without_a_newline_after_result_is_marked_sent_and_never_delivered
     bench.now = sent["report_deadline"] + 1
     bench.transition()
     assert bench.results("outcome")[0] == Outcome.NO_REPLY
-
-
-def test_the_users_settings_name_the_app_before_and_after_they_are_written_again(tmp_path):
-    directory = tmp_path / "project"
-    with LocalProject(directory, hosts=0) as project:
-        project.add_user("before")
-    settings = directory / "boinc_gahp.toml"
-    assert "container_app" not in settings.read_text()
-    assert add_app([str(directory), "docker", "--container"], None) == 0
-    assert settings.read_text().endswith('container_app = "docker"\n')
-    with LocalProject(directory, hosts=0) as project:
-        assert settings.read_text().count("container_app") == 1
-        assert project.url in settings.read_text()

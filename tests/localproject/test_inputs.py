@@ -2,16 +2,14 @@
 
 import gzip
 import hashlib
-import http.server
-import threading
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates.filling import JobFile
 from boinc_gahp.templates.types import InputFileInfo
+from tests.helpers import served
 from tests.localproject.on_host import message, out, stderr_text
 
 COPY = "import shutil; shutil.copyfile('in', 'out')"
@@ -21,19 +19,8 @@ COPY = "import shutil; shutil.copyfile('in', 'out')"
 def server(tmp_path_factory):
     """Another server than the project's: its address and its directory."""
     directory = tmp_path_factory.mktemp("server")
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, format, *args):  # noqa: A002
-            pass
-
-    with http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), partial(Handler, directory=str(directory))
-    ) as running:
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_port}/", directory
-        running.shutdown()
-        thread.join()
+    with served(directory) as address:
+        yield address, directory
 
 
 def _stage(host, contents, packed):

@@ -43,16 +43,3 @@ def test_doubling_quotes_and_backslashes_keeps_them(command_line):
     """The workaround that ``web-rpcs.rst``, "Command lines" tells of."""
     doubled = re.sub(r"(['\\])", r"\1\1", command_line)
     assert through_sql(doubled) == command_line
-
-
-@pytest.mark.parametrize("number", [99, 100])
-def test_a_line_has_at_most_99_words(number):
-    line = " ".join(["f"] * number)
-    if number == 99:
-        assert len(read_job_line(line)[0].files) == number
-    else:
-        with pytest.raises(RpcFailed):
-            read_job_line(line)
-
-
-# Lines, and the jobs that they are written for.

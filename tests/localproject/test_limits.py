@@ -140,22 +140,6 @@ def test_a_daemon_that_a_job_has_started_is_ended(host, program, bounds):
     wait_for(lambda: _gone(pid), "the daemon is gone")
 
 
-def test_many_processes_are_all_ended(host):
-    program = (
-        "import os, time\n"
-        "first = os.getpid()\n"
-        "for n in range(4): os.fork()\n"
-        "os.setsid() if os.getpid() != os.getsid(0) else None\n"
-        "open(f'pid{os.getpid()}', 'w')\n"
-        "while sum(name.startswith('pid') for name in os.listdir()) < 16: time.sleep(0.01)\n"
-        "time.sleep(60 * (os.getpid() != first))\n"
-    )
-    host.run(program)
-    pids = [int(path.name[3:]) for path in host.slot.glob("pid*")]
-    assert len(pids) == 16
-    wait_for(lambda: all(map(_gone, pids)), "all processes are gone")
-
-
 def test_other_slots_processes_are_not_of_the_family(tmp_path):
     def start(slot):
         return subprocess.Popen(

@@ -164,10 +164,8 @@ def test_hosts_are_shown_with_their_work_and_their_behaviours(bench, visitor):
 
 
 def test_back_end_programs_are_shown_with_their_last_error(bench, visitor):
-    bench.core.db.connection().execute(
-        "INSERT INTO program (name, handled, error, error_time) "
-        "VALUES ('validator', 1234, 'it broke', ?)",
-        (time.time(),),
+    bench.insert(
+        "program", name="validator", handled=1234, error="it broke", error_time=time.time()
     )
     page = visitor.page()
     told = text_of(page.get_element_by_id("program-validator"))

@@ -64,13 +64,6 @@ def test_a_token_file_that_was_emptied_lets_nobody_in(bench, visitor):
     assert visitor.get().status_code == 401
 
 
-def test_the_rpcs_need_no_token(bench):
-    client = make_app(bench.core).test_client()
-    answer = client.get("/test/submit_rpc_handler.php?request=<ping> </ping>")
-    assert (answer.status_code, "<error>" in answer.text) == (200, True)
-    assert client.get("/test/job_file.php").status_code == 200
-
-
 def test_no_authenticator_is_in_a_page_and_no_token_in_a_log(bench, visitor, batch, caplog):
     caplog.set_level(logging.DEBUG, "boinc_gahp")
     [secret] = bench.rows("SELECT authenticator FROM user WHERE name = 'submitter'")

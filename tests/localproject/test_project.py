@@ -86,14 +86,6 @@ def test_nobody_else_reads_the_database_whatever_the_directory_allows(tmp_path):
         assert {stat.S_IMODE(path.stat().st_mode) for path in databases} == {0o600}
 
 
-def test_settings_that_someone_edited_are_left_alone(tmp_path):
-    path = init_project(tmp_path / "p")
-    path.write_text("# mine\n")
-    with LocalProject(tmp_path / "p", hosts=0):
-        pass
-    assert path.read_text() == "# mine\n"
-
-
 def test_making_a_project_twice_changes_nothing(tmp_path):
     path = init_project(tmp_path / "p")
     text = path.read_text()

@@ -1,7 +1,5 @@
 """Which result goes to which host, on the database alone (``back-end.rst``, "Scheduler")."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 from boinc_gahp.localproject.backend.scheduler import Scheduler
@@ -9,6 +7,7 @@ from boinc_gahp.localproject.directory import VOLUNTEERS
 from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
 from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState
+from tests.helpers import at_once
 
 #: Outcomes of results that wait to be sent, and that never were.
 WAITS, FELL_OFF = Outcome.INIT, Outcome.COULDNT_SEND
@@ -78,11 +77,8 @@ def test_without_an_app_version_the_next_result_is_sent(bench):
 @pytest.mark.parametrize(("wanted", "command"), [(0, "new"), (100, "old"), (101, "new")])
 def test_a_job_runs_with_the_version_it_names_or_the_newest(bench, wanted, command):
     bench.set("app_version", "appid = 1", command='["old"]')
-    with bench.core.db.write() as connection:
-        connection.execute(
-            "INSERT INTO app_version (create_time, appid, version_num, command, digest) "
-            "VALUES (0, 1, 101, '[\"new\"]', '')"
-        )
+    new = {"version_num": 101, "command": '["new"]', "digest": ""}
+    bench.insert("app_version", create_time=0, appid=1, **new)
     bench.made(app_version_num=wanted)
     task = bench.send()
     assert task is not None
@@ -90,12 +86,8 @@ def test_a_job_runs_with_the_version_it_names_or_the_newest(bench, wanted, comma
 
 
 def _assign(bench, kind, target, workunit):
-    with bench.core.db.write() as connection:
-        connection.execute(
-            "INSERT INTO assignment (create_time, target_type, target_id, workunitid) "
-            "VALUES (0, ?, ?, ?)",
-            (kind, target, workunit),
-        )
+    ids = {"target_type": kind, "target_id": target, "workunitid": workunit}
+    bench.insert("assignment", create_time=0, **ids)
 
 
 def test_an_assigned_job_goes_to_its_host_alone_and_before_others(bench):
@@ -125,8 +117,7 @@ def test_hosts_that_ask_at_once_get_different_results_and_use_a_count_up_once(be
         while (task := bench.send(host)) is not None:
             given.append((task.result_name, "fail" in task.behaviours))
 
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(work, range(1, 7)))
+    at_once(work, range(1, 7))
     assert sorted(name for name, _ in given) == sorted(f"w{number}_0" for number in range(30))
     assert sum(fails for _, fails in given) == 7
 
