@@ -119,9 +119,8 @@ def abort(batch: KnownBatch) -> None:
             abort_once(session.context, batch.id, batch.name)
     if not refresh(batch).is_over:
         raise BatchConflict(
-            f"batch {batch.name!r} (id {batch.id}) of {session.rpc.host} was aborted, and is "
-            f"{batch.state.words} again: another process is still submitting it; abort it again "
-            "when that has ended"
+            f"{batch.called} was aborted, and is {batch.state.words} again: another process is "
+            "still submitting it; abort it again when that has ended"
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api.manifest import COMMON, NUMBERS, TEMPLATES, describe
-from boinc_gahp.api.manifest_files import Manifests, log as manifests_log, readable_md5s
+from boinc_gahp.api.manifest_files import Manifests, log as manifests_log, request_md5s
 from boinc_gahp.containers.job_files import is_archive, is_image
 from boinc_gahp.containers.names import OWN_FILES, WORK
 from boinc_gahp.errors import (
@@ -25,7 +25,6 @@ from boinc_gahp.errors import (
 from boinc_gahp.quantities import SIZES
 from boinc_gahp.submit.abort import drop
 from boinc_gahp.submit.journal import Journal
-from boinc_gahp.submit.types import LocalFile
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
@@ -94,13 +93,7 @@ class ManifestJournal(Journal):
         self._old = self._manifests.find(self._request.batch_name)
         if self._old is None:
             return
-        paths = (
-            item.path
-            for _, job in self._request.jobs
-            for item in job.files.values()
-            if isinstance(item, LocalFile)
-        )
-        self._md5s = readable_md5s(self._session, paths, progress=self._request.progress)
+        self._md5s = request_md5s(self._session, self._request)
         text = difference(self._old, describe(self._request, self._md5s, self._lineage))
         self._same = not text
         if text:

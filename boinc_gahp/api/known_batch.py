@@ -65,6 +65,14 @@ class KnownBatch:
         return self.info.name
 
     @property
+    def called(self) -> str:
+        """What errors call it: ``batch 'sweep' (id 5) of boinc.example.edu``.
+
+        :meta private:
+        """
+        return f"batch {self.name!r} (id {self.id}) of {self.session.rpc.host}"
+
+    @property
     def app_name(self) -> str:
         """The app that its jobs run."""
         return self.info.app_name

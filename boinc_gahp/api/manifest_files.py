@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.api.manifest import Manifest, check_line, readable
 from boinc_gahp.api.request import similar_names
+from boinc_gahp.api.types import LocalFile
 from boinc_gahp.config.places import state_dir
 from boinc_gahp.config.urls import url_identity
 from boinc_gahp.errors import BatchConflict, ConfigError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.session import Session
     from boinc_gahp.config.settings import ProjectSettings, Settings
+    from boinc_gahp.submit.types import SubmitRequest
 
 log = logging.getLogger("boinc_gahp.api.manifest_files")
 
@@ -278,3 +280,10 @@ def readable_md5s(session: Session, paths: Iterable[str], **how: Any) -> dict[st
 
     names = physical_names(session.context, readable(paths), **how)
     return {path: name[:32] for path, name in names.items()}
+
+
+def request_md5s(session: Session, request: SubmitRequest) -> dict[str, str]:
+    """Return the :func:`readable_md5s` of a request's files, and raise what that raises."""
+    items = (item for _, job in request.jobs for item in job.files.values())
+    paths = (item.path for item in items if isinstance(item, LocalFile))
+    return readable_md5s(session, paths, progress=request.progress)

@@ -135,9 +135,9 @@ def _manifest(parent: KnownBatch) -> Manifest:
     manifest = parent.manifest
     if manifest is None:
         raise NotKnownHere(
-            f"what was submitted as batch {parent.name!r} (id {parent.id}) of "
-            f"{parent.session.rpc.host} is not known here, and a project does not tell it: retry "
-            "the batch on the machine that submitted it, or submit the failed jobs as a new batch"
+            f"what was submitted as {parent.called} is not known here, and a project does not tell "
+            "it: retry the batch on the machine that submitted it, or submit the failed jobs as a "
+            "new batch"
         )
     return manifest
 

@@ -92,9 +92,8 @@ def wait(
     if not batch.is_over:
         trouble = "" if batch.trouble is None else f"; the last query failed: {batch.trouble}"
         raise TimeoutError(
-            f"batch {batch.name!r} (id {batch.id}) of {session.rpc.host} is not over after "
-            f"{timeout:g} s: {batch.nover} of {batch.njobs} jobs are; it continues on the "
-            f"project{trouble}"
+            f"{batch.called} is not over after {timeout:g} s: {batch.nover} of {batch.njobs} jobs "
+            f"are; it continues on the project{trouble}"
         )
     return batch
 

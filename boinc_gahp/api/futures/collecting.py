@@ -84,8 +84,7 @@ def failed_job(
     line = last_line(stderr)
     said = f"; the last line of its stderr: {quoted(line, _LONGEST)}" if line else ""
     return JobFailed(
-        f"job {name!r} of batch {batch.name!r} (id {batch.id}) of {batch.session.rpc.host} failed: "
-        f"{why}{said}",
+        f"job {name!r} of {batch.called} failed: {why}{said}",
         job=name,
         exit_status=exit_status,
         why=why,
@@ -160,9 +159,8 @@ class ResultCollector(Generic[T]):
         """
         if os.getpid() != self._process:
             raise GatheringEnded(
-                f"the results of batch {self.batch.name!r} (id {self.batch.id}) of "
-                f"{self._session.rpc.host} come to process {self._process}, of which this one is a "
-                "child: wait there, or make the same call here"
+                f"the results of {self.batch.called} come to process {self._process}, of which "
+                "this one is a child: wait there, or make the same call here"
             )
 
     def abort(self, name: str | None = None) -> None:
@@ -199,9 +197,8 @@ class ResultCollector(Generic[T]):
             trouble = error
             if trouble is None or self._session.closing.is_set():
                 trouble = GatheringEnded(
-                    f"the project object was closed before the result of job {name!r} of batch "
-                    f"{self.batch.name!r} (id {self.batch.id}) of {self._session.rpc.host} was "
-                    "here: the job goes on, and the same call picks it up"
+                    f"the project object was closed before the result of job {name!r} of "
+                    f"{self.batch.called} was here: the job goes on, and the same call picks it up"
                 )
             self._fail(future, trouble)
 

@@ -424,9 +424,8 @@ class _Reader:
     def _error(self, result: JobResult, raised: Raised) -> RemoteError:
         said = shorten(f"{raised.type_name}: {raised.message}".removeprefix(": "), _LONG)
         text = (
-            f"{self._function}({_listed(result.parameters)}), job {result.name!r} of batch "
-            f"{self._batch.name!r} (id {self._batch.id}) of {self._batch.session.rpc.host}, "
-            f"{'raised' if raised.type_name else 'has no value:'} {said}"
+            f"{self._function}({_listed(result.parameters)}), job {result.name!r} of "
+            f"{self._batch.called}, {'raised' if raised.type_name else 'has no value:'} {said}"
         )
         error = RemoteError(
             text,

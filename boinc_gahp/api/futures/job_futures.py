@@ -156,10 +156,8 @@ class JobFuture(concurrent.futures.Future[T]):
         try:
             yield
         except concurrent.futures.CancelledError:
-            batch = self.batch
             raise concurrent.futures.CancelledError(
-                f"job {self.job_name!r} of batch {batch.name!r} (id {batch.id}) of "
-                f"{batch.session.rpc.host} was aborted from here"
+                f"job {self.job_name!r} of {self.batch.called} was aborted from here"
             ) from None
 
     def __await__(self) -> Generator[Any, None, T]:
@@ -291,10 +289,9 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
                     trouble = self.trouble
                     why = "" if trouble is None else f"; the last attempt failed: {trouble}"
                     raise TimeoutError(
-                        f"{len(self) - self.here:,} of {len(self):,} results of batch "
-                        f"{self.batch.name!r} (id {self.batch.id}) of "
-                        f"{self.batch.session.rpc.host} are not here after {seconds:g} s: "
-                        f"its jobs continue on the project{why}"
+                        f"{len(self) - self.here:,} of {len(self):,} results of "
+                        f"{self.batch.called} are not here after {seconds:g} s: its jobs continue "
+                        f"on the project{why}"
                     )
             if report is not None:
                 report(self)

@@ -25,7 +25,7 @@ from boinc_gahp.api.app import look_up
 from boinc_gahp.api.futures.collecting import failed_job
 from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.manifest import describe
-from boinc_gahp.api.manifest_files import readable_md5s
+from boinc_gahp.api.manifest_files import request_md5s
 from boinc_gahp.api.outputs.folders import folder_name
 from boinc_gahp.api.progress import StepView, shown
 from boinc_gahp.api.request import build_request, renamed, similar_names
@@ -35,7 +35,7 @@ from boinc_gahp.errors import BadRequest, NotFound, NotOwner
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.buda_names import buda_name, short_name
 from boinc_gahp.submit.checks import MAX_BATCH_NAME
-from boinc_gahp.submit.types import Job, LocalFile
+from boinc_gahp.submit.types import Job
 from boinc_gahp.text import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -300,14 +300,7 @@ def free_name(session: Session, name: str) -> str:
 
 def _contents(session: Session, request: SubmitRequest) -> Iterator[object]:
     """Yield what is sent for a request; reads files whose MD5s are not remembered."""
-    paths = (
-        item.path
-        for _, job in request.jobs
-        for item in job.files.values()
-        if isinstance(item, LocalFile)
-    )
-    md5s = readable_md5s(session, paths, progress=request.progress)
-    manifest = describe(request, md5s)
+    manifest = describe(request, request_md5s(session, request))
     yield manifest.common
     for name, line in manifest.jobs.items():
         sent = json.loads(line)
