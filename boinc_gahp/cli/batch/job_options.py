@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.rows.patterns import Patterns
-    from boinc_gahp.api.types import Job, LocalFile, Parameters
+    from boinc_gahp.api.types import Job, Parameters
     from boinc_gahp.terminal.live import Work
     from boinc_gahp.terminal.parsing import Parser
 
@@ -459,7 +459,7 @@ def _other_jobs(
     templates: dict[str, str | None],
     of_each: Callable[[], str | None],
 ) -> CommandLineJobs:
-    from boinc_gahp.api.types import Job
+    from boinc_gahp.api.types import Job, LocalFile
 
     files = None if options.each is None else _matching(options.each)
     name = None if files is None else of_each()
@@ -467,16 +467,11 @@ def _other_jobs(
     for number in range(len(files) if files is not None else options.count or 1):
         path = None if files is None else files[number]
         values = values_of(number, batch_name, path)
-        shared = patterns.inputs(values)
-        made.jobs.append(
-            Job(
-                args=patterns.args(values),  # type: ignore[arg-type]
-                inputs=shared if path is None or name is None else {**shared, name: _local(path)},
-                name=patterns.name(values),
-                input_template=templates.get("input_template"),
-                output_template=templates.get("output_template"),
-            )
-        )
+        inputs = patterns.inputs(values)
+        if path is not None and name is not None:
+            inputs[name] = LocalFile(path)
+        args, job_name = patterns.args(values), patterns.name(values)
+        made.jobs.append(Job(args, inputs, job_name, **templates))  # type: ignore[arg-type]
     return made
 
 
@@ -552,9 +547,3 @@ def _is_file(path: str) -> bool:
         return not stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116  (a path may hold bytes)
     except (OSError, ValueError):
         return False
-
-
-def _local(path: str) -> LocalFile:
-    from boinc_gahp.api.types import LocalFile
-
-    return LocalFile(path)

@@ -23,7 +23,7 @@ from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
@@ -142,7 +142,10 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
         if not plan.compared:
             print(states.NOT_COMPARED)
     print()
-    rows = ((name, shlex.join(_words(job)), _inputs(job)) for name, job in request.jobs)
+    rows = (
+        (name, shlex.join(job.program.command if job.program else job.args), _inputs(job))
+        for name, job in request.jobs
+    )
     _print_some(_JOBS, rows, len(request.jobs))
     _print_along(options)
     _print_files(plan)
@@ -248,10 +251,6 @@ def _print_some(columns: tuple[Column, ...], rows: Iterable[tuple[str, ...]], to
         print(f"  ... and {total - _SHOWN:,} more")
     if total:
         print()
-
-
-def _words(job: Job) -> Sequence[str]:
-    return job.args if job.program is None else job.program.command
 
 
 def _inputs(job: Job) -> str:

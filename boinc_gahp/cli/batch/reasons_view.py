@@ -81,7 +81,9 @@ def reason_lines(
         yield f"Why jobs failed: {command(options, 'logs', batch.id, '--failed')}"
         return
     if found.reasons:
-        yield from _lines(found.reasons, _programs(found.standing))
+        # Of these the project says that they are done.
+        programs = sum(job.state is JobState.DONE for job in found.standing.failed)
+        yield from _lines(found.reasons, programs)
         ends = [each.end for each in found.reasons]
         # Of an aborted job there is no more to tell.
         told = next((end.name for end in ends if not end.is_aborted), None)
@@ -92,11 +94,6 @@ def reason_lines(
         if _can_retry(batch) and not all(end.advice for end in ends):
             yield f"Send them again: {command(options, 'retry', batch.id)}"
     yield from retry_lines(options, found.standing)
-
-
-def _programs(standing: RetryStatus) -> int:
-    """Return of how many failed jobs the project says that they are done."""
-    return sum(job.state is JobState.DONE for job in standing.failed)
 
 
 def _lines(reasons: Sequence[Reason], programs: int) -> Iterator[str]:

@@ -81,25 +81,27 @@ def _submitted(job: BatchJob) -> SubmittedJob | None:
     return manifest.job(job.name) if manifest is not None and job.name in manifest.jobs else None
 
 
-def _parameters(job: BatchJob) -> str:
-    """Return a job's parameters on one line: ``seed=1 n=100``; empty: it has none."""
-    sent = _submitted(job)
-    if sent is None:
-        return ""
-    return " ".join(f"{name}={_text(value)}" for name, value in sent.parameters.items())
+def _of_submitted(shown: Callable[[SubmittedJob], str]) -> Callable[[BatchJob], str]:
+    """Return a function that shows what was submitted for a job, if that is known here."""
+
+    def show(job: BatchJob) -> str:
+        sent = _submitted(job)
+        return "" if sent is None else shown(sent)
+
+    return show
 
 
-def _arguments(job: BatchJob) -> str:
-    """Return a job's arguments as in a shell."""
-    sent = _submitted(job)
-    return "" if sent is None else shlex.join(sent.words)
+def _parameters(sent: SubmittedJob) -> str:
+    """Return a job's parameters on one line: ``seed=1 n=100``."""
+    texts = {name: "" if value is None else str(value) for name, value in sent.parameters.items()}
+    return " ".join(
+        f"{name}={text if text == shlex.quote(text) else repr(text)}"
+        for name, text in texts.items()
+    )
 
 
-def _inputs(job: BatchJob) -> str:
+def _inputs(sent: SubmittedJob) -> str:
     """Return a job's inputs, as ``--input`` has them."""
-    sent = _submitted(job)
-    if sent is None:
-        return ""
     return " ".join(f"{name}={item.source}" for name, item in sent.files.items())
 
 
@@ -110,22 +112,15 @@ def _submitted_json(job: BatchJob) -> dict[str, Any]:
         return {"args": None, "parameters": None, "inputs": None}
     return {
         "args": list(sent.words),
-        "parameters": {name: _finite(value) for name, value in sent.parameters.items()},
+        "parameters": {
+            # JSON has no other numbers.
+            name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in sent.parameters.items()
+        },
         "inputs": [
-            {"name": name, "md5": item.md5, "source": item.source}
-            for name, item in sent.files.items()
+            {"name": name, **picked(item, "md5", "source")} for name, item in sent.files.items()
         ],
     }
-
-
-def _text(value: object) -> str:
-    text = "" if value is None else str(value)
-    return text if text == shlex.quote(text) else repr(text)
-
-
-def _finite(value: Any) -> Any:
-    """Return a value that JSON has."""
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 #: The columns and their contents.
@@ -134,8 +129,8 @@ _COLUMNS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
     (Column("job", minimum=24, middle=True), lambda job: job.name),
     (Column("state"), lambda job: states.job_words(job.state)),
     (Column("cpu time", rank=2, right=True), lambda job: _cpu_time(job.cpu_time)),
-    (Column("parameters", rank=1, minimum=16), _parameters),
-    (Column("arguments", rank=4, minimum=24), _arguments),
+    (Column("parameters", rank=1, minimum=16), _of_submitted(_parameters)),
+    (Column("arguments", rank=4, minimum=24), _of_submitted(lambda sent: shlex.join(sent.words))),
 )
 
 
@@ -159,7 +154,7 @@ def _details(ends: Mapping[int, JobEnd]) -> tuple[tuple[Column, Callable[[BatchJ
             lambda job: ", ".join(map(str, job.exit_statuses)),
         ),
         (Column("why", minimum=16), lambda job: ends[job.id].why),
-        (Column("inputs", rank=5, minimum=16, middle=True), _inputs),
+        (Column("inputs", rank=5, minimum=16, middle=True), _of_submitted(_inputs)),
     )
 
 

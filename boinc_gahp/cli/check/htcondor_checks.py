@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from boinc_gahp.config.settings import Settings
-    from boinc_gahp.config.urls import ProjectUrl
 
 
 _EXAMPLE = "conf/20-boinc_gahp.condor.conf"
@@ -226,7 +225,8 @@ def _check_settings(config: str | None) -> Iterator[Check]:
         return
     urls = [each.url for _, each in named_projects(found) if each.authenticator is not None]
     if urls:
-        yield ok(f"HTCondor: a boinc_gahp that it starts for you finds accounts on {_list(urls)}")
+        listed = ", ".join(dict.fromkeys(urls))
+        yield ok(f"HTCondor: a boinc_gahp that it starts for you finds accounts on {listed}")
         return
     named = config or os.environ.get("BOINC_GAHP_CONFIG")
     why = f"{named} is not read then: " if named else ""
@@ -240,12 +240,7 @@ def _holding(error: ConfigError, why: str = "") -> Check:
     )
 
 
-def _list(urls: list[ProjectUrl]) -> str:
-    return ", ".join(dict.fromkeys(urls))
-
-
 EXAMPLE = "conf/zz-boinc_gahp.router.conf"
-_GRID_EXAMPLE = "conf/20-boinc_gahp.condor.conf"
 
 _LEADS_TO_BOINC = re.compile(r"\bbatch\s+boinc\b", re.IGNORECASE)
 _COPIED = re.compile(r"^\s*COPY\s+TransferOutputRemaps\s+(\w+)\s*$", re.IGNORECASE | re.MULTILINE)
@@ -333,7 +328,7 @@ def check_attributes() -> Iterator[Check]:
         # Its value has several lines, so where it was last set cannot be told.
         yield warning(
             f"HTCondor: condor_submit drops {' and '.join(dropped)} from grid jobs, because {name} "
-            f"lacks {'it' if len(dropped) == 1 else 'them'}; add what {_GRID_EXAMPLE} has there, "
+            f"lacks {'it' if len(dropped) == 1 else 'them'}; add what {_EXAMPLE} has there, "
             "and run condor_reconfig"
         )
 

@@ -30,6 +30,7 @@ Name a job by its number in the ledger, its id (boinc/<token>.<number>), its clu
 HTCondor's queue (12.0), its JobDirectory or a part of it, or its name on the project. Name a batch
 by its name or the beginning of it.
 """
+_YES = {True: "yes", False: "no"}
 _EXAMPLES = ("boinc_gahp ledger show 12.0", "boinc_gahp ledger show 7 --json")
 
 
@@ -92,7 +93,7 @@ def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str
             "on the project": job.job_name,
             "accepted": at(job.accepted),
             "last asked about": f"{at(job.last_polled)}, {span(now - job.last_polled)} ago",
-            "end reported to HTCondor": _yes(job.end_reported) if not job.is_alive else None,
+            "end reported to HTCondor": None if job.is_alive else _YES[job.end_reported],
             "exit code": job.exit_code if job.signal is None else None,
             "ended by signal": job.signal,
             "CPU time": None if job.cpu_time is None else f"{job.cpu_time:g} s",
@@ -159,10 +160,6 @@ def _description(text: str) -> Iterator[str]:
 
 def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _yes(yes: bool) -> str:
-    return "yes" if yes else "no"
 
 
 def _as_json(
