@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boinc_gahp.cli.batch import states
+from boinc_gahp.cli.batch.jsons import error_json, print_json
 from boinc_gahp.cli.batch.opening import add_batch, add_job, as_typed, opened
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.terminal import words
@@ -106,8 +108,6 @@ def fetch(arguments: list[str], config: str | None) -> int:
 def _outputs(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.api.outputs.folders import folder_name
     from boinc_gahp.api.progress import StepView
-    from boinc_gahp.cli.batch.jsons import error_json, print_json
-    from boinc_gahp.cli.batch.reasons_view import failed_in, reasons_json
 
     where = Path(options.zip or options.directory or folder_name(batch.name))
     bring = batch.fetch if options.zip is None else batch.fetch_zip
@@ -117,7 +117,7 @@ def _outputs(batch: Batch, options: Namespace) -> int:
     _print_errors(fetched.errors)
     if options.json:
         errors = ({"job": name, **error_json(error)} for name, error in fetched.errors.items())
-        more = reasons_json(failed_in(batch, options.job))
+        more = states.reasons_json(states.failed_in(batch, options.job))
         print_json(_json(batch, fetched), errors=errors, **more)
     else:
         print(_summary(fetched, where))
@@ -155,12 +155,10 @@ def _print_errors(errors: dict[str, GahpError]) -> None:
 def _say_more(batch: Batch, options: Namespace, fetched: Fetched) -> None:
     """Print what to do about jobs whose outputs were not fetched."""
     from boinc_gahp.api.outputs.fetching import lacks_arguments
-    from boinc_gahp.cli.batch import states
-    from boinc_gahp.cli.batch.reasons_view import reason_lines
 
     if batch.lease_is_over:
         print(states.lease_warning(batch))
-    print_lines(reason_lines(options, batch, options.job))
+    print_lines(states.reason_lines(options, batch, options.job))
     if fetched.errors:
         print("Repeat the command to fetch what is missing, unless the project has deleted it.")
     if fetched.unfinished or not batch.is_over:

@@ -12,7 +12,7 @@ from boinc_gahp.cli.batch.opening import (
     command,
     opened,
 )
-from boinc_gahp.cli.batch.reasons_view import retry_lines
+from boinc_gahp.cli.batch.states import retry_lines
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import GahpError
 from boinc_gahp.states import JobState

@@ -24,7 +24,6 @@ from boinc_gahp.cli.batch.opening import (
     opened_to_look,
     whole_number,
 )
-from boinc_gahp.cli.batch.reasons_view import failed_in, reason_lines, reasons_json
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.output import bar, coloured, print_lines, width_of
@@ -222,7 +221,7 @@ def show(arguments: list[str], config: str | None) -> int:
             if unsent is not None:
                 print(unsent)
             print_lines(_attempt_lines(options, batch))
-            print_lines(reason_lines(options, batch, options.job))
+            print_lines(states.reason_lines(options, batch, options.job))
     return 0
 
 
@@ -232,10 +231,10 @@ def _print_json(
     chosen = islice((job for job in jobs if _is_wanted(options, job.state)), options.limit)
     # Ask for the first job before anything is printed: no answer is better than half of one.
     values = batch_json(batch) if cpu_time is None else {**batch_json(batch), "cpu_time": cpu_time}
-    failed = failed_in(batch, options.job)
+    failed = states.failed_in(batch, options.job)
     first = list(islice(chosen, 1))
     found = map(_job_json, chain(first, chosen))
-    print_json({"batch": values}, jobs=found, **reasons_json(failed))
+    print_json({"batch": values}, jobs=found, **states.reasons_json(failed))
 
 
 def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:

@@ -16,12 +16,6 @@ from boinc_gahp.cli.batch.opening import (
     opened,
     span,
 )
-from boinc_gahp.cli.batch.reasons_view import (
-    failed_in,
-    outputs_line,
-    reason_lines,
-    reasons_json,
-)
 from boinc_gahp.cli.batch.showing import batch_cells
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import ProjectDown, TransportError
@@ -230,8 +224,8 @@ def _warned(polls: Iterable[Sequence[Batch]]) -> Iterator[Sequence[Batch]]:
 
 def _news_json(batch: Batch) -> dict[str, Any]:
     """Return a batch's news; the last ones have the reasons for which jobs failed."""
-    failed = failed_in(batch) if batch.is_over and not batch.gone else None
-    return {**news_json(batch), **reasons_json(failed)}
+    failed = states.failed_in(batch) if batch.is_over and not batch.gone else None
+    return {**news_json(batch), **states.reasons_json(failed)}
 
 
 def _ended(options: Namespace, batches: Sequence[Batch]) -> int:
@@ -268,12 +262,12 @@ def _say_end(options: Namespace, batch: Batch, *, fetched: bool) -> None:
     print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done.")
     if fetched:
         return  # the fetch says the rest
-    print_lines(reason_lines(options, batch))
+    print_lines(states.reason_lines(options, batch))
     text = states.lease_warning(batch) if batch.lease_is_over else ""
     if text:
         print(text)
     if done and batch.state is not BatchState.RETIRED:
-        print(outputs_line(options, batch))
+        print(states.outputs_line(options, batch))
 
 
 def _done(batch: Batch) -> int:
