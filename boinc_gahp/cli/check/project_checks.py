@@ -76,17 +76,12 @@ def check_project(
             return
         trusted = ", its certificate is trusted" if project.url.startswith("https:") else ""
         yield ok(f"address: {project.host} answers as a BOINC project{trusted}")
-        if trusted == "":
-            yield from _check_plain_http(project)
+        if not (trusted or project.url.is_private):
+            yield warning(
+                "address: with http:// anybody on the network path can read the authenticator",
+                "use https:// if the project has it",
+            )
         yield from _check_account(settings, chosen, project, apps)
-
-
-def _check_plain_http(project: WebRpcs) -> Iterator[Check]:
-    if not project.url.is_private:
-        yield warning(
-            "address: with http:// anybody on the network path can read the authenticator",
-            "use https:// if the project has it",
-        )
 
 
 def _check_account(
@@ -96,27 +91,20 @@ def _check_account(
         yield failed(f"account: {no_authenticator(settings, chosen).with_code()}")
         yield note("files and apps: not looked at without an authenticator")
         return
-    without = None
-    batches: list[BatchInfo] = []
     try:
-        trouble = _trouble(
-            lambda: batches.extend(project.query_batches()), but=errors.PermissionDenied
-        )
-    except errors.PermissionDenied as error:
-        trouble, without = error.with_code(), "an account that the project knows"
+        batches = project.query_batches()
+    except errors.GahpError as error:
+        told, why = _told(error), ", since the project did not answer for the account"
         if isinstance(error, errors.NoSubmitAccess | errors.NoFileAccess):
-            trouble = error.with_code(
+            told = error.with_code(
                 f"the project knows it, but it has no right to submit ({error.words}): ask the "
                 "project's admin for it (a row in user_submit)"
             )
-            without = "the right to submit"
-    if trouble is not None:
-        yield failed(f"account: {trouble}")
-        yield note(
-            "files and apps: not looked at, since the project did not answer for the account"
-            if without is None
-            else f"files and apps: not looked at without {without}"
-        )
+            why = " without the right to submit"
+        elif isinstance(error, errors.PermissionDenied):
+            why = " without an account that the project knows"
+        yield failed(f"account: {told}")
+        yield note(f"files and apps: not looked at{why}")
         return
     yield ok("account: the project knows it")
     yield _check_clock(project)
@@ -259,21 +247,23 @@ def _names(files: Sequence[object]) -> str:
     return ", ".join(str(getattr(file, "open_name", file)) for file in files) or "none"
 
 
-def _trouble(ask: Callable[[], object], but: type[errors.GahpError] | tuple[()] = ()) -> str | None:
-    """Return the error of a request, or None; errors of the class ``but`` are raised."""
+def _trouble(ask: Callable[[], object]) -> str | None:
+    """Return the error of a request, or None."""
     try:
         ask()
-    except but:
-        raise
-    except errors.ProtocolError as error:
-        return error.with_code(
-            f"{error}; if the project's URL is right, its admin has to look into this"
-        )
-    except (errors.ProjectDown, errors.TransportError, errors.PermissionDenied) as error:
-        return error.with_code()
     except errors.GahpError as error:
-        return error.with_code(f"{error}; tell the project's admin")
+        return _told(error)
     return None
+
+
+def _told(error: errors.GahpError) -> str:
+    """Return an error, and who has to look into it if it does not say that itself."""
+    if isinstance(error, errors.ProtocolError):
+        text = f"{error}; if the project's URL is right, its admin has to look into this"
+        return error.with_code(text)
+    if isinstance(error, errors.ProjectDown | errors.TransportError | errors.PermissionDenied):
+        return error.with_code()
+    return error.with_code(f"{error}; tell the project's admin")
 
 
 def _check_versions(project: WebRpcs, app: str, *, takes_containers: bool) -> Check:
