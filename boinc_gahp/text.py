@@ -74,7 +74,13 @@ def listed(words: Sequence[str], most: int) -> str:
 
 def count(number: int, one: str, many: str | None = None) -> str:
     """Return a count with its noun: ``1 job``, ``2 jobs``, ``10,000 batches``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    several = many or one + ("es" if one.endswith("ch") else "s")
+    return f"{number:,} {one if number == 1 else several}"
+
+
+def ended(message: str) -> str:
+    """Return a message so that another can follow: with a semicolon, unless it is a question."""
+    return message if message.endswith("?") else f"{message};"
 
 
 def amount(value: float, unit: str) -> str:

@@ -21,6 +21,6 @@ def test_of_many_words_some_are_listed():
 
 def test_numbers_of_things_and_amounts_have_their_unit():
     assert text.count(1, "job") == "1 job"
-    assert text.count(10_000, "batch", "batches") == "10,000 batches"
+    assert text.count(10_000, "batch") == "10,000 batches"
     assert text.amount(2.5e12, "FLOPS") == "2.5 TFLOPS"
     assert text.amount(1e9, "FLOPS") == "1 GFLOPS"

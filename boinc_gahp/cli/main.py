@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NoReturn
 from boinc_gahp import __version__
 from boinc_gahp.cli import COMMANDS
 from boinc_gahp.errors import GahpError
-from boinc_gahp.text import did_you_mean, nearest
+from boinc_gahp.text import did_you_mean, ended, nearest
 
 if TYPE_CHECKING:
     from boinc_gahp.config.settings import Settings
@@ -100,7 +100,7 @@ def _report_errors(arguments: list[str]) -> int:
     try:
         return _run(arguments)
     except UsageError as error:
-        _complain(f"{_ended(str(error))} boinc_gahp --help lists commands and options")
+        _complain(f"{ended(str(error))} boinc_gahp --help lists commands and options")
         return USAGE
     except GahpError as error:
         _complain(error.with_code())
@@ -243,12 +243,6 @@ def _make_streams_fit() -> None:
         elif number and isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a name can still show the rest.
             stream.reconfigure(errors="backslashreplace")
-
-
-def _ended(message: str) -> str:
-    from boinc_gahp.terminal.parsing import ended
-
-    return ended(message)
 
 
 def _complain(text: str) -> None:

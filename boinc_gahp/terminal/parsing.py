@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from boinc_gahp.config.places import TrustedPath, trusted
 from boinc_gahp.terminal.words import one_line
-from boinc_gahp.text import did_you_mean
+from boinc_gahp.text import did_you_mean, ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -230,11 +230,6 @@ def not_empty(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
     return text
-
-
-def ended(message: str) -> str:
-    """Return a message so that another can follow: with a semicolon, unless it is a question."""
-    return message if message.endswith("?") else f"{message};"
 
 
 def kind_of(action: argparse.Action) -> str | None:

@@ -3,8 +3,8 @@ import shlex
 
 import pytest
 
-from boinc_gahp.terminal.parsing import Group, Parser, ended, kind_of
-from boinc_gahp.text import did_you_mean
+from boinc_gahp.terminal.parsing import Group, Parser, kind_of
+from boinc_gahp.text import did_you_mean, ended
 
 
 def make():

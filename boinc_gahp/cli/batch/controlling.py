@@ -139,8 +139,7 @@ def abort(arguments: list[str], config: str | None) -> int:
             return _abort_jobs(options, found[0])
         alive = [each.batch for each in found if each.batch is not None and not each.batch.is_over]
         jobs = sum(batch.njobs - batch.nover for batch in alive)
-        what = f"{words.count(len(alive), 'batch', 'batches')}"
-        what += f" with {words.count(jobs, 'unfinished job')}"
+        what = f"{words.count(len(alive), 'batch')} with {words.count(jobs, 'unfinished job')}"
         if alive and not _may(options, alive, f"Abort {what}?"):
             return 1
         return _each(options, found, _abort)
@@ -164,7 +163,7 @@ def retire(arguments: list[str], config: str | None) -> int:
             lost.append(f"the outputs of {jobs}, which were not fetched on this machine")
         if left:
             lost.append(words.count(left, "unfinished job"))
-        what = words.count(len(at_stake), "batch", "batches")
+        what = words.count(len(at_stake), "batch")
         question = f"Retiring {what} loses {', and '.join(lost)}. Retire?"
         if lost and not _may(options, at_stake, question):
             return 1

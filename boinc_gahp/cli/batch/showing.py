@@ -477,7 +477,7 @@ def _nothing(project: Project, others: Sequence[Batch], apps: list[str] | None) 
         known = {batch.app_name for batch in others}
         unknown = [app for app in apps or () if app not in known]
         near = did_you_mean(unknown[0], known) if unknown else ""
-        number = words.count(len(others), "batch", "batches")
+        number = words.count(len(others), "batch")
         return f"None of your {number} on {project.host} matches{near or '.'}"
     return (
         f"You have no batches on {project.host}, except retired ones, which are not listed. "

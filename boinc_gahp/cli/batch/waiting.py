@@ -364,7 +364,7 @@ class View:
         cells = [row for _, row in rows[:room]]
         lines = list(table.lines(_COLUMNS, cells, sys.stdout, width=width))
         if len(rows) > room:
-            lines.append(f"… and {words.count(len(rows) - room, 'more batch', 'more batches')}")
+            lines.append(f"… and {words.count(len(rows) - room, 'more batch')}")
         for trouble in troubles:
             lines.append(coloured(table.cut(trouble, width), "yellow", sys.stdout))
         if not self._ended:

@@ -73,8 +73,7 @@ def move(arguments: list[str], config: str | None) -> int:
             lock.release()
     print(
         f"Moved from {printable(old[0])} (account key {old[1]}) to {new[0]} (account key "
-        f"{new[1]}): {count(moved.jobs, 'job')}, "
-        f"{count(moved.batches, 'batch', 'batches')}, "
+        f"{new[1]}): {count(moved.jobs, 'job')}, {count(moved.batches, 'batch')}, "
         f"{count(moved.submit_aborts, 'owed request')}."
     )
     return 0
@@ -158,7 +157,7 @@ def _check(
     if there.isdisjoint(batch.name for batch in batches):
         raise words.LedgerActionRefused(
             f"nothing was moved: the account at {project.url} has none of the "
-            f"{count(len(batches), 'batch', 'batches')} of {old[0]} (account key {old[1]}); "
+            f"{count(len(batches), 'batch')} of {old[0]} (account key {old[1]}); "
             "is it the same project, and the same account? If so, use --unchecked"
         )
 
@@ -178,7 +177,7 @@ def forget(arguments: list[str], config: str | None) -> int:
             print(_ALIVE.rstrip().format(jobs=count(len(living), "job is", "jobs are")))
         what = count(len(rows), "job")
         if batches:
-            what += f" and {count(len(batches), 'batch', 'batches')}"
+            what += f" and {count(len(batches), 'batch')}"
         if not options.yes and sys.stdin.isatty() and not agreed(f"Forget {what}?", sys.stdout):
             print("Nothing was forgotten.")
             return 1

@@ -120,18 +120,14 @@ def _lines(
     done, left = [], []
     for (before, after), (what, verb) in zip(reconciliation.pending, kinds, strict=True):
         if before > after:
-            done.append(f"{_count(before - after, what)} {verb}")
+            done.append(f"{count(before - after, what)} {verb}")
         if after:
-            left.append(f"{_count(after, what)} to be {verb}")
+            left.append(f"{count(after, what)} to be {verb}")
     if done and not quiet:
         yield f"{project}: done: {', '.join(done)}"
     if left:
         yield f"{project}: still owed: {', '.join(left)}"
         yield from (f"  {reason}" for reason in _reasons(store, reconciliation))
-
-
-def _count(number: int, what: str) -> str:
-    return count(number, what, "batches" if what == "batch" else None)
 
 
 def _reasons(store: Store, reconciliation: Reconciliation) -> Iterator[str]:
