@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os.path
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -308,5 +309,5 @@ def fetch_container(
         context, located, place, scope, completed=completed, own_template=request.output_template
     )
     place.complain(fetched.files)
-    times = completed.elapsed_time, completed.cpu_time
-    return FetchResult(place.ending.exit_status, *times, fetched.nbytes)
+    told = FetchResult.of(completed, fetched.nbytes)
+    return replace(told, exit_status=place.ending.exit_status)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import JobNotFound, OutputError, RpcError
 from boinc_gahp.fetch.job_end import JobEnd
-from boinc_gahp.fetch.stderr import unwrap
 from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.states import STATUS_WORDS, JobState, job_state
 
@@ -132,8 +131,7 @@ def learn(context: FetchContext, end: JobEnd) -> JobEnd:
         return end
     completed = _completed(context, end.name)
     if completed is not None:
-        result = FetchResult(completed.exit_status, completed.elapsed_time, completed.cpu_time)
-        end = replace(end, result=result, stderr=unwrap(completed.stderr_out))
+        end = end.with_completed(completed)
     return with_instances(context, end)
 
 

@@ -246,8 +246,7 @@ def fetch_output(
         completed=completed,
         own_template=None if ad is None else ad.output_template,
     )
-    times = completed.elapsed_time, completed.cpu_time
-    return FetchResult(completed.exit_status, *times, fetched.nbytes)
+    return FetchResult.of(completed, fetched.nbytes)
 
 
 def fetch_failed(

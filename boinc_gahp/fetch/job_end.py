@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp import client_exits
 from boinc_gahp.containers.ending import UNTOLD
-from boinc_gahp.fetch.stderr import last_line
+from boinc_gahp.fetch.stderr import last_line, unwrap
+from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.states import CANCELLED, ERROR_MEANINGS, JobState, is_aborted
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
     from boinc_gahp.errors import GahpError
-    from boinc_gahp.fetch.types import FetchResult
-    from boinc_gahp.rpc.types import JobInfo, ResultInfo
+    from boinc_gahp.rpc.types import CompletedJob, JobInfo, ResultInfo
 
 __all__ = ["JobEnd"]
 
@@ -111,6 +111,11 @@ class JobEnd:
     stderr: str | None = None
     stdout: str | None = None
     trouble: GahpError | None = None
+
+    def with_completed(self, completed: CompletedJob) -> JobEnd:
+        """Return it with what query_completed_job tells."""
+        result = FetchResult.of(completed)
+        return replace(self, result=result, stderr=unwrap(completed.stderr_out))
 
     @property
     def name(self) -> str:

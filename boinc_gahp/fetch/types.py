@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from boinc_gahp.rpc.types import CompletedJob
     from boinc_gahp.templates.types import OutputTemplate
 
 #: Prefix of the names of boinc_gahp's own files beside outputs.
@@ -98,3 +99,8 @@ class FetchResult:
     elapsed_time: float
     cpu_time: float
     nbytes: int | None = None
+
+    @classmethod
+    def of(cls, completed: CompletedJob, nbytes: int | None = None) -> FetchResult:
+        """Return what query_completed_job tells."""
+        return cls(completed.exit_status, completed.elapsed_time, completed.cpu_time, nbytes)

@@ -38,7 +38,6 @@ __all__ = [
     "folder_name",
     "note_of",
     "read_note",
-    "result_of",
     "write_note",
 ]
 
@@ -335,7 +334,8 @@ class Folder(JobPlace):
             files = {self._name(path): size for path, size in brought.files.items()}
             stderr = self._stderr if self._stderr in files else stderr
             outputs = {name: path for name, path in self._outputs.items() if path in files}
-            result = result_of(brought) or result
+            if brought.completed is not None:
+                result = FetchResult.of(brought.completed)
             job = self.job
             ids = (project, job.id, job.instance_id)
             attempts = tuple(sorted(job.attempts))
@@ -352,14 +352,6 @@ class Folder(JobPlace):
     def _is_of_another_attempt(self, note: FetchRecord) -> bool:
         job = self.job
         return note.job_id != job.id and (note.job_id in job.attempts or job.id in note.attempts)
-
-
-def result_of(brought: FetchedFiles) -> FetchResult | None:
-    """Return the exit status and the times of a job whose stderr was fetched; None: it was not."""
-    told = brought.completed
-    if told is None:
-        return None
-    return FetchResult(told.exit_status, told.elapsed_time, told.cpu_time)
 
 
 def _clear(folder: Path) -> None:

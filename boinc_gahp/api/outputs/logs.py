@@ -18,7 +18,7 @@ from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import OutputError, RpcError
 from boinc_gahp.fetch.failures import attempts_words, learn, unfinished_jobs, with_instances
 from boinc_gahp.fetch.job_end import JobEnd
-from boinc_gahp.fetch.stderr import last_line, unwrap
+from boinc_gahp.fetch.stderr import last_line
 from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.text import printable, quoted, shorten
 from boinc_gahp.threads import in_order
@@ -146,14 +146,12 @@ def log_of(batch: KnownBatch, job: JobInfo) -> JobEnd:
     try:
         if end.image is not None:
             return _of_program(batch, end)
-        completed = session.rpc.query_completed_job(job.name)
+        return end.with_completed(session.rpc.query_completed_job(job.name))
     except RpcError as error:
         check_answers(session, error)
         return replace(end, trouble=error)
     except OutputError as error:
         return replace(end, trouble=error)
-    result = FetchResult(completed.exit_status, completed.elapsed_time, completed.cpu_time)
-    return replace(end, result=result, stderr=unwrap(completed.stderr_out))
 
 
 def _of_program(batch: KnownBatch, end: JobEnd) -> JobEnd:
