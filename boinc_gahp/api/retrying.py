@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["RetryPlan", "plan_retry", "retry"]
 
 #: Jobs that were sent by another process may still appear for so many seconds
-#: (:mod:`boinc_gahp.api.comparing`).
+#: (:mod:`boinc_gahp.api._comparing`).
 _AT_WORK = 60.0
 #: How often a retry is begun again, if another process was faster.
 _ROUNDS = 3

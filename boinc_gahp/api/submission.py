@@ -10,8 +10,8 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from boinc_gahp.api._comparing import ManifestJournal
 from boinc_gahp.api.app import unknown_app
-from boinc_gahp.api.comparing import ManifestJournal
 from boinc_gahp.api.request import build_request
 from boinc_gahp.errors import (
     AppNotFound,

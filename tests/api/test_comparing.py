@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.comparing import difference
+from boinc_gahp.api._comparing import difference
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.rows.table import jobs_from
 from boinc_gahp.api.types import InlineFile, Job, Parameters

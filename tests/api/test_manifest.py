@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.comparing import difference
+from boinc_gahp.api._comparing import difference
 from boinc_gahp.api.manifest import Lineage, Manifest, check_line, describe
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.project import Project
