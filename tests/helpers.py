@@ -2,8 +2,10 @@
 
 import functools
 import http.server
+import os
 import signal
 import ssl
+import subprocess
 import threading
 import time
 import tracemalloc
@@ -59,6 +61,16 @@ def hang_up(child):
             wait_for(lambda: not child.isalive(), "the end of what was killed in the terminal")
             raise
     child.close()
+
+
+def ran(*words, environ=(), timeout=60, **options):
+    """Run a program to its end; return its exit status and, as text, what it printed.
+
+    ``environ`` is laid over this process's environment; ``env`` takes its place.
+    """
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": timeout}
+    given |= {"env": {**os.environ, **dict(environ)}, **options}
+    return subprocess.run([*map(str, words)], check=False, encoding="utf-8", **given)
 
 
 def command(capsys, *words):

@@ -3,10 +3,8 @@
 import io
 import json
 import math
-import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -21,7 +19,7 @@ from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.terminal import live
 from tests.cli.condor_tools import Condor
 from tests.cli.watching import Desk
-from tests.helpers import command
+from tests.helpers import command, ran
 from tests.localproject.visitor import made_batch
 
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
@@ -51,15 +49,7 @@ def run(home):
     """Runs the installed command in that home."""
 
     def run(*arguments, stdin="", **environment):
-        return subprocess.run(
-            [COMMAND, *arguments],
-            input=stdin,
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return ran(COMMAND, *arguments, input=stdin, environ=environment)
 
     return run
 

@@ -1,13 +1,13 @@
 import re
 import shlex
-import subprocess
 import sys
 
 import pytest
 
 from boinc_gahp.cli import COMMANDS, commands
-from boinc_gahp.cli.main import main
 from boinc_gahp.terminal.parsing import Group, arguments_of
+from tests.cli.conftest import InProcess
+from tests.helpers import ran
 
 PARSERS = commands.all_parsers()
 ACTIONS = {path: parser for path, parser in PARSERS.items() if not isinstance(parser, Group)}
@@ -89,11 +89,8 @@ def _read(words):
 
 @each({path: parser for path, parser in PARSERS.items() if path})
 def test_help_is_printed_by_the_command_itself(path, capsys):
-    with pytest.raises(SystemExit) as left:
-        main([*path, "--help"])
-    assert left.value.code == 0
-    out, err = capsys.readouterr()
-    assert (out, err) == (PARSERS[path].format_help(), "")
+    out = InProcess(capsys).prints(*path, "--help")
+    assert out == PARSERS[path].format_help()
     assert "\x1b" not in out
 
 
@@ -103,11 +100,8 @@ def test_a_wrong_option_gets_one_line_and_status_2(path, capsys):
     given = next(words for example in PARSERS[path].examples for words in command_lines(example))
     words = _arguments(given, path)
     end = words.index("--") if "--" in words else len(words)
-    with pytest.raises(SystemExit) as left:
-        PARSERS[path].read([*words[:end], "--hepl", *words[end:]])
-    assert left.value.code == 2
-    out, err = capsys.readouterr()
-    assert out == ""
+    wrong = (*words[:end], "--hepl", *words[end:])
+    err = InProcess(capsys).refuses(*path, *wrong, status=2)
     assert err.count("\n") == 1
     assert "--hepl; did you mean --help?" in err
     assert err.endswith(f" boinc_gahp {' '.join(path)} --help tells more\n")
@@ -133,9 +127,7 @@ def test_all_of_it_helps_without_the_extras():
         "main(['demo'])\n"
         "main(['local-project', 'init', '/nowhere/project'])\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = ran(sys.executable, "-c", program)
     assert done.stdout.count("usage: boinc_gahp") == len(PARSERS)
     assert re.findall(r"^\d+$", done.stdout, re.MULTILINE) == ["0"] * len(PARSERS)
     demo, init = done.stderr.splitlines()

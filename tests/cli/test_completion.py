@@ -1,6 +1,4 @@
-import os
 import shutil
-import subprocess
 import tempfile
 from dataclasses import replace
 
@@ -16,6 +14,7 @@ from boinc_gahp.cli.main import main
 from boinc_gahp.submit.types import SubmitRequest
 from boinc_gahp.terminal.parsing import Group, arguments_of
 from tests.cli.conftest import COMMAND, InProcess
+from tests.helpers import ran
 
 pytestmark = pytest.mark.processes
 
@@ -34,9 +33,7 @@ def test_a_script_is_what_its_shell_can_read(shell, tmp_path):
         pytest.skip(f"{shell} is not here; scripts/test --install has it")
     path = tmp_path / "script"
     path.write_text(SCRIPTS[shell])
-    done = subprocess.run(
-        [shell, "-n", path], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = ran(shell, "-n", path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -58,14 +55,7 @@ def asked(line):
             "COMP_LINE": line,
             "COMP_POINT": str(len(line)),
         }
-        done = subprocess.run(
-            [COMMAND],
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = ran(COMMAND, environ=environment)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         return dict(line.split("\t") for line in answer.read().splitlines())
 

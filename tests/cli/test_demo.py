@@ -8,7 +8,6 @@ import psutil
 import pytest
 
 from boinc_gahp.cli import demo
-from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import directory as layout
 from boinc_gahp.localproject.supplied import SUPPLIED
 from tests.cli.conftest import COMMAND, InProcess
@@ -101,22 +100,18 @@ class TestOnPipes:
 class TestWhatGoesWrong:
     def test_a_wrong_output_is_noticed(self, monkeypatch, temporary, capsys):
         """The app writes something else."""
-        other = [
-            dataclasses.replace(app, command=("{python}", "-c", "open('out', 'w').write('no')"))
-            for app in SUPPLIED
-            if app.name == "uppercase"
-        ]
+        program = ("{python}", "-c", "open('out', 'w').write('no')")
+        other = [dataclasses.replace(app, command=program) for app in SUPPLIED]
         monkeypatch.setattr(layout, "SUPPLIED", other)
         monkeypatch.setattr(demo, "_JOBS", 3)
-        assert main(["demo", "--directory", str(temporary / "here")]) == 1
-        assert "0 of 3 outputs are right" in capsys.readouterr().out
+        out = InProcess(capsys, "demo").prints("--directory", temporary / "here", status=1)
+        assert "0 of 3 outputs are right" in out
 
     def test_a_failing_app_is_reported(self, monkeypatch, temporary, capsys):
         failing = [dataclasses.replace(app, command=("false",)) for app in SUPPLIED]
         monkeypatch.setattr(layout, "SUPPLIED", failing)
         monkeypatch.setattr(demo, "_JOBS", 3)
-        assert main(["demo"]) == 1
-        err = capsys.readouterr().err
+        err = InProcess(capsys, "demo")()[2]
         assert "jobs of demo#" in err
         assert "--directory" in err
         assert list(temporary.iterdir()) == []
@@ -136,5 +131,5 @@ class TestWhatGoesWrong:
         other.write_text(f"#!{sys.executable}\n{program}\n")
         other.chmod(0o700)
         monkeypatch.setattr(demo, "_program", lambda: other)
-        assert main(["demo", "--directory", str(temporary / "here")]) == 1
-        assert words in capsys.readouterr().err
+        status, _, err = InProcess(capsys, "demo")("--directory", temporary / "here")
+        assert (status, words in err) == (1, True)

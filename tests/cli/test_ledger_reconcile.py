@@ -135,16 +135,6 @@ def test_a_pending_abort_for_a_project_that_is_not_in_the_settings_is_reported(s
     )
 
 
-@pytest.mark.processes
-def test_as_a_cron_line_it_needs_no_terminal(site, run):
-    ended = run("ledger", "reconcile", "--quiet")
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
-    make_pending(site, 1)
-    ended = run("ledger", "reconcile", "--quiet", "--timeout", "30")
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
-    assert site.batch_states() == [BatchState.RETIRED]
-
-
 def test_where_there_is_no_ledger_nothing_is_pending_and_none_is_made(site, reconcile):
     path = site.directory / "state" / "ledger.sqlite"
     assert reconcile() == f"Nothing is owed: there is no ledger {path} yet.\n"

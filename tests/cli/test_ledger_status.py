@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-import subprocess
 import time
 from contextlib import closing, contextmanager
 
@@ -15,6 +14,7 @@ from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.rows import Hold
 from tests.cli.conftest import COMMAND
 from tests.cli.watching import ACCOUNT, MINE, NAME, OTHER, URL, accept, on_project, silent
+from tests.helpers import ran
 
 # -- what there is
 
@@ -248,16 +248,10 @@ def test_a_disk_that_is_full_or_nearly_is_reported(desk, tmp_path, free):
         'shift 3 && "$@"; test $? = 1'
     )
     enter = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
-    if subprocess.run([*enter, "true"], check=False, capture_output=True).returncode:
+    if ran(*enter, "true").returncode:
         pytest.skip("this user cannot have mounts of their own")
     command = [COMMAND, "ledger", "status"]
-    ended = subprocess.run(
-        [*enter, script, "sh", state, desk.path, str(free), *command],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    ended = ran(*enter, script, "sh", state, desk.path, free, *command)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert f"are free on the disk with {state}; with less than 17 MB" in ended.stdout
     assert ("disk: 0 bytes are free" in ended.stdout) == (free == 0)

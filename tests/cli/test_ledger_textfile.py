@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from boinc_gahp.cli.ledger.monitoring import REASONS
 from boinc_gahp.config.places import user_name
 from tests.cli.conftest import COMMAND
 from tests.cli.watching import MINE, accept, on_project
+from tests.helpers import ran
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -61,9 +61,7 @@ def test_the_line_for_cron_writes_the_file(desk, tmp_path):
     command = line.split(maxsplit=5)[5]
     command = command.replace("/opt/boinc_gahp/bin/boinc_gahp", COMMAND)
     command = command.replace("/var/lib/boinc_gahp/metrics", str(tmp_path))
-    done = subprocess.run(
-        ["/bin/sh", "-c", command], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = ran("/bin/sh", "-c", command)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert "boinc_gahp_attention" in (tmp_path / f"{user_name()}.prom").read_text("utf-8")
 
@@ -90,11 +88,6 @@ def test_a_link_in_the_file_s_place_is_replaced_and_not_followed(desk):
     assert not desk.metrics.is_symlink()
 
 
-@pytest.mark.processes
-def test_the_command_prints_nothing_beside_the_file(run, desk):
-    accept(desk.jobs, 1)
-    said = run("ledger", "status", "--textfile", "jobs.prom")
-    assert (said.returncode, said.stdout, said.stderr) == (0, "", "")
-    said = run("ledger", "status", "--json", "--textfile", "jobs.prom")
-    assert said.returncode == 2
-    assert "not allowed with" in said.stderr
+def test_a_file_and_json_do_not_go_together(desk):
+    status, _, err = desk.status("--json", "--textfile", "jobs.prom")
+    assert (status, "not allowed with" in err) == (2, True)

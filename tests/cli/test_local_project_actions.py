@@ -10,7 +10,7 @@ from boinc_gahp.config import layers
 from boinc_gahp.localproject import commands
 from boinc_gahp.localproject.directory import open_core
 from boinc_gahp.localproject.hosts import hosts
-from tests.cli.conftest import empty_batch, rows
+from tests.cli.conftest import LocalProjectCommand, empty_batch, rows
 
 # Users.
 
@@ -175,31 +175,29 @@ def test_status_tells_what_there_is_and_no_secrets(do, directory, host):
 @pytest.mark.parametrize("action", sorted(set(commands.ACTIONS) - {"init", "run"}))
 def test_an_action_on_no_project_says_how_to_make_one(action, tmp_path, capsys):
     words = {
-        "add-app": ["a", "--command", "sh", "--out", "o"],
-        "add-user": ["u"],
-        "behave": ["h", "crash"],
-        "create-work": ["a"],
-        "set-host": ["h", "speed=1"],
-        "stage-file": ["f"],
-        "status": [],
-    }
-    assert main(["local-project", action, str(tmp_path), *words[action]]) == 1
-    assert f"there is no project in {tmp_path}: make one with boinc_gahp local-project init" in (
-        capsys.readouterr().err
-    )
+        "add-app": "a --command sh --out o",
+        "add-user": "u",
+        "behave": "h crash",
+        "create-work": "a",
+        "set-host": "h speed=1",
+        "stage-file": "f",
+        "status": "",
+    }[action]
+    err = LocalProjectCommand(capsys, tmp_path).refuses(action, *words.split())
+    assert f"no project in {tmp_path}: make one with boinc_gahp local-project init" in err
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("action", ["init", "run", "status"])
 def test_a_database_of_another_version_is_left_alone(action, tmp_path, capsys):
     directory = tmp_path / "p"
-    assert main(["local-project", "init", str(directory)]) == 0
+    do = LocalProjectCommand(capsys, directory)
+    do.prints("init")
     core = open_core(directory)
     core.db.connection().execute("PRAGMA user_version = 99")
     core.db.close()
     before = (directory / "project.sqlite").read_bytes()
-    assert main(["local-project", action, str(directory)]) == 1
-    assert "made by another version of boinc_gahp (its schema is 99" in capsys.readouterr().err
+    assert "made by another version of boinc_gahp (its schema is 99" in do.refuses(action)
     assert (directory / "project.sqlite").read_bytes() == before
 
 

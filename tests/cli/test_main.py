@@ -12,7 +12,7 @@ from boinc_gahp.cli import COMMANDS
 from boinc_gahp.cli.main import main
 from tests.cli.conftest import COMMAND, InProcess
 from tests.daemon.process import Daemon
-from tests.helpers import hang_up, wait_for
+from tests.helpers import hang_up, ran, wait_for
 
 
 def test_help_lists_every_command(capsys):
@@ -117,15 +117,8 @@ def test_whoever_stops_reading_gets_no_traceback():
 @pytest.mark.parametrize("words", ["--version", "--help", "check --help", "completion bash"])
 def test_what_cannot_be_written_is_one_line_and_status_1(words, unbuffered):
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [COMMAND, *words.split()],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        environ = {"PYTHONUNBUFFERED": unbuffered}
+        done = ran(COMMAND, *words.split(), stdout=full, environ=environ)
     assert (done.returncode, done.stderr) == (
         1,
         "boinc_gahp: the output could not be written completely: No space left on device\n",
@@ -141,20 +134,15 @@ def test_a_full_stderr_changes_no_exit_status():
     )
     for status, command in ((2, [COMMAND, "chek"]), (5, [sys.executable, "-c", warns])):
         with Path("/dev/full").open("w") as full:
-            done = subprocess.run(command, stderr=full, timeout=60, check=False)
+            done = ran(*command, stderr=full)
         assert done.returncode == status
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
 def test_a_closed_stream_is_like_one_that_nobody_reads(closed, home):
-    done = subprocess.run(
-        ["sh", "-c", f"{COMMAND} check --help {closed}"],
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
+    done = ran("sh", "-c", f"{COMMAND} check --help {closed}")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.processes

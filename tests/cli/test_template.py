@@ -2,17 +2,16 @@ import re
 
 import pytest
 
-from boinc_gahp.cli.main import main
 from tests.cli.conftest import InProcess
-from tests.helpers import command
 from tests.templates.good import INPUT, OUTPUT
 
 #: A template with a warning in line 2 and an error in line 10.
 BROKEN = INPUT.replace("        <no_delete/>\n", "        <no_delet/>\n").replace("1e12", "much")
 
 
-def check(*arguments):
-    return main(["template", "check", *arguments])
+@pytest.fixture
+def check(capsys):
+    return InProcess(capsys, "template", "check")
 
 
 @pytest.mark.processes
@@ -49,16 +48,15 @@ def test_standard_input_is_checked(run):
     ],
     ids=["clean", "clean-strict", "warning", "warning-strict", "error"],
 )
-def test_the_exit_status_tells_what_was_found(home, text, arguments, status):
+def test_the_exit_status_tells_what_was_found(home, check, text, arguments, status):
     (home / "template").write_text(text)
-    assert check(*arguments, "template") == status
+    check.prints(*arguments, "template", status=status)
 
 
-def test_what_cannot_be_read_is_reported_and_the_rest_checked(home, capsys):
+def test_what_cannot_be_read_is_reported_and_the_rest_checked(home, check):
     (home / "good").write_text(INPUT)
     (home / "templates").mkdir()
-    words = ("templates", "absent", "a\0b", "good")
-    status, out, err = command(capsys, "template", "check", *words)
+    status, out, err = check("templates", "absent", "a\0b", "good")
     assert status == 2
     assert out == "1 file: 0 errors, 0 warnings\n"
     directory, absent, odd = err.splitlines()
@@ -72,15 +70,9 @@ def test_what_cannot_be_read_is_reported_and_the_rest_checked(home, capsys):
     [b"\x89PNG\r\n\x1a\n\0\0\0", b"\xff\xfe<\0a\0", b"\0" * 100_000, b"\n" * 5_000_000],
     ids=["picture", "utf-16", "zeros", "huge"],
 )
-def test_what_is_no_template_is_one_error(home, capsys, data):
+def test_what_is_no_template_is_one_error(home, check, data):
     (home / "odd").write_bytes(data)
-    assert check("odd") == 1
-    assert capsys.readouterr().out.endswith("1 file: 1 error, 0 warnings\n")
-
-
-def test_line_ends_of_windows_do_not_matter(home):
-    (home / "template").write_bytes(INPUT.replace("\n", "\r\n").encode())
-    assert check("--strict", "template") == 0
+    assert check.prints("odd", status=1).endswith("1 file: 1 error, 0 warnings\n")
 
 
 def test_an_option_before_the_action_gets_status_2(capsys):

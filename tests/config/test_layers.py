@@ -1,6 +1,6 @@
 import os
 import pwd
-import subprocess
+import shlex
 import sys
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from boinc_gahp.config.urls import ProjectUrl, are_one_project
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.secret import Authenticator
 from tests.config.conftest import SECRET, error_of, revealed
+from tests.helpers import ran
 
 A = "https://a.example.edu/project/"
 B = "https://b.example.edu/project/"
@@ -185,49 +186,44 @@ class TestAuthenticator:
         node.write(node.user, f'[project]\nurl = "{B}"\nauthenticator = "{SECRET}"')
         assert node.load().project == ProjectSettings(ProjectUrl(B), Authenticator(SECRET))
 
-    def test_a_missing_file_is_a_problem_and_no_reason_to_stay_away(self, node):
+    def test_a_missing_or_empty_file_is_a_problem_and_no_reason_to_stay_away(self, node):
         node.write(node.admin, f'[project]\nurl = "{A}"\nauthenticator_file = "~/mine"')
-        settings = node.load()
-        assert revealed(settings.project) is None
-        [problem] = settings.problems
-        assert settings.no_authenticator == {"": problem}
-        assert f"{node.home}/mine: No such file" in problem
-        assert f"chmod 600 {node.home}/mine" in problem
-
-    def test_an_empty_file_is_a_problem(self, node):
-        node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "empty"')
-        node.write(node.user.parent / "empty", " \n")
-        settings = node.load()
-        assert (revealed(settings.project), "empty" in settings.problems[0]) == (None, True)
+        missing = (f"{node.home}/mine: No such file", f"chmod 600 {node.home}/mine")
+        for said in (missing, ("is empty",)):
+            settings = node.load()
+            assert revealed(settings.project) is None
+            [problem] = settings.problems
+            assert settings.no_authenticator == {"": problem}
+            assert [words for words in said if words not in problem] == []
+            node.write(node.home / "mine", " \n")
 
     @pytest.mark.parametrize("where", ["settings", "authenticator_file", "config.txt"])
     def test_a_file_that_everyone_can_read_is_refused_with_the_remedy(self, node, where):
-        if where == "settings":
-            path = node.write(node.user, f'[projects.x]\nauthenticator = "{SECRET}"', 0o604)
-        elif where == "config.txt":
-            path = node.write(node.work / "config.txt", f"{A}\n{SECRET}\n", 0o644)
-        else:
+        if where == "authenticator_file":
             node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "my key"')
             path = node.write(node.user.parent / "my key", SECRET, 0o644)
-        if where == "authenticator_file":
             # Another project's can be used.
             settings = node.load()
             assert revealed(settings.project) is None
             text = settings.no_authenticator[""]
             assert settings.problems == (text,)
         else:
+            place, written = {
+                "settings": (node.user, f'[projects.x]\nauthenticator = "{SECRET}"'),
+                "config.txt": (node.work / "config.txt", f"{A}\n{SECRET}\n"),
+            }[where]
+            path = node.write(place, written, 0o604)
             text = error_of(node.load)
         assert "everyone can read it" in text
-        assert text.endswith(f"chmod 600 '{path}'" if " " in str(path) else f"chmod 600 {path}")
+        assert text.endswith(f"chmod 600 {shlex.quote(str(path))}")
 
-    @pytest.mark.parametrize("where", ["settings", "authenticator_file"])
-    def test_a_file_that_its_group_can_read_is_a_problem(self, node, where):
-        if where == "settings":
-            text = f'[project]\nurl = "{A}"\nauthenticator = "{SECRET}"'
-            path = node.write(node.user, text, 0o640)
-        else:
-            node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "key"')
-            path = node.write(node.user.parent / "key", SECRET, 0o640)
+    @pytest.mark.parametrize("name", ["boinc_gahp.toml", "key"])
+    def test_a_file_that_its_group_can_read_is_a_problem(self, node, name):
+        key = "_file = 'key'" if name == "key" else f" = '{SECRET}'"
+        node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator{key}')
+        node.write(node.user.parent / "key", SECRET)
+        path = node.user.with_name(name)
+        path.chmod(0o640)
         settings = node.load()
         assert revealed(settings.project) == SECRET
         [problem] = settings.problems
@@ -284,10 +280,8 @@ class TestOldFile:
 
 @pytest.mark.parametrize("option", ["--config", "BOINC_GAHP_CONFIG"])
 def test_a_named_file_that_is_missing_is_an_error(node, option):
-    named, environ = "none.toml", {}
-    if option != "--config":
-        named, environ = None, {option: named}
-    message = error_of(lambda: layers.load(named, environ))
+    given = ("none.toml", {}) if option == "--config" else (None, {option: "none.toml"})
+    message = error_of(lambda: layers.load(*given))
     assert message == (
         f"the settings file none.toml that {option} names cannot be read: No such file or directory"
     )
@@ -317,15 +311,7 @@ def load_as_somebody(admin):
         "    print(type(error).__name__, error)\n"
     )
     environment = {key: text for key, text in os.environ.items() if not key.startswith("COV")}
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(admin)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return done.stdout
+    return ran(sys.executable, "-c", program, admin, env=environment).stdout
 
 
 @pytest.mark.processes

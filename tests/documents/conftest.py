@@ -1,27 +1,23 @@
-from __future__ import annotations
-
-import os
 import re
-import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
 
 from tests.documents.volunteers import container_project, settings  # noqa: F401  (fixtures)
+from tests.helpers import ran
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = ROOT / "scripts" / "examples"
 
 
-@dataclass(frozen=True)
 class Built:
     """What ``scripts/docs`` made, and what it said."""
 
-    directory: Path
-    run: subprocess.CompletedProcess[str]
+    def __init__(self, directory, run):
+        self.directory = directory
+        self.run = run
 
     @property
     def pages(self):
@@ -44,27 +40,14 @@ class Built:
 def built(tmp_path_factory):
     """The documentation, built once."""
     directory = tmp_path_factory.mktemp("build")
-    run = subprocess.run(
-        [ROOT / "scripts" / "docs"],
-        env={**os.environ, "BUILD": str(directory)},
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    run = ran(ROOT / "scripts" / "docs", environ={"BUILD": directory}, timeout=600)
     return Built(directory, run)
 
 
 def shown(path, width):
     """Return what ``man`` shows of a page on a terminal of this width."""
-    run = subprocess.run(
-        ["man", "--warnings", "-l", path],
-        env={**os.environ, "MANWIDTH": str(width), "MANPAGER": "cat", "LC_ALL": "C.UTF-8"},
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    environ = {"MANWIDTH": str(width), "MANPAGER": "cat", "LC_ALL": "C.UTF-8"}
+    run = ran("man", "--warnings", "-l", path, environ=environ)
     assert (run.returncode, run.stderr) == (0, "")
     return run.stdout
 
@@ -78,14 +61,7 @@ def sections(text):
 def run_example(script, *arguments, cwd, config=None, timeout=500):
     """Run an example of ``scripts/examples``, which says nothing on stderr; return its stdout."""
     named = {} if config is None else {"BOINC_GAHP_CONFIG": str(config)}
-    run = subprocess.run(
-        [sys.executable, "-W", "error", EXAMPLES / script, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout,
-        cwd=cwd,
-        env={**os.environ, **named, "MPLBACKEND": "Agg"},
-    )
+    words = (sys.executable, "-W", "error", EXAMPLES / script, *arguments)
+    run = ran(*words, cwd=cwd, environ={**named, "MPLBACKEND": "Agg"}, timeout=timeout)
     assert (run.returncode, run.stderr) == (0, "")
     return run.stdout

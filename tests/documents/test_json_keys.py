@@ -1,10 +1,7 @@
 """The keys that docs/reference/json.rst lists are those that are printed, no more, no less."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,8 @@ from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.rows import NewJob
 from boinc_gahp.localproject.project import LocalProject
+from tests.cli.conftest import COMMAND
+from tests.helpers import ran
 
 PAGE = (Path(__file__).parent.parent.parent / "docs/reference/json.rst").read_text("utf-8")
 
@@ -52,19 +51,12 @@ class Desk:
 
     def __init__(self, directory, config):
         self.directory = directory
-        self._environ = {**os.environ, "BOINC_GAHP_CONFIG": str(config), "HOME": str(directory)}
+        self._environ = {"BOINC_GAHP_CONFIG": str(config), "HOME": str(directory)}
 
     def prints(self, *arguments, status=0, command="batch"):
         """Run an action; return what it printed."""
-        ended = subprocess.run(
-            [Path(sys.executable).parent / "boinc_gahp", command, *arguments],
-            cwd=self.directory,
-            env=self._environ,
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=_LONGEST,
-        )
+        words = (COMMAND, command, *arguments)
+        ended = ran(*words, cwd=self.directory, environ=self._environ, timeout=_LONGEST)
         assert ended.returncode == status, ended.stderr
         return ended.stdout
 

@@ -7,6 +7,7 @@ import pytest
 
 from boinc_gahp_docs import settings
 from tests.documents.conftest import sections, shown
+from tests.helpers import ran
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -20,14 +21,8 @@ def words(text):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_groff_has_nothing_to_warn_of(built, name):
-    run = subprocess.run(
-        ["groff", "-k", "-ww", "-man", "-Tutf8", built.manual(name)],
-        check=False,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=60,
-    )
+    words = ("groff", "-k", "-ww", "-man", "-Tutf8")
+    run = ran(*words, built.manual(name), stdout=subprocess.DEVNULL)
     assert (run.returncode, run.stderr) == (0, "")
 
 

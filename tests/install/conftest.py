@@ -3,12 +3,13 @@
 import functools
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+
+from tests.helpers import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -18,16 +19,8 @@ def run(*words, cwd=None, env=None, stdin="", status=0):
     """Run a command; ``status`` is what it has to end with, None: anything."""
     # The directories that all tests have for their settings and state are not for these.
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("XDG_")}
-    done = subprocess.run(
-        list(map(str, words)),
-        cwd=cwd,
-        env={**inherited, **(env or {})},
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    env = {**inherited, **(env or {})}
+    done = ran(*words, cwd=cwd, env=env, input=stdin, timeout=600)
     if status is not None:
         assert done.returncode == status, f"{words}:\n{done.stdout}\n{done.stderr}"
     return done

@@ -1,4 +1,3 @@
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from boinc_gahp.api.project import Project
 from boinc_gahp.api.types import Job
 from boinc_gahp.cli import completion
 from boinc_gahp.submit.types import SubmitRequest
+from tests.helpers import ran
 from tests.install.shell import SHELLS, Shell
 
 COMMAND = Path(sys.executable).with_name("boinc_gahp")
@@ -48,10 +48,7 @@ def settings(directory):
 def shell(request, directory, settings, tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     script = home / "script"
-    printed = subprocess.run(
-        [COMMAND, "completion", request.param], check=True, capture_output=True, timeout=60
-    )
-    script.write_bytes(printed.stdout)
+    script.write_text(ran(COMMAND, "completion", request.param).stdout)
     environment = {
         "HOME": str(home),
         "PATH": f"{COMMAND.parent}:/usr/bin:/bin",

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import subprocess
 
 import pexpect
 import pytest
@@ -15,7 +14,7 @@ from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.states import BatchState
 from tests.cli.conftest import COMMAND, InProcess, write_settings
 from tests.faultproxy import FaultProxy
-from tests.helpers import hang_up, wait_for
+from tests.helpers import hang_up, ran, wait_for
 from tests.inside import unfinished_jobs
 from tests.terminal.screen import Terminal
 
@@ -177,15 +176,7 @@ class Command(InProcess):
 
     def piped(self, *words, stdin="", **environment):
         """Run the installed command on pipes."""
-        return subprocess.run(
-            [*self.installed, *map(str, words)],
-            input=stdin,
-            env={**os.environ, **environment},
-            capture_output=True,
-            encoding="utf-8",
-            timeout=60,
-            check=False,
-        )
+        return ran(*self.installed, *words, input=stdin, environ=environment)
 
     def on_terminal(self, *words, columns=80, **environment):
         """Run the installed command on a terminal; it has ended at the end of the test."""

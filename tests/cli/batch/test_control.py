@@ -99,7 +99,7 @@ def test_retire_loses_no_outputs_unless_it_is_told_to(site, batch, given):
     assert f"batch {number} {name} is not retired: the outputs of {name}_0 were not" in err
     assert f"To fetch them: boinc_gahp batch fetch {number};" in err
     assert state(site, number) is BatchState.COMPLETE
-    assert batch("retire", number, "--unfetched")[0] == 0
+    batch.prints("retire", number, "--unfetched")
     assert state(site, number) is BatchState.RETIRED
 
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import sys
 import time
 
@@ -10,6 +9,7 @@ import pytest
 
 from boinc_gahp.terminal.table import cells
 from tests.cli.conftest import write_settings
+from tests.helpers import ran
 from tests.terminal.screen import plain
 
 
@@ -85,15 +85,10 @@ def test_nothing_is_imported_that_a_list_does_not_need(site):
         "import sys; from boinc_gahp.cli.main import main; main(['batch', 'list']); "
         "print(*sys.modules, file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-        # Measuring coverage takes modules of its own.
-        env={name: text for name, text in os.environ.items() if not name.startswith("COVERAGE_")},
-    )
+    # Measuring coverage takes modules of its own.
+    env = {name: text for name, text in os.environ.items() if not name.startswith("COVERAGE_")}
+    done = ran(sys.executable, "-c", program, env=env)
+    assert done.returncode == 0, done.stderr
     rooms = {f"boinc_gahp.{room}" for room in ("htcondor", "daemon", "ledger", "localproject")}
     heavy = "asyncio flask matplotlib prompt_toolkit rich.console sqlite3 waitress"
     assert not (rooms | {*heavy.split()}) & {*done.stderr.split()}

@@ -5,8 +5,7 @@ import re
 import time
 
 from boinc_gahp.localproject.backend import expiry
-from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState
-from tests.helpers import wait_for
+from tests.inside import fail_attempts
 from tests.terminal.screen import plain
 
 
@@ -29,10 +28,10 @@ def test_a_batch_is_shown_with_its_jobs_and_why_they_failed(site, batch):
 def test_jobs_are_chosen_by_their_state_their_name_and_their_id(site, batch):
     number, name = site.finished("", "--fail 1", "")
     jobs = [job.id for job in site.rpc.iter_jobs(number)]
-    assert _jobs(batch("show", number, "--state", "failed")[1]) == [f"{name}_1"]
-    both = _jobs(batch("show", number, "--job", f"{name}_2", "--job", jobs[0])[1])
+    assert _jobs(batch.prints("show", number, "--state", "failed")) == [f"{name}_1"]
+    both = _jobs(batch.prints("show", number, "--job", f"{name}_2", "--job", jobs[0]))
     assert both == [f"{name}_2", f"{name}_0"]
-    assert "None matches." in batch("show", number, "--state", "waiting")[1]
+    assert "None matches." in batch.prints("show", number, "--state", "waiting")
     err = batch.refuses("show", number, "--job", f"{name}_3")
     assert f"has no job '{name}_3'; did you mean '{name}_" in err
 
@@ -43,9 +42,9 @@ def test_a_terminal_shows_the_first_jobs_and_a_pipe_all(site, batch):
     assert _jobs(screen) == [f"{name}_{index}" for index in range(50)]
     assert "… and 10 more; --all shows them, too.\n\n60 jobs: 60 waiting.\n" in screen
     assert all(len(line) <= 80 for line in screen.splitlines())
-    assert len(_jobs(batch("show", number)[1])) == 60
+    assert len(_jobs(batch.prints("show", number))) == 60
     assert len(_jobs(plain(batch.screen("show", number, "--all")))) == 60
-    assert "… and 58 more.\n" in batch("show", number, "--limit", 2)[1]
+    assert "… and 58 more.\n" in batch.prints("show", number, "--limit", 2)
 
 
 def test_a_retired_batch_is_found_by_its_id_and_a_name_that_is_an_id_by_either(site, batch):
@@ -54,7 +53,7 @@ def test_a_retired_batch_is_found_by_its_id_and_a_name_that_is_an_id_by_either(s
     err = batch.refuses("show", number)
     assert f"id:{number}" in err
     assert f"id:{other}" in err
-    assert batch("show", f"name:{number}")[1].startswith(f"Batch {other}  {number}\n")
+    assert batch.prints("show", f"name:{number}").startswith(f"Batch {other}  {number}\n")
     site.rpc.retire_batch(batch_id=number)
     out = batch.prints("show", f"id:{number}")
     assert out.startswith(f"Batch {number}  {name}\n")
@@ -74,7 +73,7 @@ def test_a_lease_that_ends_soon_is_told_with_what_makes_it_longer(site, batch):
         line = next(line for line in batch.prints(*action).splitlines() if told in line)
         assert line.endswith(f"boinc_gahp batch extend {number} --for 30d")
     batch("extend", number, "--for", "30d")
-    assert "The lease of batch" not in batch("list")[1] + batch("show", number)[1]
+    assert "The lease of batch" not in batch.prints("list") + batch.prints("show", number)
 
 
 def test_a_batch_that_its_lease_has_ended_says_so(site, batch):
@@ -107,38 +106,11 @@ def test_jobs_are_shown_with_what_was_submitted(batch, here, tag, monkeypatch):
     assert job["args"] is job["parameters"] is job["inputs"] is None
 
 
-def _end_instance(site, name, outcome, error_mask=0):
-    """Let the only instance of a job end, and perhaps the job, as the back end would."""
-    core = site.project.core
-
-    def is_made():
-        query = "SELECT count(*) FROM result WHERE name = ?"
-        return core.db.connection().execute(query, (f"{name}_0",)).fetchone()[0]
-
-    wait_for(is_made, "an instance")
-    with core.db.write() as connection:
-        connection.execute(
-            "UPDATE workunit SET error_mask = ? WHERE name = ?", (int(error_mask), name)
-        )
-        connection.execute(
-            "UPDATE result SET server_state = ?, outcome = ? WHERE name = ?",
-            (ServerState.OVER, outcome, f"{name}_0"),
-        )
-
-
-def test_why_is_told_of_a_job_that_timed_out(site, batch):
-    number, name = site.batch("")
-    _end_instance(site, f"{name}_0", Outcome.NO_REPLY, ErrorMask.TOO_MANY_ERROR_RESULTS)
-    out = batch.prints("show", number, "--details")
-    assert re.search(rf"{name}_0  failed +Timed out - no response: no result came before", out)
-    assert "1 × Timed out - no response: no result came" in out
-
-
 def test_failed_attempts_are_told_before_any_job_is_done(site, batch):
     number, name = site.batch("")
-    _end_instance(site, f"{name}_0", Outcome.CLIENT_ERROR)
+    fail_attempts(site.project, number)
     out = batch.prints("show", number)
     told = f"No job is done yet, and 1 attempt has failed, the last (job {name}_0): Error while"
     assert f"{told} computing.\n" in out
     assert f"End the batch with: boinc_gahp batch abort {number}\n" in out
-    assert batch("abort", number, "--yes")[0] == 0
+    batch.prints("abort", number, "--yes")

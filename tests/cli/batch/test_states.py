@@ -1,7 +1,6 @@
 """Words for states, spans and times."""
 
 import argparse
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -11,6 +10,7 @@ from boinc_gahp.api.types import JobState
 from boinc_gahp.cli.batch import opening, states
 from boinc_gahp.states import BatchState
 from boinc_gahp.terminal import words
+from tests.helpers import ran
 
 _LIGHT = """
 import sys
@@ -45,10 +45,7 @@ def test_a_batch_that_is_complete_tells_how_many_failed(state, failed, text):
 
 @pytest.mark.processes
 def test_help_and_completion_import_nothing_that_takes_long():
-    done = subprocess.run(
-        [sys.executable, "-c", _LIGHT], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[]\n"
+    assert ran(sys.executable, "-c", _LIGHT).stdout == "[]\n"
 
 
 @pytest.mark.parametrize("text", ["0", "-3", "1.5", "", "٣", "9" * 30])

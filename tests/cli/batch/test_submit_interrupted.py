@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faultproxy import hang, status
-from tests.helpers import wait_for
+from tests.helpers import ran, wait_for
 
 
 @pytest.mark.processes
@@ -55,14 +55,8 @@ def test_what_goes_on_is_reported_as_a_shell_reads_it_and_harmless_to_the_termin
 @pytest.mark.processes
 def test_a_batch_that_cannot_be_told_on_stdout_is_reported_on_stderr(site, batch, proxy):
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [*batch.installed, "submit", "uppercase", "--input", "in=in.txt", "--name", "unsaid"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        words = ("submit", "uppercase", "--input", "in=in.txt", "--name", "unsaid")
+        done = ran(*batch.installed, *words, stdout=full)
     first, second = done.stderr.splitlines()
     assert (done.returncode, first.endswith("(unsaid) is submitted")) == (1, True)
     assert "the output could not be written" in second

@@ -98,17 +98,6 @@ def test_a_project_that_is_down_is_reported_and_waited_out(site, often, monkeypa
 
 
 @pytest.mark.processes
-def test_a_terminal_shows_it_live_and_ctrl_c_ends_the_waiting_only(site, batch):
-    number, name = site.batch("", "")
-    child = batch.on_terminal("wait", name, "--timeout", "1h")
-    child.expect_exact("Ctrl-C ends the waiting, not the jobs.")
-    child.sendintr()
-    child.expect_exact("boinc_gahp: interrupted; the jobs continue; wait again with")
-    child.expect(rf"boinc_gahp batch\s+wait {number}\r\n")
-    assert batch.ended(child) == 130
-
-
-@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_ends_it_leaves_the_terminal_as_it_was(site, batch, number):
     _, name = site.batch("")
