@@ -21,35 +21,13 @@ settings.load_profile("untimed")
 
 #: The files that take longest by the clock. One of them begun at the end would keep all waiting.
 LONG = (
-    "test_demo.py",
-    "test_console.py",
-    "test_histories.py",
-    "test_submit_faults.py",
-    "test_pipes.py",
-    "test_fetching.py",
-    "test_process.py",
-    "test_sending.py",
-    "test_submit.py",
-    "test_frozen_by_a_reply.py",
-    "test_completion.py",
-    "test_faults.py",
-    "test_following.py",
-    "test_process_blah.py",
-    "test_main.py",
-    "test_local_project_stories.py",
-    "test_pipes_blah.py",
-    "test_sending_halving.py",
-    "test_submit_killed.py",
-    "test_fetch_faults.py",
-    "test_bench.py",
-    "test_killed.py",
-    "test_sending_killed.py",
-    "test_boinc_submit.py",
-    "test_submission.py",
-    "test_batch.py",
-    "test_finding.py",
-    "test_fetch.py",
-    "test_jobs.py",
+    *("test_demo", "test_console", "test_histories", "test_submit_faults", "test_pipes"),
+    *("test_fetching", "test_process", "test_sending", "test_submit", "test_frozen_by_a_reply"),
+    *("test_completion", "test_faults", "test_following", "test_process_blah", "test_main"),
+    *("test_local_project_stories", "test_pipes_blah", "test_batch_splitting"),
+    *("test_submit_killed", "test_fetch_faults", "test_bench", "test_killed"),
+    *("test_sending_killed", "test_boinc_submit", "test_submission", "test_batch", "test_finding"),
+    *("test_fetch", "test_jobs"),
 )
 
 #: The audit events of starting a program or another process.
@@ -129,7 +107,7 @@ def server():
 def pytest_collection_modifyitems(items):
     """Begin with the files that take longest."""
     places = {name: place for place, name in enumerate(LONG)}
-    items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
+    items.sort(key=lambda item: places.get(item.path.stem, len(LONG)))
 
 
 @pytest.hookimpl(wrapper=True)

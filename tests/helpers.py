@@ -3,6 +3,7 @@
 import functools
 import http.server
 import os
+import resource
 import signal
 import ssl
 import subprocess
@@ -133,3 +134,14 @@ def served(directory):
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def files_up_to(nbytes):
+    """Let no file of this process grow larger, as on a disk without room for it."""
+    most, bound = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, bound))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, bound))

@@ -1,6 +1,5 @@
 import logging
 import os
-import resource
 import stat
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from boinc_gahp import logs
 from boinc_gahp.config.settings import Logging, Settings, State
 from boinc_gahp.daemon._engine import log_file
 from boinc_gahp.secret import Authenticator
-from tests.helpers import at_once
+from tests.helpers import at_once, files_up_to
 
 SECRET = "5d41402abc4b2a76b9719d911017c592"
 
@@ -263,13 +262,9 @@ class TestTrouble:
     def test_a_file_that_cannot_grow_is_reported_once_and_stops_nobody(self, settings, capfd):
         path = begin(settings)
         log.error("long" * 1000)
-        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, limits[1]))
-        try:
+        with files_up_to(path.stat().st_size):
             log.error("x")
             log.error("y")
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         told = f"boinc_gahp: the log {path} cannot be written: [Errno 27] File too large\n"
         assert said_once(capfd) == told
 

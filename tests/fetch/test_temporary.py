@@ -13,7 +13,7 @@ import pytest
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.destinations import explain
 from boinc_gahp.fetch.temporary import Temporaries
-from tests.helpers import at_once
+from tests.helpers import at_once, files_up_to
 
 
 @pytest.fixture
@@ -237,26 +237,10 @@ def test_what_a_killed_process_left_for_other_files_is_removed_when_its_director
         assert names(tmp_path) == [other.path.name]
 
 
-LIMITED = """
-import resource, signal, sys
-from pathlib import Path
-from boinc_gahp.fetch.temporary import Temporaries
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-try:
-    with Temporaries().file(Path(sys.argv[1]) / "out") as file:
+def test_no_room_leaves_no_file_and_says_so(registry, tmp_path):
+    larger = pytest.raises(OutputError, match="/out' cannot be written: it is larger")
+    with larger, files_up_to(1000), registry.file(tmp_path / "out") as file:
         for _ in range(20):
             file.write(bytes(100))
         file.commit()
-except Exception as error:
-    print(type(error).__name__, error)
-"""
-
-
-@pytest.mark.processes
-def test_no_room_leaves_no_file_and_says_so(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.startswith(f"OutputError '{tmp_path}/out' cannot be written: it is larger")
     assert names(tmp_path) == []

@@ -3,8 +3,6 @@
 import errno
 import os
 import stat
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from boinc_gahp.errors import StagingError
 from boinc_gahp.submit import generated_files, trees
 from boinc_gahp.submit.checks import extension
 from boinc_gahp.submit.generated_files import GeneratedFiles
-from tests.helpers import at_once, wait_for
+from tests.helpers import at_once, files_up_to, wait_for
 from tests.submit.input_directories import contents, count_calls, pack, tree
 
 DAY = 86_400.0
@@ -147,58 +145,45 @@ def test_a_removed_file_is_made_again(made, tmp_path):
 
 # Trouble with the disk.
 
-_LIMITED = """
-import resource, signal, sys
-from pathlib import Path
-from boinc_gahp.submit.generated_files import GeneratedFiles, Member
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-made = GeneratedFiles(Path(sys.argv[1]) / "made")
-for make in (
-    lambda: made.write("a.sh", b"x" * 2000),
-    lambda: made.pack([Member(sys.argv[1] + "/in", "model")]),
-):
-    try:
+
+@pytest.fixture
+def makes(made, tmp_path):
+    """What makes a file, and what packs one."""
+    path = tree(tmp_path / "in", {"a": b"x" * 5000})
+    return [lambda: made.write("a.sh", b"x" * 2000), lambda: pack(made, path)]
+
+
+def refused(make, tmp_path):
+    with pytest.raises(StagingError) as caught:
         make()
-    except Exception as error:
-        print(type(error).__name__, error.errno, error)
-"""
+    assert caught.value.path == str(tmp_path / "state" / "made")
+    assert f"state/made': {os.strerror(caught.value.errno)}" in str(caught.value)
+    return caught.value
 
 
-@pytest.mark.processes
-def test_a_file_that_cannot_be_written_leaves_nothing_and_says_so(tmp_path):
-    tree(tmp_path / "in", {"a": b"x" * 5000})
-    run = subprocess.run(
-        [sys.executable, "-c", _LIMITED, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    lines = run.stdout.splitlines()
-    assert len(lines) == 2
-    for line in lines:
-        assert line.startswith(f"StagingError {errno.EFBIG} the files that boinc_gahp makes for ")
-        assert f"cannot be written to '{tmp_path}/made': File too large" in line
-    assert list((tmp_path / "made").iterdir()) == []
+def test_a_file_that_cannot_be_written_leaves_nothing_and_says_so(makes, tmp_path):
+    for make in makes:
+        with files_up_to(1000):
+            error = refused(make, tmp_path)
+        assert error.errno == errno.EFBIG
+        assert str(error).startswith("the files that boinc_gahp makes for ")
+    assert list((tmp_path / "state" / "made").iterdir()) == []
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
-def test_a_full_disk_is_told_with_the_directory_and_the_remedy(made, tmp_path, monkeypatch, number):
+def test_a_full_disk_is_told_with_the_directory_and_the_remedy(
+    makes, tmp_path, monkeypatch, number
+):
     """No disk is full here: the system's call says so."""
-    path = tree(tmp_path / "in", {"a": b"1"})
 
     def full(*_, **__):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(generated_files, "whole_file", full)
-    makes = (
-        lambda: made.write("a", b"x"),
-        lambda: pack(made, path),
-    )
-    for each in makes:
-        with pytest.raises(StagingError) as caught:
-            each()
-        assert caught.value.errno == number
-        assert caught.value.path == str(tmp_path / "state" / "made")
-        assert f"state/made': {os.strerror(number)}" in str(caught.value)
-        assert ("free some space there" in str(caught.value)) == (number != errno.EIO)
+    for make in makes:
+        error = refused(make, tmp_path)
+        assert error.errno == number
+        assert ("free some space there" in str(error)) == (number != errno.EIO)
 
 
 def test_a_directory_that_others_can_write_is_not_used(tmp_path):
