@@ -78,61 +78,11 @@ def test_a_batch_that_is_half_made_when_it_is_refused_is_aborted_before_its_jobs
     assert len(desk.alive_workunits()) == 4
 
 
-def test_a_batch_is_over_only_when_nothing_makes_jobs_in_it_any_more(site, desk):
-    site.proxy.fail("submit_batch", faultproxy.lose_reply())
-    site.proxy.fail("query_batch", faultproxy.status(404), skip=2)
-    ids = desk.accept(3, "number{}")
-    desk.turn()
-    (batch,) = desk.batches("sent")
-    # PHP was killed; what it had started has made one job so far, and makes another one each time
-    # that the batch has just been aborted.
-    late = [take_out(site, f"{batch.name}-{number}") for number in (2, 3)]
-    change(site, "UPDATE batch SET state = 0 WHERE id = ?", batch.project_batch_id)
-
-    def abort(exchange):
-        reply = exchange.forward()
-        if late:
-            put_back(site, late.pop(0))
-        exchange.send(reply)
-        return True
-
-    site.proxy.fail("abort_batch", abort, times=2)
-    site.proxy.fail("submit_batch", refuse(WORDS))
-    desk.run()
-    desk.check_once(ids)
-    assert len(site.workunits()) == 6
-    assert not late
-    # Of the jobs' first workunits none runs.
-    assert len(site.failed()) == 3
-
-
 def take_out(site, name):
-    """Remove a workunit, as if it had not been made yet; return it."""
-    row = dict(site.rows("SELECT * FROM workunit WHERE name = ?", name)[0])
-    change(site, "DELETE FROM result WHERE workunitid = ?", row["id"])
-    change(site, "DELETE FROM workunit WHERE id = ?", row["id"])
-    return row
-
-
-def put_back(site, row):
-    marks = ", ".join("?" * len(row))
-    statement = f"INSERT INTO workunit ({', '.join(row)}) VALUES ({marks})"
-    change(site, statement, *row.values())
-
-
-def test_an_abort_that_did_not_last_is_repeated_before_the_jobs_are_sent_again(site):
-    hang = faultproxy.hang()
-    site.proxy.fail("submit_batch", hang)
-    site.proxy.fail("submit_batch", refuse(WORDS))
-    site.proxy.fail("query_batch", faultproxy.status(404), skip=2)
-    # As if the first request had still run, and undone the abort when it ended.
-    site.proxy.fail("abort_batch", faultproxy.body(b"<abort_batch><success/></abort_batch>"))
-    site.timeouts = replace(site.timeouts, read=2)
-    with desk_of(site) as desk:
-        ids = desk.accept(4)
-        desk.run()
-        hang.release()
-        desk.check_once(ids)
+    """Remove a workunit, as if it had not been made yet."""
+    of = "(SELECT id FROM workunit WHERE name = ?)"
+    change(site, f"DELETE FROM result WHERE workunitid IN {of}", name)
+    change(site, "DELETE FROM workunit WHERE name = ?", name)
 
 
 def test_a_batch_that_somebody_retired_is_aborted_and_retired_again_if_a_submit_may_be_running(
