@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import html
-import json
 import re
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import requests
 from lxml import etree
 
-WIRE = Path(__file__).parent.parent / "contract" / "wire"
+from tests.contract.replay import Recording, names
 
 #: The prefix of names in the recordings.
 RUN = "p0_261751_"
@@ -23,57 +20,15 @@ EA = "ea6a7ee24a8c5dc3acab7d581de843ff.txt"
 CC = "cca12a532680138c371746f90541e274.txt"
 
 
-@dataclass(frozen=True)
-class Recording:
-    """One recorded request and what came back."""
-
-    name: str
-    request: bytes
-    body: bytes
-    meta: dict[str, Any]
-
-    @property
-    def rpc(self):
-        return self.name.partition("__")[0]
-
-    @property
-    def case(self):
-        return self.name.partition("__")[2]
-
-    @property
-    def page(self):
-        path = urlsplit(str(self.meta["url"])).path
-        return path.rpartition("/")[2]
-
-    def uploads(self):
-        """The recorded files, with contents of the same length."""
-        return {
-            file["field"]: (file["filename"], b"x" * file["nbytes"])
-            for file in self.meta.get("files", [])
-        }
-
-
 def load():
     """Return all recordings."""
-    found = []
-    for path in sorted(WIRE.glob("*__*.meta.json")):
-        name = path.name.removesuffix(".meta.json")
-        found.append(
-            Recording(
-                name,
-                _request(name),
-                (WIRE / f"{name}.rep.xml").read_bytes(),
-                json.loads(path.read_text("utf-8")),
-            )
-        )
-    return found
-
-
-def _request(name):
-    if name == "submit_batch__max_jobs_in_progress_9MB_over_post_max":
-        # The one request that was not kept; its name tells what it was.
-        return b"<submit_batch>" + b"<job/>" * 1_500_000 + b"</submit_batch>"
-    return (WIRE / f"{name}.req.xml").read_bytes()
+    # The one request that was not kept; its name tells what it was.
+    large = "submit_batch__max_jobs_in_progress_9MB_over_post_max"
+    jobs = b"<submit_batch>" + b"<job/>" * 1_500_000 + b"</submit_batch>"
+    return [
+        replace(recording, request=jobs) if recording.name == large else recording
+        for recording in map(Recording.load, names())
+    ]
 
 
 def outcome(recording, status, content_type, body):
@@ -137,13 +92,13 @@ def is_well_formed(body):
 
 def values(recording, body):
     """What a reply says where times, ids and sizes of our own making do not come in."""
-    names = "status|job_name|error|exit_status|seconds|error_mask|canonical_instance_id"
+    tags = "status|job_name|error|exit_status|seconds|error_mask|canonical_instance_id"
     text = body.decode("utf-8", "replace")
     if recording.rpc == "query_files":
-        names += "|file"
+        tags += "|file"
     if recording.rpc in ("query_batch", "query_job"):
-        names += "|njobs|nerror_jobs|fraction_done|state|app_name|name"
-    found = re.findall(rf"<({names})>(.*)</\1>", text.replace("\b", "?"))
+        tags += "|njobs|nerror_jobs|fraction_done|state|app_name|name"
+    found = re.findall(rf"<({tags})>(.*)</\1>", text.replace("\b", "?"))
     return [
         (tag, html.unescape(text) if tag != "canonical_instance_id" else str(text != "0"))
         for tag, text in found
@@ -175,11 +130,12 @@ def received(reply):
 
 def send(session, url, recording):
     """Send a recorded request again; the body is yet to be read."""
-    method = recording.meta.get("method") or recording.request.split()[0].decode()
     if recording.rpc == "get_output":
         return session.get(_redirected(url, recording), stream=True)
+    page = url + urlsplit(recording.meta["url"]).path.rpartition("/")[2]
+    method = recording.meta.get("method") or recording.request.split()[0].decode()
     if method == "GET":
-        return session.get(url + recording.page)
+        return session.get(page)
     data = recording.request.replace(b"http://127.0.0.1:8600/test/languages.txt", _present(url))
     if recording.case.startswith("latin1"):
         # The recordings were kept as UTF-8, with U+FFFD for what is none.
@@ -187,11 +143,15 @@ def send(session, url, recording):
     data = data.replace(b"/srv/boinc/local_in.txt", b"local_in.txt")
     encoding = recording.meta.get("encoding")
     if encoding == "none":
-        return session.post(url + recording.page, data={"other": "x"})
+        return session.post(page, data={"other": "x"})
     if encoding == "urlencoded":
-        return session.post(url + recording.page, data={"request": data})
-    parts = {"request": (None, data), **recording.uploads()}
-    return session.post(url + recording.page, files=parts)
+        return session.post(page, data={"request": data})
+    # Contents of the same length as those that were recorded.
+    files = {
+        file["field"]: (file["filename"], b"x" * file["nbytes"])
+        for file in recording.meta.get("files", [])
+    }
+    return session.post(page, files={"request": (None, data), **files})
 
 
 def _present(url):

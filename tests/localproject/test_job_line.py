@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.localproject.server.job_line import read_job_line, through_sql
 from boinc_gahp.localproject.server.replies import RpcFailed
-from tests.localproject.recordings import WIRE
+from tests.contract.replay import WIRE
 
 FACTS = json.loads((WIRE / "FACT_command_lines.json").read_text("utf-8"))
 SENT = FACTS["sent"]
