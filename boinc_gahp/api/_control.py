@@ -126,11 +126,9 @@ def abort(batch: KnownBatch) -> None:
 
 def abort_jobs(batch: KnownBatch, jobs: Iterable[int | str]) -> None:
     """Abort jobs by their names or ids; jobs that are over do not change."""
-    session = batch.session
-    found = finding.find_jobs(session, batch.id, batch.name, jobs)
-    names = [job.name for job in found if not job.state.is_over]
+    names = [job.name for job in finding.find_jobs(batch, jobs) if not job.state.is_over]
     if names:
-        control.abort_jobs(session.context, names, remember=False)
+        control.abort_jobs(batch.session.context, names, remember=False)
     refresh(batch)
 
 

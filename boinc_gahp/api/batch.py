@@ -76,7 +76,7 @@ class Batch(KnownBatch):
             NoSuchJob: the batch has no job of one of these names or ids.
             RpcError: the project could not be asked.
         """
-        for info in finding.find_jobs(self.session, self.id, self.name, which):
+        for info in finding.find_jobs(self, which):
             yield BatchJob(self, info)
 
     def job(self, which: int | str) -> BatchJob:
@@ -86,7 +86,7 @@ class Batch(KnownBatch):
             NoSuchJob: the batch has no such job; suggests similar names.
             RpcError: the project could not be asked.
         """
-        return BatchJob(self, finding.find_job(self.session, self.id, self.name, which))
+        return next(self.jobs([which]))
 
     def __iter__(self) -> Iterator[BatchJob]:
         """Yield all jobs; see :meth:`jobs`."""
@@ -343,7 +343,7 @@ class Batch(KnownBatch):
         Raises:
             RpcError: the project could not be asked.
         """
-        found = family.family_of(self.session, self.name).retries
+        found = family.family_of(self).retries
         return [Batch(self.project, each.info) for each in found]
 
     # -- acting on it

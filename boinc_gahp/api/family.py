@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.outputs.folders import FetchRecord
-    from boinc_gahp.api.session import Session
     from boinc_gahp.rpc.types import BatchInfo, JobInfo
 
 __all__ = [
@@ -182,7 +181,7 @@ class RetryChain:
         return next(done, attempts[-1] if attempts else None)
 
 
-def family_of(session: Session, name: str) -> RetryChain:
+def family_of(batch: KnownBatch) -> RetryChain:
     """Return the retries of a batch; asks the project once for each, and once more.
 
     Retired ones are among them, as long as the project has their jobs.
@@ -192,11 +191,12 @@ def family_of(session: Session, name: str) -> RetryChain:
     """
     from boinc_gahp.api.manifest_files import Manifests  # noqa: PLC0415  (not for lists of batches)
 
+    session = batch.session
     manifests = Manifests(session)
     retries: list[Retry] = []
     taken: set[int] = set()
     for number in range(1, _MOST + 1):
-        its = retry_name(name, number, MAX_BATCH_NAME)
+        its = retry_name(batch.name, number, MAX_BATCH_NAME)
         try:
             details = session.rpc.query_batch(batch_name=its, get_job_details=True)
         except NotFound:
@@ -211,7 +211,7 @@ def family_of(session: Session, name: str) -> RetryChain:
             taken.add(number)
         else:
             retries.append(Retry(number, details.batch, jobs, manifest))
-    return RetryChain(name, tuple(retries), frozenset(taken))
+    return RetryChain(batch.name, tuple(retries), frozenset(taken))
 
 
 def _by_parents(
@@ -249,7 +249,7 @@ def with_retries(batch: KnownBatch, jobs: Iterable[JobInfo]) -> tuple[list[JobIn
     bad = failed_programs(batch, listed)
     if not bad and not any(job.state is JobState.FAILED for job in listed):
         return listed, RetryChain(batch.name)
-    family = family_of(batch.session, batch.name)
+    family = family_of(batch)
     if not family.retries:
         return listed, family
     originals = {}
@@ -304,10 +304,9 @@ def standing_of(batch: KnownBatch, which: Iterable[int | str] | None = None) -> 
         NoSuchJob: the batch has no such job.
         RpcError: the project could not be asked.
     """
-    session = batch.session
     failed = []
     other = None
-    listed = finding.find_jobs(session, batch.id, batch.name, which)
+    listed = finding.find_jobs(batch, which)
     bad: dict[str, FetchRecord] = {}
     if may_have_failed_programs(batch):
         listed = list(listed)
@@ -317,12 +316,11 @@ def standing_of(batch: KnownBatch, which: Iterable[int | str] | None = None) -> 
             failed.append(job)
         else:
             other = other or job
-    found = RetryStatus(
-        family_of(session, batch.name) if failed else RetryChain(batch.name), [], {}, {}, other
-    )
+    family = family_of(batch) if failed else RetryChain(batch.name)
+    found = RetryStatus(family, [], {}, {}, other)
     for job in failed:
         note = bad.get(job.name)
-        attempt = found.family.latest(job, None if note is None else note.job_id)
+        attempt = family.latest(job, None if note is None else note.job_id)
         is_bad = note is not None and attempt is not None and attempt.job.id == note.job_id
         if attempt is None or is_bad or attempt.job.state is JobState.FAILED:
             found.failed.append(job)

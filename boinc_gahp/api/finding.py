@@ -27,6 +27,7 @@ from boinc_gahp.text import did_you_mean, listed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.session import Session
     from boinc_gahp.rpc.types import BatchInfo, JobInfo
 
@@ -182,14 +183,7 @@ def _several(found: Sequence[BatchInfo]) -> str:
 # -- jobs
 
 
-def find_job(session: Session, batch_id: int, batch_name: str, which: int | str) -> JobInfo:
-    """Return one job of a batch, by its name or its id; see :meth:`Batch.job`."""
-    return _named(session, batch_id, batch_name, [which])[0]
-
-
-def find_jobs(
-    session: Session, batch_id: int, batch_name: str, which: Iterable[int | str] | None
-) -> Iterable[JobInfo]:
+def find_jobs(batch: KnownBatch, which: Iterable[int | str] | None) -> Iterable[JobInfo]:
     """Return jobs of a batch by their names or ids, in this order, each once; None: all jobs.
 
     All jobs are streamed as they are requested.
@@ -198,39 +192,33 @@ def find_jobs(
         NoSuchJob: the first word that stands for no job, or for two.
         RpcError: the project could not be asked.
     """
+    every = batch.session.rpc.iter_jobs
     if which is None:
-        return session.rpc.iter_jobs(batch_id)
-    return _named(session, batch_id, batch_name, which)
-
-
-def _named(
-    session: Session, batch_id: int, batch_name: str, which: Iterable[int | str]
-) -> list[JobInfo]:
+        return every(batch.id)
     wanted = {name_or_id: _words(name_or_id) for name_or_id in which}
     by_name = {name for name, _ in wanted.values()}
     by_number = {number for _, number in wanted.values()}
     named: dict[str | None, JobInfo] = {}
     numbered: dict[int | None, JobInfo] = {}
     names = []
-    for each in session.rpc.iter_jobs(batch_id) if wanted else ():
+    for each in every(batch.id) if wanted else ():
         names.append(each.name)
         if each.name in by_name:
             named[each.name] = each
         if each.id in by_number:
             numbered[each.id] = each
-    where = f"batch {batch_name!r} (id {batch_id}) of {session.rpc.host}"
     found: dict[int, JobInfo] = {}
     for name_or_id, (name, number) in wanted.items():
         one, other = named.get(name), numbered.get(number)
         if one is not None and other is not None and one is not other:
             raise NoSuchJob(
-                f"{name_or_id!r} is the name of one job of {where}, and the id of another, "
+                f"{name_or_id!r} is the name of one job of {batch.called}, and the id of another, "
                 f"{other.name!r}: write name:{name_or_id} or id:{name_or_id}"
             )
         meant = one or other
         if meant is None:
             raise NoSuchJob(
-                f"{where} has no job {str(name_or_id)!r}{_meant(str(name_or_id), names)}"
+                f"{batch.called} has no job {str(name_or_id)!r}{_meant(str(name_or_id), names)}"
             )
         found[meant.id] = meant
     return list(found.values())

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from boinc_gahp.api.family import RetryStatus
-    from boinc_gahp.api.manifest import Manifest
-    from boinc_gahp.api.session import Session
+    from boinc_gahp.api.manifest import Lineage, Manifest
+    from boinc_gahp.api.request import Options
     from boinc_gahp.api.submission import Submitted
     from boinc_gahp.api.types import Job, OnProgress
-    from boinc_gahp.rpc.types import BatchInfo, JobInfo
+    from boinc_gahp.rpc.types import JobInfo
 
 __all__ = ["RetryPlan", "plan_retry", "retry"]
 
@@ -121,10 +121,9 @@ def _root(
         return batch, wanted
     if parent.manifest is None:
         return batch, wanted
-    listed = finding.find_jobs(session, batch.id, batch.name, wanted)
     repeated = [
         own.job(job.name).retry_of or job.name
-        for job in listed
+        for job in finding.find_jobs(batch, wanted)
         if job.name in own.jobs and (wanted is not None or job.state is JobState.FAILED)
     ]
     return parent, list(repeated)
@@ -181,51 +180,59 @@ def retry(
 
 def _send(plan: RetryPlan, progress: OnProgress | None) -> Submitted:
     """Send what was planned; raises what :func:`retry` raises."""
-    from boinc_gahp.api import submission  # noqa: PLC0415  (not for lists of batches)
-    from boinc_gahp.api.manifest import Lineage  # noqa: PLC0415
-    from boinc_gahp.api.request import build_request  # noqa: PLC0415
+    from boinc_gahp.api.manifest import Lineage  # noqa: PLC0415  (not for lists of batches)
 
-    parent, manifest = plan.parent, plan.manifest
-    session = parent.session
     number = number_of(plan.name)
     assert number is not None  # noqa: S101  (retry_name has made it)
-    jobs = jobs_again(
-        session,
-        parent.info,
-        manifest,
-        {name: retry_name(name, number, MAX_JOB_NAME) for name in plan.jobs},
-        progress,
+    names = {name: retry_name(name, number, MAX_JOB_NAME) for name in plan.jobs}
+    lineage = Lineage(plan.parent.id, {again: name for name, again in names.items()})
+    return send_again(
+        plan.parent, plan.manifest, names, plan.name, progress=progress, lineage=lineage
     )
-    options = manifest.options
-    options["name"], options["progress"] = plan.name, progress
-    names = dict(zip((job.name or "" for job in jobs), plan.jobs, strict=True))
-    lineage = Lineage(parent.id, names)
-    request = build_request(manifest.app_name, jobs, **options)
-    return submission.submit(session, manifest.app_name, request, lineage)
 
 
-def jobs_again(
-    session: Session,
-    batch: BatchInfo,
+def send_again(
+    batch: KnownBatch,
     manifest: Manifest,
     names: Mapping[str, str],
+    batch_name: str,
+    *,
     progress: OnProgress | None,
-) -> list[Job]:
-    """Return jobs that send what was sent before.
+    lineage: Lineage | None = None,
+) -> Submitted:
+    """Send jobs as they were sent before.
 
     Args:
-        session: the project.
         batch: the batch in which they were sent.
         manifest: what was sent for it.
         names: the names of the new jobs, by those of the old ones.
+        batch_name: the name of the new jobs' batch.
         progress: called with the progress.
+        lineage: what the batch repeats; None: nothing.
 
     Raises:
         StagingError: what a job read is neither here nor on the project any more.
         NotKnownHere: a job was not submitted from here.
+        GahpError: as :func:`boinc_gahp.api.submission.submit`.
     """
+    from boinc_gahp.api import submission  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.api.request import build_request  # noqa: PLC0415
+
+    jobs = _jobs_again(batch, manifest, names, progress)
+    options: Options = {**manifest.options, "name": batch_name, "progress": progress}
+    request = build_request(manifest.app_name, jobs, **options)
+    return submission.submit(batch.session, manifest.app_name, request, lineage)
+
+
+def _jobs_again(
+    batch: KnownBatch,
+    manifest: Manifest,
+    names: Mapping[str, str],
+    progress: OnProgress | None,
+) -> list[Job]:
     from boinc_gahp.api.manifest_files import readable_md5s  # noqa: PLC0415
 
+    session = batch.session
     strange = next((name for name in names if name not in manifest.jobs), None)
     if strange is not None:
         raise NotKnownHere(

@@ -275,5 +275,5 @@ def test_a_project_that_has_a_batch_of_every_name_is_asked_for_so_many_retries(s
     batch = site.batch(0)
     for number in range(1, 6):
         site.batch(0, name=f"{batch.name}-retry{number}")
-    found = family.family_of(site.project.session, batch.name).retries
+    found = family.family_of(batch).retries
     assert [retry.number for retry in found] == [1, 2, 3]

@@ -28,7 +28,7 @@ from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.programs import ProgramBatch, program_batch
 from boinc_gahp.api.progress import StepView, shown
 from boinc_gahp.api.request import build_request, job_names, renamed
-from boinc_gahp.api.retrying import jobs_again
+from boinc_gahp.api.retrying import send_again
 from boinc_gahp.api.submission import Submitted
 from boinc_gahp.api.types import CommandRecord, InlineFile, Job
 from boinc_gahp.containers.names import OWN_FILES, WORK
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.futures.job_futures import JobFuture, JobFutures, JobResult
     from boinc_gahp.api.manifest import Manifest
-    from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.submit.types import Parameter, SubmitRequest
@@ -257,10 +256,9 @@ class Function(Generic[T]):
             if old is None or calls.difference(old, contents):
                 raise
         # What was sent before is sent once more.
-        batch = find_batch(session, old.batch_id)
-        again = jobs_again(session, batch, old, {each: each for each in old.jobs}, progress)
-        how: Options = {**old.options, "name": batch_name, "progress": progress}
-        return submission.submit(session, old.app_name, build_request(old.app_name, again, **how))
+        batch = KnownBatch(session, find_batch(session, old.batch_id))
+        names = {each: each for each in old.jobs}
+        return send_again(batch, old, names, batch_name, progress=progress)
 
     def _program(self, rows: list[Job], options: Mapping[str, Any]) -> ProgramBatch:
         how = dict(options)

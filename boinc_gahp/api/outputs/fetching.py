@@ -243,7 +243,7 @@ def unfetched(batch: KnownBatch) -> list[str]:
             here |= _ids_in(batch, root)
     return [
         job.name
-        for job in finding.find_jobs(session, batch.id, batch.name, None)
+        for job in finding.find_jobs(batch, None)
         if job.state is JobState.DONE and job.id not in here
     ]
 

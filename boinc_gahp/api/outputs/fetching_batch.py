@@ -89,8 +89,7 @@ def jobs_of(batch: KnownBatch, wanted: Iterable[int | str] | None) -> Jobs:
         NoSuchJob: the batch has no such job, or the word can mean two jobs.
         RpcError: the project could not be asked.
     """
-    found = finding.find_jobs(batch.session, batch.id, batch.name, wanted)
-    return sorted_out(*with_retries(batch, found))
+    return sorted_out(*with_retries(batch, finding.find_jobs(batch, wanted)))
 
 
 def sorted_out(listed: list[JobInfo], family: RetryChain) -> Jobs:

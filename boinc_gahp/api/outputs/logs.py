@@ -119,7 +119,7 @@ def logs_of(
         NoSuchJob: one of ``jobs`` does not exist.
         RpcError: the project could not be asked for the jobs, or stopped answering.
     """
-    listed = list(finding.find_jobs(batch.session, batch.id, batch.name, jobs))
+    listed = list(finding.find_jobs(batch, jobs))
     bad = failed_programs(batch, listed)
 
     def counts_as(job: JobInfo) -> JobState:

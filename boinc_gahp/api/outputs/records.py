@@ -165,9 +165,7 @@ def records(batch: KnownBatch, which: Iterable[int | str] | None) -> list[Row]:
     """Return rows of a batch's jobs, in the order of their submission; see ``Batch.to_records``."""
     url = batch.session.rpc.url
     root = batch.directory
-    session = batch.session
-    listed = finding.find_jobs(session, batch.id, batch.name, which)
-    found, family = with_retries(batch, listed)
+    found, family = with_retries(batch, finding.find_jobs(batch, which))
     maker = RowMaker(batch.manifest, ends_of(batch, found))
     counts = family.counts
     return [maker.row(job, ended_in(root, job, url), counts.get(job.name, 1)) for job in found]
