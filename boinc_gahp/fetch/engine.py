@@ -21,7 +21,7 @@ import hashlib
 import math
 import os
 import time
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.fetch.types import OWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from boinc_gahp.fetch._archive import Archive
@@ -209,20 +209,13 @@ class _Fetch:
         self.streams = wanted.streams
         absent: dict[str, list[Placement]] = {}
         for item in self._absent(wanted.files):
-            try:
+            with self._unless_absent(self.outputs[item.output]):
                 self._check(item)
-            except OutputError:
-                if self._is_uploaded(self.outputs[item.output]):
-                    raise
-                continue
-            absent.setdefault(item.output, []).append(item)
+                absent.setdefault(item.output, []).append(item)
         for name, items in absent.items():
-            try:
+            # Another fetch may just have made a directory of this name from the archive.
+            with self._unless_absent(self.outputs[name]):
                 self._file(self.outputs[name], items)
-            except OutputError:
-                # Another fetch may just have made a directory of this name from the archive.
-                if self._is_uploaded(self.outputs[name]):
-                    raise
         if wanted.archive in self.outputs and self.place.lacks(self.places):
             self._archive(self.outputs[wanted.archive])
         for stream in self.streams:
@@ -278,14 +271,18 @@ class _Fetch:
                 for item, file in zip(items, files, strict=True):
                     self._note(item, file.commit(), file.md5.hexdigest())
 
-    def _is_uploaded(self, output: Output) -> bool:
-        """Return whether there is something to deliver."""
-        self.scope.check()
+    @contextmanager
+    def _unless_absent(self, output: Output) -> Iterator[None]:
+        """Ignore that an output cannot be put in place if there is none."""
         try:
-            with self.uploaded.open(output):
-                return True
-        except NotUploaded:
-            return not output.optional
+            yield
+        except OutputError:
+            self.scope.check()
+            is_there = not output.optional
+            with suppress(NotUploaded), self.uploaded.open(output):
+                is_there = True
+            if is_there:
+                raise
 
     def _download(self, output: Output, files: Sequence[Writable]) -> bool:
         """Fetch an output; return False if it is absent and optional."""
