@@ -48,6 +48,14 @@ _WIDTH = 80
 #: Separates an example from its remark.
 _REMARK = "  # "
 
+#: What other programs call an action.
+_ELSEWHERE = {
+    **dict.fromkeys(("cancel", "kill", "stop"), "abort"),
+    **dict.fromkeys(("delete", "rm"), "retire"),
+    **dict.fromkeys(("ps", "ls", "queue"), "list"),
+    "status": "show",
+}
+
 
 class Parser(argparse.ArgumentParser):
     """A parser for the arguments of one action.
@@ -206,7 +214,8 @@ class Group(Parser):
         if first.startswith("-"):
             self.error(f"{first} comes before the action; options must come after it")
         if first not in self.actions:
-            near = did_you_mean(first, self.actions) or f" (there are {', '.join(self.actions)})"
+            meant = _ELSEWHERE.get(first, first)
+            near = did_you_mean(meant, self.actions) or f" (there are {', '.join(self.actions)})"
             self.error(f"there is no action {first!r}{near}")
         return first
 

@@ -89,10 +89,11 @@ def test_paragraphs_are_filled_and_what_is_laid_out_is_left():
     [
         ([], "an action is missing: list, show"),
         (["lits"], "there is no action 'lits'; did you mean list? boinc_gahp g --help"),
+        (["ps"], "there is no action 'ps'; did you mean list? boinc_gahp g --help"),
         (["frob"], "there is no action 'frob' (there are list, show); boinc_gahp g --help"),
         (["--json", "list"], "--json comes before the action; options must come after it"),
     ],
-    ids=["none", "nearest", "unlike", "option"],
+    ids=["none", "nearest", "of others", "unlike", "option"],
 )
 def test_a_group_says_what_there_is(arguments, said, capsys):
     group = Group("g", "D.", {"list": "list them", "show": "show one"})
