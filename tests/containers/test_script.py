@@ -67,9 +67,7 @@ class Slot:
 
     def problem(self, *job, **how):
         """Run a job that has a problem; return it."""
-        problem = self.ending(*job, **how).problem
-        assert problem is not None
-        return problem
+        return self.ending(*job, **how).problem
 
     def program(self, text, name="program"):
         (self.work / name).write_text(f"#!/bin/sh\n{text}\n")

@@ -186,7 +186,6 @@ class Bench:
 
         ``says``: what the host says that they hold, where that is something else.
         """
-        assert task is not None
         outcome = Outcome.CLIENT_ERROR if status else Outcome.SUCCESS
         uploads = "" if status else self._upload(task, {"out": b"OUT"} if files is None else files)
         if says is not None:

@@ -137,9 +137,7 @@ class ContainerJobs:
             row = self.result(name)
             return row if row is not None and row["server_state"] == ServerState.OVER else None
 
-        row = wait_for(over, f"the end of {name}", 120)
-        assert row is not None
-        return row
+        return wait_for(over, f"the end of {name}", 120)
 
     def run(self, inputs, outputs=(), **more):
         """Submit a job, and wait for its end."""

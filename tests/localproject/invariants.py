@@ -131,7 +131,6 @@ class Watch:
         if new["outcome"] != Outcome.SUCCESS:
             assert state in (ValidateState.INIT, ValidateState.INVALID), f"no success: {new}"
             return
-        assert answer is not None
         if state in (ValidateState.VALID, ValidateState.INVALID):
             assert canonical is not None, f"{name} was decided on alone"
             reference = self.facts.answers[canonical["name"]]

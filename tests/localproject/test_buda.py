@@ -70,14 +70,12 @@ def test_a_host_gets_the_jobs_inputs_and_the_apps_files(bench):
     number = give_engines(bench)
     bench.made(appid=number, xml_doc=document())
     task = bench.scheduler.request_work(1, bench.now)
-    assert task is not None
     assert task.in_container
     workunit = read_workunit(task.xml_doc)
     files = {file.open_name: file for file in workunit.files}
     assert list(files) == ["in", "Dockerfile", "main.sh", "job.toml"]
     assert all(file.copy_file for file in files.values())
     stored = bench.core.download.find(files["main.sh"].name)
-    assert stored is not None
     md5 = hashlib.md5(stored.path.read_bytes()).hexdigest()
     assert files["main.sh"].md5_cksum == md5
     assert files["main.sh"].name == f"buda_{NAME}_{_variant(bench)}_{md5}"

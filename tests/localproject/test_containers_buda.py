@@ -32,7 +32,6 @@ def project(local, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     settings = load(str(local.directory / "boinc_gahp.toml"), {})
-    assert settings.project is not None
     with Project(local.url, local.authenticator, settings=settings) as project:
         yield project
 

@@ -30,7 +30,6 @@ def test_a_host_with_an_engine_gets_the_job(waiting):
     offer(waiting, 2, "podman 4.3.1")
     assert waiting.scheduler.request_work(1, waiting.now) is None
     task = waiting.scheduler.request_work(2, waiting.now)
-    assert task is not None
     assert (task.in_container, task.command) == (True, ("docker_wrapper",))
 
 
@@ -58,7 +57,6 @@ def test_a_job_without_a_host_for_it_waits_and_others_go_on(waiting):
     assert waiting.results("server_state") == [ServerState.UNSENT]
     waiting.made("other")
     task = waiting.scheduler.request_work(1, waiting.now)
-    assert task is not None
     assert (task.result_name, task.in_container) == ("other_0", False)
 
 
@@ -85,7 +83,6 @@ def test_where_there_is_no_engine_jobs_wait_and_everybody_is_told_so(no_engine, 
         status([str(directory)], None)
         assert NOTICE in capsys.readouterr().out
         row = jobs.result(name)
-        assert row is not None
         assert row["server_state"] == ServerState.UNSENT
 
 
@@ -122,7 +119,6 @@ def test_what_does_not_answer_is_no_engine_and_docker_comes_second(bench, tmp_pa
 
 def container_app(path):
     project = layers.load(str(path), {}).project
-    assert project is not None
     return project.container_app
 
 

@@ -81,7 +81,6 @@ def test_a_killed_project_leaves_a_container_that_its_next_start_removes(
         text=True,
     ) as process:
         try:
-            assert process.stdout is not None
             assert "answers at" in process.stdout.readline()
             with opened(directory) as core:
                 jobs = ContainerJobs(Elsewhere(core))

@@ -184,7 +184,6 @@ def test_gzip_wants_the_file_staged_with_gzip_and_both_are_deleted(bench, core):
     stage_file(core, b"z" * 5000, "plain.dat", gzip=True)
     [row] = made(bench, job)
     packed = core.download.find("plain.dat.gz")
-    assert packed is not None
     assert f"<gzipped_nbytes>{packed.nbytes}<" in row["xml_doc"]
     bench.set("workunit", f"id = {row['id']}", file_delete_state=FileDeleteState.READY)
     delete_pass(core)

@@ -80,7 +80,6 @@ def test_a_host_that_truncates_sends_half_and_says_the_whole(host):
     assert (host.sent(0), host.sent(1)) == (b"contents" * 5, b"short")
     assert hashlib.md5(b"contents" * 10).hexdigest() in report.xml_doc_out
     stored = host.core.upload.find("job1_0_r_0")
-    assert stored is not None
     assert (stored.nbytes, stored.md5) == (40, hashlib.md5(b"contents" * 5).hexdigest())
 
 

@@ -37,7 +37,6 @@ def test_files_lie_where_the_recorded_server_has_them(name, directory):
 def test_a_file_is_found_with_its_md5_and_size(store):
     assert store.add_bytes("f.txt", b"abc")
     found = store.find("f.txt")
-    assert found is not None
     assert (found.nbytes, found.md5) == (3, hashlib.md5(b"abc").hexdigest())
     assert found.path.read_bytes() == b"abc"
     assert found.path.stat().st_mode & 0o222 == 0

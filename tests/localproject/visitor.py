@@ -30,7 +30,6 @@ def made_batch(core, name, jobs, *, app_name="uppercase", user_name="submitter",
             "SELECT u.id, ?, ?, ?, a.id, 0 FROM user u, app a WHERE u.name = ? AND a.name = ?",
             (time.time() if create_time is None else create_time, name, name, user_name, app_name),
         )
-    assert cursor.lastrowid is not None
     create_work(core, app_name, jobs, batch_id=cursor.lastrowid)
     return cursor.lastrowid
 
