@@ -1,12 +1,12 @@
 """The benchmarks run; what they measure is for people to judge."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from scripts.benchmarks.cases import CASES, MEASURES
+from tests.helpers import ran
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(660)]
 
@@ -15,13 +15,8 @@ OURS = str(Path(sys.executable).with_name("boinc_gahp"))
 
 
 def bench(*arguments):
-    return subprocess.run(
-        [SCRIPT, "--repeat", "1", "--size", "0.005", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=600,  # all of them take minutes on a busy machine
-        check=False,
-    )
+    # All of them take minutes on a busy machine.
+    return ran(SCRIPT, "--repeat", "1", "--size", "0.005", *arguments, timeout=600)
 
 
 def rows(done):

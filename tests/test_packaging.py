@@ -1,7 +1,5 @@
 import configparser
-import os
 import re
-import subprocess
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +9,7 @@ import pytest
 
 import boinc_gahp
 from boinc_gahp import _version
+from tests.helpers import ran
 
 pytestmark = pytest.mark.processes
 
@@ -18,20 +17,8 @@ ROOT = Path(__file__).parent.parent
 COMMAND = Path(sys.executable).with_name("boinc_gahp")
 
 
-def run(*arguments, stdin="", **environ):
-    return subprocess.run(
-        list(map(str, arguments)),
-        input=stdin,
-        env={**os.environ, **environ},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-
-
 def test_the_command_tells_the_version():
-    done = run(COMMAND, "--version")
+    done = ran(COMMAND, "--version")
     said = f"boinc_gahp {boinc_gahp.__version__}\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
 
@@ -44,7 +31,7 @@ def test_version_changes_and_banner_agree():
     # Between releases it is the next one's.
     assert re.split(r"\.dev0", boinc_gahp.__version__)[0] == heads[0][0]
     assert (".dev0" in boinc_gahp.__version__) == (heads[0] not in released)
-    banner, answer = run(COMMAND, stdin="VERSION\n").stdout.splitlines()
+    banner, answer = ran(COMMAND, input="VERSION\n").stdout.splitlines()
     assert answer == f"S {banner}"
     assert banner.startswith("$GahpVersion: ")
     assert f" {_version.RELEASE_DATE} " in banner
@@ -55,11 +42,11 @@ def test_version_changes_and_banner_agree():
 
 def test_scripts_know_what_is_missing():
     script = ROOT / "scripts" / "missing_requirements.py"
-    assert run(sys.executable, script, "local-project", "test").stdout == ""
+    assert ran(sys.executable, script, "local-project", "test").stdout == ""
 
 
 def test_scripts_say_which_extras_there_are():
-    done = run(sys.executable, ROOT / "scripts/missing_requirements.py", "tets")
+    done = ran(sys.executable, ROOT / "scripts/missing_requirements.py", "tets")
     assert done.returncode == 1
     there = "docs, functions, local-project, snakemake, test"
     assert done.stderr == f"setup.cfg has no extra tets; it has {there}\n"
@@ -67,12 +54,12 @@ def test_scripts_say_which_extras_there_are():
 
 def test_scripts_find_all_requirements_missing_in_a_bare_environment(tmp_path):
     environment = tmp_path / "bare"
-    made = run(sys.executable, "-m", "venv", "--without-pip", environment)
+    made = ran(sys.executable, "-m", "venv", "--without-pip", environment)
     assert made.returncode == 0, made.stderr
     # Unpacking another pip takes longer than all the rest.
     [packages] = environment.glob("lib/python*/site-packages")
     (packages / "pip").symlink_to(Path(pip.__file__).parent)
-    done = run(environment / "bin/python", ROOT / "scripts/missing_requirements.py", "test")
+    done = ran(environment / "bin/python", ROOT / "scripts/missing_requirements.py", "test")
     assert done.returncode == 0, done.stderr
     missing = [re.split(r"\W", line)[0] for line in done.stdout.splitlines()]
     parser = configparser.ConfigParser()
@@ -85,7 +72,7 @@ def test_scripts_find_all_requirements_missing_in_a_bare_environment(tmp_path):
 
 def test_scripts_find_the_oldest_releases_that_are_allowed():
     script = ROOT / "scripts/missing_requirements.py"
-    done = run(sys.executable, script, "--oldest", "local-project", "test")
+    done = ran(sys.executable, script, "--oldest", "local-project", "test")
     assert done.returncode == 0, done.stderr
     setup = (ROOT / "setup.cfg").read_text()
     # What is for developers is as new as may be, and is installed here.
@@ -103,6 +90,6 @@ def test_scripts_say_which_python_they_want(name, tmp_path):
     for each in (name, "environment.sh", "missing_requirements.py"):
         (copy / each).write_bytes((ROOT / "scripts" / each).read_bytes())
     (copy / name).chmod(0o755)
-    done = run(copy / name, PYTHON="/bin/false")
+    done = ran(copy / name, environ={"PYTHON": "/bin/false"})
     assert done.returncode == 1
     assert done.stderr == f"{name}: PYTHON is /bin/false; Python 3.10 to 3.14 is needed\n"

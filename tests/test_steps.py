@@ -1,12 +1,12 @@
 """Every test is run by one step of ``scripts/test``; ``.ci/run`` has all but ``--oldest``."""
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.helpers import ran
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = (ROOT / "scripts" / "test").read_text("utf-8")
@@ -53,14 +53,7 @@ def test_a_program_may_only_be_started_by_a_test_with_that_mark(tmp_path):
     )
     said = []
     for marks in ("not processes", "processes"):
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-m", marks, str(test)],
-            cwd=ROOT,
-            env={**os.environ, "PYTEST_ADDOPTS": "-p no:cacheprovider"},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        words = ("-q", "-p", "tests.conftest", "-p", "no:cacheprovider", "-m", marks, test)
+        done = ran(sys.executable, "-m", "pytest", *words, cwd=ROOT)
         said.append((done.returncode, "needs the mark" in done.stdout))
     assert said == [(1, True), (0, False)]

@@ -1,8 +1,6 @@
 """Somebody who gets hold of a core file of the daemon wants the authenticators in it."""
 
-import os
 import resource
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import pytest
 
 from tests.cli.conftest import COMMAND
 from tests.daemon.process import Daemon
+from tests.helpers import ran
 
 pytestmark = pytest.mark.processes
 
@@ -48,10 +47,8 @@ assert resource.getrlimit(resource.RLIMIT_CORE) == (hard, hard)
 
 
 def check(program, home):
-    environ = {**os.environ, "HOME": str(home)}
-    words = [sys.executable, "-c", ALLOW + program]
-    done = subprocess.run(words, env=environ, capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
+    done = ran(sys.executable, "-c", ALLOW + program, environ={"HOME": str(home)})
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @HAS_NONE

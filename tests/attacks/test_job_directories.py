@@ -22,7 +22,7 @@ from boinc_gahp.fetch.types import AdFiles
 from boinc_gahp.submit.digests import stat_input
 from tests.attacks.hostile_outputs import HostileOutputs
 from tests.fetch.archives import check_refused
-from tests.helpers import most_memory
+from tests.helpers import most_memory, ran
 
 #: Another user, who need not exist.
 NEIGHBOUR = 54321
@@ -354,13 +354,7 @@ else:
 @pytest.mark.processes
 def test_left_overs_on_nfs_are_swept_and_those_in_use_are_not(home):
     def sweep():
-        done = subprocess.run(
-            [sys.executable, "-c", NFS, str(home), "sweep"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout
+        return ran(sys.executable, "-c", NFS, home, "sweep").stdout
 
     with subprocess.Popen(
         [sys.executable, "-c", NFS, str(home), "write"],

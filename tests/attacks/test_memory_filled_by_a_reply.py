@@ -5,7 +5,6 @@ own, over HTTP, whose memory is looked at when it has ended.
 """
 
 import json
-import subprocess
 import sys
 import zlib
 
@@ -14,6 +13,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import ProtocolError, RpcError
 from boinc_gahp.rpc._repair import MAX_TEXT_PART, Repair
+from tests.helpers import ran
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, http, ok, raw, status
 
@@ -44,14 +44,8 @@ print(json.dumps({"said": said, "peak": peak}))
 
 def read(server, ask):
     """Return what a process said of the answer, and the most memory it had (bytes)."""
-    done = subprocess.run(
-        [sys.executable, "-c", READER, server.url, AUTHENTICATOR, ask],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=110,
-    )
-    return json.loads(done.stdout)
+    words = (sys.executable, "-c", READER, server.url, AUTHENTICATOR, ask)
+    return json.loads(ran(*words, timeout=110).stdout)
 
 
 def gzipped(pieces):

@@ -6,7 +6,6 @@ seen by whoever runs them.
 
 import os
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from shlex import quote
@@ -27,6 +26,7 @@ from boinc_gahp.submit.digests import Digests
 from tests.attacks.users import ALICE, BOB, ME, become, needs_root, ping, run_as
 from tests.cli.conftest import COMMAND
 from tests.documents.examples import examples
+from tests.helpers import ran
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_destroy_a_file_by_a_state_directory_made_for_its_owner(node, name):
     assert os.listdir(node / "shared/alice") == [name]  # noqa: PTH208
     # What it says does mend it.
     command = points.partition("have root run: ")[2].partition("; or set")[0]
-    subprocess.run(["/bin/sh", "-c", command], check=True)
+    assert ran("/bin/sh", "-c", command).returncode == 0
     assert f"ok       ledger: {node}/shared/alice/ledger.sqlite" in check(node)
     assert precious.read_text() == "precious"
 
@@ -125,7 +125,7 @@ def test_keep_users_from_directories_that_an_admin_made_by_the_recipe(node):
     assert "alice bob" in recipe
     there = recipe.replace("/var/lib/boinc_gahp", f"{node}/shared")
     script = there.replace("alice bob", f"{ALICE} {BOB}")
-    subprocess.run(["/bin/sh", "-euc", script], check=True)
+    assert ran("/bin/sh", "-euc", script).returncode == 0
     state = node / "shared" / str(ALICE)
     assert serve(node, "{user}") == ""
     state.chmod(0o755)

@@ -1,7 +1,6 @@
 """A project wants its words to do more to a terminal, an editor or a log than to be read."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import Gridmanager
 from tests.daemon.process import Daemon
 from tests.faultproxy import FaultProxy
+from tests.helpers import ran
 from tests.submit.scripted import batch
 
 pytestmark = pytest.mark.processes
@@ -110,14 +110,7 @@ def test_batch_prints_what_can_be_seen_alone(environ, options):
     told = batch(7, name, 1).replace("uppercase", ODD_IN_XML)
     listed = f"<query_batches><batch>{told}</batch></query_batches>"
     proxy.fail("query_batches", faultproxy.body(listed.encode()), times=None)
-    done = subprocess.run(
-        [COMMAND, "batch", "list", *options],
-        env=environment,
-        capture_output=True,
-        timeout=60,
-        check=True,
-    )
-    text = done.stdout.decode()
+    text = ran(COMMAND, "batch", "list", *options, env=environment).stdout
     check(text)
     if options:
         # A program reads what the project said.

@@ -2,13 +2,13 @@
 
 import os
 import shutil
-import subprocess
 
 import pytest
 
 from boinc_gahp.files import user_name
 from tests.cli.conftest import COMMAND
 from tests.daemon.process import Daemon
+from tests.helpers import ran
 
 #: Users who need not exist.
 ALICE, BOB = 54320, 54321
@@ -32,14 +32,7 @@ def become(uid):
 
 def run_as(uid, *command, **more):
     """Do a command as another user; return its exit status, output and errors."""
-    done = subprocess.run(
-        [*become(uid), *map(str, command)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        **more,
-    )
+    done = ran(*become(uid), *command, **more)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 
@@ -11,7 +10,7 @@ import pytest
 
 from boinc_gahp.errors import StagingError
 from boinc_gahp.submit.digests import Digest, Digests, md5_of
-from tests.helpers import wait_for
+from tests.helpers import ran, wait_for
 
 LONG_AGO = 1_700_000_000
 
@@ -44,12 +43,7 @@ def test_a_remembered_file_is_not_read_again_also_by_another_process(tmp_path):
         "import sys; from pathlib import Path; from boinc_gahp.submit.digests import Digests; "
         "print(Digests(Path(sys.argv[1])).of([sys.argv[2]])[sys.argv[2]].md5)"
     )
-    other = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "cache"), path],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    other = ran(sys.executable, "-c", program, tmp_path / "cache", path)
     assert other.stdout.strip() == wanted.md5
 
 

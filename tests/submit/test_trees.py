@@ -1,7 +1,6 @@
 """Input directories: whether they are still as they were."""
 
 import os
-import subprocess
 import sys
 
 import pytest
@@ -10,6 +9,7 @@ from boinc_gahp.errors import StagingError
 from boinc_gahp.submit import trees
 from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.trees import look
+from tests.helpers import ran
 from tests.submit.input_directories import LONG_AGO, count_calls, tree
 
 
@@ -54,9 +54,7 @@ def test_a_restored_tree_has_the_same_stamp(tmp_path):
 def test_a_stamp_is_the_same_in_another_process(tmp_path):
     path = tree(tmp_path / "in", {"a": b"1", "ü\udcff\n": b"2"})
     program = "import sys; from boinc_gahp.submit.trees import look; print(look(sys.argv[1]).stamp)"
-    other = subprocess.run(
-        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True
-    )
+    other = ran(sys.executable, "-c", program, path)
     assert other.stdout.strip() == look(str(path)).stamp
 
 
