@@ -148,6 +148,14 @@ def test_a_project_that_is_down_for_a_while_costs_time_and_nothing_else(service,
     wait_for(lambda: not jobs.troubles(), "all is well")
 
 
+def test_a_job_accepted_by_a_process_that_is_not_the_manager_is_seen_by_the_manager(site, jobs):
+    site.local.pause_volunteers()
+    site.reset(poll_shortest=3600.0, poll_longest=3600.0)
+    with site.service() as service, site.service() as another:
+        for each in (service, another):
+            await_state(jobs, each.submit(site.job().ad), "queued")
+
+
 def test_a_cancel_through_another_process_stops_the_managers_fetch(service, site, jobs):
     job, job_id = fetching(service, site)
     wait_for(lambda: row_of(jobs, job_id).writing, "the note that it is written")
