@@ -15,17 +15,14 @@ from boinc_gahp.submit.trees import look
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.desk import desk_of, for_sending, kill_at, refuse
-from tests.localproject.in_containers import APP, add_container_app
+from tests.localproject.in_containers import APP
 
 
 @pytest.fixture(scope="module")
 def local_project(tmp_path_factory):
     """A project with an app for containers, and without volunteers."""
-    directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=0):
-        pass
-    add_container_app(directory)
-    with LocalProject(directory, hosts=0, php=STOCK) as project:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, php=STOCK) as project:
+        project.add_container_app(APP)
         yield project
 
 
@@ -88,8 +85,7 @@ def lose_sight(site, *, carried_out=True):
 
 
 def test_jobs_that_are_on_the_project_do_not_need_their_directory_any_more(site, desk, tmp_path):
-    model = tmp_path / "model"
-    model.mkdir()
+    (model := tmp_path / "model").mkdir()
     (model / "weights").write_text("1")
     lose_sight(site)
     ids = accept(desk, 20, tree=model)
@@ -103,8 +99,7 @@ def test_jobs_that_are_on_the_project_do_not_need_their_directory_any_more(site,
 
 
 def test_a_batch_is_not_given_up_while_it_is_unknown_whether_it_is_there(site, desk, tmp_path):
-    model = tmp_path / "model"
-    model.mkdir()
+    (model := tmp_path / "model").mkdir()
     lose_sight(site)
     ids = accept(desk, 2, tree=model)
     desk.turn()
@@ -211,8 +206,7 @@ def test_after_a_kill_each_job_runs_its_own_arguments(site, step, *, carried_out
 
 
 def test_a_daemon_that_ends_does_not_pack_to_the_end(desk, tmp_path):
-    model = tmp_path / "model"
-    model.mkdir()
+    (model := tmp_path / "model").mkdir()
     ids = accept(desk, 1, tree=model)
     desk.context.stopping.set()
     desk.turn()

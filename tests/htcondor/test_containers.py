@@ -7,10 +7,9 @@ import pytest
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests.containers_engine import IMAGE
-from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
-from tests.htcondor.helpers import Site, await_state, await_status, row_of
-from tests.localproject.in_containers import APP, add_container_app
+from tests.htcondor.helpers import await_state, await_status, row_of
+from tests.localproject.in_containers import APP
 
 pytestmark = [pytest.mark.long, pytest.mark.containers]
 
@@ -18,23 +17,18 @@ _COMPLETED, _HELD = 4, 5
 
 
 @pytest.fixture(scope="module")
-def containers_project(engine, tmp_path_factory):
+def local_project(engine, tmp_path_factory):
     """A project as a real server, with volunteers that have an engine."""
-    directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=0):
-        pass
-    add_container_app(directory)
-    with LocalProject(directory, hosts=2, php=STOCK) as project:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=2, php=STOCK) as project:
+        project.add_container_app(APP)
         yield project
 
 
 @pytest.fixture
-def node(containers_project, tmp_path):
+def node(site):
     """A submit node whose settings name the app for containers."""
-    authenticator = containers_project.add_user(tmp_path.name[:40].replace("_", "").lower())
-    with FaultProxy(containers_project.url) as proxy:
-        site = Site(tmp_path, containers_project, proxy, authenticator, container_app=APP)
-        yield site
+    site.container_app = APP
+    return site
 
 
 @pytest.fixture

@@ -139,7 +139,7 @@ def test_nothing_in_it_refers_to_what_is_not_there(store):
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     JobLedger(store).accept(new_job("a"))
     with pytest.raises(LedgerError, match="FOREIGN KEY"):
-        store.write(lambda connection: connection.execute("DELETE FROM project").rowcount)
+        store.execute("DELETE FROM project", ())
 
 
 @pytest.mark.processes

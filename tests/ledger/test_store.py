@@ -362,18 +362,11 @@ def test_closing_waits_for_the_commit_under_way_and_for_what_is_queued(store):
 
 
 def test_the_log_is_carried_over_and_cut_back(store):
-    def fill(number):
-        rows = [(f"{number}.{row}", "x" * 1000) for row in range(300)]
-
-        def change(connection):
-            connection.executemany("INSERT INTO meta VALUES (?, ?)", rows)
-
-        return change
-
     log = store.path.with_name(store.path.name + "-wal")
     largest = 0
     for number in range(60):
-        store.write(fill(number))
+        rows = [(f"{number}.{row}", "x" * 1000) for row in range(300)]
+        store.execute("INSERT INTO meta VALUES (?, ?)", *rows)
         largest = max(largest, log.stat().st_size)
     assert store.path.stat().st_size > 15_000_000
     assert largest < 2 * LOG_KEPT
@@ -396,16 +389,12 @@ def test_the_log_does_not_grow_for_ever_under_readers_that_overlap(store, monkey
                 stop.wait(0.02)
 
     crowd = Crowd(*(lambda offset=offset: read_on(offset) for offset in range(2)))
-    store.write(lambda connection: connection.execute("CREATE TABLE wide (x)").rowcount)
+    store.execute("CREATE TABLE wide (x)", ())
     largest = 0
     for _ in range(40):
         store._next_log_wait = 0.0
-        store.write(
-            lambda connection: (
-                connection.execute("INSERT INTO wide VALUES (zeroblob(200000))").rowcount
-            )
-        )
-        store.write(lambda connection: connection.execute("DELETE FROM wide").rowcount)
+        store.execute("INSERT INTO wide VALUES (zeroblob(200000))", ())
+        store.execute("DELETE FROM wide", ())
         largest = max(largest, log.stat().st_size)
     stop.set()
     crowd.join()

@@ -27,17 +27,12 @@ NEVER = threading.Event()
 
 def aged(store, days):
     """Let everything have happened so many days ago."""
-
-    def change(connection):
-        connection.execute(
-            "UPDATE job SET changed = changed - ?, last_polled = last_polled - ?", (days * DAY,) * 2
-        )
-        connection.execute(
-            "UPDATE batch SET changed = changed - ?, sent = sent - ?", (days * DAY,) * 2
-        )
-        connection.execute("UPDATE aborted_job SET recorded = recorded - ?", (days * DAY,))
-
-    store.write(change)
+    ago = days * DAY
+    store.execute(
+        f"UPDATE job SET changed = changed - {ago}, last_polled = last_polled - {ago}", ()
+    )
+    store.execute(f"UPDATE batch SET changed = changed - {ago}, sent = sent - {ago}", ())
+    store.execute(f"UPDATE aborted_job SET recorded = recorded - {ago}", ())
 
 
 def forget(jobs, *, untold=True):
