@@ -44,8 +44,14 @@ def wait_for(condition, what, timeout=60.0, pause=0.02):
 def at_once(work, items):
     """Do something with each item, in a thread of its own, all at a time; return the results."""
     items = list(items)
+    begin = threading.Barrier(len(items), timeout=60)
+
+    def run(item):
+        begin.wait()
+        return work(item)
+
     with ThreadPoolExecutor(len(items)) as threads:
-        return list(threads.map(work, items))
+        return list(threads.map(run, items))
 
 
 def hang_up(child):

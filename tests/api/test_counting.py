@@ -32,7 +32,6 @@ def send(site, batch, count):
 
 def counted(batch):
     counts = batch.latest_counts
-    assert counts is not None
     return counts.queued, counts.in_progress, counts.done, counts.failed
 
 

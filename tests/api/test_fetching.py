@@ -5,7 +5,6 @@ import json
 import os
 import threading
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from boinc_gahp.errors import NoSuchJob, OutputError, PermissionDenied, ProjectD
 from tests import faultproxy
 from tests.api.conftest import Site
 from tests.fetch.farm import TEXT, contents, farm, healthy  # noqa: F401  (fixtures)
-from tests.helpers import wait_for
+from tests.helpers import at_once, wait_for
 
 pytestmark = pytest.mark.long
 
@@ -277,8 +276,7 @@ def test_a_stop_ends_it_soon_and_leaves_nothing_begun(desk):
 
 def test_two_at_once_into_the_same_directory_do_no_harm(desk):
     jobs = [f"upper#1.{number}" for number in range(2, 10)]
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda home: desk.fetch(home=home, jobs=jobs), ["one", "two"]))
+    found = at_once(lambda home: desk.fetch(home=home, jobs=jobs), ["one", "two"])
     assert [(each.fetched + each.here, each.errors) for each in found] == [(8, {})] * 2
     assert desk.have() == files_of(jobs)
 

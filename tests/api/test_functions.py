@@ -1,7 +1,6 @@
 """Calls of functions as jobs, on a project without volunteers."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import md5
 
@@ -13,6 +12,7 @@ from boinc_gahp.functions.payload import PYTHON
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.states import BatchState
 from tests import faultproxy
+from tests.helpers import at_once
 from tests.localproject.in_containers import APP
 
 
@@ -168,14 +168,7 @@ def test_processes_that_make_the_same_calls_at_once_get_the_same_batch(project):
     functions = [project.function(scale) for _ in range(4)]
     for number, each in enumerate(functions):
         each._payload = replace(each._payload, content=each._payload.content + bytes([number]))
-    begin = threading.Barrier(len(functions))
-
-    def call(function):
-        begin.wait()
-        return function.map(range(50)).batch.id
-
-    with ThreadPoolExecutor(len(functions)) as threads:
-        assert len(set(threads.map(call, functions))) == 1
+    assert len(set(at_once(lambda each: each.map(range(50)).batch.id, functions))) == 1
     assert [batch.njobs for batch in project.batches()] == [50]
 
 

@@ -37,12 +37,6 @@ def mapped(site, rows=4, args="--n {n}", project=None, app="uppercase", **more):
     return (project or site.project).map(app, rows, args=args, **options)
 
 
-def error_of(future):
-    error = future.exception(LIMIT)
-    assert error is not None
-    return error
-
-
 def test_results_come_in_the_order_of_the_rows(working):
     futures = mapped(working, 5, outputs=["out"])
     results = futures.results(LIMIT)
@@ -107,7 +101,7 @@ def test_a_failed_job_raises_why_with_its_stderr(working, monkeypatch):
     tell_of_failed_jobs(monkeypatch)
     futures = mapped(working, 3, args="--fail {n}")
     futures.wait(LIMIT)
-    error = error_of(futures[2])
+    error = futures[2].exception(LIMIT)
     assert isinstance(error, JobFailed)
     assert (error.job, error.exit_status, error.why) == (futures[2].job_name, 2, "exit status 2")
     said = (
@@ -130,9 +124,8 @@ def test_a_job_that_was_sent_again_counts_as_its_retry(working):
     working.local.pause_volunteers()
     futures = mapped(working, 2)
     fail_workunit(working.local, futures[1].job_name)
-    assert isinstance(error_of(futures[1]), JobFailed)
-    retry = futures.batch.retry()
-    assert retry is not None
+    assert isinstance(futures[1].exception(LIMIT), JobFailed)
+    futures.batch.retry()
     again = mapped(working, 2, project=working.open())
     assert not again[1].done()
     working.local.resume_volunteers()
@@ -149,7 +142,7 @@ def test_an_output_that_a_job_has_to_have(working):
         mapped(working, outputs=["outt"])
     assert not working.project.batches()
     # An optional one may be missing.
-    error = error_of(mapped(working, 1, app="optmid", args=None, outputs=["out1"])[0])
+    error = mapped(working, 1, app="optmid", args=None, outputs=["out1"])[0].exception(LIMIT)
     assert isinstance(error, JobFailed)
     assert error.why == "it has no output 'out1'; its outputs are: 'out0', 'out2'"
 
@@ -224,13 +217,13 @@ def test_nothing_is_cancelled_if_the_project_cannot_be_asked(site):
 def test_jobs_that_somebody_aborts_have_failed(site):
     futures = mapped(site, 2)
     site.open().batch(futures.batch.id).abort()
-    assert "aborted" in str(error_of(futures[1]))
+    assert "aborted" in str(futures[1].exception(LIMIT))
 
 
 def test_a_closed_project_ends_the_futures_and_not_the_jobs(site):
     with site.open() as project:
         futures = mapped(site, 2, project=project)
-    error = error_of(futures[0])
+    error = futures[0].exception(LIMIT)
     assert isinstance(error, GatheringEnded)
     assert "the job goes on, and the same call picks it up" in str(error)
     again = mapped(site, 2)
@@ -251,14 +244,14 @@ def test_a_project_that_is_down_for_a_while_only_delays_results(working):
 def test_a_directory_that_cannot_be_written_is_told(working):
     (working.directory / "file").write_text("x")
     futures = mapped(working, 2, directory=working.directory / "file")
-    assert isinstance(error_of(futures[0]), OutputError)
-    assert "is not a directory" in str(error_of(futures[1]))
+    assert isinstance(futures[0].exception(LIMIT), OutputError)
+    assert "is not a directory" in str(futures[1].exception(LIMIT))
 
 
 def test_a_project_that_refuses_the_account_ends_the_futures(site):
     futures = mapped(site, 1)
     site.proxy.fail("query_batch", REFUSED, times=None)
-    assert "bad authenticator" in str(error_of(futures[0]))
+    assert "bad authenticator" in str(futures[0].exception(LIMIT))
 
 
 def test_waiting_has_a_limit_and_shows_progress(site):
@@ -350,8 +343,8 @@ def test_a_project_that_is_closed_during_a_fetch_says_so(working):
         futures = mapped(working, 2, project=project)
         wait_for(lambda: working.proxy.count("result_file"), "a fetch that hangs")
         project.close()
-        assert isinstance(error_of(futures[0]), GatheringEnded)
-        assert isinstance(error_of(futures[1]), GatheringEnded)
+        assert isinstance(futures[0].exception(LIMIT), GatheringEnded)
+        assert isinstance(futures[1].exception(LIMIT), GatheringEnded)
     finally:
         hanging.release()
 
@@ -390,7 +383,7 @@ def test_outputs_that_never_come_end_in_an_error(working, monkeypatch):
     working.proxy.fail("result_file", faultproxy.status(503), times=None)
     futures = mapped(working, 8, project=working.open(retry=0))
     for each in futures:
-        error = error_of(each)
+        error = each.exception(LIMIT)
         assert isinstance(error, TransportError)
         assert error.status == 503
 
@@ -406,7 +399,7 @@ def test_a_callback_that_exits_does_not_keep_the_others_waiting(working):
     for each in (*done, *closed):
         each.add_done_callback(leave)
     project.close()
-    assert all(isinstance(error_of(each), GatheringEnded) for each in closed)
+    assert all(isinstance(each.exception(LIMIT), GatheringEnded) for each in closed)
     working.local.resume_volunteers()
     assert len(done.results(LIMIT)) == 3
 
@@ -414,6 +407,6 @@ def test_a_callback_that_exits_does_not_keep_the_others_waiting(working):
 def test_a_state_that_nobody_knows_is_no_reason_to_wait_for_ever(working, monkeypatch):
     monkeypatch.setattr(JobInfo, "state", property(lambda _: JobState.UNKNOWN))
     futures = mapped(working, 2)
-    error = error_of(futures[0])
+    error = futures[0].exception(LIMIT)
     assert isinstance(error, JobFailed)
     assert "of it, which is not known here" in error.why

@@ -1,7 +1,5 @@
 """The way in: from an address, from settings, and what is handed out at the top of the package."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 import boinc_gahp
@@ -10,7 +8,8 @@ from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, TransportError
 from tests import faultproxy
-from tests.api.conftest import inline
+from tests.api.conftest import QUICK, inline
+from tests.helpers import at_once
 
 URL = "https://boinc.example.edu/test/"
 
@@ -52,8 +51,7 @@ def test_the_web_rpcs_are_at_hand(site):
     assert [info.id for info in site.project.rpc.query_batches()] == [batch.id]
     assert site.project.url == site.proxy.url
     assert site.project.host in site.project.url
-    with ThreadPoolExecutor(8) as pool:
-        contexts = list(pool.map(lambda _: site.project.session.context, range(16)))
+    contexts = at_once(lambda _: site.project.session.context, range(8))
     assert all(context is site.project.session.context for context in contexts)
 
 
@@ -151,3 +149,45 @@ def test_everything_at_the_top_of_the_package_is_there():
         assert name in dir(boinc_gahp)
     with pytest.raises(AttributeError, match="has no attribute 'Porject'"):
         _ = boinc_gahp.Porject
+
+
+# -- one project object for many threads
+
+
+def test_many_threads_use_one_project(site):
+    project = site.project
+
+    def life(number):
+        batch = site.batch(number + 1, f"{site.name}-{number}")
+        assert project.batch(batch.name).id == batch.id
+        queued = batch.counts().queued
+        batch.extend(4e9 + number)
+        batch.abort()
+        return queued, batch.expire_time, batch.id
+
+    ends = at_once(life, range(4))
+    assert [each[:2] for each in ends] == [(n + 1, 4e9 + n) for n in range(4)]
+    found = {(batch.id, batch.state) for batch in project.batches()}
+    assert found == {(batch_id, BatchState.ABORTED) for *_, batch_id in ends}
+
+
+def test_many_threads_watch_one_batch_while_others_refresh_it(site):
+    batch = site.batch(20)
+    names = [job.name for job in batch.jobs()]
+
+    def wait():
+        return batch.wait(timeout=60, poll=QUICK).state
+
+    def refresh():
+        while not batch.is_over:
+            assert 0 <= batch.refresh().nover <= 20
+            assert repr(batch)
+
+    def abort():
+        for start in range(0, 20, 5):
+            site.open().batch(batch.id).abort(names[start : start + 5])
+
+    ends = at_once(lambda act: act(), [wait, wait, refresh, refresh, abort])
+    # All of its jobs are over now, so the project counts the batch as complete.
+    assert ends[:2] == [BatchState.COMPLETE] * 2
+    assert batch.nerror_jobs == 20

@@ -6,30 +6,28 @@ import pytest
 
 from boinc_gahp.api.outputs.logs import Reason
 from boinc_gahp.fetch.job_end import JobEnd
-from boinc_gahp.localproject.states import Outcome, ServerState
+from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.states import JobState
 from tests import faultproxy
 from tests.api.conftest import QUICK
-from tests.inside import tell_of_failed_jobs
+from tests.inside import fail_attempts, tell_of_failed_jobs
 
 
-def ends(site, name, outcome, client_state=0):
-    """Let the instances of a job end, as the project's database shows it."""
-    site.change(
-        "UPDATE result SET server_state = ?, outcome = ?, client_state = ? WHERE workunitid = "
-        "(SELECT id FROM workunit WHERE name = ?)",
-        *(ServerState.OVER, outcome, client_state, name),
-    )
+def failed(site, *outcomes):
+    """Return a batch of failed jobs: how the instance of each ended, and the client's state."""
+    batch = site.batch(len(outcomes))
+    fail_attempts(site.local, batch.id)
+    for job, told in zip(batch, outcomes, strict=True):
+        statement = "UPDATE result SET outcome = ?, client_state = ? WHERE workunitid = ?"
+        site.change(statement, *told, job.id)
+    return site.spoil(batch)
 
 
 def test_failures_without_an_exit_status_are_told_by_what_became_of_the_instances(site, tmp_path):
-    batch = site.spoil(site.batch(4))
-    names = [job.name for job in batch]
-    ends(site, names[0], Outcome.CLIENT_ERROR, 7)
-    ends(site, names[1], Outcome.VALIDATE_ERROR)
-    ends(site, names[2], Outcome.NO_REPLY)
-    ends(site, names[3], Outcome.NO_REPLY)
+    no_reply = (Outcome.NO_REPLY, 0)
+    invalid = (Outcome.VALIDATE_ERROR, 0)
+    batch = failed(site, (Outcome.CLIENT_ERROR, 7), invalid, no_reply, no_reply)
     late = "Timed out - no response: no result came before the deadline"
     told = [
         "Upload failed: its outputs could not be uploaded",
@@ -45,16 +43,13 @@ def test_failures_without_an_exit_status_are_told_by_what_became_of_the_instance
         (1, told[1]),
     ]
     table = batch.fetch(tmp_path / "out").table
-    assert table is not None
     with table.open(newline="") as file:
         assert [row["why"] for row in csv.DictReader(file)] == told
 
 
 def test_the_instances_of_a_hundred_jobs_are_asked_for_and_no_more(site, monkeypatch):
     monkeypatch.setattr("boinc_gahp.api.outputs.logs.ASKED", 2)
-    batch = site.spoil(site.batch(4))
-    for job in batch.jobs():
-        ends(site, job.name, Outcome.NO_REPLY)
+    batch = failed(site, *[(Outcome.NO_REPLY, 0)] * 4)
     asked = site.proxy.count("query_job")
     found = [row["why"] for row in batch.to_records()]
     assert [why.startswith("Timed out") for why in found] == [True, True, False, False]

@@ -3,7 +3,6 @@
 import csv
 import shutil
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, strategies as st
@@ -16,6 +15,7 @@ from boinc_gahp.errors import NoSuchJob, NotKnownHere, OutputError
 from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.submit.types import SubmitRequest
+from tests.helpers import at_once
 
 pytestmark = pytest.mark.long
 
@@ -197,8 +197,7 @@ def test_on_another_machine_outputs_are_fetched_and_the_rest_is_not_known(workin
 def test_parts_that_are_fetched_at_the_same_time_all_get_their_rows(working):
     batch = finished(working, 8)
     results = working.directory / "results"
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda job: job.fetch(results), batch))
+    at_once(lambda job: job.fetch(results), batch)
     assert {row["job"] for row in read(results / "jobs.csv")} == {job.name for job in batch}
 
 

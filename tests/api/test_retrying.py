@@ -1,8 +1,6 @@
 """Failed jobs are sent again, each once, whatever happens meanwhile."""
 
 import re
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, strategies as st
@@ -14,7 +12,6 @@ from boinc_gahp.api.types import Job, Parameters
 from boinc_gahp.errors import (
     BatchConflict,
     BatchTooLarge,
-    GahpError,
     NoSuchJob,
     NotKnownHere,
     StagingError,
@@ -24,7 +21,7 @@ from boinc_gahp.submit.checks import check_job_name
 from boinc_gahp.submit.staging import physical_names
 from tests import faultproxy
 from tests.api.conftest import QUICK
-from tests.helpers import wait_for
+from tests.helpers import at_once, wait_for
 
 
 def names_of(batch):
@@ -249,21 +246,8 @@ def test_two_retries_at_the_same_time_send_each_job_once(site, same):
     batch = site.submit(4)
     site.spoil(batch)
     names = names_of(batch)
-    ready = threading.Barrier(2)
-
-    def run(project, jobs):
-        its = project.batch(batch.id)
-        ready.wait(30)
-        try:
-            return its.retry(jobs)
-        except GahpError as error:
-            return error
-
     wanted = [None, None] if same else [names[:2], names[2:]]
-    with ThreadPoolExecutor(2) as pool:
-        running = [pool.submit(run, site.open(), jobs) for jobs in wanted]
-        made = [each.result(60) for each in running]
-    assert not [each for each in made if isinstance(each, BaseException)]
+    at_once(lambda jobs: site.open().batch(batch.id).retry(jobs), wanted)
     sent = [name for each in batch.retries() for name in names_of(each)]
     assert sorted(name.partition("-retry")[0] for name in sent) == names
     assert batch.retry() is None

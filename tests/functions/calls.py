@@ -30,8 +30,6 @@ class Place:
             (self.directory / name).write_bytes(content)
 
     def run(self, python=sys.executable):
-        assert self.function is not None
-        assert self.call is not None
         done = subprocess.run(
             [python, PROGRAM, *words(self.function, self.call)],
             cwd=self.directory,
@@ -43,12 +41,19 @@ class Place:
         self.stderr = done.stderr
         return done.returncode
 
-    def outcome(self):
-        assert self.call is not None
-        return read_result(self.directory / RETURNED, self.call.key)
+    def value(self, function, *args, **where):
+        """Call a function; return its value."""
+        self.send(function, *args)
+        assert self.run(**where) == 0, self.stderr
+        value, raised = read_result(self.directory / RETURNED, self.call.key)
+        assert raised is None
+        return value
 
-    def raised(self):
-        value, raised = self.outcome()
+    def raised(self, function, *args, **where):
+        """Call a function; return what it raises."""
+        self.send(function, *args)
+        assert self.run(**where) == 1
+        value, raised = read_result(self.directory / RETURNED, self.call.key)
         assert raised is not None, value
         return raised
 

@@ -110,42 +110,29 @@ def test_json_that_is_too_much_or_wrong_is_refused(content, words, tmp_path):
     assert len(str(found.value)) < 400
 
 
+WRONG = {
+    "tuple": [3],
+    "set": [[[1]]],
+    "dict": [[[1]], [[[1], 2]]],
+    "int": ["0xg", 1],
+    "float": ["1e400", ["nan"]],
+    "complex": [["a", 1]],
+    "bytes": ["no base64!", "ü"],
+    "str": ["//79"],
+    "date": ["2020-13-01"],
+    "datetime": [5],
+    "timedelta": [[10**12, 0, 0], ["a", 0, 0]],
+    "array": [5, "link", "pipe"],
+    "table": ["0.csv"],
+    "path": ["/etc/passwd", "../result.json", "..", ".", "", "a\0b", "link", "pipe"],
+}
+WITHOUT_A_KIND = ["nothing", ["list"], None, {"!": "dict", "of": []}]
+
+
 @pytest.mark.parametrize(
     "value",
-    [
-        {"!": "nothing"},
-        {"!": ["list"]},
-        {"!": None},
-        {"!": {"!": "dict", "of": []}},
-        {"!": "tuple", "of": 3},
-        {"!": "set", "of": [[1]]},
-        {"!": "dict", "of": [[1]]},
-        {"!": "dict", "of": [[[1], 2]]},
-        {"!": "int", "of": "0x" + "g"},
-        {"!": "int", "of": 1},
-        {"!": "float", "of": "1e400"},
-        {"!": "float", "of": ["nan"]},
-        {"!": "complex", "of": ["a", 1]},
-        {"!": "bytes", "of": "no base64!"},
-        {"!": "bytes", "of": "ü"},
-        {"!": "str", "of": "//79"},
-        {"!": "date", "of": "2020-13-01"},
-        {"!": "datetime", "of": 5},
-        {"!": "timedelta", "of": [10**12, 0, 0]},
-        {"!": "timedelta", "of": ["a", 0, 0]},
-        {"!": "array", "of": 5},
-        {"!": "table", "of": "0.csv"},
-        {"!": "path", "of": "/etc/passwd"},
-        {"!": "path", "of": "../result.json"},
-        {"!": "path", "of": ".."},
-        {"!": "path", "of": "."},
-        {"!": "path", "of": ""},
-        {"!": "path", "of": "a\0b"},
-        {"!": "path", "of": "link"},
-        {"!": "path", "of": "pipe"},
-        {"!": "array", "of": "link"},
-        {"!": "array", "of": "pipe"},
-    ],
+    [{"!": kind} for kind in WITHOUT_A_KIND]
+    + [{"!": kind, "of": of} for kind, several in WRONG.items() for of in several],
     ids=json.dumps,
 )
 def test_a_value_of_a_wrong_form_is_refused(value, tmp_path):
@@ -170,6 +157,9 @@ def test_a_result_that_is_a_link_or_a_pipe_is_not_opened(tmp_path):
 
 COLUMN = {"name": "a", "type": "int64", "missing": []}
 SHAPE = {"columns": [COLUMN], "rows": 1, "index": False, "series": False}
+WRONG_COLUMNS = [{**COLUMN, "type": kind} for kind in ("object", "O", "bool")]
+WRONG_COLUMNS += [{**COLUMN, "missing": [0]}, {**COLUMN, "type": "str", "missing": [7]}]
+WRONG_COLUMNS += [{**COLUMN, "name": 5}, "a"]
 TABLE = {"!": "table", "of": "0.csv", **SHAPE}
 
 
@@ -190,13 +180,7 @@ TABLE = {"!": "table", "of": "0.csv", **SHAPE}
         (b'"a"\n"1"\n', {"rows": -1}),
         (b'"a"\n"1"\n', {"rows": True}),
         (b'"a"\n"1"\n', {"columns": [COLUMN] * 20_000}),
-        (b'"a"\n"1"\n', {"columns": [{**COLUMN, "type": "object"}]}),
-        (b'"a"\n"1"\n', {"columns": [{**COLUMN, "type": "O"}]}),
-        (b'"a"\n"1"\n', {"columns": [{**COLUMN, "missing": [0]}]}),
-        (b'"a"\n"1"\n', {"columns": [{**COLUMN, "type": "str", "missing": [7]}]}),
-        (b'"a"\n"1"\n', {"columns": [{**COLUMN, "name": 5}]}),
-        (b'"a"\n"1"\n', {"columns": ["a"]}),
-        (b'"a"\n"1"\n', {"columns": [{**COLUMN, "type": "bool"}]}),
+        *((b'"a"\n"1"\n', {"columns": [each]}) for each in WRONG_COLUMNS),
         (b'"a"\n"1"\n', {"series": True, "columns": []}),
         (b"", {"series": True, "columns": [], "rows": 0}),
         (b"", {"index": True, "columns": [], "rows": 0}),

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import operator
 import os
 import shutil
 import sys
@@ -48,10 +49,6 @@ class Adder:
         return self.number
 
 
-def value_of(adder):
-    return adder.value()
-
-
 def helped(number):
     return power(number) + 1
 
@@ -64,34 +61,10 @@ def unhappy(number):
     raise Unhappy(f"no {number} \x1b[31m")
 
 
-def ends(status):
-    sys.exit(status)
-
-
-def vanishes():
-    os._exit(3)
-
-
-def says(nbytes):
-    return "x" * nbytes
-
-
-def complains(nbytes):
-    raise ValueError("x" * nbytes)
-
-
-def needs_a_module():
-    __import__("nothing_like_this")
-
-
 def writes():
     Path("result.json").write_text("mine")
     Path("a.txt").write_text("text")
     return [Path("result.json"), Path("a.txt")]
-
-
-def returns_a_lock():
-    return {"here": [threading.Lock()]}
 
 
 def total(array):
@@ -108,7 +81,7 @@ def endless():
     [
         (power, (3, 4), 81),
         (helped, (3,), 10),
-        (value_of, (Adder(7),), 7),
+        (Adder.value, (Adder(7),), 7),
         (functools.partial(power, exponent=3), (5,), 125),
         (lambda: 25, (), 25),
         (Adder(20), (), 25),
@@ -119,31 +92,23 @@ def endless():
 def test_a_function_is_any_callable_and_brings_what_its_module_defines(
     function, args, value, place
 ):
-    place.send(function, *args)
-    assert place.run() == 0, place.stderr
-    assert place.outcome() == (value, None)
+    assert place.value(function, *args) == value
 
 
 @pytest.mark.processes
 def test_a_large_argument_is_a_file_and_a_small_one_is_a_word(place):
     array = np.arange(MOST_INLINE)
     for each in (array, array[:3]):
-        place.send(total, each)
-        assert place.call is not None
-        assert place.function is not None
+        added, twice = place.value(total, each)
+        assert added == each.sum()
+        assert (twice == 2 * each).all()
         assert place.call.is_file == (len(each) > 3)
         assert all(len(word) < 2 * MOST_INLINE for word in words(place.function, place.call))
-        assert place.run() == 0, place.stderr
-        value, _ = place.outcome()
-        assert value[0] == each.sum()
-        assert (value[1] == 2 * each).all()
 
 
 @pytest.mark.processes
 def test_what_is_raised_comes_back_with_its_traceback_and_source(place):
-    place.send(unhappy, 3)
-    assert place.run() == 1
-    raised = place.raised()
+    raised = place.raised(unhappy, 3)
     assert raised.type_name.endswith("Unhappy")
     assert raised.message == r"no 3 \x1b[31m"
     assert 'raise Unhappy(f"no {number}' in raised.traceback
@@ -156,54 +121,44 @@ def test_what_is_raised_comes_back_with_its_traceback_and_source(place):
 @pytest.mark.parametrize(
     ("function", "args", "expected"),
     [
-        (ends, (3,), "SystemExit"),
-        (needs_a_module, (), "ModuleNotFoundError"),
+        (sys.exit, (3,), "SystemExit"),
+        (__import__, ("nothing_like_this",), "ModuleNotFoundError"),
         (endless, (), "RecursionError"),
         (power, ("a", "b"), "TypeError"),
         (power, (), "TypeError"),
+        (operator.getitem, ({}, "x" * 1_000_000), "KeyError"),
     ],
+    ids=["exit", "no module", "recursion", "type", "arguments", "long"],
 )
-def test_whatever_is_raised_is_told(function, args, expected, place):
-    place.send(function, *args)
-    assert place.run() == 1
-    raised = place.raised()
+def test_whatever_is_raised_is_told_and_not_at_any_length(function, args, expected, place):
+    raised = place.raised(function, *args)
     assert raised.type_name == expected
     assert expected in raised.traceback
     assert len(raised.traceback) < 2 * MOST_TRACEBACK
+    assert len(raised.message) < 2 * MOST_MESSAGE
 
 
 @pytest.mark.processes
-def test_a_long_message_and_a_large_value_are_limited(place):
-    place.send(complains, 1_000_000)
-    assert place.run() == 1
-    assert len(place.raised().message) < 2 * MOST_MESSAGE
-    place.send(says, MOST_BYTES)
-    assert place.run() == 1
-    assert "no more than 10,000,000 are read" in place.raised().message
-
-
-@pytest.mark.processes
-def test_a_value_that_cannot_come_back_names_its_type(place):
-    place.send(returns_a_lock)
-    assert place.run() == 1
-    raised = place.raised()
+def test_a_value_that_cannot_come_back_is_named(place):
+    raised = place.raised(lambda: {"here": [threading.Lock()]})
     assert raised.type_name == ""
     assert "a value whose ['here'][0] has the type _thread.lock" in raised.message
+    raised = place.raised(bytes, MOST_BYTES)
+    assert "no more than 10,000,000 are read" in raised.message
 
 
 @pytest.mark.processes
 def test_a_process_that_vanishes_leaves_no_result_also_if_it_began_anew(place):
-    place.send(vanishes)
+    place.value(power, 3)
+    place.send(os._exit, 3)
     assert place.run() == 3
     assert not (place.directory / RETURNED / RESULT).exists()
 
 
 @pytest.mark.processes
 def test_files_of_the_function_come_back_also_under_our_own_names(place):
-    place.send(writes)
     for _ in range(2):  # switched off, and begun anew
-        assert place.run() == 0, place.stderr
-        one, other = place.outcome()[0]
+        one, other = place.value(writes)
         assert one.read_text() == "mine"
         assert other.read_text() == "text"
 
@@ -217,13 +172,10 @@ def test_another_version_of_python_says_which_image_to_take(python, place):
     version = python.parent.parent.name
     if tuple(map(int, version.split(".")[:2])) < (3, 8):
         pytest.skip("no image has it")
-    place.send(power, 2)
-    status = place.run(str(python))
     if version.startswith(f"{PYTHON}."):
-        assert (status, place.outcome()) == (0, (4, None))
+        assert place.value(power, 2, python=python) == 4
     else:
-        assert status == 1
-        assert f"such as python:{PYTHON}-slim" in place.raised().message
+        assert f"such as python:{PYTHON}-slim" in place.raised(power, 2, python=python).message
 
 
 @pytest.mark.processes
@@ -231,12 +183,10 @@ def test_a_library_that_the_image_lacks_is_named(place, tmp_path):
     import venv
 
     venv.create(tmp_path / "bare", symlinks=True)
-    place.send(total, np.arange(3))
-    assert place.run(str(tmp_path / "bare" / "bin" / "python")) == 1
-    assert "the image cannot import numpy" in place.raised().message
-    place.send(power, 3)
-    assert place.run(str(tmp_path / "bare" / "bin" / "python")) == 0, place.stderr
-    assert place.outcome() == (9, None)
+    python = tmp_path / "bare" / "bin" / "python"
+    raised = place.raised(total, np.arange(3), python=python)
+    assert "the image cannot import numpy" in raised.message
+    assert place.value(power, 3, python=python) == 9
 
 
 def test_the_runner_is_python_3_8_and_imports_only_the_standard_library():
