@@ -19,7 +19,6 @@ from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import locate
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.destinations import check_directory
 from boinc_gahp.fetch.engine import fetch
 from boinc_gahp.fetch.names import DEV_NULL, below, is_hidden, new_file
 from boinc_gahp.fetch.placements import JobPlace, Placement, Placements
@@ -304,7 +303,6 @@ def fetch_container(
         raise locate.NoResult(context, request.job_name)
     completed = locate.ended(context, request.job_name, completed, scope)
     place = ContainerDirectory(request)
-    check_directory(str(place.directory))
     fetched = fetch(
         context, located, place, scope, completed=completed, own_template=request.output_template
     )

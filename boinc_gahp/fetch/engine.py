@@ -29,7 +29,7 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch._download import download
 from boinc_gahp.fetch._placed import PlacedFiles
 from boinc_gahp.fetch._uploaded import NotUploaded, outputs_of, uploaded_by
-from boinc_gahp.fetch.destinations import Directories, explain
+from boinc_gahp.fetch.destinations import Directories, check_directory, explain
 from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.placements import Placement
 from boinc_gahp.fetch.stderr import unwrap
@@ -159,6 +159,8 @@ def fetch(
         place.is_own = job.is_own
         # A wrong name in the line is reported before anything is written.
         wanted = place.outputs(plain_names([output.name for output in outputs]), job.content)
+        if place.makes_directories:
+            check_directory(str(place.directory))
         if wanted.stderr is not None and wanted.stderr.destination not in have:
             if attempt is not None:
                 text = attempt.stderr

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import GahpError, OutputError
 from boinc_gahp.fetch import locate
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.destinations import check_directory
 from boinc_gahp.fetch.engine import FailedAttempt, fetch
 from boinc_gahp.fetch.failures import failed_job
 from boinc_gahp.fetch.names import DEV_NULL, new_file
@@ -237,7 +236,6 @@ def fetch_output(
         fetch_failed(context, request, text, scope)
         return result
     completed = locate.ended(context, request.job_name, completed, scope)
-    _check_directory(request)
     fetched = fetch(
         context,
         located,
@@ -280,7 +278,6 @@ def fetch_failed(
         Exception: what the scope raises when it is closed.
     """
     scope.check()
-    _check_directory(request)
     ad = request.ad
     try:
         located, _ = locate.find(context, request.job_name, None if ad is None else ad.batch_id)
@@ -298,9 +295,3 @@ def fetch_failed(
         log.warning("No outputs of the failed job %s are fetched: %s", request.job_name, error)
     place = JobDirectory(request, streams_only=True)
     return fetch(context, None, place, scope, attempt=FailedAttempt(None, text)).nbytes
-
-
-def _check_directory(request: FetchRequest) -> None:
-    """Refuse a job ad's directory that does not exist, before it is made for stdout."""
-    if request.ad is not None:
-        check_directory(request.directory)
