@@ -42,7 +42,6 @@ __all__ = [
     "ran_programs",
     "retry_name",
     "standing_of",
-    "stream",
     "with_retries",
 ]
 
@@ -339,10 +338,6 @@ def parent_of(batch: KnownBatch) -> int | None:
     return None if manifest is None else manifest.parent
 
 
-#: Bytes of a stream that are read for its last line.
-_TAIL = 1 << 16
-
-
 def ran_programs(batch: KnownBatch) -> bool:
     """Tell whether a batch's jobs run programs in containers, as far as this is known here."""
     manifest = batch.manifest
@@ -360,11 +355,9 @@ def program_note(batch: KnownBatch, job: JobInfo, root: Path | None) -> FetchRec
         job: the job.
         root: where the batch was fetched; None: nowhere.
     """
-    from boinc_gahp.api.outputs.folders import folder_name, note_of  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.api.outputs.folders import note_of  # noqa: PLC0415  (not for lists of batches)
 
-    if root is None or job.state is not JobState.DONE:
-        return None
-    note = note_of(root / folder_name(job.name), batch.session.rpc.url, job.id)
+    note = note_of(batch, job, root) if job.state is JobState.DONE else None
     return None if note is None or note.exit_status is None else note
 
 
@@ -383,22 +376,3 @@ def failed_programs(batch: KnownBatch, jobs: Iterable[JobInfo]) -> dict[str, Fet
     root = batch.directory
     notes = ((job.name, program_note(batch, job, root)) for job in jobs)
     return {name: note for name, note in notes if note is not None and note.failure}
-
-
-def stream(folder: Path, name: str | None, *, tail: bool = False) -> str:
-    """Return what a program wrote to a stream; empty: nothing, or the file is not there.
-
-    Args:
-        folder: the job's folder.
-        name: the stream's file; None: there is none.
-        tail: whether its end is enough.
-    """
-    if name is None:
-        return ""
-    try:
-        with (folder / name).open("rb") as file:
-            if tail:
-                file.seek(max(0, file.seek(0, 2) - _TAIL))
-            return file.read().decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ""

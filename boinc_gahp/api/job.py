@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api.outputs.folders import folder_name, note_of
@@ -154,11 +155,9 @@ class BatchJob:
         Raises:
             RpcError: the project could not be asked.
         """
-        root = self.batch.directory
-        if root is not None:
-            folder = root / folder_name(self.name)
-            note = note_of(folder, self.batch.session.rpc.url, self.id)
-            if note is not None and note.stderr in note.there(folder):
+        with suppress(OutputError):
+            folder, note = self._fetched()
+            if note.stderr in note.there(folder):
                 return (folder / str(note.stderr)).read_text("utf-8", "replace")
         found = log_of(self.batch, self.info)
         if found.trouble is not None:
@@ -173,10 +172,9 @@ class BatchJob:
             raise OutputError(
                 f"{named} was not fetched on this machine: call batch.fetch(directory) first"
             )
-        folder = root / folder_name(self.name)
-        note = note_of(folder, batch.session.rpc.url, self.id)
+        note = note_of(batch, self.info, root)
         if note is not None:
-            return folder, note
+            return root / folder_name(self.name), note
         if not root.is_dir():
             raise OutputError(
                 f"{named} was fetched into {str(root)!r}, which is not there any more: call "

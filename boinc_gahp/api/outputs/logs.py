@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import finding
-from boinc_gahp.api.family import failed_programs, program_note, ran_programs, standing_of, stream
+from boinc_gahp.api.family import failed_programs, program_note, ran_programs, standing_of
 from boinc_gahp.api.outputs.fetching_batch import check_answers, fetch_streams
 from boinc_gahp.api.outputs.folders import folder_name
 from boinc_gahp.api.types import JobState
@@ -171,8 +171,8 @@ def _told(end: JobEnd, note: FetchRecord, folder: Path) -> JobEnd:
         end,
         failure=failure,
         result=result,
-        stderr=stream(folder, note.stderr),
-        stdout=stream(folder, note.stdout),
+        stderr=_stream(folder, note.stderr),
+        stdout=_stream(folder, note.stdout),
     )
 
 
@@ -193,6 +193,8 @@ def _image_of(batch: KnownBatch) -> str | None:
     return "" if program is None else str(json.loads(program.shared).get("image", ""))
 
 
+#: Bytes of a stream that are read for its last line.
+_TAIL = 1 << 16
 #: For so many reasons, the most frequent ones, the project is asked about one job each.
 REASONS_ASKED = 5
 #: Characters of a line of stderr that are kept.
@@ -270,5 +272,24 @@ def _with_stream(batch: KnownBatch, end: JobEnd) -> JobEnd:
     note = program_note(batch, end.job, root)
     if note is None:
         return end
-    text = stream(Path(root or "", folder_name(end.name)), note.stderr, tail=True)
+    text = _stream(Path(root or "", folder_name(end.name)), note.stderr, tail=True)
     return replace(end, stderr=text)
+
+
+def _stream(folder: Path, name: str | None, *, tail: bool = False) -> str:
+    """Return what a program wrote to a stream; empty: nothing, or the file is not there.
+
+    Args:
+        folder: the job's folder.
+        name: the stream's file; None: there is none.
+        tail: whether its end is enough.
+    """
+    if name is None:
+        return ""
+    try:
+        with (folder / name).open("rb") as file:
+            if tail:
+                file.seek(max(0, file.seek(0, 2) - _TAIL))
+            return file.read().decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""

@@ -163,26 +163,25 @@ class RowMaker:
 
 def records(batch: KnownBatch, which: Iterable[int | str] | None) -> list[Row]:
     """Return rows of a batch's jobs, in the order of their submission; see ``Batch.to_records``."""
-    url = batch.session.rpc.url
     root = batch.directory
     found, family = with_retries(batch, finding.find_jobs(batch, which))
     maker = RowMaker(batch.manifest, ends_of(batch, found))
     counts = family.counts
-    return [maker.row(job, ended_in(root, job, url), counts.get(job.name, 1)) for job in found]
+    return [maker.row(job, ended_in(batch, job, root), counts.get(job.name, 1)) for job in found]
 
 
-def ended_in(root: Path | None, job: JobInfo, project: str) -> Ended:
+def ended_in(batch: KnownBatch, job: JobInfo, root: Path | None) -> Ended:
     """Return how a job ended, by the note in its folder.
 
     Args:
-        root: where the batch was fetched; None: nowhere.
+        batch: the batch.
         job: the job.
-        project: the project's address.
+        root: where the batch was fetched; None: nowhere.
     """
     if root is None:
         return Ended()
     folder = root / folder_name(job.name)
-    note = note_of(folder, project, job.id)
+    note = note_of(batch, job, root)
     if note is None:
         return Ended(folder=str(folder) if job.state.is_over and folder.is_dir() else None)
     # Of a retry and the job that it repeats, the outputs of either count.

@@ -144,15 +144,14 @@ def _print_nothing(options: Namespace, plan: RetryPlan) -> None:
 
 def _not_here(batch: KnownBatch) -> int:
     """Return how many jobs are done, and lack in the directory of the last fetch from here."""
-    from boinc_gahp.api.outputs.folders import folder_name, note_of
+    from boinc_gahp.api.outputs.folders import note_of
 
     root = batch.directory
     if root is None:
         return 0
     jobs = batch.session.rpc.iter_jobs(batch.id)
     done = (job for job in jobs if job.state is JobState.DONE)
-    notes = (note_of(root / folder_name(job.name), batch.session.rpc.url, job.id) for job in done)
-    return sum(note is None for note in notes)
+    return sum(note_of(batch, job, root) is None for job in done)
 
 
 def _print_plan(options: Namespace, plan: RetryPlan) -> None:
