@@ -10,6 +10,7 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,7 +111,7 @@ def test_json_that_is_too_much_or_wrong_is_refused(content, words, tmp_path):
     assert len(str(found.value)) < 400
 
 
-WRONG = {
+WRONG: dict[str, list[Any]] = {
     "tuple": [3],
     "set": [[[1]]],
     "dict": [[[1]], [[[1], 2]]],
@@ -155,9 +156,9 @@ def test_a_result_that_is_a_link_or_a_pipe_is_not_opened(tmp_path):
             read_result(tmp_path / name, CALL)
 
 
-COLUMN = {"name": "a", "type": "int64", "missing": []}
+COLUMN: dict[str, Any] = {"name": "a", "type": "int64", "missing": []}
 SHAPE = {"columns": [COLUMN], "rows": 1, "index": False, "series": False}
-WRONG_COLUMNS = [{**COLUMN, "type": kind} for kind in ("object", "O", "bool")]
+WRONG_COLUMNS: list[Any] = [{**COLUMN, "type": kind} for kind in ("object", "O", "bool")]
 WRONG_COLUMNS += [{**COLUMN, "missing": [0]}, {**COLUMN, "type": "str", "missing": [7]}]
 WRONG_COLUMNS += [{**COLUMN, "name": 5}, "a"]
 TABLE = {"!": "table", "of": "0.csv", **SHAPE}
