@@ -1,13 +1,10 @@
 """What a newcomer does wrong is told in results, as HTCondor sees them; mending it is enough."""
 
 import signal
-import sqlite3
 import subprocess
-from contextlib import closing
 
 import pytest
 
-from boinc_gahp.ledger._migrations import VERSION
 from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import BatchGridmanager, Gridmanager
 from tests.daemon.home import SETTINGS, Home, Node
@@ -33,8 +30,6 @@ class Newcomer(Node):
 
     def mend(self):
         """Put all right, as ``docs/htcondor-admins.rst`` says."""
-        if self.key.is_dir():
-            self.key.rmdir()
         for path in (self.settings, self.key, self.state):
             if path.is_file():
                 path.unlink()
@@ -45,9 +40,6 @@ class Newcomer(Node):
             f'[project]\nurl = "{self._project.url}"\nauthenticator_file = "authenticator"\n'
             + SETTINGS
         )
-        ledger = self.state / "ledger.sqlite"
-        if ledger.exists():
-            set_version(ledger, -1)
 
     def check(self):
         """Return what ``boinc_gahp check`` prints."""
@@ -68,40 +60,17 @@ def newcomer(tmp_path, project):
     return Newcomer(tmp_path, project)
 
 
-def set_version(ledger, by):
-    """Make a ledger's version a later one, or what it was."""
-    with closing(sqlite3.connect(ledger)) as connection:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if by > 0 or version > 500:
-            connection.execute(f"PRAGMA user_version = {version + 1000 * by:d}")
-
-
-def later_version(of):
-    with of.daemon() as daemon:
-        BatchGridmanager(daemon).ping()
-        daemon.end_input()
-        daemon.end()
-    set_version(of.state / "ledger.sqlite", 1)
-
-
 def state_is_a_file(of):
     of.state.parent.mkdir(parents=True)
     of.state.touch()
 
 
-def key_is_a_directory(of):
-    of.key.unlink()
-    of.key.mkdir()
-
-
-#: What is done wrong, and what the reason must have; other faults of settings: ``tests/config``.
+#: What is done wrong, and what the reason must have; more in ``tests/config`` and ``tests/ledger``.
 MISTAKES = {
     "no settings": (lambda of: of.settings.unlink(), ("no settings file names a project",)),
     "no authenticator": (lambda of: of.key.unlink(), ("/authenticator: No such file", "chmod 600")),
     "odd": (lambda of: of.key.write_text(ODD), ("/authenticator: ", "not ASCII")),
-    "key is a directory": (key_is_a_directory, ("/authenticator: Is a directory",)),
     "state is a file": (state_is_a_file, ("/.local/state/boinc_gahp/ledger.sqlite", "[state]")),
-    "later ledger": (later_version, (f"version {VERSION + 1000}", "install a later boinc_gahp")),
 }
 
 

@@ -5,17 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from boinc_gahp.errors import (
-    BadRequest,
-    BatchConflict,
-    BatchTooLarge,
-    GahpError,
-    JobRefused,
-    JobsNotListed,
-    ProtocolError,
-    StagingError,
-    TransportError,
-)
+from boinc_gahp import errors
 from boinc_gahp.htcondor._sending_action import (
     REFUSAL_FINAL,
     Action,
@@ -34,7 +24,7 @@ BATCH = BatchRow(1, "bg-1", "https://p/", "a", "app", "t", "planned", None, 0, 0
 
 def transport(status, rpc="submit_batch"):
     passes = status is None or status >= 500
-    return TransportError(
+    return errors.TransportError(
         "x", rpc=rpc, host="p", status=status, passes=passes, may_have_happened=passes
     )
 
@@ -44,46 +34,48 @@ CLEAR = Attempt(SubmitState(7, sent=True), 10)
 UNCLEAR = Attempt(SubmitState(7, sent=True, unclear=True), 10)
 STATES = {"planned": PLANNED, "sent, answered": CLEAR, "sent, unclear": UNCLEAR}
 
-DIED = ProtocolError("x", rpc="submit_batch", host="p", php_fatal=True)
+DIED = errors.ProtocolError("x", rpc="submit_batch", host="p", php_fatal=True)
 QUOTA = refusal("limit on jobs in progress exceeded")
 REFUSED = refusal("create_work failed: Too few var input files")
-TOO_LARGE = BatchTooLarge("x", nbytes=9)
+TOO_LARGE = errors.BatchTooLarge("x", nbytes=9)
 NO_ACCESS = refusal("no submit access")
+
+ELSEWHERE = errors.ProtocolError("x", rpc="query_files", host="p", php_fatal=True)
+
+#: The jobs are not held while a submit_batch may be running.
+UNLESS_UNCLEAR = (Action.HOLD, Action.HOLD, Action.LATER)
 
 #: What an error calls for where the jobs are not on the project, where they may be and no
 #: submit_batch is running, and where one may be.
 ERRORS = {
     what: (error, actions if isinstance(actions, tuple) else (actions,) * 3)
     for what, (error, actions) in {
-        "a file server is away": (StagingError("x", path="/f", errno=errno.ESTALE), Action.LATER),
-        "too many open files": (StagingError("x", path="/f", errno=errno.EMFILE), Action.LATER),
+        "a file server is away": (
+            errors.StagingError("x", path="/f", errno=errno.ESTALE),
+            Action.LATER,
+        ),
+        "too many open files": (
+            errors.StagingError("x", path="/f", errno=errno.EMFILE),
+            Action.LATER,
+        ),
         "project stopped": (refusal("project down for maintenance", number=-183), Action.LATER),
         "no connection": (transport(None), Action.LATER),
         "502": (transport(502), Action.LATER),
         "not found": (transport(404), Action.LATER),
         "413 of a file": (transport(413, "upload_files"), Action.LATER),
-        "web page": (ProtocolError("x", rpc="submit_batch", host="p"), Action.LATER),
-        "cut reply": (ProtocolError("x", rpc="submit_batch", host="p", cut=True), Action.LATER),
-        "PHP died": (DIED, Action.LATER),
-        "PHP died elsewhere": (
-            ProtocolError("x", rpc="query_files", host="p", php_fatal=True),
+        "web page": (errors.ProtocolError("x", rpc="submit_batch", host="p"), Action.LATER),
+        "cut reply": (
+            errors.ProtocolError("x", rpc="submit_batch", host="p", cut=True),
             Action.LATER,
         ),
+        "PHP died": (DIED, Action.LATER),
+        "PHP died elsewhere": (ELSEWHERE, Action.LATER),
         "too large": (TOO_LARGE, Action.HALVE),
-        "bad authenticator": (
-            refusal("bad authenticator"),
-            (Action.HOLD, Action.HOLD, Action.LATER),
-        ),
-        "no submit access": (NO_ACCESS, (Action.HOLD, Action.HOLD, Action.LATER)),
+        "bad authenticator": (refusal("bad authenticator"), UNLESS_UNCLEAR),
+        "no submit access": (NO_ACCESS, UNLESS_UNCLEAR),
         "another's batch": (refusal("not owner of batch"), Action.RENAME),
-        "no app": (
-            refusal("app not found: x", "get_templates"),
-            (Action.HOLD, Action.HOLD, Action.LATER),
-        ),
-        "templates": (
-            TemplateError("input template", []),
-            (Action.HOLD, Action.HOLD, Action.LATER),
-        ),
+        "no app": (refusal("app not found: x", "get_templates"), UNLESS_UNCLEAR),
+        "templates": (TemplateError("input template", []), UNLESS_UNCLEAR),
         "no batch": (refusal("no batch 12"), Action.RENAME),
         "no file": (refusal("no such file"), Action.LATER),
         "quota": (QUOTA, Action.LATER),
@@ -92,13 +84,13 @@ ERRORS = {
         "file deleted": (refusal("create_work failed: md5_file: can't open x"), Action.LATER),
         "elsewhere": (refusal("BoincBatch::insert failed", rpc="create_batch"), Action.LATER),
         "refused": (REFUSED, Action.BISECT),
-        "not listed": (JobsNotListed("x"), Action.BISECT),
-        "conflict": (BatchConflict("x"), Action.RENAME),
-        "job": (JobRefused("x", job_name="j"), Action.HOLD_SOME),
-        "text": (BadRequest("x"), Action.HOLD_SOME),
-        "file": (StagingError("x", path="/a", errno=2), Action.HOLD_SOME),
-        "no file in particular": (StagingError("x"), Action.LATER),
-        "anything else": (GahpError("x"), Action.LATER),
+        "not listed": (errors.JobsNotListed("x"), Action.BISECT),
+        "conflict": (errors.BatchConflict("x"), Action.RENAME),
+        "job": (errors.JobRefused("x", job_name="j"), Action.HOLD_SOME),
+        "text": (errors.BadRequest("x"), Action.HOLD_SOME),
+        "file": (errors.StagingError("x", path="/a", errno=2), Action.HOLD_SOME),
+        "no file in particular": (errors.StagingError("x"), Action.LATER),
+        "anything else": (errors.GahpError("x"), Action.LATER),
     }.items()
 }
 
@@ -117,27 +109,24 @@ def test_what_passes_is_sent_again_and_no_command_or_program_gives_its_batch_up(
     assert {action_after(state, error) for state in STATES.values()} == {Action.LATER}
 
 
+LONG = REFUSAL_FINAL + 1
 SPECIAL = {
     "one job is not divided: too large": (replace(CLEAR, jobs=1), TOO_LARGE, Action.HOLD),
     "one job is not divided: refused": (replace(UNCLEAR, jobs=1), REFUSED, Action.HOLD),
-    "one job is not divided: not listed": (replace(CLEAR, jobs=1), JobsNotListed("x"), Action.HOLD),
+    "one job is not divided: not listed": (
+        replace(CLEAR, jobs=1),
+        errors.JobsNotListed("x"),
+        Action.HOLD,
+    ),
     "PHP dies the second time": (replace(UNCLEAR, deaths=2), DIED, Action.LATER),
     "PHP dies the third time": (replace(UNCLEAR, deaths=3), DIED, Action.BISECT),
     "PHP dies of a part": (replace(UNCLEAR, deaths=1, is_part=True), DIED, Action.BISECT),
     "PHP dies of one job": (replace(UNCLEAR, deaths=3, jobs=1), DIED, Action.HOLD),
     "more than the limit": (replace(CLEAR, is_beyond_limit=True), QUOTA, Action.HALVE),
     "one job over the limit": (replace(CLEAR, is_beyond_limit=True, jobs=1), QUOTA, Action.LATER),
-    "a day without a project": (
-        replace(PLANNED, lasted=REFUSAL_FINAL + 1),
-        transport(404),
-        Action.HOLD,
-    ),
+    "a day without a project": (replace(PLANNED, lasted=LONG), transport(404), Action.HOLD),
     "not yet a day": (replace(PLANNED, lasted=REFUSAL_FINAL), transport(404), Action.LATER),
-    "a day, but jobs may exist": (
-        replace(CLEAR, lasted=REFUSAL_FINAL + 1),
-        transport(404),
-        Action.LATER,
-    ),
+    "a day, but jobs may exist": (replace(CLEAR, lasted=LONG), transport(404), Action.LATER),
 }
 
 
@@ -150,9 +139,9 @@ def test_a_hold_says_whose_turn_it_is():
     hold = hold_for(refusal("bad authenticator"), BATCH)
     assert hold.code == HoldCode.ACCOUNT
     assert hold.reason.endswith("Release the job when this is fixed [BG-BAD-AUTHENTICATOR]")
-    hold = hold_for(StagingError("input file '/a' is gone", path="/a", errno=2), BATCH)
+    hold = hold_for(errors.StagingError("input file '/a' is gone", path="/a", errno=2), BATCH)
     assert (hold.code, hold.subcode) == (HoldCode.INPUT, 2)
-    assert "9 bytes" in hold_for(BatchTooLarge("x", nbytes=9), BATCH).reason
+    assert "9 bytes" in hold_for(errors.BatchTooLarge("x", nbytes=9), BATCH).reason
     hold = hold_for(refusal("app not found: app"), BATCH)
     assert hold.reason.startswith("project https://p/ has no app 'app'")
     hold = hold_for(TemplateError("input template", []), BATCH)
