@@ -3,12 +3,16 @@
 import io
 import json
 import math
+import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from boinc_gahp import logs
@@ -19,7 +23,7 @@ from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.terminal import live
 from tests.cli.condor_tools import Condor
 from tests.cli.watching import Desk
-from tests.helpers import command, ran
+from tests.helpers import command, hang_up, ran
 from tests.localproject.visitor import made_batch
 
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
@@ -52,6 +56,36 @@ def run(home):
         return ran(COMMAND, *arguments, input=stdin, environ=environment)
 
     return run
+
+
+@pytest.fixture
+def on_terminal():
+    """Runs the installed command on a terminal; at the end of the test it has ended."""
+    children = []
+
+    def start(*words, columns=80, **environment):
+        kept = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+        child = pexpect.spawn(
+            COMMAND,
+            [*map(str, words)],
+            dimensions=(40, columns),
+            encoding="utf-8",
+            timeout=60,
+            env={**kept, "TERM": "xterm", **environment},
+        )
+        children.append(child)
+        return child
+
+    yield start
+    for child in children:
+        hang_up(child)
+
+
+def ended(child):
+    """Return the exit status of what runs on a terminal, when it has ended."""
+    child.expect(pexpect.EOF)
+    child.close()
+    return child.exitstatus
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +215,24 @@ def directory(tmp_path_factory):
     data.write_text("hello\n")
     assert main(["local-project", "stage-file", str(directory), str(data)]) == 0
     return directory
+
+
+@contextmanager
+def running(directory, *words):
+    """Run a local project in a process of its own; whatever is left of it is ended at the end.
+
+    Yield the process, and the first line that it prints.
+    """
+    with subprocess.Popen(
+        [COMMAND, "local-project", "run", directory, *words], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            first = process.stdout.readline()
+            assert "The project answers at " in first
+            yield process, first
+        finally:
+            if process.poll() is None:
+                process.terminate()
 
 
 class LocalProjectCommand(InProcess):

@@ -6,14 +6,13 @@ import sqlite3
 import time
 from contextlib import closing
 
-import pexpect
 import pytest
 
 from boinc_gahp.ledger._migrations import VERSION
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.terminal.words import at
 from boinc_gahp.text import span
-from tests.cli.conftest import COMMAND, InProcess
+from tests.cli.conftest import InProcess, ended
 from tests.cli.watching import (
     ACCOUNT,
     NAME,
@@ -25,7 +24,6 @@ from tests.cli.watching import (
     on_project,
     silent,
 )
-from tests.helpers import hang_up
 from tests.ledger.jobs import alive
 
 
@@ -273,16 +271,13 @@ def test_a_batch_keeps_the_jobs_that_are_not_forgotten(ledger, jobs):
 
 @pytest.mark.processes
 @pytest.mark.parametrize(("answer", "is_dropped"), [("y", True), ("", False)])
-def test_on_a_terminal_it_asks_first(home, jobs, answer, is_dropped):
+def test_on_a_terminal_it_asks_first(home, jobs, on_terminal, answer, is_dropped):
     job_id = accept(jobs, 1)
     jobs.cancel(job_id)
-    terminal = pexpect.spawn(COMMAND, ["ledger", "forget", "1"], encoding="utf-8", timeout=60)
-    try:
-        terminal.expect_exact("Forget 1 job? [y/N] ")
-        terminal.sendline(answer)
-        terminal.expect(pexpect.EOF)
-    finally:
-        hang_up(terminal)
+    terminal = on_terminal("ledger", "forget", "1")
+    terminal.expect_exact("Forget 1 job? [y/N] ")
+    terminal.sendline(answer)
+    ended(terminal)
     assert (jobs.job(job_id) is None) == is_dropped
 
 

@@ -1,10 +1,9 @@
 import signal
-import subprocess
 
 import pytest
 import requests
 
-from tests.cli.conftest import COMMAND, InProcess
+from tests.cli.conftest import InProcess, running
 
 
 @pytest.mark.processes
@@ -23,12 +22,8 @@ def test_init_makes_a_project_and_says_what_to_do_next(run, home):
 
 @pytest.mark.processes
 def test_run_answers_until_ctrl_c_and_its_settings_lead_to_it(run, home):
-    with subprocess.Popen(
-        [COMMAND, "local-project", "run", home / "p", "--hosts", "1"],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert "The project answers at http://127.0.0.1:" in process.stdout.readline()
+    with running(home / "p", "--hosts", "1") as (process, first):
+        assert " http://127.0.0.1:" in first
         page = process.stdout.readline().split()[-1]
         assert requests.get(page, timeout=60).status_code == 200
         checked = run("--config", str(home / "p/boinc_gahp.toml"), "check", "--app", "uppercase")

@@ -4,31 +4,15 @@ import errno
 import json
 import signal
 import socket
-import subprocess
-from contextlib import contextmanager
 
 import pytest
 import requests
 
 from boinc_gahp.localproject.directory import open_core
-from tests.cli.conftest import COMMAND, rows
+from tests.cli.conftest import rows, running
 from tests.helpers import wait_for
 
 pytestmark = pytest.mark.long
-
-
-@contextmanager
-def running(directory, *words):
-    """Run a project in a process of its own; whatever is left of it is killed at the end."""
-    with subprocess.Popen(
-        [COMMAND, "local-project", "run", directory, *words], stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert "The project answers at " in process.stdout.readline()
-            yield process
-        finally:
-            if process.poll() is None:
-                process.terminate()
 
 
 def counts(directory):
@@ -41,7 +25,7 @@ def counts(directory):
 
 
 def test_an_app_is_added_fed_and_watched_while_its_project_runs(do, run, directory):
-    with running(directory, "--hosts", "2") as process:
+    with running(directory, "--hosts", "2") as (process, _):
         files = ["--in", "in", "--out", "out", "--quorum", "2"]
         do.prints("add-app", "shouts", "--command", "{python} {apps}/uppercase.py", *files)
         lines = "".join(f"--wu_name s{n} data.txt\n" for n in range(4))

@@ -1,15 +1,13 @@
 """``boinc_gahp login``: on pipes in this process, and on a terminal."""
 
-import os
 import stat
 
-import pexpect
 import pytest
 
 from boinc_gahp.config.layers import load
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.secret import Authenticator
-from tests.cli.conftest import COMMAND, InProcess
+from tests.cli.conftest import InProcess, ended
 from tests.rpc import scripted
 from tests.rpc.scripted import Scripted
 
@@ -73,9 +71,7 @@ def test_an_address_and_a_password_find_the_key_and_are_not_kept(login, site, ho
 )
 def test_what_is_no_key_is_refused_without_being_shown(login, site, settings_file, typed, says):
     status, out, err = login(site.url, "--stdin", stdin=typed)
-    assert status == 1
-    assert says in err
-    assert err.count("\n") == 1
+    assert (status, err.count("\n"), says in err) == (1, 1, True)
     assert not typed.strip() or typed.strip() not in out + err
     assert not settings_file.exists()
 
@@ -89,9 +85,7 @@ def test_what_is_no_key_is_refused_without_being_shown(login, site, settings_fil
 )
 def test_a_wrong_password_or_address_is_told(login, site, email, password, says):
     status, out, err = login(site.url, "--email", email, "--stdin", stdin=password)
-    assert status == 1
-    assert says in err
-    assert "[BG-BAD-AUTHENTICATOR]" in err
+    assert (status, says in err, "[BG-BAD-AUTHENTICATOR]" in err) == (1, True, True)
     assert password not in out + err
     assert load().project is None
 
@@ -161,39 +155,30 @@ def test_an_address_that_is_no_project_is_refused_before_anything_is_asked(
 
 @pytest.mark.processes
 @pytest.mark.parametrize("columns", [80, 160])
-def test_on_a_terminal_what_is_typed_is_not_shown(home, site, columns):
-    def start(*words):
-        return pexpect.spawn(
-            COMMAND,
-            ["login", site.url, *words],
-            env={key: each for key, each in os.environ.items() if key != "BOINC_GAHP_CONFIG"},
-            encoding="utf-8",
-            timeout=60,
-            dimensions=(24, columns),
-        )
-
-    with start() as terminal:
-        terminal.expect_exact("weak_auth.php")
-        terminal.expect_exact("Account key: ")
-        terminal.waitnoecho()
-        terminal.sendline(site.authenticator)
-        terminal.expect_exact("All is well.")
-        shown = terminal.before
-        terminal.expect(pexpect.EOF)
-        assert site.authenticator not in shown + terminal.before
-    with start("--email", EMAIL) as terminal:
-        terminal.expect_exact(f"Password of {EMAIL}: ")
-        terminal.waitnoecho()
-        terminal.sendline(PASSWORD)
-        terminal.expect_exact("Replace it? [y/N] ")
-        terminal.sendline("")
-        terminal.expect_exact("nothing is saved")
-        terminal.expect(pexpect.EOF)
-        assert PASSWORD not in terminal.before
-    with start() as terminal:
-        terminal.expect_exact("Account key: ")
-        terminal.waitnoecho()
-        terminal.sendintr()
-        terminal.expect_exact("interrupted")
-        terminal.expect(pexpect.EOF)
+def test_on_a_terminal_what_is_typed_is_not_shown(home, site, on_terminal, monkeypatch, columns):
+    monkeypatch.delenv("BOINC_GAHP_CONFIG", raising=False)
+    terminal = on_terminal("login", site.url, columns=columns)
+    terminal.expect_exact("weak_auth.php")
+    terminal.expect_exact("Account key: ")
+    terminal.waitnoecho()
+    terminal.sendline(site.authenticator)
+    terminal.expect_exact("All is well.")
+    shown = terminal.before
+    assert ended(terminal) == 0
+    assert site.authenticator not in shown + terminal.before
+    terminal = on_terminal("login", site.url, "--email", EMAIL, columns=columns)
+    terminal.expect_exact(f"Password of {EMAIL}: ")
+    terminal.waitnoecho()
+    terminal.sendline(PASSWORD)
+    terminal.expect_exact("Replace it? [y/N] ")
+    terminal.sendline("")
+    terminal.expect_exact("nothing is saved")
+    ended(terminal)
+    assert PASSWORD not in terminal.before
+    terminal = on_terminal("login", site.url, columns=columns)
+    terminal.expect_exact("Account key: ")
+    terminal.waitnoecho()
+    terminal.sendintr()
+    terminal.expect_exact("interrupted")
+    ended(terminal)
     assert load().project.authenticator == Authenticator(site.authenticator)

@@ -4,15 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pexpect
 import pytest
 
 from boinc_gahp import __version__
 from boinc_gahp.cli import COMMANDS
 from boinc_gahp.cli.main import main
-from tests.cli.conftest import COMMAND, InProcess
+from tests.cli.conftest import COMMAND, InProcess, ended
 from tests.daemon.process import Daemon
-from tests.helpers import hang_up, ran, wait_for
+from tests.helpers import ran, wait_for
 
 
 def test_help_lists_every_command(capsys):
@@ -161,17 +160,12 @@ def test_what_was_typed_does_nothing_to_the_terminal(words, capsys):
 
 
 @pytest.mark.processes
-def test_on_a_terminal_it_says_what_people_want_and_has_a_prompt(home):
-    child = pexpect.spawn(COMMAND, encoding="utf-8", timeout=60, dimensions=(24, 80))
-    try:
-        child.expect("boinc_gahp batch submit APP")
-        child.expect("boinc_gahp>")
-        child.send("QUIT\r")
-        child.expect(pexpect.EOF)
-        child.close()
-        assert (child.exitstatus, child.signalstatus) == (0, None)
-    finally:
-        hang_up(child)
+def test_on_a_terminal_it_says_what_people_want_and_has_a_prompt(home, on_terminal):
+    child = on_terminal()
+    child.expect("boinc_gahp batch submit APP")
+    child.expect("boinc_gahp>")
+    child.send("QUIT\r")
+    assert ended(child) == 0
 
 
 def test_ctrl_c_is_said_in_a_line(monkeypatch, capsys):

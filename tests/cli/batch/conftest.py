@@ -3,7 +3,6 @@
 import contextlib
 import os
 
-import pexpect
 import pytest
 
 from boinc_gahp.cli.batch import waiting as waiting_module
@@ -14,7 +13,7 @@ from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.states import BatchState
 from tests.cli.conftest import COMMAND, InProcess, write_settings
 from tests.faultproxy import FaultProxy
-from tests.helpers import hang_up, ran, wait_for
+from tests.helpers import ran, wait_for
 from tests.inside import unfinished_jobs
 from tests.terminal.screen import Terminal
 
@@ -169,52 +168,28 @@ class Command(InProcess):
 
     installed = (COMMAND, "batch")
 
-    def __init__(self, capsys):
+    def __init__(self, capsys, on_terminal):
         super().__init__(capsys, "batch")
-        self._children = []
+        self._on_terminal = on_terminal
         self.terminal = {}
 
     def piped(self, *words, stdin="", **environment):
         """Run the installed command on pipes."""
         return ran(*self.installed, *words, input=stdin, environ=environment)
 
-    def on_terminal(self, *words, columns=80, **environment):
+    def on_terminal(self, *words, **given):
         """Run the installed command on a terminal; it has ended at the end of the test."""
-        kept = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-        child = pexpect.spawn(
-            COMMAND,
-            ["batch", *map(str, words)],
-            dimensions=(40, columns),
-            encoding="utf-8",
-            timeout=60,
-            env={**kept, "TERM": "xterm", **environment},
-        )
-        self._children.append(child)
-        return child
+        return self._on_terminal("batch", *words, **given)
 
     def screen(self, *words, columns=80):
         """Run it in this process, on a terminal of its own; return what it has written there."""
         return screen(["batch", *map(str, words)], columns=columns, **self.terminal)
 
-    @staticmethod
-    def ended(child):
-        """Return the exit status of what runs on a terminal, when it has ended."""
-        child.expect(pexpect.EOF)
-        child.close()
-        return child.exitstatus
-
-    def close(self):
-        """End what runs on terminals."""
-        for child in self._children:
-            hang_up(child)
-
 
 @pytest.fixture
-def batch(site, capsys):
+def batch(site, capsys, on_terminal):
     """``boinc_gahp batch`` for the submitter of ``site``."""
-    command = Command(capsys)
-    yield command
-    command.close()
+    return Command(capsys, on_terminal)
 
 
 def screen(words, *, columns=80, **environment):

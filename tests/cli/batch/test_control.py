@@ -7,6 +7,7 @@ import time
 import pytest
 
 from boinc_gahp.states import BatchState
+from tests.cli.conftest import ended
 
 
 def state(site, number):
@@ -54,7 +55,7 @@ def test_abort_asks_on_a_terminal_and_no_is_no(site, batch, monkeypatch):
     child.expect_exact("Abort 1 batch with 2 unfinished jobs? [y/N] ")
     child.sendline("n")
     child.expect_exact("Nothing was done.")
-    assert batch.ended(child) == 1
+    assert ended(child) == 1
     assert state(site, number) is BatchState.IN_PROGRESS
     monkeypatch.setattr("sys.stdin", _Terminal("y\n"))
     assert "is aborted." in batch.screen("abort", name)

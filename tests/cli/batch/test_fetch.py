@@ -9,7 +9,7 @@ import pytest
 
 from boinc_gahp.api.outputs.folders import NOTE
 from tests import faultproxy
-from tests.cli.conftest import COMMAND
+from tests.cli.conftest import COMMAND, ended
 from tests.helpers import wait_for
 
 #: The batches are made by the web RPCs themselves.
@@ -112,7 +112,7 @@ def test_progress_on_a_terminal(batch, here, done):
     child = batch.on_terminal("fetch", name)
     child.expect_exact("of 2 jobs")
     child.expect_exact(f"2 jobs fetched (110 bytes); in {name}")
-    assert batch.ended(child) == 0
+    assert ended(child) == 0
     assert {path.name for path in here.iterdir()} == {"in.txt", name}
 
 

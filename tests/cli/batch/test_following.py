@@ -6,6 +6,7 @@ import time
 import pytest
 
 from boinc_gahp.states import BatchState
+from tests.cli.conftest import ended
 from tests.faultproxy import status as answer_status
 
 pytestmark = pytest.mark.usefixtures("often")
@@ -77,7 +78,7 @@ def test_ctrl_c_in_the_wait_of_a_submit_tells_both_commands_that_go_on(site, bat
     child.expect_exact("interrupted; the jobs continue; wait again with")
     child.expect(rf"boinc_gahp batch\s+wait {number}\r\n")
     child.expect(rf"and then: boinc_gahp batch fetch\s+{number} results\r\n")
-    assert batch.ended(child) == 130
+    assert ended(child) == 130
 
 
 # -- all batches

@@ -8,6 +8,7 @@ import pytest
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.cli.batch import opening
 from boinc_gahp.cli.main import main
+from tests.cli.conftest import ended
 from tests.helpers import wait_for
 
 LOOKS = [("list",), ("show", "1"), ("logs", "1")]
@@ -42,7 +43,7 @@ def test_a_terminal_is_told_without_being_asked(site, batch, down):
     child = batch.on_terminal("list", columns=400)
     child.expect_exact("trying again for up to 10 s")
     child.expect_exact(GAVE_UP)
-    assert batch.ended(child) == 1
+    assert ended(child) == 1
 
 
 def test_a_pipe_waits_longer(site, batch, monkeypatch, capsys):

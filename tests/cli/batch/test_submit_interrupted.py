@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import ended
 from tests.faultproxy import hang, status
 from tests.helpers import ran, wait_for
 
@@ -21,7 +22,7 @@ def test_an_interrupted_submit_tells_how_to_go_on_and_that_makes_each_job_once(s
     child.expect(r"boinc_gahp: interrupted; to continue: boinc_gahp batch (submit [^\r\n]*)")
     again = shlex.split(child.match.group(1))
     child.expect_exact("\r\n")
-    assert batch.ended(child) == 130
+    assert ended(child) == 130
     held.release()
     assert f"{again[-1]!r}: 5 jobs" in batch.prints(*again)
     assert [each.name for each in site.rpc.query_batches()].count(again[-1]) == 1

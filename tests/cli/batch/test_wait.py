@@ -10,7 +10,7 @@ import pytest
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.cli.main import main
-from tests.cli.conftest import write_settings
+from tests.cli.conftest import ended, write_settings
 from tests.helpers import wait_for
 
 
@@ -47,8 +47,8 @@ def test_the_exit_status_tells_success_and_partial_failure_and_failure(site, bat
         in out
     )
     assert f"\nMore: boinc_gahp batch logs {mixed} {mixed_name}_1\n" in out
-    for ended in ([bad], [aborted], [bad, aborted]):
-        batch.prints("wait", *ended, status=4)
+    for none_done in ([bad], [aborted], [bad, aborted]):
+        batch.prints("wait", *none_done, status=4)
     batch.prints("wait", good, bad, aborted, status=3)
 
 
@@ -106,7 +106,7 @@ def test_a_signal_that_ends_it_leaves_the_terminal_as_it_was(site, batch, number
     child.expect_exact("Ctrl-C ends the waiting, not the jobs.")
     child.kill(number)
     child.expect_exact("\x1b[?25h")
-    assert batch.ended(child) == 128 + number
+    assert ended(child) == 128 + number
 
 
 def test_the_last_state_stays_on_the_screen(site, batch):
