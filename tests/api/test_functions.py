@@ -7,8 +7,9 @@ from hashlib import md5
 import pytest
 
 from boinc_gahp import Parameters
+from boinc_gahp.api.futures import functions
 from boinc_gahp.errors import BadRequest, BatchConflict, GahpError
-from boinc_gahp.functions.payload import PYTHON
+from boinc_gahp.functions.payload import PYTHON, shared_files
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.states import BatchState
 from tests import faultproxy
@@ -83,6 +84,13 @@ def test_the_same_calls_are_the_same_batch_and_others_are_another(project, funct
     ids = {each.batch.id for each in others} | {first.batch.id}
     assert len(ids) == len(others) + 1
     assert first.batch.name.startswith("scale-")
+
+
+def test_other_pickles_and_another_cloudpickle_find_the_same_batch(function, monkeypatch):
+    first = function.map([1])
+    function._payload = replace(function._payload, content=function._payload.content + b"more")
+    monkeypatch.setattr(functions, "shared_files", lambda: dict.fromkeys(shared_files(), b"x"))
+    assert function.map([1]).batch.id == first.batch.id
 
 
 def test_a_batch_that_was_aborted_is_not_taken_up_again(function):
