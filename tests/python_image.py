@@ -25,10 +25,7 @@ def python_image(engine):
     """Return the name of the image; made when it is asked for first."""
     if f"{PYTHON_IMAGE}:latest" not in engine.images():
         path = engine.directory / "python.tar"
-        with (
-            tarfile.open(engine.root_file_system()) as base,
-            tarfile.open(path, "w") as tar,
-        ):
+        with tarfile.open(engine.root_file_system()) as base, tarfile.open(path, "w") as tar:
             for member in base:
                 tar.addfile(member, base.extractfile(member) if member.isfile() else None)
             for file, name in _files():

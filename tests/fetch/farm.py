@@ -112,10 +112,7 @@ def farm(tmp_path_factory):
     """The project; PHP's messages are in its replies."""
     room = tmp_path_factory.mktemp("inputs")
     directory = tmp_path_factory.mktemp("project")
-    with (
-        LocalProject(directory, hosts=3, php=STOCK) as local,
-        FaultProxy(local.url) as proxy,
-    ):
+    with LocalProject(directory, hosts=3, php=STOCK) as local, FaultProxy(local.url) as proxy:
         farm = Farm(local, proxy)
         # A volunteer that had begun the job that is aborted would work on it to its end.
         local.pause_volunteers()

@@ -6,13 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from boinc_gahp.errors import (
-    BatchConflict,
-    JobRefused,
-    LedgerError,
-    RpcError,
-    StagingError,
-)
+from boinc_gahp.errors import BatchConflict, JobRefused, LedgerError, RpcError, StagingError
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.engine import submit

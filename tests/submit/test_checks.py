@@ -64,8 +64,7 @@ def test_job_names_that_the_project_takes_for_one_are_refused(one, other):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["", "0", "it's", 'a"b', "a\\b", "a&b", "<b>", " a", "a ", "x" * 256, "a\tb", "\udcff"],
+    "name", ["", "0", "it's", 'a"b', "a\\b", "a&b", "<b>", " a", "a ", "x" * 256, "a\tb", "\udcff"]
 )
 def test_a_batch_name_that_could_not_be_found_again_is_refused(name):
     with pytest.raises(JobRefused):

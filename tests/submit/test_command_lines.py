@@ -148,10 +148,7 @@ def telling(tmp_path_factory):
     """A project as the real one is, with an app that tells its arguments."""
     with LocalProject(tmp_path_factory.mktemp("telling"), hosts=2, php=STOCK) as project:
         project.add_app(
-            "tell",
-            command=["{python}", "-I", "-S", "-c", _TELL],
-            inputs="in",
-            outputs="out",
+            "tell", command=["{python}", "-I", "-S", "-c", _TELL], inputs="in", outputs="out"
         )
         yield project
 

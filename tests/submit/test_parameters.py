@@ -12,13 +12,7 @@ from boinc_gahp.submit.validate import BatchValidator
 from tests.helpers import most_memory
 from tests.submit.requests import own_input, uppercase
 
-COLUMNS = (
-    "rsc_fpops_est",
-    "rsc_fpops_bound",
-    "rsc_memory_bound",
-    "rsc_disk_bound",
-    "delay_bound",
-)
+COLUMNS = ("rsc_fpops_est", "rsc_fpops_bound", "rsc_memory_bound", "rsc_disk_bound", "delay_bound")
 #: What uppercase's template says.
 SAID = (1e9, 1e15, 5e7, 1e8, 86400)
 FILE = InlineFile("x")

@@ -20,10 +20,7 @@ def _values(*, zero):
 
 @settings(max_examples=150)
 @given(
-    said=_values(zero=False),
-    asked=_values(zero=True),
-    fpops=st.none() | _REAL,
-    own=st.booleans(),
+    said=_values(zero=False), asked=_values(zero=True), fpops=st.none() | _REAL, own=st.booleans()
 )
 def test_what_create_work_would_store_is_what_was_asked_for(said, asked, fpops, own):
     template = InputTemplate((InputFileInfo("in", no_delete=True),), **said)

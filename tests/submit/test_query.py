@@ -20,10 +20,7 @@ def of_state(state, *jobs):
     """Return a project with the batch "b", id 7, in this state."""
     listed = [job(number, name) for number, (name, _) in enumerate(jobs, 1)]
     return Script(
-        {
-            "query_batch": batch(7, "b", state, *listed),
-            "query_batch2": statuses(TIME, list(jobs)),
-        }
+        {"query_batch": batch(7, "b", state, *listed), "query_batch2": statuses(TIME, list(jobs))}
     )
 
 
