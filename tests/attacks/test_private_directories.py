@@ -42,11 +42,17 @@ def node():
         shutil.rmtree(node)
 
 
-def environment(node, directory):
+def directory(path, mode=0o700):
+    path.mkdir()
+    path.chmod(mode)
+    return path
+
+
+def environment(node, state):
     """Return alice's, with a settings file that is root's."""
     (node / "boinc_gahp.toml").write_text(
         f'[project]\nurl = "http://127.0.0.1:9/test/"\nauthenticator_file = "none"\n'
-        f'[timeouts]\nretry = 0\n[state]\ndir = "{node}/shared/{directory}"\n'
+        f'[timeouts]\nretry = 0\n[state]\ndir = "{node}/shared/{state}"\n'
     )
     return {
         "HOME": str(node / "home"),
@@ -56,14 +62,14 @@ def environment(node, directory):
     }
 
 
-def check(node, directory="alice"):
+def check(node, state="alice"):
     """Return what boinc_gahp check tells alice."""
-    return run_as(ALICE, COMMAND, "check", cwd=node, env=environment(node, directory))[1]
+    return run_as(ALICE, COMMAND, "check", cwd=node, env=environment(node, state))[1]
 
 
-def serve(node, directory="alice"):
+def serve(node, state="alice"):
     """Return what a daemon of alice's says on its stderr."""
-    return ping(environment(node, directory), node, *become(ALICE))[1]
+    return ping(environment(node, state), node, *become(ALICE))[1]
 
 
 def as_user(uid, script, *arguments):
@@ -78,8 +84,7 @@ def test_destroy_a_file_by_a_state_directory_made_for_its_owner(node, name):
     precious = node / "home" / "precious"
     precious.write_text("precious")
     os.chown(precious, ALICE, ALICE)
-    (node / "shared").mkdir()
-    (node / "shared").chmod(0o1777)
+    directory(node / "shared", 0o1777)
     script = 'umask 0; mkdir "$1/alice"; ln -s "$2" "$1/alice/$3"'
     as_user(BOB, script, node / "shared", precious, Path(name))
     errors = serve(node)
@@ -101,8 +106,7 @@ def test_destroy_a_file_by_a_state_directory_made_for_its_owner(node, name):
 @needs_root
 @pytest.mark.parametrize("mode", [0o1777, 0o777])
 def test_have_state_written_elsewhere_by_a_link_for_the_state_directory(node, mode):
-    (node / "shared").mkdir()
-    (node / "shared").chmod(mode)
+    directory(node / "shared", mode)
     as_user(BOB, 'ln -s "$2" "$1/alice"', node / "shared", node / "home")
     said = f"{node}/shared/alice is a symbolic link that user {BOB} made"
     if mode == 0o777:
@@ -153,31 +157,43 @@ def test_have_programs_run_by_a_project_made_for_its_owner(node):
 
 # -- as seen by whoever runs the tests
 
+NOT_FOLLOWED = "is a symbolic link: it is not followed"
+
+
+def ledger_refused(state):
+    with pytest.raises(LedgerError) as refused:
+        Ledger(state / "ledger.sqlite")
+    return str(refused.value)
+
+
+def lock_refused(lock):
+    with pytest.raises(LedgerError) as refused:
+        lock.try_acquire()
+    return str(refused.value)
+
+
+def log_refused(capfd, **settings):
+    assert logs.start(Settings(**settings)) is None
+    return capfd.readouterr().err
+
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o757])
 def test_put_files_into_a_state_directory_that_everyone_can_write(mode, tmp_path, capfd, caplog):
-    state = tmp_path / "state"
-    state.mkdir()
-    state.chmod(mode)
+    state = directory(tmp_path / "state", mode)
     told = (
         f"the directory {state} can be written by everyone: make sure that everything in it "
         f"belongs to {ME}, and run: chmod go-w {quote(str(state))}"
     )
-    with pytest.raises(LedgerError) as ledger:
-        Ledger(state / "ledger.sqlite")
-    with pytest.raises(LedgerError) as lock:
-        AccountLock(state, "https://boinc.example.edu/", "account").try_acquire()
-    assert told in str(ledger.value)
-    assert told in str(lock.value)
+    assert told in ledger_refused(state)
+    assert told in lock_refused(AccountLock(state, "https://boinc.example.edu/", "account"))
     PlacedFiles(state).members(("key",))
     Digests(state).of([__file__])
     assert caplog.text.count(told) >= 2
     assert not [*state.iterdir()]
     state.chmod(0o755)
-    (state / "log").mkdir()
-    (state / "log").chmod(0o777)
-    assert logs.start(Settings(logging=Logging(file=str(state / "log" / "x")))) is None
-    assert "log can be written by everyone" in capfd.readouterr().err
+    log = directory(state / "log", 0o777) / "x"
+    told = log_refused(capfd, logging=Logging(file=str(log)))
+    assert "log can be written by everyone" in told
     Ledger(state / "ledger.sqlite").close()
 
 
@@ -190,34 +206,29 @@ def test_put_files_into_a_state_directory_that_everyone_can_write(mode, tmp_path
     ],
 )
 def test_have_a_file_written_by_a_link_in_a_state_directory(name, tmp_path, capfd, caplog):
-    state = tmp_path / "state"
-    state.mkdir()
+    state = directory(tmp_path / "state")
     precious = tmp_path / "precious"
     precious.write_text("precious\n" * 100)
     lock = AccountLock(state, "https://boinc.example.edu/", "account")
     planted = lock.path if name == "manager" else state / name
     planted.symlink_to(precious)
     if name.startswith("ledger"):
-        with pytest.raises(LedgerError, match="is a symbolic link: it is not followed"):
-            Ledger(state / "ledger.sqlite")
+        assert NOT_FOLLOWED in ledger_refused(state)
     elif name == "manager":
-        with pytest.raises(LedgerError, match="is a symbolic link: it is not followed"):
-            lock.try_acquire()
+        assert NOT_FOLLOWED in lock_refused(lock)
     elif name.startswith("boinc_gahp.log"):
-        settings = Settings(
-            logging=Logging(max_bytes=10 if name.endswith("lock") else 10**6), state=State(state)
-        )
+        logging = Logging(max_bytes=10 if name.endswith("lock") else 10**6)
         try:
-            logs.start(settings)
+            logs.start(Settings(logging=logging, state=State(state)))
             logs.log.warning("one")
             logs.log.warning("two")
         finally:
             logs.stop()
-        assert "is a symbolic link: it is not followed" in capfd.readouterr().err
+        assert NOT_FOLLOWED in capfd.readouterr().err
     else:
         PlacedFiles(state).members(("key",))
         Digests(state).of([__file__])
-        assert "is a symbolic link: it is not followed" in caplog.text
+        assert NOT_FOLLOWED in caplog.text
     assert precious.read_text() == "precious\n" * 100
     assert planted.is_symlink()
 
@@ -225,10 +236,8 @@ def test_have_a_file_written_by_a_link_in_a_state_directory(name, tmp_path, capf
 @pytest.mark.parametrize("mode", [0o1777, 0o700])
 @pytest.mark.parametrize("kind", ["hard link", "pipe", "device"])
 def test_have_the_log_written_into_what_is_no_log(kind, mode, tmp_path, capfd):
-    directory = tmp_path / "logs"
-    directory.mkdir()
-    directory.chmod(mode)
-    precious, path = tmp_path / "precious", directory / "me.log"
+    there = directory(tmp_path / "logs", mode)
+    precious, path = tmp_path / "precious", there / "me.log"
     precious.write_text("precious")
     reader = None
     if kind == "hard link":
@@ -238,18 +247,17 @@ def test_have_the_log_written_into_what_is_no_log(kind, mode, tmp_path, capfd):
         reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     else:
         path = Path("/dev/null")
-    settings = Settings(logging=Logging(file=str(path)))
-    assert logs.start(settings) is None
+    logging = Logging(file=str(path))
     said = "has other names, too" if kind == "hard link" else "is not an ordinary file"
-    assert said in capfd.readouterr().err.replace("is a file that ", "")
-    point = next(check_directories(settings))
+    assert said in log_refused(capfd, logging=logging).replace("is a file that ", "")
+    point = next(check_directories(Settings(logging=logging)))
     assert point.level is Level.FAILED
     assert point.text.startswith(f"log: {str(path)!r}")
     assert precious.read_text() == "precious"
     if reader is not None:
         os.close(reader)
     try:
-        assert logs.start(Settings(logging=Logging(file=str(directory / "other.log")))) is not None
+        assert logs.start(Settings(logging=Logging(file=str(there / "other.log")))) is not None
     finally:
         logs.stop()
 
@@ -259,8 +267,8 @@ def test_have_the_log_written_into_a_file_of_another_user(tmp_path, capfd):
     path = tmp_path / "me.log"
     path.write_text("bob's")
     os.chown(path, BOB, -1)
-    assert logs.start(Settings(logging=Logging(file=str(path)))) is None
-    assert f"belongs to user {BOB}, not to {ME}" in capfd.readouterr().err
+    told = log_refused(capfd, logging=Logging(file=str(path)))
+    assert f"belongs to user {BOB}, not to {ME}" in told
     assert path.read_text() == "bob's"
 
 
@@ -278,11 +286,8 @@ def test_replace_a_state_directory_whose_parent_everyone_can_write(by_link, tmp_
     )
     for mode in (0o777, 0o757):
         above.chmod(mode)
-        with pytest.raises(LedgerError) as refused:
-            Ledger(state / "ledger.sqlite")
-        assert told in str(refused.value)
-        assert logs.start(Settings(state=State(state))) is None
-        assert told in capfd.readouterr().err
+        assert told in ledger_refused(state)
+        assert told in log_refused(capfd, state=State(state))
     assert not [*state.iterdir()]
     for mode in (0o1777, 0o755):
         above.chmod(mode)

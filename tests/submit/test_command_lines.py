@@ -27,13 +27,7 @@ from boinc_gahp.templates.types import InputFileInfo, InputTemplate
 #: What has a meaning to one of those that the text passes, and what has none.
 _PIECES = [
     *"ab0 \t'\"\\<>&;#ä中",
-    "&lt;",
-    "&amp;",
-    "&#228;",
-    "<!--",
-    "]]>",
-    "<?pi",
-    "</command_line>",
+    *["&lt;", "&amp;", "&#228;", "<!--", "]]>", "<?pi", "</command_line>"],
 ]
 arguments = st.lists(
     st.lists(st.sampled_from(_PIECES), max_size=5).map("".join)
