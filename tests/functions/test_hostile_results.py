@@ -249,6 +249,7 @@ def test_any_bytes_of_an_array_are_an_array_or_a_wrong_result(content):
 READER = f"""
 import resource, sys
 from pathlib import Path
+from typing import Any
 import boinc_gahp.functions.values as values
 sys.setrecursionlimit(10**6)
 resource.setrlimit(resource.RLIMIT_AS, ({1_500_000_000}, {1_500_000_000}))
