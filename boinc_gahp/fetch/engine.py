@@ -7,10 +7,10 @@ The steps are the same for all callers:
 3. The job's place says which of them are wanted, and where each goes (:mod:`.placements`); it
    may read an output that tells about the others.
 4. stderr is written, without the client's wrapper (:mod:`.stderr`).
-5. Outputs that were delivered before, and are still there, are skipped (:mod:`._placed`).
-6. Each other output is found among the files that the instance uploaded (:mod:`.uploaded`), and
-   is downloaded into a temporary file beside its destination (:mod:`.download`). Of an archive
-   there, each member is written into such a file (:mod:`.archive`).
+5. Outputs that were put in place before, and are still there, are skipped (:mod:`._placed`).
+6. Each other output is found among the files that the instance uploaded (:mod:`._uploaded`), and
+   is downloaded into a temporary file beside its destination (:mod:`._download`). Of an archive,
+   each member is written into such a file (:mod:`._archive`).
 7. A complete file gets its name, is synced to the disk (:mod:`boinc_gahp.fetch.temporary`), and
    is remembered.
 """
@@ -381,7 +381,7 @@ class _Fetch:
         return (*self.context.owner, self.instance, item.output, str(item.destination))
 
     def _absent(self, items: Sequence[Placement]) -> list[Placement]:
-        """Return those that are to be fetched: not those that were delivered, and are there."""
+        """Return those that are to be fetched: not those that an earlier fetch left there."""
         items = [item for item in items if item.destination not in self.have]
         there = self.placed.still_there({item.destination: self._key(item) for item in items})
         self.places |= there

@@ -63,8 +63,8 @@ class ContainerRequest:
         directory: where the files go; absolute.
         outputs: the files and directories that are wanted, by their names relative to the job's own
             directory in the container; None: the new or changed files at its top. A file or a
-            directory is delivered under its base name in ``directory``; of a directory
-            whose name ends in a slash, what is in it is delivered.
+            directory goes under its base name into ``directory``; of a directory whose name ends in
+            a slash, what is in it goes there.
         remaps: (name, path) pairs: where an output goes instead, by its name as in ``outputs`` or
             its base name. If the path ends in a slash, or if it is a directory and the output is a
             file, the output keeps its base name there.

@@ -124,7 +124,7 @@ class Fetcher:
             container = description.container
             if container is None:
                 request = request_for(job.job_name or "", description, batch_id)
-                result = self._deliver(job, request, scope)
+                result = self._put_in_place(job, request, scope)
             else:
                 inside = container_request_for(job.job_name or "", description, container, batch_id)
                 result = fetch_container(context.project, inside, scope)
@@ -155,7 +155,7 @@ class Fetcher:
         context.wake()
         return "fetched"
 
-    def _deliver(self, job: JobRow, request: FetchRequest, scope: CancelScope) -> FetchResult:
+    def _put_in_place(self, job: JobRow, request: FetchRequest, scope: CancelScope) -> FetchResult:
         """Put a job's files in place; times that are not known are NaN."""
         failure = self._context.jobs.program_failure(job.id)
         if failure is None:
