@@ -61,15 +61,15 @@ def test_a_body_in_chunks_is_passed_on(proxy, upstream):
     assert [each.body for each in upstream.requests] == [b"request=%3Cping%3E+%3C%2Fping%3E"]
 
 
-@pytest.mark.parametrize(
-    ("fault", "carried_out"),
-    [
-        pytest.param(faultproxy.lose_reply(), 1, id="lose_reply"),
-        pytest.param(faultproxy.lose_request(), 0, id="lose_request"),
-        pytest.param(faultproxy.reset(), 0, id="reset at once"),
-        pytest.param(faultproxy.reset(0.5), 0, id="reset in the middle of the request"),
-    ],
-)
+NO_ANSWERS = {
+    "lose_reply": (faultproxy.lose_reply(), 1),
+    "lose_request": (faultproxy.lose_request(), 0),
+    "reset at once": (faultproxy.reset(), 0),
+    "reset in the middle of the request": (faultproxy.reset(0.5), 0),
+}
+
+
+@pytest.mark.parametrize(("fault", "carried_out"), NO_ANSWERS.values(), ids=NO_ANSWERS)
 def test_the_connection_ends_without_an_answer(proxy, upstream, fault, carried_out):
     proxy.fail("ping", fault)
     with pytest.raises(requests.ConnectionError):
@@ -79,14 +79,14 @@ def test_the_connection_ends_without_an_answer(proxy, upstream, fault, carried_o
     assert proxy.seen == ["ping", "ping"]
 
 
+INSTEAD = {
+    "status": (faultproxy.status, 500),
+    "html": (faultproxy.html, 200),
+}
+
+
 @pytest.mark.parametrize("carried_out", [True, False], ids=["carried out", "not carried out"])
-@pytest.mark.parametrize(
-    ("make", "code"),
-    [
-        pytest.param(faultproxy.status, 500, id="status"),
-        pytest.param(faultproxy.html, 200, id="html"),
-    ],
-)
+@pytest.mark.parametrize(("make", "code"), INSTEAD.values(), ids=INSTEAD)
 def test_another_answer_comes_instead(proxy, upstream, make, code, carried_out):
     proxy.fail("ping", make(carried_out=carried_out))
     answer = rpc(proxy)
@@ -103,15 +103,15 @@ def test_warnings_stand_before_inside_and_after_the_real_reply(proxy):
     assert text.replace(faultproxy.PHP_WARNING, b"") == REPLY
 
 
-@pytest.mark.parametrize(
-    ("fault", "contents"),
-    [
-        pytest.param(faultproxy.body(b"<ping>"), b"<ping>", id="body"),
-        pytest.param(faultproxy.cut(0.25, honest=True), REPLY[: len(REPLY) // 4], id="honest cut"),
-        pytest.param(faultproxy.drip(0.0001), REPLY, id="drip"),
-        pytest.param(faultproxy.delay(0.01), REPLY, id="delay"),
-    ],
-)
+CHANGED = {
+    "body": (faultproxy.body(b"<ping>"), b"<ping>"),
+    "honest cut": (faultproxy.cut(0.25, honest=True), REPLY[: len(REPLY) // 4]),
+    "drip": (faultproxy.drip(0.0001), REPLY),
+    "delay": (faultproxy.delay(0.01), REPLY),
+}
+
+
+@pytest.mark.parametrize(("fault", "contents"), CHANGED.values(), ids=CHANGED)
 def test_a_reply_is_what_the_fault_makes_of_it(proxy, fault, contents):
     proxy.fail("*", fault)
     assert rpc(proxy).content == contents

@@ -120,18 +120,18 @@ def test_a_path_that_leaves_the_directory_is_refused(name, kind):
     check_refused("is not a path below a directory", archive)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(tarfile.CHRTYPE, id="character device"),
-        pytest.param(tarfile.BLKTYPE, id="block device"),
-        pytest.param(tarfile.FIFOTYPE, id="pipe"),
-        pytest.param(tarfile.GNUTYPE_SPARSE, id="sparse file"),
-        pytest.param(tarfile.XGLTYPE, id="header for all members"),
-        pytest.param(tarfile.SOLARIS_XHDTYPE, id="Solaris"),
-        pytest.param(b"M", id="another volume"),
-    ],
-)
+NO_FILES = {
+    "character device": tarfile.CHRTYPE,
+    "block device": tarfile.BLKTYPE,
+    "pipe": tarfile.FIFOTYPE,
+    "sparse file": tarfile.GNUTYPE_SPARSE,
+    "header for all members": tarfile.XGLTYPE,
+    "Solaris": tarfile.SOLARIS_XHDTYPE,
+    "another volume": b"M",
+}
+
+
+@pytest.mark.parametrize("kind", NO_FILES.values(), ids=NO_FILES)
 def test_only_files_directories_and_links_are_taken(kind):
     check_refused("member 'x' is not a regular file", header(type=kind) + END)
 
@@ -171,28 +171,28 @@ def test_a_hard_link_to_no_file_before_it_is_refused(target):
     check_refused(f"'hard' is a link to {target!r}, which is not a file", archive)
 
 
-@pytest.mark.parametrize(
-    "members",
-    [
-        pytest.param(("x", "x"), id="the same name"),
-        pytest.param(("x", ".//x"), id="spelled otherwise"),
-        pytest.param(("x", directory("x/")), id="a directory"),
-        pytest.param((directory("x/"), "x"), id="was one"),
-        pytest.param(("x", link("x", "x")), id="a link to itself"),
-    ],
-)
+SAME_NAMES = {
+    "the same name": ("x", "x"),
+    "spelled otherwise": ("x", ".//x"),
+    "a directory": ("x", directory("x/")),
+    "was one": (directory("x/"), "x"),
+    "a link to itself": ("x", link("x", "x")),
+}
+
+
+@pytest.mark.parametrize("members", SAME_NAMES.values(), ids=SAME_NAMES)
 def test_of_two_members_with_a_name_none_is_taken(members):
     check_refused("two members called 'x'", make(*members))
 
 
-@pytest.mark.parametrize(
-    "members",
-    [
-        pytest.param(("x", "x/y"), id="a file with files"),
-        pytest.param(("x/y/z", "x"), id="the other way"),
-        pytest.param((link("x", "/etc", SOFT), "x/passwd"), id="a link with files in it"),
-    ],
-)
+IN_A_FILE = {
+    "a file with files": ("x", "x/y"),
+    "the other way": ("x/y/z", "x"),
+    "a link with files in it": (link("x", "/etc", SOFT), "x/passwd"),
+}
+
+
+@pytest.mark.parametrize("members", IN_A_FILE.values(), ids=IN_A_FILE)
 def test_a_file_with_members_in_it_is_refused(members):
     check_refused("'x' is both a file and a directory", make(*members))
 
@@ -262,17 +262,17 @@ def test_directories_of_a_few_members_count():
 # -- damaged
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(b"", id="empty"),
-        pytest.param(b"ERROR: no", id="a text"),
-        pytest.param(b"no" * 5000, id="a long text"),
-        pytest.param(b"\x1f\x8b" + bytes(3000), id="compressed"),
-        pytest.param(header(type=tarfile.GNUTYPE_LONGNAME) + END, id="a name without a member"),
-        pytest.param(header()[:-1], id="half a block"),
-    ],
-)
+NO_ARCHIVES = {
+    "empty": b"",
+    "a text": b"ERROR: no",
+    "a long text": b"no" * 5000,
+    "compressed": b"\x1f\x8b" + bytes(3000),
+    "a name without a member": header(type=tarfile.GNUTYPE_LONGNAME) + END,
+    "half a block": header()[:-1],
+}
+
+
+@pytest.mark.parametrize("data", NO_ARCHIVES.values(), ids=NO_ARCHIVES)
 def test_what_is_no_archive_is_called_so(data):
     check_refused(UNREADABLE, data)
 
@@ -282,19 +282,19 @@ def test_an_archive_of_nothing_is_one():
         assert found.files == found.directories == ()
 
 
-@pytest.mark.parametrize(
-    "records",
-    [
-        pytest.param(b"x path=y\n", id="no length"),
-        pytest.param(b"900 path=y\n", id="a length beyond its end"),
-        pytest.param(b"0 path=y\n", id="no progress"),
-        pytest.param(b"-9 path=y\n", id="a negative length"),
-        pytest.param(b"9 path=yyyy\n", id="a wrong length"),
-        pytest.param(b"8 path y\n", id="no value"),
-        pytest.param(record(b"GNU.sparse.major", b"1"), id="a sparse file"),
-        pytest.param(b"1" * 5000, id="a long number"),
-    ],
-)
+DAMAGED = {
+    "no length": b"x path=y\n",
+    "a length beyond its end": b"900 path=y\n",
+    "no progress": b"0 path=y\n",
+    "a negative length": b"-9 path=y\n",
+    "a wrong length": b"9 path=yyyy\n",
+    "no value": b"8 path y\n",
+    "a sparse file": record(b"GNU.sparse.major", b"1"),
+    "a long number": b"1" * 5000,
+}
+
+
+@pytest.mark.parametrize("records", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_extended_header_is_called_so(records):
     check_refused(UNREADABLE, extended(records) + header() + END)
 

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -151,10 +150,7 @@ def test_two_fetches_of_one_destination_do_not_mix(registry, tmp_path, process):
 
 
 def test_many_fetches_of_one_destination_end(registry, tmp_path):
-    started = threading.Barrier(4)
-
     def write(number):
-        started.wait()
         for _ in range(25):
             with registry.file(tmp_path / "out") as file:
                 file.write(bytes([number]) * 5000)

@@ -35,15 +35,15 @@ def test_files_and_directories_are_listed_and_read():
         assert contents(found) == dict.fromkeys(found.files, b"x" * 3_000)
 
 
-@pytest.mark.parametrize(
-    ("mode", "what"),
-    [
-        pytest.param(stat.S_IFLNK | 0o777, "is a link", id="symbolic link"),
-        pytest.param(stat.S_IFCHR | 0o666, "is not a regular file", id="device"),
-        pytest.param(stat.S_IFIFO | 0o666, "is not a regular file", id="pipe"),
-        pytest.param(stat.S_IFSOCK | 0o666, "is not a regular file", id="socket"),
-    ],
-)
+NO_FILES = {
+    "symbolic link": (stat.S_IFLNK | 0o777, "is a link"),
+    "device": (stat.S_IFCHR | 0o666, "is not a regular file"),
+    "pipe": (stat.S_IFIFO | 0o666, "is not a regular file"),
+    "socket": (stat.S_IFSOCK | 0o666, "is not a regular file"),
+}
+
+
+@pytest.mark.parametrize(("mode", "what"), NO_FILES.values(), ids=NO_FILES)
 def test_only_files_and_directories_are_taken(mode, what):
     info = zipfile.ZipInfo("x")
     info.create_system = 3
@@ -61,15 +61,15 @@ def test_a_list_of_members_that_would_fill_the_memory_is_refused_unread(tmp_path
     check_refused("more than 10 members", path, max_files=10)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(b"", id="empty"),
-        pytest.param(b"ERROR: no", id="a text"),
-        pytest.param(b"PK\x05\x06", id="cut in its end"),
-        pytest.param(b"PK\x05\x06" + b"\xff" * 18, id="an end that points nowhere"),
-    ],
-)
+NO_ARCHIVES = {
+    "empty": b"",
+    "a text": b"ERROR: no",
+    "cut in its end": b"PK\x05\x06",
+    "an end that points nowhere": b"PK\x05\x06" + b"\xff" * 18,
+}
+
+
+@pytest.mark.parametrize("data", NO_ARCHIVES.values(), ids=NO_ARCHIVES)
 def test_what_is_no_archive_is_called_so(data):
     check_refused("is not a readable zip archive", data)
 

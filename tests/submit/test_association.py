@@ -11,18 +11,18 @@ from tests.submit.scripted import FileList, error
 NAMES = [f"{number:032x}.dat" for number in range(2_000)]
 
 
-@pytest.mark.parametrize(
-    ("already", "requests"),
-    [
-        pytest.param([], 1, id="none"),
-        pytest.param(NAMES, 14, id="all, as when a batch is staged again"),
-        pytest.param(NAMES[:1_000], 15, id="the first half"),
-        pytest.param(NAMES[1_000:], 14, id="the second half"),
-        pytest.param(NAMES[999:1_000], 15, id="one in the middle"),
-        pytest.param(NAMES[::2], 2_020, id="every other one"),
-        pytest.param(NAMES[:1_000:3] + NAMES[1_500:], 2_020, id="some here and there"),
-    ],
-)
+ALREADY = {
+    "none": ([], 1),
+    "all, as when a batch is staged again": (NAMES, 14),
+    "the first half": (NAMES[:1_000], 15),
+    "the second half": (NAMES[1_000:], 14),
+    "one in the middle": (NAMES[999:1_000], 15),
+    "every other one": (NAMES[::2], 2_020),
+    "some here and there": (NAMES[:1_000:3] + NAMES[1_500:], 2_020),
+}
+
+
+@pytest.mark.parametrize(("already", "requests"), ALREADY.values(), ids=ALREADY)
 def test_of_2000_files_each_is_associated_however_many_were_already(already, requests):
     server = FileList(set(NAMES), set(already))
     assert server.associate(NAMES) == []

@@ -15,26 +15,25 @@ from boinc_gahp.templates.reading import read_input_template
 from boinc_gahp.text import visible
 from tests.submit.requests import own_input
 
+MANGLED = {
+    "space": ("a b", "a space"),
+    "single quote": ("it's", "a '"),
+    "double quote": ('a"b', 'a "'),
+    "backslash": ("a\\b", "a \\"),
+    "ampersand": ("a&b", "a &"),
+    "less than": ("a<b", "a <"),
+    "slash": ("a/b", "a /"),
+    "newline": ("a\nb", "a newline"),
+    "NUL": ("a\x00b", "U+0000"),
+    "Latin-1 byte": ("caf\udce9", "0xe9, which is not UTF-8"),
+    "empty": ("", "make up a name"),
+    "zero, which PHP drops": ("0", "make up a name"),
+    "181 bytes": ("x" * 181, "181 bytes"),
+    "182 bytes in 91 characters": ("é" * 91, "182 bytes"),
+}
 
-@pytest.mark.parametrize(
-    ("name", "trouble"),
-    [
-        pytest.param("a b", "a space", id="space"),
-        pytest.param("it's", "a '", id="single quote"),
-        pytest.param('a"b', 'a "', id="double quote"),
-        pytest.param("a\\b", "a \\", id="backslash"),
-        pytest.param("a&b", "a &", id="ampersand"),
-        pytest.param("a<b", "a <", id="less than"),
-        pytest.param("a/b", "a /", id="slash"),
-        pytest.param("a\nb", "a newline", id="newline"),
-        pytest.param("a\x00b", "U+0000", id="NUL"),
-        pytest.param("caf\udce9", "0xe9, which is not UTF-8", id="Latin-1 byte"),
-        pytest.param("", "make up a name", id="empty"),
-        pytest.param("0", "make up a name", id="zero, which PHP drops"),
-        pytest.param("x" * 181, "181 bytes", id="181 bytes"),
-        pytest.param("é" * 91, "182 bytes", id="182 bytes in 91 characters"),
-    ],
-)
+
+@pytest.mark.parametrize(("name", "trouble"), MANGLED.values(), ids=MANGLED)
 def test_a_job_name_that_the_project_would_mangle_is_refused_by_name(name, trouble):
     with pytest.raises(JobRefused) as caught:
         checks.check_job_name(name, {"good": "good"})

@@ -223,14 +223,14 @@ def test_a_submission_that_nobody_asks_about_is_given_up(ledger):
     assert ledger.pending_aborts(*context.owner, time.time()) == ()
 
 
-@pytest.mark.parametrize(
-    ("ago", "age", "mentioned"),
-    [
-        pytest.param(100, 500, False, id="its submitter may still be there"),
-        pytest.param(500, 100, False, id="a gridmanager may still ask"),
-        pytest.param(500, 500, True, id="a gridmanager has asked"),
-    ],
-)
+WAITED_FOR = {
+    "its submitter may still be there": (100, 500, False),
+    "a gridmanager may still ask": (500, 100, False),
+    "a gridmanager has asked": (500, 500, True),
+}
+
+
+@pytest.mark.parametrize(("ago", "age", "mentioned"), WAITED_FOR.values(), ids=WAITED_FOR)
 def test_a_submission_that_somebody_may_wait_for_goes_on(ago, age, mentioned, ledger):
     found = Batch(1)
     context = submitting(ledger, found, ago=ago, age=age)

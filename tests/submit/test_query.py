@@ -30,19 +30,19 @@ def test_jobs_and_the_projects_clock_are_passed_on_as_they_are():
     assert answer.batches == (tuple(JOBS),)
 
 
-@pytest.mark.parametrize(
-    ("given", "asked"),
-    [
-        pytest.param("0", "0", id="zero"),
-        pytest.param("0.000000", "0", id="zero, as a gridmanager may write it"),
-        pytest.param(0.0, "0", id="zero, as a number"),
-        pytest.param("1795261323.469543", "1795261023", id="a server_time"),
-        pytest.param("1795261323", "1795261023", id="a whole second"),
-        pytest.param(1795261323.9, "1795261023", id="a number"),
-        pytest.param("299.5", "1", id="less than minutes"),
-        pytest.param("-5", "0", id="negative"),
-    ],
-)
+TIMES = {
+    "zero": ("0", "0"),
+    "zero, as a gridmanager may write it": ("0.000000", "0"),
+    "zero, as a number": (0.0, "0"),
+    "a server_time": ("1795261323.469543", "1795261023"),
+    "a whole second": ("1795261323", "1795261023"),
+    "a number": (1795261323.9, "1795261023"),
+    "less than minutes": ("299.5", "1"),
+    "negative": ("-5", "0"),
+}
+
+
+@pytest.mark.parametrize(("given", "asked"), TIMES.values(), ids=TIMES)
 def test_min_mod_time_goes_back_by_minutes(given, asked):
     script = of_state(1, *JOBS)
     query_batches(script.context(), ["b"], given, GRIDMANAGER)
@@ -159,24 +159,21 @@ def test_no_batches_give_the_projects_clock():
     assert (answer.server_time, answer.batches) == (TIME, ())
 
 
-@pytest.mark.parametrize(
-    ("names", "words", "name"),
-    [
-        pytest.param(["b"], "no batch named b", "b", id="one"),
-        pytest.param(["a", "nosuch"], "no batch named nosuch", "nosuch", id="one of two"),
-        pytest.param(["a", "NoSuch"], "no batch named nosuch", "NoSuch", id="in another case"),
-        pytest.param(
-            ["a", 'it\'s "quoted"'],
-            'no batch named it\\\'s \\"quoted\\"',
-            'it\'s "quoted"',
-            id="with backslashes, as the project writes it",
-        ),
-        pytest.param(["a & <b>"], "no batch named a & <b>", "a & <b>", id="not well-formed"),
-        pytest.param(
-            ["condor#s@h#x#1"], "no batch named mangled", "condor#s@h#x#1", id="one, mangled"
-        ),
-    ],
-)
+UNKNOWN = {
+    "one": (["b"], "no batch named b", "b"),
+    "one of two": (["a", "nosuch"], "no batch named nosuch", "nosuch"),
+    "in another case": (["a", "NoSuch"], "no batch named nosuch", "NoSuch"),
+    "with backslashes, as the project writes it": (
+        ["a", 'it\'s "quoted"'],
+        'no batch named it\\\'s \\"quoted\\"',
+        'it\'s "quoted"',
+    ),
+    "not well-formed": (["a & <b>"], "no batch named a & <b>", "a & <b>"),
+    "one, mangled": (["condor#s@h#x#1"], "no batch named mangled", "condor#s@h#x#1"),
+}
+
+
+@pytest.mark.parametrize(("names", "words", "name"), UNKNOWN.values(), ids=UNKNOWN)
 @pytest.mark.parametrize("since", ["0", TIME])
 def test_an_unknown_batch_is_named_last_as_it_was_asked_for(names, words, name, since):
     script = Script({"query_batch": error("no such batch"), "query_batch2": error(words)})
@@ -233,18 +230,18 @@ def test_without_a_ledger_nothing_is_left_out(broken, ledger, caplog):
     assert ("The answer to a query may have aborted jobs" in caplog.text) is bool(broken)
 
 
-@pytest.mark.parametrize(
-    ("state", "jobs", "since", "left"),
-    [
-        pytest.param(1, JOBS, "0", 0, id="in progress, recovery"),
-        pytest.param(1, JOBS, TIME, 0, id="in progress, poll"),
-        pytest.param(2, JOBS, TIME, 0, id="complete"),
-        pytest.param(1, [], TIME, 1, id="nothing changed"),
-        pytest.param(0, JOBS, "0", 1, id="half made"),
-        pytest.param(0, JOBS, TIME, 1, id="half made, poll"),
-        pytest.param(3, JOBS, "0", 1, id="aborted"),
-    ],
-)
+ASKED_ABOUT = {
+    "in progress, recovery": (1, JOBS, "0", 0),
+    "in progress, poll": (1, JOBS, TIME, 0),
+    "complete": (2, JOBS, TIME, 0),
+    "nothing changed": (1, [], TIME, 1),
+    "half made": (0, JOBS, "0", 1),
+    "half made, poll": (0, JOBS, TIME, 1),
+    "aborted": (3, JOBS, "0", 1),
+}
+
+
+@pytest.mark.parametrize(("state", "jobs", "since", "left"), ASKED_ABOUT.values(), ids=ASKED_ABOUT)
 def test_a_submission_that_is_asked_about_and_went_well_is_not_pending_any_more(
     state, jobs, since, left, ledger
 ):
@@ -257,14 +254,14 @@ def test_a_submission_that_is_asked_about_and_went_well_is_not_pending_any_more(
     assert [pending.name for pending in pending_aborts].count("other") == 1
 
 
-@pytest.mark.parametrize(
-    ("client", "since", "shown"),
-    [
-        pytest.param(GRIDMANAGER, "0", [], id="recovery: it is to submit, and to get the error"),
-        pytest.param(GRIDMANAGER, TIME, JOBS, id="poll"),
-        pytest.param(PERSON, "0", JOBS, id="person"),
-    ],
-)
+GIVEN_UP = {
+    "recovery: it is to submit, and to get the error": (GRIDMANAGER, "0", []),
+    "poll": (GRIDMANAGER, TIME, JOBS),
+    "person": (PERSON, "0", JOBS),
+}
+
+
+@pytest.mark.parametrize(("client", "since", "shown"), GIVEN_UP.values(), ids=GIVEN_UP)
 def test_a_batch_that_was_given_up_looks_unsubmitted_to_a_gridmanager_that_recovers(
     client, since, shown, ledger
 ):

@@ -83,16 +83,16 @@ def test_a_submit_does_not_fail_because_another_has_no_more_time(site):
     assert site.workunits(request) == site.names(request)
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        pytest.param(faultproxy.lose_reply(), id="lost reply"),
-        pytest.param(faultproxy.status(500, carried_out=True), id="500, done"),
-        pytest.param(faultproxy.html(carried_out=True), id="HTML page, done"),
-        pytest.param(faultproxy.cut(), id="cut reply"),
-        pytest.param(faultproxy.body(b"", carried_out=True), id="empty body, done"),
-    ],
-)
+LOST_ANSWERS = {
+    "lost reply": faultproxy.lose_reply(),
+    "500, done": faultproxy.status(500, carried_out=True),
+    "HTML page, done": faultproxy.html(carried_out=True),
+    "cut reply": faultproxy.cut(),
+    "empty body, done": faultproxy.body(b"", carried_out=True),
+}
+
+
+@pytest.mark.parametrize("fault", LOST_ANSWERS.values(), ids=LOST_ANSWERS)
 def test_a_submit_batch_whose_answer_is_lost_is_looked_up_and_not_sent_again(site, fault):
     request = site.batch()
     site.proxy.fail("submit_batch", fault)
