@@ -198,22 +198,15 @@ def _check_buda(session: Session, app_name: str) -> None:
         )
 
 
-def called(options: Options) -> OnProgress | None:
-    """Return the function that takes the progress; :class:`Project` has replaced True by one."""
-    progress = options.get("progress")
-    return None if isinstance(progress, bool) else progress
-
-
-def drop_begun(session: Session, batch_name: str) -> bool:
-    """Retire the batch of a submit that failed for good, if it is empty; return whether it was.
+def drop_begun(session: Session, batch_name: str) -> None:
+    """Retire the batch of a submit that failed for good, if it is empty.
 
     The name of a retired batch cannot be used again, so this is only for generated names.
     """
     try:
-        return abort_empty(session.context, batch_name)
+        abort_empty(session.context, batch_name)
     except GahpError as error:
         log.warning("The project did not say whether batch %s was created: %s", batch_name, error)
-        return False
 
 
 def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:
@@ -226,7 +219,6 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         JobRefused: a job's arguments cannot be split, or a job of a BUDA app cannot be made.
         StagingError: a file changed while it was read.
     """
-    progress = called(options)
     request = build_request(app_name, jobs, **options)
     _check_buda(session, app_name)
     try:
@@ -236,7 +228,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
     # Only here and in a submit does a project read the app's template file itself.
     probe = BatchSubmission(project_app(app_name), [JobSubmission(rsc_fpops_est=1.0)])
     session.rpc.estimate_batch(probe)
-    files = _files(session, validation, progress)
+    files = _files(session, validation, request.progress)
     refusal = validation.refusal
     if isinstance(refusal, BatchTooLarge):
         refusal = _split(session, request, refusal)

@@ -39,8 +39,8 @@ ABORT_AGAIN = 60.0
 _LINGERING = 900.0
 
 
-def abort_empty(context: Context, name: str) -> bool:
-    """Retire a batch that no submit_batch was ever sent for; return whether there was one.
+def abort_empty(context: Context, name: str) -> None:
+    """Retire a batch that no submit_batch was ever sent for, if there is one.
 
     Raises:
         RpcError: the project could not be reached, or does not let the account retire it.
@@ -48,12 +48,11 @@ def abort_empty(context: Context, name: str) -> bool:
     try:
         details = _find_batch.find(context.project, name)
     except NotFound:
-        return False
+        return
     if details.batch.name != name or details.jobs or details.batch.state is not BatchState.INIT:
-        return False  # another batch, or over already
+        return  # another batch, or over already
     context.project.retire_batch(batch_id=details.batch.id)
     context.cache.forget_batch(name)
-    return True
 
 
 def drop(context: Context, batch_id: int, name: str) -> None:
