@@ -1,6 +1,6 @@
 """The transitioner where no history shows it (``back-end.rst``), and what it cannot handle."""
 
-from boinc_gahp.localproject.states import NEVER, AssimilateState, ErrorMask
+from boinc_gahp.localproject.states import NEVER, AssimilateState, ErrorMask, Outcome
 from tests.localproject.bench import IN_PROGRESS, NO_REPLY, NOW, OVER
 from tests.localproject.on_host import out
 
@@ -16,6 +16,19 @@ def test_a_canonical_result_whose_row_is_gone_is_an_error(bench):
     assert bench.wu["error_mask"] == ErrorMask.NO_CANONICAL_RESULT
     assert bench.wu["assimilate_state"] == AssimilateState.DONE
     assert bench.results("id") == []
+
+
+def test_error_bits_add_up(bench):
+    bench.workunit(max_error_results=0, max_total_results=1, error_mask=ErrorMask.CANCELLED)
+    bench.result(OVER, Outcome.CLIENT_ERROR)
+    bench.result(OVER, Outcome.COULDNT_SEND)
+    bench.transition()
+    assert bench.wu["error_mask"] == (
+        ErrorMask.CANCELLED
+        | ErrorMask.COULDNT_SEND_RESULT
+        | ErrorMask.TOO_MANY_ERROR_RESULTS
+        | ErrorMask.TOO_MANY_TOTAL_RESULTS
+    )
 
 
 # Rule 5: new results, or none any more.
