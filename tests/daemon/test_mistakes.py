@@ -30,6 +30,8 @@ class Newcomer(Node):
 
     def mend(self):
         """Put all right, as ``docs/htcondor-admins.rst`` says."""
+        if self.key.is_dir():
+            self.key.rmdir()
         for path in (self.settings, self.key, self.state):
             if path.is_file():
                 path.unlink()
@@ -70,6 +72,10 @@ MISTAKES = {
     "no settings": (lambda of: of.settings.unlink(), ("no settings file names a project",)),
     "no authenticator": (lambda of: of.key.unlink(), ("/authenticator: No such file", "chmod 600")),
     "odd": (lambda of: of.key.write_text(ODD), ("/authenticator: ", "not ASCII")),
+    "key is a directory": (
+        lambda of: (of.key.unlink(), of.key.mkdir()),
+        ("/authenticator: Is a directory",),
+    ),
     "state is a file": (state_is_a_file, ("/.local/state/boinc_gahp/ledger.sqlite", "[state]")),
 }
 
