@@ -35,6 +35,16 @@ def test_jobs_that_come_together_are_one_batch_with_its_lease_and_names(site, de
     assert expire_times(site) == pytest.approx([time.time() + site.htcondor.lease], abs=60)
 
 
+def test_jobs_wait_for_others_as_long_as_the_settings_say(site):
+    site.reset(send_after=60.0, longest_wait=300.0)
+    with desk_of(site) as desk:
+        ids = desk.accept(1) + desk.accept(1)
+        desk.turn()
+        assert desk.states(ids) == ["waiting", "waiting"]
+        desk.sender.plan(time.time() + 61)
+        assert len(desk.batches("planned")) == 1
+
+
 # -- faults on the way
 
 FAULTS = {
