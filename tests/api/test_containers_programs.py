@@ -10,7 +10,7 @@ import pytest
 
 from boinc_gahp.api.outputs.folders import read_note
 from boinc_gahp.api.programs import program_batch
-from boinc_gahp.errors import BatchConflict
+from boinc_gahp.errors import BatchConflict, JobFailed
 from tests.containers_engine import IMAGE
 from tests.helpers import wait_for
 
@@ -229,3 +229,45 @@ def test_200_runs_survive_a_kill_in_the_middle_and_the_same_command_again(
     for number in range(200):
         result = Path(f"out/many_{number:03d}/result")
         assert result.read_text() == f"{number * number + 7}\n"
+
+
+def test_forty_programs_of_which_five_fail(project, in_containers):
+    script(
+        "program.sh",
+        'echo "got $1 from $(cat "$2")"; echo "$1 squared is $(($1 * $1))" >result.txt; '
+        'if [ $(($1 % 8)) = 7 ]; then echo "cannot do $1" >&2; exit 3; fi',
+    )
+    Path("data").mkdir()
+    Path("data/in.txt").write_text(f"{in_containers.name}\n")
+    rows = [{"n": n} for n in range(40)]
+    command = ["./program.sh", "{n}", "data/in.txt"]
+    futures = project.run(command, image=IMAGE, rows=rows, outputs=["result.txt"])
+    assert futures.batch.name.startswith("program.sh-")
+    futures.wait(500)
+    failed = {future.parameters["n"]: future.exception() for future in futures.failed}
+    assert [*failed] == [7, 15, 23, 31, 39]
+    for number, error in failed.items():
+        assert isinstance(error, JobFailed)
+        assert error.exit_status == 3
+        assert error.stderr == f"cannot do {number}\n"
+        assert f'the last line of its stderr: "cannot do {number}"' in str(error)
+    for future in futures:
+        number = future.parameters["n"]
+        if number not in failed:
+            result = future.result()
+            assert result.stdout == f"got {number} from {in_containers.name}\n"
+            assert isinstance(number, int)
+            wanted = f"{number} squared is {number**2}\n"
+            assert result.outputs["result.txt"].read_text() == wanted
+            assert (result.exit_status, result.stderr) == (0, "")
+    again = project.run(command, image=IMAGE, rows=rows, outputs=["result.txt"])
+    assert again.batch == futures.batch
+    assert again.batch.existed
+    assert len(again.wait(500).failed) == 5
+    # Sent again, they are waited for; they fail again.
+    retry = futures.batch.retry()
+    assert retry.njobs == 5
+    last = project.run(command, image=IMAGE, rows=rows, outputs=["result.txt"])
+    assert last.batch == futures.batch
+    assert [future.parameters["n"] for future in last.wait(500).failed] == [*failed]
+    assert retry.refresh().is_over

@@ -77,12 +77,15 @@ def test_nothing_is_sent_if_nothing_has_failed(site):
         batch.retry("nosuch")
 
 
-def test_a_job_whose_retry_failed_is_sent_once_more(site):
+def test_a_job_whose_retry_failed_is_a_reason_again_and_is_sent_once_more(site):
     batch = site.submit(3)
     site.spoil(batch, f"{batch.name}_0", f"{batch.name}_1")
+    assert [each.count for each in batch.reasons()] == [2]
     first = batch.retry(f"{batch.name}_0")
     assert names_of(first) == [f"{batch.name}_0-retry1"]
+    assert [(each.count, each.end.name) for each in batch.reasons()] == [(1, f"{batch.name}_1")]
     site.spoil(first)
+    assert [each.count for each in batch.reasons()] == [2]
     second = batch.retry()
     assert names_of(second) == [f"{batch.name}_0-retry2", f"{batch.name}_1-retry2"]
     assert batch.retry() is None
@@ -96,16 +99,6 @@ def test_a_retry_of_a_retry_repeats_jobs_of_the_first_batch(site):
     second = first.retry()
     assert (second.name, names_of(second)) == (f"{batch.name}-retry2", [f"{batch.name}_1-retry2"])
     assert first.retry() is None
-
-
-def test_reasons_leave_out_what_is_sent_again(site):
-    batch = site.submit(3)
-    site.spoil(batch, f"{batch.name}_0", f"{batch.name}_1")
-    assert [each.count for each in batch.reasons()] == [2]
-    made = batch.retry(f"{batch.name}_0")
-    assert [(each.count, each.end.name) for each in batch.reasons()] == [(1, f"{batch.name}_1")]
-    site.spoil(made)
-    assert [each.count for each in batch.reasons()] == [2]
 
 
 def test_another_machine_says_that_it_does_not_know_what_was_sent(site):
