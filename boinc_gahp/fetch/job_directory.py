@@ -1,7 +1,7 @@
 """A job's directory: which outputs HTCondor wants there, and where each goes.
 
 The rules are in ``gahp.rst``, "BOINC_FETCH_OUTPUT"; those for a job ad are described at
-:class:`~boinc_gahp.fetch.types.AdFiles`.
+:class:`~boinc_gahp.fetch.types.FetchRequest`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.placements import Read
-    from boinc_gahp.fetch.types import AdFiles, FetchRequest
+    from boinc_gahp.fetch.types import FetchRequest
 
 log = logging.getLogger("boinc_gahp.fetch")
 
@@ -52,7 +52,7 @@ class JobDirectory(JobPlace):
 
     def __init__(self, request: FetchRequest, *, streams_only: bool = False) -> None:
         super().__init__(request.job_name, Path(os.path.normpath(request.directory)))
-        self.makes_directories = request.ad is not None
+        self.makes_directories = request.is_ad
         self._request = request
         self._streams_only = streams_only
         self._takes_all = request.mode == "ALL"
@@ -84,8 +84,8 @@ class JobDirectory(JobPlace):
 
     def _select(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
         """Return what is to be put in place, each pair once."""
-        if self._request.ad is not None:
-            wanted = self._of_ad(self._request.ad, outputs)
+        if self._request.is_ad:
+            wanted = self._of_ad(outputs)
         else:
             wanted = self._all(outputs) if self._takes_all else self._some(outputs)
         # A file for both gets the stdout, or stderr if there is no stdout.
@@ -95,12 +95,12 @@ class JobDirectory(JobPlace):
     def _stdout(self, outputs: Mapping[str, str]) -> Placement | None:
         """Return where a job ad wants stdout, or a Request Line whose stdout is not an output."""
         request = self._request
-        if request.ad is None:
+        if not request.is_ad:
             at = self._stdout_at(outputs)
             return None if at is None else self._placement("stdout", request.specs[at][1])
-        if request.ad.stdout is None or request.ad.stdout == DEV_NULL:
+        if request.stdout is None or request.stdout == DEV_NULL:
             return None
-        return self._placement("stdout", request.ad.stdout)
+        return self._placement("stdout", request.stdout)
 
     def _streams(self, outputs: Mapping[str, str]) -> tuple[Placement, ...]:
         stdout = self._stdout(outputs)
@@ -112,7 +112,7 @@ class JobDirectory(JobPlace):
             name = find_output(source, outputs)
             if name is not None:
                 renames.setdefault(name, []).append(destination)
-            elif self._request.ad is None:
+            elif not self._request.is_ad:
                 raise self._no_such_output(source, outputs)
         wanted = []
         for name, plain in outputs.items():
@@ -138,13 +138,14 @@ class JobDirectory(JobPlace):
                 raise self._no_such_output(source, outputs)
         return wanted
 
-    def _of_ad(self, ad: AdFiles, outputs: Mapping[str, str]) -> list[Placement]:
-        specs = self._request.specs
+    def _of_ad(self, outputs: Mapping[str, str]) -> list[Placement]:
+        request = self._request
+        specs = request.specs
         claimed = {find_output(source, outputs) for source, _ in specs}
         stdout = self._stdout(outputs)
         standard: list[Placement] = []
         if stdout is not None:
-            name = find_output(base_name(ad.stdout or ""), outputs)
+            name = find_output(base_name(request.stdout or ""), outputs)
             if name is None:
                 name = next((name for name in _STDOUTS if name in outputs), None)
             if name is not None:
@@ -155,9 +156,7 @@ class JobDirectory(JobPlace):
             others = {name: plain for name, plain in outputs.items() if name not in own}
             return self._all(others) + standard
         wanted = []
-        written = {
-            base_name(name) for name in (ad.stdout, self._request.stderr) if name is not None
-        }
+        written = {base_name(name) for name in (request.stdout, request.stderr) if name is not None}
         for source, destination in specs:
             name = find_output(source, outputs)
             if name is not None and destination != DEV_NULL:
@@ -227,10 +226,9 @@ def fetch_output(
         Exception: what the scope raises when it is closed.
     """
     scope.check()
-    ad = request.ad
-    located, completed = locate.find(context, request.job_name, None if ad is None else ad.batch_id)
+    located, completed = locate.find(context, request.job_name, request.batch_id)
     if located is not None and not located.job.canonical_instance_id:
-        if ad is not None:
+        if request.is_ad:
             raise locate.NoResult(context, request.job_name)
         result, text = failed_job(context, request.job_name, located)
         fetch_failed(context, request, text, scope)
@@ -242,7 +240,7 @@ def fetch_output(
         JobDirectory(request),
         scope,
         completed=completed,
-        own_template=None if ad is None else ad.output_template,
+        own_template=request.output_template,
     )
     return FetchResult.of(completed, fetched.nbytes)
 
@@ -278,14 +276,13 @@ def fetch_failed(
         Exception: what the scope raises when it is closed.
     """
     scope.check()
-    ad = request.ad
     try:
-        located, _ = locate.find(context, request.job_name, None if ad is None else ad.batch_id)
+        located, _ = locate.find(context, request.job_name, request.batch_id)
         instances = () if located is None else context.project.query_job(located.job.id)
         uploaded = next((each for each in reversed(instances) if each.outfile_sizes), None)
         if uploaded is not None:
             attempt = FailedAttempt(uploaded, text)
-            template = None if ad is None else ad.output_template
+            template = request.output_template
             place = JobDirectory(request)
             fetched = fetch(context, located, place, scope, attempt=attempt, own_template=template)
             return fetched.nbytes

@@ -14,34 +14,22 @@ OWN = ".boinc_gahp"
 
 
 @dataclass(frozen=True, slots=True)
-class AdFiles:
-    """What a fetch for a job ad has beyond a BOINC_FETCH_OUTPUT; it also has its own rules.
-
-    Missing directories of stdout and stderr are made. ALL ignores specs that do not name an output:
-    remaps may name more files than there are.
-
-    Attributes:
-        stdout: where stdout goes, absolute or relative to the request's ``directory``; None to
-            drop it. It is the output of the same base name; else one called ``stdout`` or
-            ``stdout.txt``, also if it goes elsewhere, too; else an empty file.
-        batch_id: the project's id of the job's batch, if it is known.
-        output_template: the job's own; None: the app's.
-    """
-
-    stdout: str | None = None
-    batch_id: int | None = None
-    output_template: OutputTemplate | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class FetchRequest:
     """A BOINC_FETCH_OUTPUT, or what a job ad asks for.
+
+    For a job ad, missing directories of stdout and stderr are made, and ALL ignores specs that do
+    not name an output: remaps may name more files than there are. A Request Line has nothing that
+    comes after ``is_ad``.
 
     Attributes:
         directory: the job's directory; absolute.
         stderr: where stderr goes, absolute or relative to ``directory``; None to drop it.
         specs: (source, destination) pairs as the Request Line has them.
-        ad: None for a Request Line.
+        is_ad: whether it is for a job ad.
+        stdout: where stdout goes, likewise. It is the output of the same base name; else one called
+            ``stdout`` or ``stdout.txt``, also if it goes elsewhere, too; else an empty file.
+        batch_id: the project's id of the job's batch, if it is known.
+        output_template: the job's own; None: the app's.
     """
 
     job_name: str
@@ -49,7 +37,10 @@ class FetchRequest:
     stderr: str | None
     mode: Literal["ALL", "SOME"]
     specs: tuple[tuple[str, str], ...] = ()
-    ad: AdFiles | None = None
+    is_ad: bool = False
+    stdout: str | None = None
+    batch_id: int | None = None
+    output_template: OutputTemplate | None = None
 
 
 @dataclass(frozen=True, slots=True)

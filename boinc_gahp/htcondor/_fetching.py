@@ -28,7 +28,7 @@ from boinc_gahp.fetch.job_directory import fetch_failed, fetch_output
 from boinc_gahp.fetch.leftovers import sweep
 from boinc_gahp.fetch.locate import NoResult
 from boinc_gahp.fetch.temporary import TryLater
-from boinc_gahp.fetch.types import AdFiles, ContainerRequest, FetchRequest, FetchResult
+from boinc_gahp.fetch.types import ContainerRequest, FetchRequest, FetchResult
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._context import JobCancelled
 from boinc_gahp.htcondor._description import JobDescription, description_of
@@ -370,11 +370,10 @@ def request_for(
         stderr=description.stderr,
         mode="ALL" if description.outputs is None else "SOME",
         specs=tuple(specs),
-        ad=AdFiles(
-            stdout=description.stdout,
-            batch_id=project_batch_id,
-            output_template=None if own is None else read_output_template(own),
-        ),
+        is_ad=True,
+        stdout=description.stdout,
+        batch_id=project_batch_id,
+        output_template=None if own is None else read_output_template(own),
     )
 
 

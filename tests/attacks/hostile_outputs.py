@@ -117,12 +117,14 @@ class HostileOutputs:
         home,
         *specs,
         some=False,
-        ad=None,
+        own=None,
         jobs=JobSettings(),  # noqa: B008  (frozen)
     ):
         """Fetch the job's outputs into ``home``, as HTCondor asks for it."""
         mode = "SOME" if some else "ALL"
-        request = FetchRequest(JOB, str(home), None, mode, specs, ad)
+        request = FetchRequest(
+            JOB, str(home), None, mode, specs, is_ad=own is not None, output_template=own
+        )
         with self.context(jobs) as context:
             fetch_output(context, request)
 

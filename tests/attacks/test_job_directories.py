@@ -18,7 +18,6 @@ from boinc_gahp.fetch._zip_archive import ZipArchive
 from boinc_gahp.fetch.destinations import Directories
 from boinc_gahp.fetch.leftovers import sweep
 from boinc_gahp.fetch.temporary import Temporaries
-from boinc_gahp.fetch.types import AdFiles
 from boinc_gahp.submit.digests import stat_input
 from tests.attacks.hostile_outputs import HostileOutputs
 from tests.fetch.archives import check_refused
@@ -262,20 +261,20 @@ def test_fill_the_disk_by_an_output_that_never_ends(compressed, home):
 
 def test_fill_the_disk_where_the_jobs_or_the_apps_template_says_some_megabytes(home):
     with HostileOutputs({"out": lambda: endless(bytes(65536))}) as project:
-        ad = AdFiles(output_template=project.own_template(1_000_000))
-        project.check_refused(MORE_THAN_TOLD, home, ad=ad)
+        own = project.own_template(1_000_000)
+        project.check_refused(MORE_THAN_TOLD, home, own=own)
         project.check_refused(r"larger than the 5000000 bytes.*or what the project", home)
     assert files(home) == {}
     with HostileOutputs({"out": bytes(1_000_000)}) as project:
-        project.fetch(home, ad=ad)
+        project.fetch(home, own=own)
     assert len(files(home)["out"]) == 1_000_000
 
 
 def test_fill_the_disk_by_little_that_is_unpacked_to_much(home):
     with HostileOutputs({"out": gzip.compress(bytes(50_000_000))}, compressed=True) as project:
         project.check_refused(TOO_LARGE, home, jobs=SMALL)
-        ad = AdFiles(output_template=project.own_template(1_000_000))
-        project.check_refused(MORE_THAN_TOLD, home, ad=ad)
+        own = project.own_template(1_000_000)
+        project.check_refused(MORE_THAN_TOLD, home, own=own)
     assert files(home) == {}
 
 

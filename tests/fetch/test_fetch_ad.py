@@ -16,7 +16,7 @@ from boinc_gahp.fetch.failures import look_up_failure
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.locate import NoResult
 from boinc_gahp.fetch.temporary import Temporaries
-from boinc_gahp.fetch.types import AdFiles, FetchRequest
+from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.submit.query import query_jobs
 from tests.fetch.jobs import (
     INSTANCE,
@@ -38,12 +38,13 @@ def fetch(
     script,
     home,
     *,
-    ad=AdFiles("logs/job.out"),  # noqa: B008  (frozen)
+    out="logs/job.out",
     err="errors/deep/job.err",
     scope=None,
     specs=(),
+    **more,
 ):
-    request = FetchRequest(JOB, str(home), err, "ALL", specs, ad)
+    request = FetchRequest(JOB, str(home), err, "ALL", specs, is_ad=True, stdout=out, **more)
     result = fetch_output(script.context(), request, *([scope] if scope else []))
     assert result.exit_status == 0
 
@@ -272,21 +273,21 @@ def test_a_directory_of_stdout_that_cannot_be_made_is_reported(tmp_path):
 def test_a_template_of_the_jobs_own_names_its_outputs(tmp_path):
     own = output_template("x", "y")
     script = done("other", present=(0, 1))
-    fetch(script, tmp_path, ad=AdFiles("stdout", output_template=own))
+    fetch(script, tmp_path, out="stdout", output_template=own)
     assert {"x", "y", "stdout"} <= found(tmp_path).keys()
     assert script.count("get_templates") == 0
 
 
 def test_a_batchs_id_spares_the_search_for_the_job(tmp_path):
     script = done("out0")
-    fetch(script, tmp_path, ad=AdFiles(batch_id=7))
+    fetch(script, tmp_path, out=None, batch_id=7)
     assert [asked["batch_id"] for asked in script.arguments("query_batch")] == [["7"]]
     assert script.count("query_batches") == 0
 
 
 def test_a_job_without_a_result_is_no_output(tmp_path):
     with pytest.raises(NoResult):
-        fetch(failed(ended(9)), tmp_path, ad=AdFiles(batch_id=7))
+        fetch(failed(ended(9)), tmp_path, out=None, batch_id=7)
     assert found(tmp_path) == {}
 
 
@@ -296,7 +297,7 @@ def test_a_batch_that_is_gone_is_not_all_there_is_to_ask(tmp_path):
     script.replies["query_batches"] = ""
     script.replies["query_completed_job"] = error("no such job")
     with pytest.raises(NotFound, match="no such job"):
-        fetch(script, tmp_path, ad=AdFiles(batch_id=7))
+        fetch(script, tmp_path, out=None, batch_id=7)
 
 
 # -- failures

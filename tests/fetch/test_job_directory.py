@@ -9,7 +9,7 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.job_directory import JobDirectory
 from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.placements import Placement
-from boinc_gahp.fetch.types import AdFiles, FetchRequest
+from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.submit.checks import find_output
 
 DIRECTORY = "/home/me/job"
@@ -21,10 +21,10 @@ def pairs(text):
     return tuple(tuple(each.split(">")) for each in text.split(", ") if each)
 
 
-def placed(mode, specs, outputs=APP, err="job.err", ad=None):
+def placed(mode, specs, outputs=APP, err="job.err", **ad):
     """Return which output goes where, relative to the job's directory."""
     specs = pairs(specs) if isinstance(specs, str) else specs
-    place = JobDirectory(FetchRequest("j", DIRECTORY, err, mode, specs, ad))
+    place = JobDirectory(FetchRequest("j", DIRECTORY, err, mode, specs, **ad))
     return tuple(
         (item.output, str(item.destination).removeprefix(f"{DIRECTORY}/"))
         for item in place.outputs(plain_names(outputs), None).files
@@ -207,7 +207,7 @@ AD = {
 
 @pytest.mark.parametrize(("outputs", "remaps", "out", "expected"), AD.values(), ids=AD)
 def test_an_ad_gets_all_outputs_and_stdout_under_its_own_name(outputs, remaps, out, expected):
-    assert placed("ALL", remaps, outputs, ad=AdFiles(stdout=out)) == pairs(expected)
+    assert placed("ALL", remaps, outputs, is_ad=True, stdout=out) == pairs(expected)
 
 
 LISTED = {
@@ -219,7 +219,7 @@ LISTED = {
 
 @pytest.mark.parametrize(("outputs", "specs", "expected"), LISTED.values(), ids=LISTED)
 def test_an_ad_with_a_list_gets_what_is_in_it_and_stdout(outputs, specs, expected):
-    ad = AdFiles(stdout="job.out")
-    assert placed("SOME", specs, outputs, ad=ad) == pairs(expected)
+    ad = {"is_ad": True, "stdout": "job.out"}
+    assert placed("SOME", specs, outputs, **ad) == pairs(expected)
     with pytest.raises(OutputError, match="no output 'b'; its outputs are: "):
-        placed("SOME", f"{specs}, b>b", outputs, ad=ad)
+        placed("SOME", f"{specs}, b>b", outputs, **ad)

@@ -47,7 +47,7 @@ def test_the_outputs_that_a_job_names_are_those_that_it_has(tmp_path):
     assert found.parameters.fpops_bound == 1e12
     fetch = request_for("job", found, 1)
     assert fetch.specs == (("run/a.txt", "a.txt"), ("b", "b"))
-    assert fetch.ad.output_template == read_output_template(found.output_template)
+    assert fetch.output_template == read_output_template(found.output_template)
 
 
 def test_a_job_that_names_no_outputs_is_refused(tmp_path):
