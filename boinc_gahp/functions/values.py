@@ -95,15 +95,12 @@ class Raised:
     traceback: str
 
 
-def read_result(
-    directory: Path, call: str, *, most_bytes: int = MOST_FILE_BYTES
-) -> tuple[Any, Raised | None]:
+def read_result(directory: Path, call: str) -> tuple[Any, Raised | None]:
     """Return the value of a call, or what it raised.
 
     Args:
         directory: what came back, with ``result.json``.
         call: the key of the call.
-        most_bytes: of a file that is read into memory.
 
     Raises:
         WrongResult: the result is damaged, forged, or of another call; or it needs a library that
@@ -120,7 +117,7 @@ def read_result(
     if problem is None and raised is None:
         if "value" not in document:
             raise WrongResult("it has no value")
-        decoder = Decoder(directory, most_bytes)
+        decoder = Decoder(directory)
         try:
             return decoder.decode(document["value"]), None
         except WrongResult:
@@ -201,12 +198,10 @@ class Decoder:
 
     Args:
         files: the directory of the files.
-        most_bytes: of a file that is read into memory.
     """
 
-    def __init__(self, files: Path, most_bytes: int) -> None:
+    def __init__(self, files: Path) -> None:
         self._files = files
-        self._most_bytes = most_bytes
 
     def decode(self, found: Any) -> Any:  # noqa: PLR0911  (a line for each kind of value)
         """Return the value that JSON stands for.
@@ -264,7 +259,7 @@ class Decoder:
     def _array(self, name: str) -> Any:
         path = self._path(name)
         numpy = _library("numpy", "an array", path)
-        with _opened(path, self._most_bytes) as file:
+        with _opened(path, MOST_FILE_BYTES) as file:
             nbytes = os.fstat(file.fileno()).st_size
             try:
                 version = numpy.lib.format.read_magic(file)
@@ -294,7 +289,7 @@ class Decoder:
     def _table(self, name: str, found: dict[str, Any]) -> Any:
         path = self._path(name)
         pandas = _library("pandas", "a table", path)
-        with _opened(path, min(self._most_bytes, MOST_TABLE_BYTES)) as file:
+        with _opened(path, MOST_TABLE_BYTES) as file:
             return read_table(pandas, file, found)
 
 

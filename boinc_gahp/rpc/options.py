@@ -62,7 +62,6 @@ class ClientOptions:
         settings: Settings,
         project: ProjectSettings | None,
         *,
-        connect: float = 10.0,
         read: float = 30.0,
         retry: float = 5.0,
     ) -> Self:
@@ -71,12 +70,11 @@ class ClientOptions:
         Args:
             settings: all settings; shorter time limits in them are kept.
             project: the project, for its certificates and proxy; None: it is not in the settings.
-            connect: seconds for making a connection.
             read: the longest silence.
             retry: for all attempts.
         """
         return cls(
-            connect_timeout=min(settings.timeouts.connect, connect),
+            connect_timeout=min(settings.timeouts.connect, 10.0),
             read_timeout=min(settings.timeouts.read, read),
             retry_total=min(settings.timeouts.retry, retry),
             ca_bundle=None if project is None else project.ca_bundle,

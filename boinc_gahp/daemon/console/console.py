@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config.settings import Settings
     from boinc_gahp.daemon._engine import FinishedRequest
-    from boinc_gahp.daemon._projects import OpenContext
 
 log = logging.getLogger("boinc_gahp.daemon")
 
@@ -54,18 +53,16 @@ _STYLE = Style.from_dict(
 def run_console(
     load_settings: Callable[[], Settings],
     *,
-    open_context: OpenContext | None = None,
     on_settings: Callable[[Settings], object] | None = None,
 ) -> NoReturn:
     """Talk to the person at the terminal until they leave, then end the process with status 0.
 
     Args:
         load_settings: as for :func:`boinc_gahp.daemon.main.serve`.
-        open_context: for tests; None: the project's web RPCs.
         on_settings: called with the settings before a project is used; here the log is started.
     """
     prepare_process()
-    projects = Projects(load_settings, open_context, on_settings)
+    projects = Projects(load_settings, on_settings=on_settings)
     status = 0
     try:
         # Not asyncio.run: it waits for threads, and one may hang on a dead file server.
