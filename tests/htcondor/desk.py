@@ -163,6 +163,16 @@ def only_for(fault, *markers):
     return run
 
 
+#: What a project in trouble answers, or does not.
+TROUBLES = {
+    "reply lost": faultproxy.lose_reply(),
+    "503": faultproxy.status(503),
+    "a page for people": faultproxy.html(),
+    "cut": faultproxy.cut(0.6),
+    "nothing": faultproxy.body(b""),
+}
+
+
 def noting(bodies, fault=None):
     """Note the bodies of requests, before the fault happens or the project does them."""
 

@@ -35,6 +35,7 @@ QUICK = HTCondor(
     send_after=0.05, longest_wait=0.5, poll_shortest=0.1, poll_longest=0.5, retire_wait=5.0
 )
 TIMEOUTS = Timeouts(connect=30, read=30, retry=0.3)
+PATIENT, ONCE = (replace(TIMEOUTS, retry=seconds) for seconds in (5, 0.0))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from boinc_gahp.config.settings import Timeouts
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.htcondor import _fetching
@@ -14,13 +13,11 @@ from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._fetching import Fetcher, clear_away
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from tests import faultproxy
-from tests.htcondor.helpers import assert_held, change
+from tests.htcondor.desk import TROUBLES
+from tests.htcondor.helpers import ONCE, PATIENT, assert_held, change
 from tests.htcondor.onproject import follow, send
 
 pytestmark = pytest.mark.long
-
-PATIENT = Timeouts(connect=30, read=30, retry=5)
-ONCE = Timeouts(connect=30, read=30, retry=0.0)
 
 
 @pytest.fixture
@@ -85,14 +82,6 @@ def test_what_is_asked_for_goes_where_it_is_wanted(site, context):
 
 
 RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "result_file"]
-FAULTS = {
-    "reply lost": faultproxy.lose_reply(),
-    "500": faultproxy.status(500),
-    "503": faultproxy.status(503),
-    "a page for people": faultproxy.html(),
-    "cut": faultproxy.cut(0.6),
-    "nothing": faultproxy.body(b""),
-}
 
 
 def test_trouble_of_the_project_is_waited_for(site, context):
@@ -101,14 +90,14 @@ def test_trouble_of_the_project_is_waited_for(site, context):
     for rpc, job, iwd in zip(RPCS, sent.jobs, sent.iwds, strict=False):
         # A process of its own, which has learned nothing yet.
         with site.context() as fresh:
-            for case, fault in FAULTS.items():
+            for case, fault in {"500": faultproxy.status(500), **TROUBLES}.items():
                 site.proxy.fail(rpc, fault, times=None)
                 Fetcher(fresh).fetch(job)
                 site.proxy.heal()
                 row = context.jobs.job(job.id)
                 assert row.state == "finished", (rpc, case, row)
                 assert not row.writing
-                assert rpc in (row.trouble or ""), (rpc, case)
+                assert rpc in row.trouble, (rpc, case)
                 assert contents(iwd).keys() <= {"job.err"}, (rpc, case)
         if rpc != "result_file":
             site.proxy.fail(rpc, faultproxy.php_warnings(after=True), times=None)
@@ -153,7 +142,7 @@ def test_a_full_disk_is_waited_for_and_then_held(site, context, monkeypatch, cap
     for _ in range(3):
         Fetcher(context).fetch(sent.job)
         assert sent.states == ["finished"]
-    assert "the disk is full: free some space" in (sent.job.trouble or "")
+    assert "the disk is full: free some space" in sent.job.trouble
     warnings = [record for record in caplog.records if record.levelname == "WARNING"]
     assert sum("the disk is full" in record.getMessage() for record in warnings) == 1
     monkeypatch.setattr(_fetching, "STORAGE_WAIT", 0.0)
@@ -168,7 +157,7 @@ def test_a_home_that_is_not_mounted_is_waited_for(site, context):
     sent.iwds[0].rename(away)
     Fetcher(context).fetch(sent.job)
     assert sent.states == ["finished"]
-    assert "No such file" in (sent.job.trouble or "")
+    assert "No such file" in sent.job.trouble
     assert not sent.iwds[0].exists(), "it would be what is beneath the mount"
     away.rename(sent.iwds[0])
     Fetcher(context).fetch(sent.job)
@@ -225,7 +214,7 @@ def test_a_bug_costs_no_more_than_one_fetch(site, context, monkeypatch, caplog):
         Fetcher(context).fetch(sent.job)
     assert sent.states == ["finished"]
     assert not sent.job.writing
-    assert "ZeroDivisionError" in (sent.job.trouble or "")
+    assert "ZeroDivisionError" in sent.job.trouble
     assert "cannot be fetched" in caplog.text
     Fetcher(context).fetch(sent.job)
     assert sent.states == ["fetched"]

@@ -6,7 +6,6 @@ import uuid
 
 import pytest
 
-from boinc_gahp.config.settings import Timeouts
 from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._following import Follower
@@ -17,13 +16,10 @@ from boinc_gahp.submit.control import abort_jobs
 from boinc_gahp.submit.query import query_jobs
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.desk import fail_queries, noting, only_for, refuse
-from tests.htcondor.helpers import assert_held, change
+from tests.htcondor.desk import TROUBLES, fail_queries, noting, only_for, refuse
+from tests.htcondor.helpers import ONCE, PATIENT, assert_held, change
 from tests.htcondor.onproject import follow, send
 from tests.inside import fail_attempts, fail_workunit, finish_workunit
-
-PATIENT = Timeouts(connect=30, read=30, retry=5)
-ONCE = Timeouts(connect=30, read=30, retry=0.0)
 
 
 @pytest.fixture
@@ -303,16 +299,6 @@ def test_what_the_project_does_not_find_once_is_not_lost(site, context):
     assert sent.job.hold_code == HoldCode.FAILED
 
 
-FAULTS = {
-    "reply lost": faultproxy.lose_reply(),
-    "503": faultproxy.status(503),
-    "a page for people": faultproxy.html(),
-    "cut": faultproxy.cut(0.6),
-    "cut, and it says so": faultproxy.cut(0.6, honest=True),
-    "nothing": faultproxy.body(b""),
-}
-
-
 def test_trouble_of_the_project_is_noted_and_passes(site, context):
     site.local.pause_volunteers()
     one, two = send(site, context), send(site, context)
@@ -320,7 +306,7 @@ def test_trouble_of_the_project_is_noted_and_passes(site, context):
     with site.context() as fresh:
         follower = Follower(fresh)
         now = 1000.0
-        for case, fault in FAULTS.items():
+        for case, fault in {"cut openly": faultproxy.cut(0.6, honest=True), **TROUBLES}.items():
             follower.poll(now)
             assert context.jobs.troubles() == {}, case
             site.proxy.fail("*", fault, times=None)
