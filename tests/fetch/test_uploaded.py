@@ -48,10 +48,6 @@ class Server:
         yield Stream(name if self.named else None)
         self.open -= 1
 
-    @staticmethod
-    def error(kind, words):
-        return kind(words, rpc="get_output", host="h", number=-1, words=words)
-
     def uploaded(self):
         return Uploaded(self.file, "job_0")
 
@@ -112,11 +108,6 @@ def test_a_file_with_a_name_of_its_own_is_taken_by_its_count():
         assert stream.filename == "job_0_0_r799338679_6"
 
 
-def test_a_deleted_file_is_called_deleted():
-    with pytest.raises(OutputError, match="has deleted output number 1"):
-        found(Server([0, 1], deleted=True).uploaded(), 1)
-
-
 def test_a_deleted_file_tells_which_are_absent():
     uploaded = Server([0, 2], deleted=True).uploaded()
     assert found(uploaded, 1) is None
@@ -127,7 +118,8 @@ def test_a_deleted_file_tells_which_are_absent():
 @pytest.mark.parametrize("kind", [ProjectDown, ProjectError])
 def test_any_other_error_passes(kind):
     def fail(place):
-        raise Server.error(kind, "project down for maintenance")
+        words = "project down for maintenance"
+        raise kind(words, rpc="get_output", host="h", number=-1, words=words)
 
     with pytest.raises(kind):
         found(Uploaded(fail, "job_0"), 0)
