@@ -143,12 +143,17 @@ def home(tmp_path):
     return home
 
 
+def pairs(text):
+    """Return pairs that are written as "source>destination, ..."."""
+    return tuple(tuple(each.split(">")) for each in text.split(", ") if each)
+
+
 def everything(job, home, *specs):
     return FetchRequest(job, str(home), "job.err", "ALL", specs)
 
 
-def some(job, home, *specs):
-    return FetchRequest(job, str(home), "job.err", "SOME", specs)
+def some(job, home, specs):
+    return FetchRequest(job, str(home), "job.err", "SOME", pairs(specs))
 
 
 def contents(home):

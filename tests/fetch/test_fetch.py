@@ -31,12 +31,13 @@ def test_the_authenticator_is_in_no_url(healthy, home):
 
 @pytest.mark.parametrize("order", [("out0", "out1", "out2"), ("out2",), ("out1", "out2", "out0")])
 def test_no_output_gets_anothers_content(order, healthy, home):
+    specs = ", ".join(f"{name}>{name}" for name in order)
     with healthy.context() as context:
-        fetch_output(context, some("optmid#1.0", home, *((name, name) for name in order)))
+        fetch_output(context, some("optmid#1.0", home, specs))
         found = contents(home)
         assert sorted(found) == sorted({"job.err", *order} - {"out1"})
         assert found["out2"].startswith(b"sizes ")
-        fetch_output(context, some("optmid#1.1", home, *((name, name) for name in order)))
+        fetch_output(context, some("optmid#1.1", home, specs))
     found = contents(home)
     assert found["out2"].startswith(b"sizes ")
     if "out1" in order:
@@ -45,31 +46,16 @@ def test_no_output_gets_anothers_content(order, healthy, home):
 
 def test_some_outputs_under_other_names_and_elsewhere(healthy, home, tmp_path):
     (home / "res").mkdir()
-    with healthy.context() as context:
-        fetch_output(
-            context,
-            some(
-                "multi#1.1",
-                home,
-                ("out0", "res/first one"),
-                ("some/path/out1", str(tmp_path / "second")),
-                ("out0", "again"),
-                ("job.out", "job.out"),
-                ("job.err", "job.err"),
-            ),
-        )
+    plain = f"out0>res/first one, some/path/out1>{tmp_path}/second, out0>again"
+    healthy.fetch(some("multi#1.1", home, f"{plain}, job.out>job.out, job.err>job.err"))
     assert sorted(contents(home)) == ["again", "job.err", "job.out", "res/first one"]
     assert contents(home)["again"] == contents(home)["res/first one"] == b"one two\n"
     assert (tmp_path / "second").read_bytes().startswith(b"sizes ")
 
 
 def test_an_unknown_output_is_reported_before_anything_is_written(healthy, home):
-    request = some("multi#1.0", home, ("typo", "typo"), ("out0", "out0"))
-    with (
-        healthy.context() as context,
-        pytest.raises(OutputError, match="its outputs are: 'out0', 'out1', 'out2'"),
-    ):
-        fetch_output(context, request)
+    with pytest.raises(OutputError, match="its outputs are: 'out0', 'out1', 'out2'"):
+        healthy.fetch(some("multi#1.0", home, "typo>typo, out0>out0"))
     assert contents(home) == {}
 
 
@@ -84,24 +70,13 @@ def test_an_archives_members_take_the_part_of_the_outputs(healthy, home):
 
 
 def test_an_archives_members_can_be_chosen_and_renamed(healthy, home):
-    with healthy.context() as context:
-        fetch_output(
-            context,
-            some(
-                "zip#1.0",
-                home,
-                ("sub/len.txt", "length"),
-                ("any/upper.txt", "U"),
-                ("out.zip", "whole.zip"),
-                ("job.out", "job.out"),
-                ("job.err", "job.err"),
-            ),
-        )
-        assert sorted(contents(home)) == ["U", "job.err", "job.out", "length", "whole.zip"]
-        assert contents(home)["length"] == b"6"
-        assert contents(home)["whole.zip"].startswith(b"PK")
-        with pytest.raises(OutputError, match=r"'upper.txt', 'sub/len.txt', 'cmdline.txt'"):
-            fetch_output(context, some("zip#1.0", home, ("typo", "typo"), ("upper.txt", "U")))
+    members = "sub/len.txt>length, any/upper.txt>U, out.zip>whole.zip"
+    healthy.fetch(some("zip#1.0", home, f"{members}, job.out>job.out, job.err>job.err"))
+    assert sorted(contents(home)) == ["U", "job.err", "job.out", "length", "whole.zip"]
+    assert contents(home)["length"] == b"6"
+    assert contents(home)["whole.zip"].startswith(b"PK")
+    with pytest.raises(OutputError, match=r"'upper.txt', 'sub/len.txt', 'cmdline.txt'"):
+        healthy.fetch(some("zip#1.0", home, "typo>typo, upper.txt>U"))
 
 
 @pytest.mark.parametrize("unpack", [True, False])

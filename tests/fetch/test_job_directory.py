@@ -11,14 +11,10 @@ from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.placements import Placement
 from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.submit.checks import find_output
+from tests.fetch.farm import pairs
 
 DIRECTORY = "/home/me/job"
 APP = ("out1.txt", "out2.txt", "res/log")
-
-
-def pairs(text):
-    """Return pairs that are written as "source>destination, ..."."""
-    return tuple(tuple(each.split(">")) for each in text.split(", ") if each)
 
 
 def placed(mode, specs, outputs=APP, err="job.err", **ad):
