@@ -1,14 +1,17 @@
 """Volunteers that run the jobs of a soak in their own process: one for each job would take longer
 than the job."""
 
+import os
 import threading
 import time
+import traceback
 from contextlib import contextmanager
 
 from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.hosts.engine import Containers
 from boinc_gahp.localproject.hosts.execution import ProcessEnd
+from boinc_gahp.localproject.hosts.inputs import bring
 from boinc_gahp.localproject.hosts.volunteer import Volunteer
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates.documents import read_workunit
@@ -21,7 +24,7 @@ class SoakVolunteer(Volunteer):
     def _run_app(self, task, stderr, _):
         workunit = read_workunit(task.xml_doc)
         for file in workunit.files:
-            self._inputs.bring(file, self._slot)
+            bring(self._core, file, self._slot)
         work = work_of(task.xml_doc)
         stderr.write(b"job %d\n" % work.number)
         if work.fails:
@@ -46,7 +49,7 @@ def at_work(project, number):
         SoakVolunteer(core, scheduler, host_id, core.directory / "slots" / str(place), containers)
         for place, host_id in enumerate(hosts.register(core.db, number))
     ]
-    threads = [threading.Thread(target=one.run, name="volunteer") for one in volunteers]
+    threads = [threading.Thread(target=_run, args=(one,), name="volunteer") for one in volunteers]
     for thread in threads:
         thread.start()
     try:
@@ -57,3 +60,12 @@ def at_work(project, number):
         core.wake.ring()
         for thread in threads:
             thread.join()
+
+
+def _run(volunteer):
+    try:
+        volunteer.run()
+    except BaseException:  # noqa: BLE001  (the process ends)
+        # Without its volunteers a project would be waited for in vain.
+        traceback.print_exc()
+        os._exit(1)
