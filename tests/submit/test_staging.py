@@ -206,8 +206,9 @@ def test_an_error_that_no_repetition_helps_breaks_the_other_uploads_off(server, 
 def test_a_file_that_changed_is_an_error_and_nothing_stands_under_its_name(server, tmp_path):
     files = make(tmp_path, 100_000)
     (tmp_path / "in0.dat").write_bytes(b"x" * 100_000)
-    with pytest.raises(StagingError, match="changed while it was sent"):
+    with pytest.raises(StagingError, match="changed while it was sent") as caught:
         server.staging(files).run()
+    assert caught.value.passes
     assert server.present == set()
 
 
