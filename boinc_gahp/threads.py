@@ -143,7 +143,9 @@ class Workers:
         with self._lock:
             self._closed = True
             if drop:
-                for number, _ in itertools.chain(self._ready, *self._waiting.values()):
+                for number, _ in self._ready:
+                    self._let_go(number)
+                for number, _ in itertools.chain(*self._waiting.values()):
                     del self._held[number]
                 self._ready.clear()
                 self._waiting.clear()
