@@ -47,7 +47,7 @@ _MOST = 3
 #: What people call values, where it is not the manifest's key.
 _NAMES = {
     "app_name": "the app",
-    **{size.element: size.job or "fpops bound" for size in SIZES},
+    **{size.element: size.job or size.parameter.replace("_", " ") for size in SIZES},
     "app_version_num": "the app's version",
     "input_template_filename": "the project's input template",
     "output_template_filename": "the project's output template",
