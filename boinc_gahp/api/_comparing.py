@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api.manifest import COMMON, NUMBERS, TEMPLATES, describe
 from boinc_gahp.api.manifest_files import Manifests, log as manifests_log, request_md5s
-from boinc_gahp.containers.job_files import is_archive, is_image
-from boinc_gahp.containers.names import OWN_FILES, WORK
+from boinc_gahp.containers.job_files import OWN_FILES, WORK, is_archive, is_image
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,

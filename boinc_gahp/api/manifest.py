@@ -112,7 +112,7 @@ class SubmittedJob:
 
         Without directories, which are in archives.
         """
-        from boinc_gahp.containers.names import WORK  # noqa: PLC0415  (not for lists of batches)
+        from boinc_gahp.containers.job_files import WORK  # noqa: PLC0415  (not for lists of batches)
 
         if self.program is None:
             return dict(self.inputs)

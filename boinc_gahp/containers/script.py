@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
-from boinc_gahp.containers.build_files import APP
 from boinc_gahp.containers.ending import OUTPUTS
-from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
+from boinc_gahp.containers.job_files import APP, ENDING, PACKED, STDERR, STDOUT, WORK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -162,6 +161,21 @@ class Layout:
     def alone(self) -> list[str]:
         """Those of the outputs that are files of the result by themselves."""
         return [name for name in self.outputs or () if name not in self.packed]
+
+    @property
+    def output_files(self) -> list[tuple[str, bool]]:
+        """The open names of a job's outputs, and whether each is optional."""
+        # Outputs are fetched by their places, also those of jobs that an earlier version has sent:
+        # so the order must never change.
+        files = [(ENDING, False)]
+        if self.stdout:
+            files.append((STDOUT, True))
+        if self.stderr and not self.merged:
+            files.append((STDERR, True))
+        files += [(WORK + name, True) for name in self.alone]
+        if self.outputs is None or self.outputs:
+            files.append((PACKED, True))
+        return files
 
 
 def write_script(layout: Layout, programs: Sequence[Program]) -> bytes:

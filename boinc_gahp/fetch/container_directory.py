@@ -1,7 +1,7 @@
 """A container job's outputs, and where each goes.
 
 The job's own files tell how its program ended, and hold what it wrote to its standard streams
-(:mod:`boinc_gahp.containers.names`): for the project, each such job has ended well. A directory
+(:mod:`boinc_gahp.containers.job_files`): for the project, each such job has ended well. A directory
 comes in a tar archive, under its name. A named output may be a file or a directory; which one is
 known when the archive has been read.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.containers.ending import LARGEST, Ending, read_ending
-from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
+from boinc_gahp.containers.job_files import ENDING, PACKED, STDERR, STDOUT, WORK
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import locate
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED

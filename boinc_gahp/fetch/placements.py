@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.containers.names import WORK
+from boinc_gahp.containers.job_files import WORK
 from boinc_gahp.errors import OutputError
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from boinc_gahp.containers.job_files import MOST_FILES
-from boinc_gahp.containers.names import DOCKERFILE
+from boinc_gahp.containers.job_files import DOCKERFILE, MOST_FILES
 from boinc_gahp.containers.rules import FPOPS_BOUND
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.submit._copied_files import copied_inputs, copied_outputs, counts

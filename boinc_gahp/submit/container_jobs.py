@@ -10,15 +10,18 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.containers.build_files import dockerfile, job_toml
 from boinc_gahp.containers.job_files import (
+    DOCKERFILE,
+    JOB_TOML,
     MOST_FILES,
+    SCRIPT,
+    WORK,
     archive_name,
+    dockerfile,
     image_name,
     is_open_name,
-    output_files,
+    job_toml,
 )
-from boinc_gahp.containers.names import DOCKERFILE, JOB_TOML, SCRIPT, WORK
 from boinc_gahp.containers.rules import MAX_ERRORS
 from boinc_gahp.containers.script import Layout, Program, by_script, write_script
 from boinc_gahp.submit._copied_files import copied_inputs, copied_outputs, counts
@@ -272,7 +275,7 @@ def _input_template(open_names: tuple[str, ...], cpus: int, quorum: int, max_err
 
 @lru_cache(_REMEMBERED)
 def _output_template(layout: Layout, output_bytes: float) -> OutputTemplate:
-    return OutputTemplate(copied_outputs(output_files(layout), output_bytes))
+    return OutputTemplate(copied_outputs(layout.output_files, output_bytes))
 
 
 @lru_cache(_REMEMBERED)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boinc_gahp.containers.names import PACKED
+from boinc_gahp.containers.job_files import PACKED
 from boinc_gahp.errors import OutputError
 from tests.fetch.jobs import ALL, Job, tar
 

@@ -6,8 +6,8 @@ import pytest
 import tomllib
 from hypothesis import example, given, strategies as st
 
-from boinc_gahp.containers.build_files import dockerfile, job_toml
 from boinc_gahp.containers.image import Image, read_image
+from boinc_gahp.containers.job_files import dockerfile, job_toml
 
 DIGEST = "@sha256:" + "0" * 64
 

@@ -31,7 +31,7 @@ from boinc_gahp.api.request import build_request, job_names, renamed
 from boinc_gahp.api.retrying import send_again
 from boinc_gahp.api.submission import Submitted
 from boinc_gahp.api.types import CommandRecord, InlineFile, Job
-from boinc_gahp.containers.names import OWN_FILES, WORK
+from boinc_gahp.containers.job_files import OWN_FILES, WORK
 from boinc_gahp.errors import BadRequest, BatchConflict, JobFailed, NotFound, RemoteError
 from boinc_gahp.functions.payload import (
     PROGRAM,

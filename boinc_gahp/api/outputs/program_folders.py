@@ -1,8 +1,8 @@
 """The folder of a job that ran a program in a container: its files, and how the program ended.
 
 For the project each such job has ended well. Its own files tell how the program ended, and hold
-what it wrote to its standard streams (:mod:`boinc_gahp.containers.names`). The folder looks like
-the program's working directory: outputs keep their directories.
+what it wrote to its standard streams (:mod:`boinc_gahp.containers.job_files`). The folder
+looks like the program's working directory: outputs keep their directories.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api.outputs.folders import Folder
 from boinc_gahp.containers.ending import LARGEST, Ending, read_ending
-from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
+from boinc_gahp.containers.job_files import ENDING, PACKED, STDERR, STDOUT, WORK
 from boinc_gahp.errors import OutputError, TemplatesMissing
 from boinc_gahp.fetch.names import new_file, shown
 from boinc_gahp.fetch.placements import Placement, Placements

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import picked, print_json
-from boinc_gahp.containers.job_files import is_archive
-from boinc_gahp.containers.names import OWN_FILES
+from boinc_gahp.containers.job_files import OWN_FILES, is_archive
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.submit.container_jobs import Tree
 from boinc_gahp.submit.trees import walk
