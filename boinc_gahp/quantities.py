@@ -53,6 +53,7 @@ class Quantity(NamedTuple):
 
     Attributes:
         noun: what it is, as in "is not a time span".
+        word: the word that stands for it in help.
         form: how it is written.
         units: what each unit counts, by its lower-case name; "" is for numbers without one.
         most: larger amounts are refused.
@@ -65,6 +66,7 @@ class Quantity(NamedTuple):
     """
 
     noun: str
+    word: str
     form: str
     units: Mapping[str, int]
     most: float = math.inf
@@ -120,6 +122,7 @@ def _shown(given: object) -> str:
 
 _SIZE = Quantity(
     "size",
+    "SIZE",
     "a number of bytes, or one with kB, MB, GB, GiB, as in 2GB",
     _BYTES,
     least=1_000_000,
@@ -133,6 +136,7 @@ DISK = _SIZE._replace(counted="{} bytes of disk space")
 #: Floating-point operations of a job.
 OPERATIONS = Quantity(
     "number of floating-point operations",
+    "X",
     "a number, or one with M, G, T or P, as in 2e12 or 2T",
     _OPERATIONS,
     least=1_000_000,
@@ -143,6 +147,7 @@ OPERATIONS = Quantity(
 #: Seconds.
 SPAN = Quantity(
     "time span",
+    "SPAN",
     "a number with s, min, h, d or w, as in 12h or 7d",
     _SECONDS,
     most=LONGEST,
@@ -169,21 +174,44 @@ class Size(NamedTuple):
         element: BOINC's name, in ``job_params`` and in templates.
         job: its name for a single job; "": only a batch can ask for it.
         quantity: its kind.
+        help: what it is, on the command line.
     """
 
     parameter: str
     element: str
     job: str
     quantity: Quantity
+    help: str
+
+    @property
+    def option(self) -> str:
+        """Its name on the command line."""
+        name = self.parameter.replace("_", "-") if self.quantity is OPERATIONS else self.job
+        return f"--{name}"
 
 
 #: In the order of BOINC's own clients (``web-rpcs.rst``, "submit_batch").
 SIZES = (
-    Size("disk_bound", "rsc_disk_bound", "disk", DISK),
-    Size("fpops_est", "rsc_fpops_est", "fpops", OPERATIONS),
-    Size("fpops_bound", "rsc_fpops_bound", "", OPERATIONS),
-    Size("memory_bound", "rsc_memory_bound", "memory", MEMORY),
-    Size("delay_bound", "delay_bound", "delay", DELAY),
+    Size(
+        *("disk_bound", "rsc_disk_bound", "disk", DISK),
+        help="disk space that a job may use",
+    ),
+    Size(
+        *("fpops_est", "rsc_fpops_est", "fpops", OPERATIONS),
+        help="estimated floating-point operations of a job: 2e12 or 2T",
+    ),
+    Size(
+        *("fpops_bound", "rsc_fpops_bound", "", OPERATIONS),
+        help="floating-point operations after which a job is aborted",
+    ),
+    Size(
+        *("memory_bound", "rsc_memory_bound", "memory", MEMORY),
+        help="memory that a job may use: 500MB, 2GB, 1.5GiB",
+    ),
+    Size(
+        *("delay_bound", "delay_bound", "delay", DELAY),
+        help="time that a volunteer has for a job: 12h, 7d, 2w",
+    ),
 )
 #: Those that a single job can ask for, by their names there.
 JOB_SIZES = {size.job: size for size in SIZES if size.job}

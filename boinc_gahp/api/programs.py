@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from boinc_gahp.api._program_files import FileFinder, check_public, together
@@ -20,10 +20,10 @@ from boinc_gahp.api.rows.table import jobs_from
 from boinc_gahp.api.types import CommandRecord, Job, LocalFile, Parameters
 from boinc_gahp.containers.image import read_image
 from boinc_gahp.containers.rules import (
-    FOLLOW_LINKS,
+    ASKED,
     FPOPS_BOUND,
-    MAX_ERRORS,
-    OPTIONS,
+    JobOptions,
+    ProgramOptions,
     check_word,
     default_disk,
     is_variable,
@@ -50,16 +50,16 @@ __all__ = ["ProgramBatch", "Programs", "check_public", "made_programs", "program
 #: Seconds for which files that were made for programs are kept: a retry of them needs these, or the
 #: project's copies.
 _UNUSED = 30 * 86400.0
-#: What can be asked for the jobs.
-_OPTIONS = {each.name: each for each in OPTIONS if each.help}
+#: What can be asked for the jobs themselves.
+_OF_JOBS = [each.name for each in fields(JobOptions) if each.name in ASKED]
 #: The most names of files in a text for people.
 _NAMED = 5
 _PLACEHOLDER = re.compile(r"\{\w+(:\d+)?\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Programs:
-    """What the programs of a batch have in common.
+class Programs(ProgramOptions):
+    """What the programs of a batch have in common, with what is asked for them.
 
     Attributes:
         image: in a registry (``python:3.12-slim``), or a file (``oci-archive:FILE``,
@@ -67,7 +67,6 @@ class Programs:
         outputs: files and directories that the program makes, relative to its directory; None: all
             new and changed files at the top of this directory (then the image needs ``tar``).
         environment: variables in addition to the image's.
-        network, cpus, max_errors, follow_links: see :data:`~boinc_gahp.containers.rules.OPTIONS`.
         app: the project's app for such jobs; None: the setting ``container_app``.
         find_files: whether files are looked for in the command. The program itself always is.
         allow_environment: names of variables that are no secrets, though they look so.
@@ -76,13 +75,9 @@ class Programs:
     image: str
     outputs: Sequence[str] | None = None
     environment: Mapping[str, str] | None = None
-    network: bool = False
-    cpus: int = 1
-    max_errors: int = MAX_ERRORS
     app: str | None = None
     find_files: bool = True
     allow_environment: Iterable[str] = ()
-    follow_links: bool = False
 
 
 class ProgramBatch(NamedTuple):
@@ -145,7 +140,8 @@ def program_batch(
     words = _words(command)
     texts = [] if isinstance(inputs, Mapping) else _paths(inputs)
     listed = _jobs(rows, [*words, *texts], inputs if isinstance(inputs, Mapping) else {})
-    common = Programs(**{name: given.pop(name) for name in Programs.__slots__ if name in given})
+    names = (*Programs.__slots__, *ASKED)
+    common = Programs(**{name: given.pop(name) for name in names if name in given})
     return made_programs(session, listed, (len(words), len(texts)), common, cast("Options", given))
 
 
@@ -186,9 +182,9 @@ def made_programs(
         program=Program(environment=_environment(common)),
         outputs=None if common.outputs is None else _outputs(common.outputs),
         is_persons=True,
-        **{name: each.checked(getattr(common, name)) for name, each in _OPTIONS.items()},
+        **{name: ASKED[name].checked(getattr(common, name)) for name in _OF_JOBS},
     )
-    finder = FileFinder(follow_links=FOLLOW_LINKS.checked(common.follow_links))
+    finder = FileFinder(follow_links=ASKED["follow_links"].checked(common.follow_links))
     image_source = None
     if shared.image.source != "registry":
         image_source = finder.local("image", shared.image.name)
@@ -437,6 +433,6 @@ def _told(shared: ContainerJob) -> str:
             "image": str(shared.image),
             "outputs": None if shared.outputs is None else list(shared.outputs),
             "environment": dict(shared.program.environment),
-            **{name: getattr(shared, name) for name in _OPTIONS},
+            **{name: getattr(shared, name) for name in _OF_JOBS},
         }
     )

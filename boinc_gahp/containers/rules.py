@@ -6,6 +6,7 @@ import math
 import os
 import posixpath
 import re
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.errors import BadRequest
@@ -23,9 +24,6 @@ _DISK = 1e9
 #: The bytes of one word for a program, and of a variable with its value; one more is the zero byte
 #: at its end (``MAX_ARG_STRLEN`` in Linux's ``include/uapi/linux/binfmts.h``).
 _LONGEST_WORD = 131_071
-#: Errors of a job that are followed by another attempt: volunteers abort jobs, and their engines
-#: fail now and then.
-MAX_ERRORS = 3
 #: What is in the names of variables that often hold secrets. PWD itself is a directory.
 _SECRET = re.compile(
     "TOKEN|KEY|SECRET|PASSW|PASSPHRASE|CREDENTIAL|_PWD$|(^|_)PASS$|DATABASE_URL|_DSN$",
@@ -71,9 +69,9 @@ class Option(NamedTuple):
     name: str
     help: str
     attribute: str | None
-    default: int = False
-    least: int = 0
-    most: int = 1
+    default: int
+    least: int
+    most: int
 
     @property
     def is_flag(self) -> bool:
@@ -90,30 +88,62 @@ class Option(NamedTuple):
         return value
 
 
-#: Whether symbolic links may lead out of input directories.
-FOLLOW_LINKS = Option(
-    "follow_links",
-    "send what symbolic links in a directory lead to outside of it (default: they are refused); no "
-    "secrets",
-    "FollowLinks",
-)
-#: The others are fields of :class:`boinc_gahp.submit.container_jobs.ContainerJob`.
-OPTIONS = (
-    Option("network", "let the program use the network (default: it cannot)", "Network"),
+def _option(
+    help_text: str, attribute: str | None, default: int = False, least: int = 0, most: int = 1
+) -> Any:
+    """Return a field of what may be asked for; the arguments are those of :class:`Option`."""
+    return field(default=default, metadata={"option": (help_text, attribute, default, least, most)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOptions:
+    """What may be asked for a job in a container, however it is described.
+
+    Each is declared here only. From its field follow the command line's option, the keyword in
+    Python, the attribute of a job's ad, and their checks (:data:`OPTIONS`).
+
+    Attributes:
+        network: whether it may use the network.
+        cpus: processors.
+        max_errors: how many errors are followed by another attempt; 0: one attempt.
+        quorum: results that have to agree.
+    """
+
+    network: bool = _option("let the program use the network (default: it cannot)", "Network")
     # No volunteer has a computer with more processors.
-    Option("cpus", "processors for each job", None, 1, 1, 1024),
+    cpus: int = _option("processors for each job", None, 1, 1, 1024)
     # Each error is another volunteer's time.
-    Option(
-        "max_errors",
-        "how many errors of a job are followed by another attempt",
-        "MaxErrors",
-        MAX_ERRORS,
-        0,
-        100,
-    ),
+    max_errors: int = _option(
+        *("how many errors of a job are followed by another attempt", "MaxErrors", 3, 0, 100)
+    )
     # Each of these results is computed by another volunteer.
-    Option("quorum", "", "Quorum", 1, 1, 20),
-)
+    quorum: int = _option("", "Quorum", 1, 1, 20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramOptions(JobOptions):
+    """What may be asked for a job, and for how its files are found.
+
+    Attributes:
+        follow_links: whether symbolic links may lead out of input directories.
+    """
+
+    follow_links: bool = _option(
+        "send what symbolic links in a directory lead to outside of it (default: they are "
+        "refused); no secrets",
+        "FollowLinks",
+    )
+
+
+#: All of them, by their names.
+OPTIONS = {
+    each.name: Option(each.name, *each.metadata["option"]) for each in fields(ProgramOptions)
+}
+#: Those that people can ask for, on the command line and in Python.
+ASKED = {name: each for name, each in OPTIONS.items() if each.help}
+#: Errors of a job that are followed by another attempt: volunteers abort jobs, and their engines
+#: fail now and then.
+MAX_ERRORS = OPTIONS["max_errors"].default
 
 
 def default_disk(inputs: float, image: float = 0) -> float:

@@ -12,13 +12,13 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from boinc_gahp.containers.rules import FOLLOW_LINKS, OPTIONS
+from boinc_gahp.containers.rules import OPTIONS
 from boinc_gahp.htcondor.attributes import AdRefused, as_text, as_word, show
+from boinc_gahp.quantities import SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boinc_gahp.containers.rules import Option
     from boinc_gahp.htcondor.attributes import Attributes
 
 #: The attributes' names after ``Boinc``.
@@ -26,18 +26,14 @@ NAMES = (
     "Project",
     "App",
     "RemoteFiles",
-    "RscFpopsEst",
-    "RscFpopsBound",
-    "RscMemoryBound",
-    "RscDiskBound",
-    "DelayBound",
+    *(size.element.title().replace("_", "") for size in SIZES),
     "Priority",
     "AppVersionNum",
     "InputTemplate",
     "OutputTemplate",
     "FailedJobs",
     "Image",
-    *(each.attribute for each in (*OPTIONS, FOLLOW_LINKS) if each.attribute),
+    *(each.attribute for each in OPTIONS.values() if each.attribute),
     "AllowEnvironment",
     "Ignore",
 )
@@ -113,13 +109,14 @@ class BoincAttributes:
             raise AdRefused(f"{given[0]} is {show(given[1])}; true or false is expected")
         return word == "true"
 
-    def asked(self, what: Option) -> int:
-        """Return what the job says about an option; raises AdRefused for a wrong value."""
-        name = what.attribute or ""
-        if what.is_flag:
+    def asked(self, what: str) -> int:
+        """Return what the job says about one of OPTIONS; raises AdRefused for a wrong value."""
+        wanted = OPTIONS[what]
+        name = wanted.attribute or ""
+        if wanted.is_flag:
             return self.flag(name)
-        number = self.whole(name, what.least, what.most)
-        return what.default if number is None else number
+        number = self.whole(name, wanted.least, wanted.most)
+        return wanted.default if number is None else number
 
     def amount(self, name: str) -> float | None:
         """Return a number greater than 0; raises AdRefused for anything else."""

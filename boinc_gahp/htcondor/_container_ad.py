@@ -7,15 +7,15 @@ schedd copies them (``conf/``): without it, they count as not given.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.containers.image import read_image
 from boinc_gahp.containers.job_files import is_open_name
 from boinc_gahp.containers.rules import (
-    FOLLOW_LINKS,
     OPTIONS,
+    JobOptions,
     default_disk,
     is_variable,
     output_path,
@@ -86,7 +86,7 @@ def read_container(
     _refuse_what_volunteers_lack(attributes, boinc)
     read, image_file = _image(image, iwd)
     command, executable = _program(attributes, iwd)
-    stdin, files, trees = _inputs(attributes, iwd, follow_links=bool(boinc.asked(FOLLOW_LINKS)))
+    stdin, files, trees = _inputs(attributes, iwd, follow_links=bool(boinc.asked("follow_links")))
     if executable is not None:
         own = command.removeprefix("./")
         if own in files and files[own].path != executable.path:
@@ -104,7 +104,8 @@ def read_container(
                 "rename it there, to letters and digits that no other input has"
             )
     cpus = attributes.get("RequestCpus")
-    asked = {each.name: boinc.asked(each) for each in OPTIONS if each.attribute}
+    names = [each.name for each in fields(JobOptions)]
+    asked = {name: boinc.asked(name) for name in names if OPTIONS[name].attribute}
     asked["cpus"] = 1 if cpus is None else _whole("RequestCpus", cpus)
     inside = ContainerJob(
         image=read,

@@ -8,12 +8,12 @@ input files.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.containers.image import Image
-from boinc_gahp.containers.rules import OPTIONS
+from boinc_gahp.containers.rules import JobOptions
 from boinc_gahp.containers.script import Program
 from boinc_gahp.htcondor._files import go_to_one_file
 from boinc_gahp.submit.container_jobs import ContainerJob, Tree
@@ -36,7 +36,7 @@ _OWN_INPUTS, _OWN_OUTPUTS = 5, 4
 #: Fields of :class:`Parameters` by their names in the ledger.
 _SIZES = {name: name.removeprefix("rsc_") for name in Parameters().by_element}
 #: Fields of :class:`ContainerJob` that the ledger has as they are.
-_OF_CONTAINER = ("command", "is_input", "trees", *(each.name for each in OPTIONS))
+_OF_CONTAINER = ("command", "is_input", "trees", *(each.name for each in fields(JobOptions)))
 
 NamedFile = tuple[str, LocalFile | RemoteFile]
 

@@ -22,7 +22,7 @@ from boinc_gahp.containers.job_files import (
     is_open_name,
     job_toml,
 )
-from boinc_gahp.containers.rules import MAX_ERRORS
+from boinc_gahp.containers.rules import JobOptions
 from boinc_gahp.containers.script import Layout, Program, by_script, write_script
 from boinc_gahp.submit._copied_files import copied_inputs, copied_outputs, counts
 from boinc_gahp.submit.checks import extension
@@ -65,8 +65,8 @@ class Tree(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerJob:
-    """A job that runs a program in a container.
+class ContainerJob(JobOptions):
+    """A job that runs a program in a container, with what is asked for it.
 
     Attributes:
         image: the image.
@@ -79,10 +79,6 @@ class ContainerJob:
         outputs: files and directories, relative to the job's directory; None: what is new or
             changed there.
         stdout, stderr, merged: see :class:`~boinc_gahp.containers.script.Layout`.
-        network: whether it may use the network.
-        cpus: processors.
-        quorum: results that have to agree.
-        max_errors: how many errors are followed by another attempt; 0: one attempt.
         output_bytes: the largest size of each output.
         priority: None: the batch's.
         is_persons: whether a person fetches it, perhaps on another machine. Then its outputs tell
@@ -101,10 +97,6 @@ class ContainerJob:
     stdout: bool = True
     stderr: bool = True
     merged: bool = False
-    network: bool = False
-    cpus: int = 1
-    quorum: int = 1
-    max_errors: int = MAX_ERRORS
     output_bytes: float = 1e9
     priority: int | None = None
     is_persons: bool = False

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.opening import quantity, whole_number
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.quantities import DELAY, DISK, MEMORY, OPERATIONS
+from boinc_gahp.quantities import SIZES
 from boinc_gahp.terminal.live import remark
 from boinc_gahp.terminal.parsing import not_empty
 from boinc_gahp.text import count, listed
@@ -148,33 +148,15 @@ def add_which(which: argparse._ArgumentGroup, words: str, of_each: str = "") -> 
 
 def add_needs(needs: argparse._ArgumentGroup) -> None:
     """Add the options that tell what a job needs."""
-    needs.add_argument(
-        "--fpops-est",
-        type=quantity(OPERATIONS),
-        metavar="X",
-        help="estimated floating-point operations of a job: 2e12 or 2T",
-    )
-    needs.add_argument(
-        "--fpops-bound",
-        type=quantity(OPERATIONS),
-        metavar="X",
-        help="floating-point operations after which a job is aborted",
-    )
-    needs.add_argument(
-        "--memory",
-        type=quantity(MEMORY),
-        metavar="SIZE",
-        help="memory that a job may use: 500MB, 2GB, 1.5GiB",
-    )
-    needs.add_argument(
-        "--disk", type=quantity(DISK), metavar="SIZE", help="disk space that a job may use"
-    )
-    needs.add_argument(
-        "--delay",
-        type=quantity(DELAY),
-        metavar="SPAN",
-        help="time that a volunteer has for a job: 12h, 7d, 2w",
-    )
+    for size in SIZES:
+        kind = size.quantity
+        needs.add_argument(
+            size.option,
+            dest=size.parameter,
+            type=quantity(kind),
+            metavar=kind.word,
+            help=size.help,
+        )
 
 
 def read_options(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
@@ -246,13 +228,7 @@ def sizes_of(options: argparse.Namespace) -> Parameters:
     """Return what the options of :func:`add_needs` say."""
     from boinc_gahp.api.types import Parameters
 
-    return Parameters(
-        fpops_est=options.fpops_est,
-        fpops_bound=options.fpops_bound,
-        memory_bound=options.memory,
-        disk_bound=options.disk,
-        delay_bound=options.delay,
-    )
+    return Parameters(**{each.parameter: getattr(options, each.parameter) for each in SIZES})
 
 
 def submit_options(options: argparse.Namespace) -> Options:

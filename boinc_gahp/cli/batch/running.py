@@ -17,7 +17,7 @@ from boinc_gahp.cli.batch.job_options import (
 )
 from boinc_gahp.cli.batch.opening import whole_number
 from boinc_gahp.cli.batch.submitting import FOLLOWED, add_sending, check_following, send
-from boinc_gahp.containers.rules import FOLLOW_LINKS, OPTIONS
+from boinc_gahp.containers.rules import ASKED
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.parsing import Parser, not_empty
 
@@ -53,8 +53,6 @@ creates no job twice. --dry-run shows which files would be sent, and sends nothi
 
 #: Characters of a program's name that the name of a batch has.
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.+-]+")
-
-_ASKED = (*(each for each in OPTIONS if each.help), FOLLOW_LINKS)
 
 _EXPECTED = "the command is expected behind --, as in: -- ./fit.py {index}"
 
@@ -156,7 +154,7 @@ def run_program_parser(config: str | None = None) -> Parser:
     )
     add_which(parser.add_argument_group("which jobs"), "CMD")
     needs = parser.add_argument_group("what the jobs need")
-    for each in _ASKED:
+    for each in ASKED.values():
         flag = f"--{each.name.replace('_', '-')}"
         if each.is_flag:
             runs.add_argument(flag, action="store_true", help=each.help)
@@ -243,7 +241,7 @@ def _look_up(project: Project, options: Namespace, work: Work, more: Options) ->
         app=options.program,
         find_files=not options.no_find,
         allow_environment=tuple(options.allow_env),
-        **{each.name: getattr(options, each.name) for each in _ASKED},
+        **{name: getattr(options, name) for name in ASKED},
     )
     lengths = len(options.command), len(options.input)
     made = made_programs(project.session, found.jobs, lengths, common, more)
