@@ -61,7 +61,7 @@ def look_up(session: Session, name: str) -> App:
         BadRequest: it is a BUDA app, whose inputs and outputs no project tells.
         RpcError: the project could not be asked.
     """
-    from boinc_gahp.submit.buda_names import buda_name  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.submit.checks import buda_name  # noqa: PLC0415  (not for lists of batches)
     from boinc_gahp.templates.reading import read_templates  # noqa: PLC0415
 
     if buda_name(name) is not None:

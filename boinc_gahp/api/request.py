@@ -26,7 +26,7 @@ from boinc_gahp.api.types import (
 )
 from boinc_gahp.errors import BadRequest, JobRefused
 from boinc_gahp.quantities import JOB_SIZES, LEASE, SIZES
-from boinc_gahp.submit.buda_names import short_name
+from boinc_gahp.submit.checks import short_name
 from boinc_gahp.submit.types import SubmitRequest
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from boinc_gahp.rpc.site import lacks_buda_app
 from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from boinc_gahp.submit.abort import abort_empty
 from boinc_gahp.submit.association import absent_names
-from boinc_gahp.submit.buda_names import buda_name, project_app
+from boinc_gahp.submit.checks import buda_name, project_app
 from boinc_gahp.submit.query import check_names, jobs_there
 from boinc_gahp.submit.types import Progress, StagedFile
 from boinc_gahp.text import quoted

@@ -121,7 +121,7 @@ def _details(project: WebRpcs, name: str, known: Collection[str]) -> Details:
         AppNotFound: there is no such app.
         RpcError: the project does not answer.
     """
-    from boinc_gahp.submit.buda_names import project_app
+    from boinc_gahp.submit.checks import project_app
 
     app = project_app(name)
     try:

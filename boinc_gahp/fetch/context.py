@@ -13,10 +13,9 @@ from boinc_gahp.fetch._placed import PlacedFiles
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.submit.context import Context
+from boinc_gahp.submit.context import Context, ProjectCache
 from boinc_gahp.submit.digests import Digests
 from boinc_gahp.submit.generated_files import GeneratedFiles
-from boinc_gahp.submit.project_cache import ProjectCache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +57,6 @@ class FetchContext(Context):
             project_settings=project_settings or ProjectSettings(project.url),
             ledger=ledger,
             cache=ProjectCache(project, settings.jobs.templates_cached),
-            cache_dir=cache_dir,
             made=GeneratedFiles.of(state_dir(settings)),
             digests=Digests(cache_dir if settings.staging.md5_cache else None),
             placed=PlacedFiles(cache_dir),

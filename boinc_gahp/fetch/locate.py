@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.rpc.types import CompletedJob, JobInfo
-    from boinc_gahp.submit.project_cache import BatchView
+    from boinc_gahp.submit.context import BatchView
 
 #: Seconds for the first request about a job whose batch is not known; if the job failed, most
 #: projects cannot answer it.

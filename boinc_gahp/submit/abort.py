@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import NotFound, RpcError
 from boinc_gahp.states import BatchState
-from boinc_gahp.submit import _find_batch
+from boinc_gahp.submit.context import find_batch
 
 if TYPE_CHECKING:
     from boinc_gahp.ledger.jobs import JobLedger
@@ -46,7 +46,7 @@ def abort_empty(context: Context, name: str) -> None:
         RpcError: the project could not be reached, or does not let the account retire it.
     """
     try:
-        details = _find_batch.find(context.project, name)
+        details = find_batch(context.project, name)
     except NotFound:
         return
     if details.batch.name != name or details.jobs or details.batch.state is not BatchState.INIT:

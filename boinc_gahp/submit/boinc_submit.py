@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BatchGivenUp, GahpError, LedgerError, RpcError
-from boinc_gahp.submit import _find_batch
 from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.buda import buda_request
+from boinc_gahp.submit.context import find_batch
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import UNDO_TIME, Journal, SubmitState
 
@@ -167,7 +167,7 @@ class GridmanagerJournal(ConsoleJournal):
     def _find_batch(self, project: WebRpcs, sending: SubmitState) -> SubmitState:
         """Look for a batch that an earlier process made: this submit failed before it did so."""
         try:
-            return sending.seen(_find_batch.find(project, self._request.batch_name), self._request)
+            return sending.seen(find_batch(project, self._request.batch_name), self._request)
         except GahpError as error:  # of any kind: the name may be what was refused
             log.info("It is not known whether batch %s exists: %s", self._request.batch_name, error)
             return sending

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 from boinc_gahp.containers.job_files import DOCKERFILE, MOST_FILES
 from boinc_gahp.containers.rules import FPOPS_BOUND
 from boinc_gahp.errors import JobRefused
-from boinc_gahp.submit._copied_files import copied_inputs, copied_outputs, counts
-from boinc_gahp.submit.buda_names import BUDA, buda_name
-from boinc_gahp.submit.checks import naming
+from boinc_gahp.submit.checks import BUDA, buda_name, naming
+from boinc_gahp.submit.container_jobs import copied_inputs, copied_outputs, counts
 from boinc_gahp.templates.reading import read_input_template
 from boinc_gahp.templates.types import InputTemplate, OutputTemplate, TemplateError, safe_open_name
 from boinc_gahp.templates.writing import set_parameters, write_input_template, write_output_template

@@ -61,6 +61,14 @@ _TEMPLATE_FILENAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
 _HARMLESS = re.compile(r"[A-Za-z0-9_.,:;=+*@#%-]{2,}")
 _EXTENSION = re.compile(r"\.[A-Za-z0-9_-]{1,32}")
 
+#: The project's app, and what stands before a BUDA app's name where an app is named.
+BUDA = "buda"
+_BUDA_PREFIX = f"{BUDA}:"
+#: What the form that makes such an app accepts (``is_valid_filename`` in
+#: ``html/inc/util_basic.inc``), less names of hidden directories, which BOINC passes over, and
+#: spaces at the ends.
+_BUDA_NAME = re.compile(r"[A-Za-z0-9_-](?:[A-Za-z0-9_. -]{0,253}[A-Za-z0-9_.-])?")
+
 
 @contextmanager
 def naming(job_name: str) -> Iterator[None]:
@@ -389,3 +397,38 @@ def find_output(source: str, outputs: Mapping[str, str]) -> str | None:
 def base_name(name: str) -> str:
     """Return the last part of an output's name."""
     return name.rstrip("/").rpartition("/")[2]
+
+
+def buda_name(app_name: str) -> str | None:
+    """Return the NAME of ``buda:NAME``; None for an app of the project's database.
+
+    Raises:
+        JobRefused: no BUDA app can have this name.
+    """
+    if not app_name.startswith(_BUDA_PREFIX):
+        return None
+    name = app_name.removeprefix(_BUDA_PREFIX)
+    if not _BUDA_NAME.fullmatch(name):
+        raise JobRefused(
+            f"app {quoted(app_name)}: after {_BUDA_PREFIX} the internal name of a BUDA app is "
+            "expected, of letters, digits, spaces and the characters _ . -; the project's admin "
+            "knows it"
+        )
+    return name
+
+
+def project_app(app_name: str) -> str:
+    """Return the project's app for an app's name: ``buda`` for ``buda:NAME``.
+
+    Raises:
+        JobRefused: no BUDA app can have this name.
+    """
+    return app_name if buda_name(app_name) is None else BUDA
+
+
+def short_name(app_name: str) -> str:
+    """Return an app's name for those of batches and jobs: ``NAME`` for ``buda:NAME``.
+
+    Files of results begin with it, and some volunteers' systems have no ``:`` in names of files.
+    """
+    return app_name.removeprefix(_BUDA_PREFIX).replace(" ", "_")

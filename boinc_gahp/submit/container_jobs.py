@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.containers.job_files import (
     DOCKERFILE,
@@ -24,17 +24,21 @@ from boinc_gahp.containers.job_files import (
 )
 from boinc_gahp.containers.rules import JobOptions
 from boinc_gahp.containers.script import Layout, Program, by_script, write_script
-from boinc_gahp.submit._copied_files import copied_inputs, copied_outputs, counts
 from boinc_gahp.submit.checks import extension
 from boinc_gahp.submit.digests import stat_input
 from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.types import InlineFile, Job, LocalFile
 from boinc_gahp.submit.validate import check_unchanged
-from boinc_gahp.templates.types import InputTemplate, OutputTemplate
+from boinc_gahp.templates.types import (
+    InputFileInfo,
+    InputTemplate,
+    OutputFileInfo,
+    OutputTemplate,
+)
 from boinc_gahp.templates.writing import write_input_template, write_output_template
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from boinc_gahp.containers.image import Image
     from boinc_gahp.submit.generated_files import GeneratedFiles
@@ -48,6 +52,8 @@ _FLOPS = 1e9
 _MOST_TREES = 5
 #: So many templates are remembered: jobs with inputs of their own often have the same names.
 _REMEMBERED = 64
+#: Results beside those that have to agree, in case some differ.
+_MORE_RESULTS = 5
 
 
 class Tree(NamedTuple):
@@ -273,3 +279,50 @@ def _output_template(layout: Layout, output_bytes: float) -> OutputTemplate:
 @lru_cache(_REMEMBERED)
 def _output_text(layout: Layout, output_bytes: float) -> str:
     return write_output_template(_output_template(layout, output_bytes), terse=True)
+
+
+def counts(quorum: int = 1, max_errors: int = MAX_ERRORS) -> dict[str, Any]:
+    """Return how many results a job may have; without these, create_work makes one.
+
+    Args:
+        quorum: results that have to agree.
+        max_errors: how many errors are followed by another attempt; 0: there is one attempt.
+    """
+    more = _MORE_RESULTS if max_errors else 0
+    return {
+        # create_work refuses 0 (``containers.rst``, "On the server").
+        "max_error_results": max(max_errors, 1),
+        "max_success_results": quorum + more,
+        "max_total_results": quorum + more + (max_errors + 1 if max_errors else 0),
+    }
+
+
+def copied_inputs(open_names: Iterable[str]) -> tuple[InputFileInfo, ...]:
+    """Return inputs that the container sees, and that nobody deletes."""
+    return tuple(InputFileInfo(name, copy_file=True, no_delete=True) for name in open_names)
+
+
+def copied_outputs(
+    files: Iterable[tuple[str, bool]], max_nbytes: float
+) -> tuple[OutputFileInfo, ...]:
+    """Return outputs without what only clients before 8.2 read.
+
+    They run no containers (``client/client_types.cpp``, ``FILE_INFO::parse``).
+
+    Args:
+        files: open names, and whether each is optional.
+        max_nbytes: the largest size of each, in bytes.
+    """
+    return tuple(
+        OutputFileInfo(
+            open_name,
+            f"<OUTFILE_{number}/>",
+            generated_locally=False,
+            upload_when_present=False,
+            max_nbytes=max_nbytes,
+            copy_file=True,
+            optional=optional,
+            no_delete=True,
+        )
+        for number, (open_name, optional) in enumerate(files)
+    )

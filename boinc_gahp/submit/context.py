@@ -1,4 +1,9 @@
-"""What the modules of this room share."""
+"""A project as one account sees it, and what this process has learned from it.
+
+What is learned is a bounded memory, never an authority. Everything in it can be asked for again;
+nothing in it decides whether something was done: the server is right (``docs/architecture.rst``,
+"Rules").
+"""
 
 from __future__ import annotations
 
@@ -6,28 +11,274 @@ import logging
 import math
 import threading
 import time
+from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from boinc_gahp.errors import LedgerError
+from boinc_gahp.errors import LedgerError, NotOwner
+from boinc_gahp.states import BatchState, JobState
+from boinc_gahp.submit.checks import fold
 from boinc_gahp.submit.digests import Digests
-from boinc_gahp.submit.project_cache import Recent
+from boinc_gahp.submit.singleflight import SingleFlight
+from boinc_gahp.templates.reading import read_templates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
     from boinc_gahp.config.settings import ProjectSettings, Settings
     from boinc_gahp.ledger.ledger import Ledger
     from boinc_gahp.rpc.client import WebRpcs
+    from boinc_gahp.rpc.types import BatchDetails, BatchInfo, JobInfo, ResultInfo
     from boinc_gahp.submit.generated_files import GeneratedFiles
-    from boinc_gahp.submit.project_cache import ProjectCache
+    from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 
 log = logging.getLogger("boinc_gahp.submit")
 
+K = TypeVar("K", bound="Hashable")
+V = TypeVar("V")
+
+#: How many names of batches, and of instances, are remembered.
+MAX_NAMES = 20_000
+#: How many jobs' ids are remembered, over all batches; about 300 bytes each.
+MAX_JOBS = 300_000
+MAX_APPS = 1_000
 #: For how many names it is remembered when they were last sent.
 _LANDED = 20_000
+
+
+def _oldest(batches: Iterable[BatchInfo], name: str) -> BatchInfo | None:
+    """Return the batch of this name with the lowest id, names compared as the project does."""
+    wanted = fold(name)
+    found = (batch for batch in batches if fold(batch.name) == wanted)
+    return min(found, key=lambda batch: batch.id, default=None)
+
+
+def find_batch(project: WebRpcs, name: str) -> BatchDetails:
+    """Return the account's batch of this name.
+
+    HTCondor 9 names a batch after schedd, app and second, so batches of two users can have the same
+    name. The project accepts that, and then only finds the oldest batch of the name, of any account
+    (``web-rpcs.rst``, "create_batch"). The other is in its own account's list, unless it was
+    retired.
+
+    Raises:
+        NotFound: nobody has a batch of this name.
+        NotOwner: another account has one, and this account has none that is not retired.
+        RpcError: the project could not be reached.
+    """
+    try:
+        return project.query_batch(batch_name=name)
+    except NotOwner:
+        own = _oldest(project.query_batches(), name)
+        if own is None:
+            raise
+        return project.query_batch(batch_id=own.id)
+
+
+class Recent(Generic[K, V]):
+    """A thread-safe dictionary that drops the least recently set values."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._values: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        """Return the value, or None."""
+        with self._lock:
+            return self._values.get(key)
+
+    def set(self, key: K, value: V) -> None:
+        """Set or replace a value."""
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            if len(self._values) > self._capacity:
+                self._values.popitem(last=False)
+
+    def drop(self, key: K) -> None:
+        """Remove a value if it is there."""
+        with self._lock:
+            self._values.pop(key, None)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchView:
+    """A batch as query_batch showed it.
+
+    A batch is one submit_batch (``web-rpcs.rst``, "submit_batch"), so in any state but INIT the
+    list of its jobs is final, and so is a canonical instance once there is one.
+    """
+
+    batch: BatchInfo
+    jobs: Mapping[str, JobInfo]
+
+    @property
+    def final(self) -> bool:
+        """Whether no job can be added any more."""
+        return self.batch.state not in (BatchState.INIT, BatchState.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class AppTemplates:
+    """An app's templates, parsed and as the project's text; ``asked_at`` is the time of asking."""
+
+    asked_at: float
+    text: str
+    input: InputTemplate
+    output: OutputTemplate
+
+
+class ProjectCache:
+    """What this process has learned from one project with one account; thread-safe.
+
+    Args:
+        project: the project to ask.
+        templates_cached: seconds after which an app's templates are asked for again.
+
+    Attributes:
+        ids: the ids that the project gives for batches' names.
+        shadowed: the ids of batches whose names the project takes for another account's.
+        submitted: batches that were seen in a later state than INIT; no batch goes back to INIT.
+        mentioned: batches that somebody has asked for since this process began.
+    """
+
+    def __init__(self, project: WebRpcs, templates_cached: float = 300.0) -> None:
+        self._project = project
+        self._templates_cached = templates_cached
+        self._born = time.monotonic()
+        self.ids: Recent[str, int] = Recent(MAX_NAMES)
+        self.shadowed: Recent[str, int] = Recent(MAX_NAMES)
+        self.submitted: Recent[str, bool] = Recent(MAX_NAMES)
+        self.mentioned: Recent[str, bool] = Recent(MAX_NAMES)
+        self._warned: Recent[Hashable, bool] = Recent(MAX_NAMES)
+        self._instances: Recent[int, ResultInfo] = Recent(MAX_NAMES)
+        self._templates: SingleFlight[str, AppTemplates] = SingleFlight(MAX_APPS)
+        self._views: SingleFlight[int | str, BatchView] = SingleFlight(
+            MAX_JOBS, lambda view: len(view.jobs) + 1
+        )
+        self._failed: SingleFlight[int, Mapping[str, JobInfo]] = SingleFlight(
+            MAX_JOBS, lambda jobs: len(jobs) + 1
+        )
+        self._batches: SingleFlight[None, tuple[BatchInfo, ...]] = SingleFlight(MAX_NAMES, len)
+
+    # Batches.
+
+    def own_batch(self, name: str) -> int | None:
+        """Return the id of the account's batch of this name, which finds another account's."""
+        own = _oldest(self.batches(), name)
+        if own is None:
+            return None
+        self.shadowed.set(name, own.id)
+        self.ids.set(name, own.id)
+        return own.id
+
+    def forget_batch(self, name: str) -> None:
+        """Forget a batch that was retired."""
+        batch_id = self.ids.get(name)
+        self._views.forget(name)
+        if batch_id is not None:
+            self._views.forget(batch_id)
+            self._failed.forget(batch_id)
+        self.ids.drop(name)
+        self.shadowed.drop(name)
+        self.submitted.drop(name)
+
+    def warn_once(self, about: Hashable, message: str, *args: object) -> None:
+        """Log a warning unless one about the same was logged before."""
+        if self._warned.get(about) is None:
+            self._warned.set(about, True)
+            log.warning(message, *args)
+
+    @property
+    def age(self) -> float:
+        """Seconds since this process began to use the project."""
+        return time.monotonic() - self._born
+
+    # Jobs.
+
+    def view(self, batch: int | str, good: Callable[[BatchView], bool]) -> BatchView:
+        """Return a view of a batch (id or name) that is ``good`` or newer than this call.
+
+        Raises:
+            RpcError: see :meth:`WebRpcs.query_batch`.
+        """
+
+        def ask() -> BatchView:
+            batch_id = batch if isinstance(batch, int) else self.ids.get(batch)
+            details = (
+                self._project.query_batch(batch_id=batch_id)
+                if batch_id is not None
+                else find_batch(self._project, str(batch))
+            )
+            if isinstance(batch, str):
+                self.ids.set(batch, details.batch.id)
+            return BatchView(details.batch, {job.name: job for job in details.jobs})
+
+        return self._views.get(batch, ask, good)
+
+    def job_names(self, batch_id: int) -> tuple[str, ...]:
+        """Return the names of a batch's jobs, from memory if they cannot change any more."""
+        return tuple(self.view(batch_id, lambda view: view.final).jobs)
+
+    def batch_of(self, job_name: str) -> int | str | None:
+        """Return the id or name of a batch that this process has seen the job in."""
+        return self._views.find(lambda view: job_name in view.jobs)
+
+    def batches(self) -> tuple[BatchInfo, ...]:
+        """Return the account's batches, without retired ones, as query_batches lists them now."""
+        return self._batches.get(None, self._project.query_batches, lambda _: False)
+
+    def failures(self, batch_id: int, job_name: str) -> JobInfo | None:
+        """Return the details of a job that has no canonical instance, or None."""
+
+        def ask() -> Mapping[str, JobInfo]:
+            details = self._project.query_batch(batch_id=batch_id, get_job_details=True)
+            return {job.name: job for job in details.jobs if not job.canonical_instance_id}
+
+        def ended(jobs: Mapping[str, JobInfo]) -> bool:
+            job = jobs.get(job_name)
+            return job is not None and job.state is JobState.FAILED
+
+        return self._failed.get(batch_id, ask, ended).get(job_name)
+
+    def instance(self, job: JobInfo) -> ResultInfo | None:
+        """Return a job's canonical instance, or None if the project does not show it."""
+        if not job.canonical_instance_id:
+            return None
+        instance = self._instances.get(job.canonical_instance_id)
+        if instance is None:
+            for found in self._project.query_job(job.id):
+                if found.id == job.canonical_instance_id:
+                    instance = found
+                    self._instances.set(found.id, found)
+        return instance
+
+    # Apps.
+
+    def templates(self, app_name: str, project: WebRpcs | None = None) -> AppTemplates:
+        """Return an app's templates, asked for again after a while.
+
+        Args:
+            app_name: the app.
+            project: the project with a separate deadline, if need be.
+
+        Raises:
+            RpcError: see :meth:`WebRpcs.get_templates`.
+            TemplateError: the project's templates cannot be read.
+        """
+
+        def ask() -> AppTemplates:
+            asked_at = time.monotonic()
+            text = (project or self._project).get_templates(app_name=app_name)
+            return AppTemplates(asked_at, text, *read_templates(text))
+
+        def is_fresh(answer: AppTemplates) -> bool:
+            return time.monotonic() - answer.asked_at < self._templates_cached
+
+        until = (project or self._project).deadline
+        return self._templates.get(app_name, ask, is_fresh, until)
 
 
 class Uploads:
@@ -91,7 +342,6 @@ class Context:
         project_settings: the project's own settings.
         ledger: the ledger, which outlives the process; None if there is none.
         cache: what this process has learned from the project.
-        cache_dir: the user's cache directory (may be missing on disk), or None to do without.
         digests: MD5s of local files.
         uploads: the files that threads of this process are sending.
         made: files that are made for container jobs.
@@ -103,7 +353,6 @@ class Context:
     project_settings: ProjectSettings
     ledger: Ledger | None
     cache: ProjectCache
-    cache_dir: Path | None
     made: GeneratedFiles
     digests: Digests = field(default_factory=lambda: Digests(None))
     uploads: Uploads = field(default_factory=Uploads)

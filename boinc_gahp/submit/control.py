@@ -15,7 +15,7 @@ from boinc_gahp.errors import (
     ProjectError,
     RpcError,
 )
-from boinc_gahp.submit import _find_batch, abort
+from boinc_gahp.submit import abort
 from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
@@ -173,11 +173,10 @@ def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
     try:
         change(batch_name=name)
     except NotOwner:
-        own = _find_batch.oldest(context.cache.batches(), name)
-        if own is None:
+        batch_id = context.cache.own_batch(name)
+        if batch_id is None:
             raise
-        context.cache.remember_shadowed(name, own.id)
-        change(batch_id=own.id)
+        change(batch_id=batch_id)
 
 
 def _owe(context: Context, command: str, names: Sequence[str]) -> None:

@@ -42,9 +42,15 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit import checks, query
-from boinc_gahp.submit._meter import Interrupted, Meter
 from boinc_gahp.submit.association import Association, absent_names
-from boinc_gahp.submit.journal import UNDO_TIME, Journal, SubmitState, WantedFiles
+from boinc_gahp.submit.journal import (
+    UNDO_TIME,
+    Interrupted,
+    Journal,
+    Meter,
+    SubmitState,
+    WantedFiles,
+)
 from boinc_gahp.submit.staging import PhysicalNames, Staging, out_of_time
 from boinc_gahp.submit.types import LocalFile, StagedFile
 from boinc_gahp.submit.validate import BatchValidator, check_unchanged
@@ -207,7 +213,7 @@ class _Submission:
         """Create the batch; return the batch that a look-up of its name finds.
 
         create_batch accepts a name twice, and look-ups then find the older batch: so the id that
-        counts is the one from a look-up (:mod:`boinc_gahp.submit._find_batch`).
+        counts is the one from a look-up (:func:`boinc_gahp.submit.context.find_batch`).
         """
         request = self._request
         lease = self._validator.lease() if request.lease is None else request.lease

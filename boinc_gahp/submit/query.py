@@ -24,7 +24,8 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc.types import OVERLAP, JobStatus, JobStatuses
 from boinc_gahp.states import STATUS_WORDS, BatchState
-from boinc_gahp.submit import _find_batch, checks
+from boinc_gahp.submit import checks
+from boinc_gahp.submit.context import find_batch
 from boinc_gahp.submit.types import BatchJobs, Client
 from boinc_gahp.text import count
 
@@ -104,14 +105,13 @@ def _statuses(context: Context, names: Sequence[str], since: int, client: Client
             raise _no_batch(error, names) from error
         except NotOwner as error:
             name = _matching_name(error.named, by_name_only)
-            own = None if name is None else _find_batch.oldest(cache.batches(), name)
+            own = None if name is None else cache.own_batch(name)
             if name is None or (own is None and not client.gridmanager):
                 raise
             if own is None:
                 # With this answer a gridmanager that recovers submits it.
                 raise _named_last(error, name) from error
-            cache.remember_shadowed(name, own.id)
-            by_id[name] = own.id
+            by_id[name] = own
     by_name = iter(answer.batches)
     batches: list[tuple[JobStatus, ...]] = []
     for name in names:
@@ -380,7 +380,7 @@ def look_up(project: WebRpcs, request: SubmitRequest) -> BatchDetails | None:
     """
     name = request.batch_name
     try:
-        details = _find_batch.find(project, name)
+        details = find_batch(project, name)
     except NotFound:
         return None
     except NotOwner as error:

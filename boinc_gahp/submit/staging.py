@@ -36,9 +36,8 @@ from boinc_gahp.errors import (
 from boinc_gahp.rpc.retry import dropped
 from boinc_gahp.rpc.types import UploadFile
 from boinc_gahp.submit import checks
-from boinc_gahp.submit._meter import Interrupted, Meter
 from boinc_gahp.submit.association import Association, absent_names
-from boinc_gahp.submit.journal import WantedFiles
+from boinc_gahp.submit.journal import Interrupted, Meter, WantedFiles
 from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 
     from boinc_gahp.rpc.client import WebRpcs
-    from boinc_gahp.submit.context import Context
-    from boinc_gahp.submit.project_cache import AppTemplates
+    from boinc_gahp.submit.context import AppTemplates, Context
     from boinc_gahp.submit.types import FilledSizes, Input, Job, SubmitRequest
     from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 

@@ -21,8 +21,8 @@ from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit.association import Association
+from boinc_gahp.submit.context import ProjectCache
 from boinc_gahp.submit.generated_files import GeneratedFiles
-from boinc_gahp.submit.project_cache import ProjectCache
 
 URL = "http://boinc.example.edu/test/"
 SECRET = "a11ce000000000000000000000000001"
@@ -123,7 +123,6 @@ class Script:
             project_settings=ProjectSettings(ProjectUrl(URL)),
             ledger=ledger,
             cache=ProjectCache(project),
-            cache_dir=cache_dir,
             made=GeneratedFiles(Path("nowhere")),
             placed=PlacedFiles(cache_dir),
         )

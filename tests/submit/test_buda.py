@@ -13,7 +13,7 @@ from boinc_gahp.rpc._build import submission_document
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.buda import buda_request
-from boinc_gahp.submit.buda_names import buda_name, short_name
+from boinc_gahp.submit.checks import buda_name, short_name
 from boinc_gahp.submit.types import InlineFile, Job, Parameters, StagedFile, SubmitRequest
 from boinc_gahp.submit.validate import BatchValidator
 from boinc_gahp.templates.reading import read_input_template, read_output_template

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.config.settings import StagingSettings
-from boinc_gahp.submit._meter import Interrupted, Meter
 from boinc_gahp.submit.engine import submit
+from boinc_gahp.submit.journal import Interrupted, Meter
 from boinc_gahp.submit.types import Progress
 from boinc_gahp.threads import in_parallel
 from tests import faultproxy
@@ -31,7 +31,7 @@ def test_what_is_done_never_falls_and_never_exceeds_the_total(counts, total):
 
 
 def test_one_thread_at_a_time_is_told_and_not_of_each_step(monkeypatch):
-    monkeypatch.setattr("boinc_gahp.submit._meter._PAUSE", 3600.0)
+    monkeypatch.setattr("boinc_gahp.submit.journal._PAUSE", 3600.0)
     inside = threading.Lock()
     told = []
 

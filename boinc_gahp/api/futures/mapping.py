@@ -33,8 +33,7 @@ from boinc_gahp.api.rows.patterns import BATCH
 from boinc_gahp.api.rows.table import jobs_from
 from boinc_gahp.errors import BadRequest, NotFound, NotOwner
 from boinc_gahp.states import BatchState
-from boinc_gahp.submit.buda_names import buda_name, short_name
-from boinc_gahp.submit.checks import MAX_BATCH_NAME
+from boinc_gahp.submit.checks import MAX_BATCH_NAME, buda_name, short_name
 from boinc_gahp.submit.types import Job
 from boinc_gahp.text import did_you_mean, listed
 

@@ -282,7 +282,7 @@ def look_up_jobs(
 def _only_input(project: Project, options: argparse.Namespace) -> str | None:
     """Return the only input that has no file yet; None if ``--input`` says where each file goes."""
     from boinc_gahp.api.rows.patterns import Patterns
-    from boinc_gahp.submit.buda_names import buda_name
+    from boinc_gahp.submit.checks import buda_name
     from boinc_gahp.templates.reading import read_input_template
 
     shared = _inputs(options)

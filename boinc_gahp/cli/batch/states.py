@@ -74,7 +74,7 @@ def unsent_words(batch: Batch) -> str | None:
     Only the machine that submitted them knows the version they are for.
     """
     from boinc_gahp.api.manifest_files import Manifests
-    from boinc_gahp.submit.buda_names import BUDA
+    from boinc_gahp.submit.checks import BUDA
 
     if batch.state is not BatchState.IN_PROGRESS or batch.fraction_done or batch.gone:
         return None

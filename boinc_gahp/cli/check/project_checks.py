@@ -19,7 +19,7 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.site import lacks_buda_app
 from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from boinc_gahp.states import BatchState
-from boinc_gahp.submit.buda_names import buda_name, project_app
+from boinc_gahp.submit.checks import buda_name, project_app
 from boinc_gahp.templates.reading import read_templates
 from boinc_gahp.templates.rules import faults
 from boinc_gahp.templates.types import (

@@ -4,8 +4,8 @@ import pytest
 
 from boinc_gahp.errors import NotFound
 from boinc_gahp.rpc.types import JobInfo
-from boinc_gahp.submit import project_cache as module
-from boinc_gahp.submit.project_cache import ProjectCache, Recent
+from boinc_gahp.submit import context as module
+from boinc_gahp.submit.context import ProjectCache, Recent
 from tests.fetch.jobs import templates
 from tests.submit.scripted import Script, batch, error, job
 
