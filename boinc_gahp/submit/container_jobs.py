@@ -22,7 +22,7 @@ from boinc_gahp.containers.job_files import (
     is_open_name,
     job_toml,
 )
-from boinc_gahp.containers.rules import JobOptions
+from boinc_gahp.containers.rules import MAX_ERRORS, JobOptions
 from boinc_gahp.containers.script import Layout, Program, by_script, write_script
 from boinc_gahp.submit.checks import extension
 from boinc_gahp.submit.digests import stat_input
