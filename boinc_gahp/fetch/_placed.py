@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import StagingError
 from boinc_gahp.files import check_private_file, make_private_directory
-from boinc_gahp.ledger.filesystem import network_filesystem
+from boinc_gahp.ledger.opening import network_filesystem
 from boinc_gahp.submit.digests import md5_of
 
 if TYPE_CHECKING:

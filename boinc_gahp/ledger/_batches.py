@@ -17,6 +17,7 @@ from boinc_gahp.ledger.rows import (
     ALIVE_SQL,
     BATCH_STATES,
     HAS_WORK,
+    JOB_NAME,
     STATES,
     BatchRow,
     JobRow,
@@ -253,7 +254,7 @@ class Batches(Requests):
         """Return the cancelled jobs that must still be aborted on the project."""
         with self.store.read() as connection:
             rows = connection.execute(
-                "SELECT job.id, batch.name || '-' || job.number, batch.id, batch.state "
+                f"SELECT job.id, {JOB_NAME}, batch.id, batch.state "  # noqa: S608
                 "FROM job CROSS JOIN batch ON batch.id = job.batch_id "
                 "WHERE job.project_id = ? AND job.abort_pending = 1 ORDER BY job.id",
                 (project_id(connection, url, account),),
@@ -262,8 +263,8 @@ class Batches(Requests):
 
     def abort_done(self, job_ids: Iterable[int]) -> None:
         """Note that these jobs were aborted, or that this is not needed any more."""
-        self._in_chunks(
-            "UPDATE job SET abort_pending = 0 WHERE id = ?", [(job_id,) for job_id in job_ids]
+        self.store.execute(
+            "UPDATE job SET abort_pending = 0 WHERE id = ?", *((job_id,) for job_id in job_ids)
         )
 
     def leases(

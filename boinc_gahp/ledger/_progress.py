@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from boinc_gahp.ledger._requests import Requests, drop_jobs, end_if_last
+from boinc_gahp.ledger._requests import Requests, end_if_last
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.rows import (
     ALIVE_SQL,
-    ENDED_SQL,
+    JOB_NAME,
     Hold,
     JobRow,
     ProgramFailure,
@@ -22,6 +22,9 @@ from boinc_gahp.ledger.rows import (
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping
+
+
+DAY: Final = 86400.0
 
 
 class Progress(Requests):
@@ -88,20 +91,23 @@ class Progress(Requests):
 
         Only ``queued`` and ``running`` jobs change; finished ones do not.
         """
-        with self.store.read() as connection:
-            # Called at every poll: write only if there is something new.
-            moved = _moved(connection, batch_id, changes)
-        if not moved:
-            return
-
-        def change(connection: sqlite3.Connection) -> None:
-            now = time.time()
-            connection.executemany(
-                "UPDATE job SET state = ?, changed = ? WHERE id = ?",
-                [(state, now, job) for job, state in _moved(connection, batch_id, changes)],
-            )
-
-        self.store.write(change)
+        # Called at every poll: write only if there is something new.
+        with self.store.read(once=True) as connection:
+            rows = connection.execute(
+                f"SELECT job.id, {JOB_NAME}, job.state "  # noqa: S608
+                "FROM job CROSS JOIN batch ON batch.id = job.batch_id "
+                "WHERE job.batch_id = ? AND job.state IN ('queued', 'running')",
+                (batch_id,),
+            ).fetchall()
+        now = time.time()
+        self.store.execute(
+            "UPDATE job SET state = ?, changed = ? WHERE id = ? AND state IN ('queued', 'running')",
+            *(
+                (changes[name], now, job)
+                for job, name, state in rows
+                if changes.get(name, state) != state
+            ),
+        )
 
     def to_fetch(
         self,
@@ -204,9 +210,9 @@ class Progress(Requests):
     def job_trouble(self, job_ids: Iterable[int], trouble: str | None) -> None:
         """Note the latest trouble of jobs, for people; None: there is none any more."""
         words = None if trouble is None else text(trouble)
-        self._in_chunks(
+        self.store.execute(
             "UPDATE job SET trouble = ? WHERE id = ? AND trouble IS NOT ?",
-            [(words, job_id, words) for job_id in job_ids],
+            *((words, job_id, words) for job_id in job_ids),
         )
 
     def project_trouble(self, url: str, account: str, trouble: str | None) -> None:
@@ -235,29 +241,78 @@ class Progress(Requests):
             )
             return {(url, account): (words, since) for url, account, words, since in rows}
 
-    def prune(self, before: float) -> int:
-        """Drop what is over, known to be, and last changed before then; return how many jobs.
+    def set_unknown(self, url: str, account: str, yes: bool) -> float | None:
+        """Note whether the settings lack an owner.
 
-        These are jobs that were cancelled, or whose end HTCondor was told, if no abort is pending
-        for them and their batch is retired; and batches without jobs.
+        Returns:
+            Since when they have lacked it, in seconds since the epoch; None if they do not.
         """
         with self.store.read() as connection:
+            # Called every minute: write only if there is something new.
+            row = connection.execute(
+                "SELECT id, unknown_since FROM project WHERE id = ?",
+                (project_id(connection, url, account),),
+            ).fetchone()
+        if row is None or (row[1] is not None) == yes:
+            return None if row is None else row[1]
+        since = time.time() if yes else None
+        self.store.execute("UPDATE project SET unknown_since = ? WHERE id = ?", (since, row[0]))
+        return since
+
+    def polled(self, url: str, account: str, at: float) -> None:
+        """Note when a project last answered a question about jobs, in seconds since the epoch."""
+        self.store.execute(
+            "UPDATE project SET polled = ? WHERE id = ?", (at, self._owner(url, account))
+        )
+
+    def hold_all_jobs(self, url: str, account: str, hold: Hold) -> int:
+        """Let all live jobs of an owner without settings fail; return how many.
+
+        The project goes on with the jobs that it has. They are to be aborted, in case the owner's
+        settings come back.
+        """
+
+        def change(connection: sqlite3.Connection) -> int:
+            owner = project_id(connection, url, account)
             ids = column(
                 connection,
-                f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
-                "AND (end_reported = 1 OR state = 'cancelled') AND abort_pending = 0 "
-                "AND NOT EXISTS (SELECT * FROM batch "
-                "WHERE batch.id = job.batch_id AND batch.state != 'retired')",
-                (before,),
+                f"SELECT id FROM job WHERE project_id = ? AND state IN {ALIVE_SQL}",  # noqa: S608
+                (owner,),
             )
-        drop_jobs(self.store, ids)
-        self.store.execute(
-            "DELETE FROM batch WHERE state = 'retired' AND changed < ? "
-            "AND project_id IN (SELECT id FROM project) "
-            "AND NOT EXISTS (SELECT * FROM job WHERE job.batch_id = batch.id)",
-            (before,),
-        )
-        return len(ids)
+            connection.execute(
+                "UPDATE job SET abort_pending = 1 WHERE project_id = ? "
+                "AND state IN ('sending', 'queued', 'running')",
+                (owner,),
+            )
+            for job_id in ids:
+                fail_job(connection, job_id, hold)
+            return len(ids)
+
+        return self.store.write(change)
+
+    def take_turn(self, what: str, now: float, every: float = DAY) -> bool:
+        """Return whether this process should do ``what`` now: once in ``every`` seconds."""
+
+        def is_due(connection: sqlite3.Connection) -> bool:
+            row = connection.execute("SELECT value FROM meta WHERE key = ?", (what,)).fetchone()
+            # A time in the future was written before the clock was set back.
+            return row is None or not now - every < float(row[0]) <= now
+
+        def change(connection: sqlite3.Connection) -> bool:
+            if not is_due(connection):
+                return False
+            connection.execute(
+                "INSERT INTO meta (key, value) VALUES (?, ?) "
+                "ON CONFLICT DO UPDATE SET value = excluded.value",
+                (what, repr(now)),
+            )
+            return True
+
+        # Called every few seconds: write only if it may be due.
+        with self.store.read() as connection:
+            if not is_due(connection):
+                return False
+        return self.store.write(change)
 
 
 def fail_job(
@@ -289,16 +344,3 @@ def fail_job(
     )
     if row[0] is not None:
         end_if_last(connection, row[0])
-
-
-def _moved(
-    connection: sqlite3.Connection, batch_id: int, changes: Mapping[str, str]
-) -> list[tuple[int, str]]:
-    """Return the jobs whose state differs from ``changes`` and may change to it."""
-    rows = connection.execute(
-        "SELECT job.id, batch.name || '-' || job.number, job.state "
-        "FROM job CROSS JOIN batch ON batch.id = job.batch_id "
-        "WHERE job.batch_id = ? AND job.state IN ('queued', 'running')",
-        (batch_id,),
-    )
-    return [(job, changes[name]) for job, name, state in rows if changes.get(name, state) != state]

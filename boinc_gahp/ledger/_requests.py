@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.rows import (
@@ -17,16 +17,11 @@ from boinc_gahp.ledger.rows import (
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from boinc_gahp.ledger.store import Store
 
-T = TypeVar("T")
-
 _JOB_ID = re.compile(r"(?:boinc/)?([0-9a-f]{8})\.([0-9]{1,18})")
-
-#: How many rows are changed at a time, so that other changes can come in between.
-CHUNK = 1000
 
 
 class Postponing:
@@ -110,16 +105,16 @@ class Requests(Postponing):
 
     def htcondor_polled(self, times: Mapping[int, float]) -> None:
         """Note when HTCondor asked about jobs, by their ids; only the latest time is kept."""
-        self._in_chunks(
+        self.store.execute(
             "UPDATE job SET last_polled = ? WHERE id = ? AND last_polled < ?",
-            [(at, job_id, at) for job_id, at in times.items()],
+            *((at, job_id, at) for job_id, at in times.items()),
         )
 
     def end_reported(self, job_ids: Iterable[int]) -> None:
         """Note that HTCondor was told that these jobs ended; skips those that are not over."""
-        self._in_chunks(
+        self.store.execute(
             "UPDATE job SET end_reported = 1 WHERE id = ? AND state IN ('done', 'failed')",
-            [(job_id,) for job_id in job_ids],
+            *((job_id,) for job_id in job_ids),
         )
 
     def cancel(self, job_id: int) -> JobRow | None:
@@ -153,10 +148,6 @@ class Requests(Postponing):
 
         return self.store.write(change)
 
-    def _in_chunks(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-        for some in chunks(rows):
-            self.store.execute(statement, *some)
-
     def _owner(self, url: str, account: str) -> int:
         """Return the row id of a project and account; 0 if there is none."""
         with self.store.read(once=True) as connection:
@@ -166,12 +157,6 @@ class Requests(Postponing):
 def _is_meant_again(job: JobRow) -> bool:
     """Tell whether a submit with the same JobDirectory means this job."""
     return job.is_alive or (job.state != "cancelled" and not job.end_reported)
-
-
-def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield ``rows`` in order, :data:`CHUNK` at a time."""
-    for start in range(0, len(rows), CHUNK):
-        yield rows[start : start + CHUNK]
 
 
 def end_if_last(connection: sqlite3.Connection, batch_id: int) -> None:
@@ -198,12 +183,6 @@ def end_if_last(connection: sqlite3.Connection, batch_id: int) -> None:
         "WHERE id = ? AND state IN ('planned', 'sent', 'submitted')",
         (now, batch_id),
     )
-
-
-def drop_jobs(store: Store, job_ids: Sequence[int]) -> None:
-    """Delete jobs, and their data in other tables."""
-    for some in chunks([(job_id,) for job_id in job_ids]):
-        store.execute("DELETE FROM job WHERE id = ?", *some)
 
 
 def _latest(connection: sqlite3.Connection, directory: str) -> JobRow | None:

@@ -210,6 +210,16 @@ class Ledger(Postponing):
         )
 
 
+def all_pending_aborts(store: Store) -> list[BatchRow]:
+    """Return BOINC_SUBMIT's batches that may be under way, or have to be aborted."""
+    with store.read() as connection:
+        return batch_rows(
+            connection,
+            "WHERE batch.project_id IS NULL "
+            "ORDER BY batch.project_url, batch.project_account, batch.not_before",
+        )
+
+
 #: Writes a batch of BOINC_SUBMIT, replacing any note of it.
 _NOTE: Final = (
     "INSERT INTO batch (project_url, project_account, project_batch_id, name, state, not_before, "

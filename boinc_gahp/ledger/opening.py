@@ -1,12 +1,13 @@
-"""Opens the ledger's file: creates it, private, and updates it; or only reads it."""
+"""Opens the ledger's file, on a file system with locks: creates or updates it, or only reads it."""
 
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from boinc_gahp.files import (
     NotOurs,
@@ -16,9 +17,6 @@ from boinc_gahp.files import (
     sync_directory,
 )
 from boinc_gahp.ledger._migrations import migrate, version
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: The text of the error by which a ledger's file is found to be gone.
 DELETED = "it was deleted or replaced while it was open"
@@ -31,6 +29,18 @@ CHECKPOINT_PAGES = 1000
 
 #: The write-ahead log is cut back to this many bytes after that.
 LOG_KEPT = 4 * 1024 * 1024
+
+#: NFS, CIFS, Lustre, GPFS, AFS and their relatives, beside FUSE: SQLite's locks do not work there
+#: (``docs/htcondor-admins.rst``, "Homes on a network file system").
+_NETWORK_TYPES = {
+    "9p", "afs", "beegfs", "ceph", "cifs", "coda", "gfs", "gfs2", "glusterfs", "gpfs", "lustre",
+    "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "pvfs2", "smb", "smb2", "smb3", "smbfs",
+}  # fmt: skip
+
+#: The kernel's list of this process's mounts (proc(5), "/proc/pid/mountinfo").
+MOUNTINFO = Path("/proc/self/mountinfo")
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
@@ -84,6 +94,42 @@ def explain(path: Path, verb: str, error: Exception, what: str = "ledger") -> st
     else:
         remedy = f"{error}; check the disk's free space and the directory's permissions"
     return f"the {what} {path} cannot be {verb}: {remedy}"
+
+
+def network_filesystem(path: Path, mountinfo: Path = MOUNTINFO) -> str | None:
+    """Return the type of the network file system that ``path`` is on, or None.
+
+    Symbolic links are followed; parts of the path may be missing. Without ``/proc`` the result is
+    None; then only the ledger's own locks protect it.
+    """
+    try:
+        lines = mountinfo.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return None
+    target = path.resolve()
+    best: tuple[int, str] = (-1, "")
+    for line in lines:
+        mount = _parse(line)
+        if mount is None:
+            continue
+        point, kind = mount
+        depth = len(point.parts)
+        # Of two mounts on the same point, the later line is the visible one.
+        if depth >= best[0] and target.is_relative_to(point):
+            best = (depth, kind)
+    kind = best[1]
+    return kind if kind in _NETWORK_TYPES or kind.startswith("fuse") else None
+
+
+def _parse(line: str) -> tuple[Path, str] | None:
+    """Return the mount point and the type in a line of mountinfo."""
+    fields = line.split(" ")
+    try:
+        separator = fields.index("-", 6)
+        point, kind = fields[4], fields[separator + 1]
+    except (ValueError, IndexError):
+        return None
+    return Path(_OCTAL.sub(lambda octal: chr(int(octal[1], 8)), point)), kind
 
 
 def text(words: str) -> str:

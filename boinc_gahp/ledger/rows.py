@@ -235,35 +235,39 @@ class PendingAbort(NamedTuple):
     batch_state: BatchState
 
 
+#: A job's name on the project.
+JOB_NAME: Final = "batch.name || '-' || job.number"
+
+
+def _select(row: type[JobRow | BatchRow], table: str, **elsewhere: str) -> str:
+    """Return the SELECT of all fields of a row; ``elsewhere``: those that are not in its table."""
+    return "SELECT " + ", ".join(elsewhere.get(name, f"{table}.{name}") for name in row._fields)
+
+
+_DESCRIPTION: Final = "(SELECT json FROM description WHERE job_id = job.id)"
 #: CROSS JOIN makes SQLite begin with the table of jobs (its documentation, "Manual Control Of Query
 #: Plans Using CROSS JOIN").
-SELECT_JOBS: Final = """
-    SELECT job.id, job.job_directory, job.attempt, project.url, project.account,
-        job.project_name, job.app_name, job.group_key, job.size, description.json, job.state,
-        job.batch_id, batch.name || '-' || job.number, job.accepted, job.changed, job.last_polled,
-        job.end_reported, job.abort_pending, job.writing, job.exit_code, job.cpu_time,
-        job.hold_reason, job.hold_code, job.hold_subcode, job.trouble, job.exit_reason,
-        job.elapsed_time, job.bytes_sent, job.bytes_received
-    FROM job
-    CROSS JOIN project ON project.id = job.project_id
-    CROSS JOIN description ON description.job_id = job.id
-    LEFT JOIN batch ON batch.id = job.batch_id
-"""
-
-_DESCRIPTION: Final = "    CROSS JOIN description ON description.job_id = job.id\n"
-_SELECT_JOBS_BRIEFLY: Final = SELECT_JOBS.replace(_DESCRIPTION, "").replace(
-    "description.json", "''"
+_SELECT_JOBS: Final = (
+    _select(
+        JobRow,
+        "job",
+        project_url="project.url",
+        account="project.account",
+        description=_DESCRIPTION,
+        job_name=JOB_NAME,
+    )
+    + " FROM job CROSS JOIN project ON project.id = job.project_id "
+    "LEFT JOIN batch ON batch.id = job.batch_id "
 )
-
-SELECT_BATCHES: Final = """
-    SELECT batch.id, batch.name, coalesce(project.url, batch.project_url),
-        coalesce(project.account, batch.project_account), batch.app_name, batch.group_key,
-        batch.state, batch.project_batch_id, batch.created, batch.lease_until,
-        batch.not_before, batch.trouble, batch.trouble_since,
-        batch.listed, batch.sent
-    FROM batch
-    LEFT JOIN project ON project.id = batch.project_id
-"""
+_SELECT_BATCHES: Final = (
+    _select(
+        BatchRow,
+        "batch",
+        project_url="coalesce(project.url, batch.project_url)",
+        account="coalesce(project.account, batch.project_account)",
+    )
+    + " FROM batch LEFT JOIN project ON project.id = batch.project_id "
+)
 
 #: A condition for BOINC_SUBMIT's rows of ``batch`` of a project and an account.
 OF_SUBMIT: Final = "batch.project_id IS NULL AND batch.identity = ? AND batch.project_account = ?"
@@ -271,7 +275,8 @@ OF_SUBMIT: Final = "batch.project_id IS NULL AND batch.identity = ? AND batch.pr
 #: Identifies a project: the part of its normalized address after the scheme.
 PROJECT_IDENTITY: Final = "substr(project.url, instr(project.url, ':') + 1)"
 
-_FIRST_FLAG = 16
+#: The fields that SQLite has as 0 or 1.
+_FLAGS: Final = slice(JobRow._fields.index("end_reported"), JobRow._fields.index("writing") + 1)
 
 
 def job_rows(
@@ -285,17 +290,18 @@ def job_rows(
 
     ``described`` is False for lists of jobs, which leave out the descriptions (they are "").
     """
-    select = SELECT_JOBS if described else _SELECT_JOBS_BRIEFLY
+    select = _SELECT_JOBS if described else _SELECT_JOBS.replace(_DESCRIPTION, "''")
     rows = connection.execute(select + rest, tuple(parameters))
-    flags = slice(_FIRST_FLAG, _FIRST_FLAG + 3)
-    return [JobRow(*row[:_FIRST_FLAG], *map(bool, row[flags]), *row[flags.stop :]) for row in rows]
+    return [
+        JobRow(*row[: _FLAGS.start], *map(bool, row[_FLAGS]), *row[_FLAGS.stop :]) for row in rows
+    ]
 
 
 def batch_rows(
     connection: sqlite3.Connection, rest: str, parameters: Iterable[object] = ()
 ) -> list[BatchRow]:
     """Return the batches selected by ``rest`` (WHERE, ORDER BY, LIMIT)."""
-    return [BatchRow(*row) for row in connection.execute(SELECT_BATCHES + rest, tuple(parameters))]
+    return [BatchRow(*row) for row in connection.execute(_SELECT_BATCHES + rest, tuple(parameters))]
 
 
 def column(

@@ -8,25 +8,32 @@ import sqlite3
 import threading
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger._migrations import VERSION, version
-from boinc_gahp.ledger.filesystem import network_filesystem
 from boinc_gahp.ledger.opening import (
     BUSY_TIMEOUT,
     DELETED,
     explain,
+    network_filesystem,
     open_to_read,
     open_to_write,
 )
 from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    #: The values of a statement's parameters.
+    Values = tuple[object, ...] | Mapping[str, object]
+
 T = TypeVar("T")
+
+#: How many rows are changed at a time, so that other changes can come in between.
+CHUNK = 1000
 
 #: How many reading connections are kept open; each holds up to 2 MB of pages.
 IDLE_READERS = 4
@@ -158,9 +165,15 @@ class Store:
             raise mine.error
         return cast("T", mine.result)
 
-    def execute(self, statement: str, *rows: tuple[object, ...]) -> int:
-        """Make a change that is one statement for each of ``rows``; return how many it changed."""
-        return self.write(lambda connection: connection.executemany(statement, rows).rowcount)
+    def execute(self, statement: str, *rows: Values) -> int:
+        """Carry out a statement for each of ``rows``; return how many rows of its table it changed.
+
+        Many become several changes, so that others can come in between.
+        """
+        return sum(
+            self.write(partial(_execute, statement, rows[start : start + CHUNK]))
+            for start in range(0, len(rows), CHUNK)
+        )
 
     @contextmanager
     def read(self, *, once: bool = False) -> Iterator[sqlite3.Connection]:
@@ -315,6 +328,10 @@ class Store:
     def _check_open(self) -> None:
         if self._is_closed:
             raise LedgerError(f"the ledger {self.path} was closed")
+
+
+def _execute(statement: str, rows: Sequence[Values], connection: sqlite3.Connection) -> int:
+    return connection.executemany(statement, rows).rowcount
 
 
 def _data_version(connection: sqlite3.Connection) -> int:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger._requests import drop_jobs
 from boinc_gahp.ledger.opening import BUSY_TIMEOUT, explain
-from boinc_gahp.ledger.rows import ENDED_SQL, column
+from boinc_gahp.ledger.rows import ENDED_SQL
+from boinc_gahp.ledger.store import CHUNK
 
 if TYPE_CHECKING:
     import threading
@@ -55,38 +55,56 @@ def drop_unneeded(
     """
     if not jobs.take_turn("tended", now, TENDED_EVERY):
         return
-    dropped = jobs.prune(now - htcondor.history)
-    dropped += forget(jobs.store, now, now - htcondor.forget_after, untold=untold)
+    dropped = drop_old(
+        jobs.store, now, now - htcondor.history, now - htcondor.forget_after, untold=untold
+    )
     if dropped:
         log.info("%d entries that are no longer needed were removed from the ledger", dropped)
     shrink(jobs.store, stopping)
 
 
-def forget(store: Store, now: float, before: float, *, untold: bool) -> int:
-    """Drop what ended before ``before`` (seconds since the epoch); return how many rows.
+def drop_old(store: Store, now: float, over: float, unclear: float, *, untold: bool) -> int:
+    """Drop what ended long ago, a part at a time; return how many rows. Nothing alive is dropped.
 
-    Jobs and batches with a pending retirement or abort are dropped when the batch's lease is over,
-    because the project has then ended it itself. Nothing alive is dropped.
+    Args:
+        store: the ledger.
+        now: seconds since the epoch.
+        over: what ended before then goes if it is known to be over: jobs that were cancelled, or
+            whose end HTCondor was told, if no abort is pending for them and their batch is retired;
+            and batches without jobs.
+        unclear: of what ended before then, also jobs and batches with a pending retirement or
+            abort go, when the batch's lease is over: the project has then ended it itself.
+        untold: whether to drop then also jobs whose end HTCondor was not told.
     """
-    with store.read() as connection:
-        ids = column(
-            connection,
-            f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
-            "AND last_polled < ? AND (? OR end_reported = 1 OR state = 'cancelled') "
-            "AND NOT EXISTS (SELECT * FROM batch WHERE batch.id = job.batch_id "
-            "AND state != 'retired' AND lease_until >= ?)",
-            (before, before, untold, now),
-        )
-    drop_jobs(store, ids)
-    statements = (
-        "DELETE FROM batch WHERE project_id IN (SELECT id FROM project) "
-        "AND state IN ('giving_up', 'ended') AND lease_until < ? "
-        "AND NOT EXISTS (SELECT * FROM job WHERE job.batch_id = batch.id)",
-        "DELETE FROM aborted_job WHERE recorded < ?",
-        "DELETE FROM owed_request WHERE recorded < ?",
-        "DELETE FROM batch WHERE project_id IS NULL AND max(not_before, sent) < ?",
-    )
-    return len(ids) + sum(store.execute(statement, (before,)) for statement in statements)
+    values = {"now": now, "over": over, "unclear": unclear, "untold": untold, "some": CHUNK}
+    dropped = 0
+    for statement in (_OLD_JOBS, _OLD_BATCHES, *_OLD_REQUESTS):
+        while some := store.execute(statement, values):
+            dropped += some
+    return dropped
+
+
+_OLD_JOBS: Final = (
+    "DELETE FROM job WHERE id IN (SELECT id FROM job "  # noqa: S608
+    f"WHERE state IN {ENDED_SQL} AND changed < max(:over, :unclear) AND ("
+    "changed < :over AND (end_reported = 1 OR state = 'cancelled') AND abort_pending = 0 "
+    "AND NOT EXISTS (SELECT * FROM batch WHERE batch.id = job.batch_id AND state != 'retired') "
+    "OR changed < :unclear AND last_polled < :unclear "
+    "AND (:untold OR end_reported = 1 OR state = 'cancelled') "
+    "AND NOT EXISTS (SELECT * FROM batch WHERE batch.id = job.batch_id "
+    "AND state != 'retired' AND lease_until >= :now)) LIMIT :some)"
+)
+_OLD_BATCHES: Final = (
+    "DELETE FROM batch WHERE project_id IN (SELECT id FROM project) "
+    "AND (state = 'retired' AND changed < :over "
+    "OR state IN ('giving_up', 'ended') AND lease_until < :unclear) "
+    "AND NOT EXISTS (SELECT * FROM job WHERE job.batch_id = batch.id)"
+)
+_OLD_REQUESTS: Final = (
+    "DELETE FROM aborted_job WHERE recorded < :unclear",
+    "DELETE FROM owed_request WHERE recorded < :unclear",
+    "DELETE FROM batch WHERE project_id IS NULL AND max(not_before, sent) < :unclear",
+)
 
 
 def shrink(store: Store, stopping: threading.Event) -> None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.errors import StagingError
 from boinc_gahp.files import check_links, check_private_file, make_private_directory
-from boinc_gahp.ledger.filesystem import network_filesystem
+from boinc_gahp.ledger.opening import network_filesystem
 from boinc_gahp.submit.journal import Meter
 from boinc_gahp.threads import in_parallel
 

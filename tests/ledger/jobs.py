@@ -5,6 +5,7 @@ from collections import Counter
 
 from boinc_gahp.config.urls import are_one_project
 from boinc_gahp.ledger.rows import ALIVE, Hold, NewJob
+from boinc_gahp.ledger.upkeep import drop_old
 
 URL = "https://boinc.example.edu/test/"
 ACCOUNT = "0123456789abcdef"
@@ -90,6 +91,13 @@ def in_state(jobs, state, directory="d"):
             jobs.fetched(job_id, 0, 1.5)
     assert jobs.job(job_id).state == state
     return job_id
+
+
+def prune(jobs, before):
+    """Drop what is known to be over since before then; return how many jobs."""
+    count = counts(jobs).total()
+    drop_old(jobs.store, 0.0, before, 0.0, untold=False)
+    return count - counts(jobs).total()
 
 
 def everything(store):

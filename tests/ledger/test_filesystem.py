@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.ledger.filesystem import network_filesystem
+from boinc_gahp.ledger.opening import network_filesystem
 
 # Lines as in proc(5); the optional fields before the "-" vary in number.
 MOUNTS = """\

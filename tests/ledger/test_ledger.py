@@ -9,9 +9,8 @@ from functools import partial
 import pytest
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger.filesystem import network_filesystem
 from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.ledger.opening import BUSY_TIMEOUT
+from boinc_gahp.ledger.opening import BUSY_TIMEOUT, network_filesystem
 from boinc_gahp.secret import Authenticator
 from tests.ledger.jobs import ACCOUNT, MINE, URL
 

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.rows import ProgramFailure
-from tests.ledger.jobs import HOLD, MINE, alive, in_request, new_job
+from tests.ledger.jobs import HOLD, MINE, alive, in_request, new_job, prune
 
 #: EXAMPLES=1000 takes minutes.
 pytestmark = pytest.mark.timeout(3600)
@@ -358,7 +358,7 @@ class Ledgers(RuleBasedStateMachine):
             and not job.aborts
             and (job.batch is None or self.batches[job.batch].state == "retired")
         ]
-        assert self.jobs.prune(time.time() + 10) == len(dropped)
+        assert prune(self.jobs, time.time() + 10) == len(dropped)
         for job in dropped:
             # Its id is never given again: the model keeps its place by the ids that are left.
             del self.model[job.id]

@@ -9,7 +9,7 @@ import pytest
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.rows import ALIVE, STATES, PendingAbort
 from tests.ledger.crowd import Crowd
-from tests.ledger.jobs import HOLD, LEASE, MINE, URL, in_state, new_job, planned, submitted
+from tests.ledger.jobs import HOLD, LEASE, MINE, URL, in_state, new_job, planned, prune, submitted
 
 ENDED = sorted(set(STATES) - ALIVE)
 
@@ -97,14 +97,14 @@ def test_what_is_dropped_is_over_and_told_or_cancelled(jobs, state, is_told):
     if is_told:
         jobs.end_reported([job_id])
     later = time.time() + 1
-    assert jobs.prune(later) == 0 or state == "cancelled"
+    assert prune(jobs, later) == 0 or state == "cancelled"
     if state in ENDED:
         jobs.abort_done([job_id])
         for job in jobs.jobs_of(batch_id or 0, *ALIVE):
             jobs.cancel(job.id)
             jobs.abort_done([job.id])
         jobs.close_batch(batch_id or 0, retired=True)
-        jobs.prune(later)
+        prune(jobs, later)
     dropped = state == "cancelled" or (is_told and state in {"done", "failed"})
     assert (jobs.job(job_id) is None) == dropped
     assert (jobs.batch(batch_id or 0) is None) == (dropped or batch_id is None)
@@ -113,8 +113,8 @@ def test_what_is_dropped_is_over_and_told_or_cancelled(jobs, state, is_told):
 def test_what_has_changed_since_is_not_dropped(jobs):
     job_id = jobs.accept(new_job("d")).id
     jobs.cancel(job_id)
-    assert jobs.prune(jobs.job(job_id).changed) == 0
-    assert jobs.prune(jobs.job(job_id).changed + 1) == 1
+    assert prune(jobs, jobs.job(job_id).changed) == 0
+    assert prune(jobs, jobs.job(job_id).changed + 1) == 1
     with jobs.store.read() as connection:
         assert connection.execute("SELECT count(*) FROM description").fetchone() == (0,)
 
@@ -156,7 +156,7 @@ def test_a_job_is_kept_until_it_is_aborted_though_its_batch_is_retired(jobs):
     batch, ids = submitted(jobs, "a")
     jobs.cancel(ids[0])
     jobs.close_batch(batch.id, retired=True)
-    assert jobs.prune(time.time() + 1) == 0
+    assert prune(jobs, time.time() + 1) == 0
     jobs.abort_done(ids)
-    assert jobs.prune(time.time() + 1) == 1
+    assert prune(jobs, time.time() + 1) == 1
     assert jobs.batch(batch.id) is None

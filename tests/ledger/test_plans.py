@@ -5,9 +5,8 @@ import sqlite3
 from contextlib import closing, contextmanager
 
 from boinc_gahp.ledger import upkeep
-from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.ledger.listing import all_pending_aborts
-from boinc_gahp.ledger.overview import overviews
+from boinc_gahp.ledger.ledger import Ledger, all_pending_aborts
+from boinc_gahp.ledger.monitoring import overviews
 from tests.ledger.jobs import HOLD, LEASE, MINE, URL, finish, new_job, submitted
 
 #: Tables of few rows, and lists that are given, may be gone through.
@@ -85,7 +84,6 @@ def use_everything(jobs):
     jobs.about_to_send(planned.id, 8, more)
     jobs.begin_abort(planned.id, 0.0)
     jobs.drop_from_batch(planned.id)
-    jobs.prune(1e12)
     jobs.persistent_problems(1e12)
     jobs.other_problems(1e12, 0.0, 1e12, 2303)
     jobs.under_way(*MINE)
@@ -94,7 +92,7 @@ def use_everything(jobs):
     jobs.polled(*MINE, 1.0)
     jobs.take_turn("x", 1e12)
     overviews(jobs.store, 1e12, 1e12)
-    upkeep.forget(jobs.store, 1e12, 1e12, untold=True)
+    upkeep.drop_old(jobs.store, 1e12, 1e12, 1e12, untold=True)
     jobs.accept(new_job("a"))
     jobs.move(MINE, (URL, "another"), "")
     jobs.accounts(URL)

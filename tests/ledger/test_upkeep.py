@@ -13,8 +13,7 @@ from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger import upkeep
 from boinc_gahp.ledger.jobs import JobLedger
-from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.ledger.listing import all_pending_aborts
+from boinc_gahp.ledger.ledger import Ledger, all_pending_aborts
 from boinc_gahp.ledger.store import Store
 from boinc_gahp.ledger.upkeep import drop_unneeded
 from tests.helpers import wait_for
@@ -37,7 +36,7 @@ def aged(store, days):
 
 def forget(jobs, *, untold=True):
     now = time.time()
-    return upkeep.forget(jobs.store, now, now - 90 * DAY, untold=untold)
+    return upkeep.drop_old(jobs.store, now, 0.0, now - 90 * DAY, untold=untold)
 
 
 def after(seconds):

@@ -7,7 +7,7 @@ import pytest
 from boinc_gahp.config.settings import Settings
 from boinc_gahp.errors import NotFound, PermissionDenied, ProjectDown, RpcError
 from boinc_gahp.fetch.context import FetchContext
-from boinc_gahp.ledger.overview import overviews
+from boinc_gahp.ledger.monitoring import overviews
 from boinc_gahp.submit import control
 from boinc_gahp.submit.query import query_batches
 from tests.submit.scripted import Batch, Script, error, long_ago

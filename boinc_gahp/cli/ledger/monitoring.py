@@ -18,8 +18,7 @@ from boinc_gahp.errors import ConfigError, LedgerError
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.owners import explain_unknown, known_owners, owner_key
 from boinc_gahp.ledger.account_lock import AccountLock
-from boinc_gahp.ledger.overview import overviews
-from boinc_gahp.ledger.problems import PERSISTENT_AFTER, Problem
+from boinc_gahp.ledger.monitoring import PERSISTENT_AFTER, Problem, overviews
 from boinc_gahp.ledger.rows import ALIVE
 from boinc_gahp.ledger.store import LOG_LIMIT
 from boinc_gahp.terminal.words import at
@@ -58,7 +57,7 @@ def status_of(config: str | None, after: float, *, details: bool = False) -> dic
     """Return the state of this user's jobs; errors become a part of it and are never raised.
 
     Its keys are those in ``docs/reference/json.rst``, "ledger status". Times are seconds since the
-    epoch, and ``problems`` has a :class:`~boinc_gahp.ledger.problems.Problem` for each problem.
+    epoch, and ``problems`` has a :class:`~boinc_gahp.ledger.monitoring.Problem` for each problem.
 
     Args:
         config: the settings file named, or None.

@@ -11,7 +11,7 @@ from boinc_gahp.config.places import ledger_file, state_dir
 from boinc_gahp.htcondor.owners import owner_key
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.jobs import JobLedger
-from boinc_gahp.ledger.listing import all_pending_aborts
+from boinc_gahp.ledger.ledger import all_pending_aborts
 from boinc_gahp.terminal.output import print_lines
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.terminal.words import at

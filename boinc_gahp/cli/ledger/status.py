@@ -14,8 +14,8 @@ from boinc_gahp.cli.ledger import words
 from boinc_gahp.cli.ledger.monitoring import REASONS, status_of
 from boinc_gahp.config.places import expand
 from boinc_gahp.files import write_whole
+from boinc_gahp.ledger.monitoring import PERSISTENT_AFTER, Problem
 from boinc_gahp.ledger.opening import text
-from boinc_gahp.ledger.problems import PERSISTENT_AFTER, Problem
 from boinc_gahp.ledger.rows import ALIVE
 from boinc_gahp.states import LEDGER_WORDS
 from boinc_gahp.terminal import table

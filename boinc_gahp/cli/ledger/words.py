@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.config.settings import Settings
-    from boinc_gahp.ledger.problems import Problem
+    from boinc_gahp.ledger.monitoring import Problem
     from boinc_gahp.ledger.rows import BatchRow, JobRow
 
 #: A batch's states.

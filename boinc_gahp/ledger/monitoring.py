@@ -1,26 +1,31 @@
-"""Problems that have lasted so long that people are told, and owners that have no settings."""
+"""What people and monitoring are told about a ledger: problems, and numbers of each project.
+
+Monitoring may ask every minute, with hundreds of thousands of jobs. So jobs are counted by an
+index, and of the jobs that are over only the latest are read.
+"""
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from boinc_gahp.config.urls import url_identity
 from boinc_gahp.errors import OutputError
-from boinc_gahp.ledger._progress import fail_job
+from boinc_gahp.ledger._progress import DAY
 from boinc_gahp.ledger._requests import Requests
-from boinc_gahp.ledger.rows import ALIVE_SQL, ENDED_SQL, HAS_WORK, Hold, column, project_id
+from boinc_gahp.ledger.ledger import all_pending_aborts
+from boinc_gahp.ledger.rows import ALIVE, ALIVE_SQL, ENDED_SQL, HAS_WORK, STATES
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
+    from boinc_gahp.ledger.store import Store
+
 #: Seconds until people are told of a problem: by then, passing ones are over.
 PERSISTENT_AFTER = 3600.0
-_DAY = 86400.0
-
 
 #: Seconds after which pending requests should have been sent: cron sends them every hour.
-OVERDUE = _DAY
+OVERDUE = DAY
 
 
 class Problem(NamedTuple):
@@ -44,7 +49,7 @@ class Problem(NamedTuple):
 
 
 class Problems(Requests):
-    """Problems that persist, and what is done about them."""
+    """Problems that a person should look into."""
 
     def persistent_problems(self, now: float, after: float = PERSISTENT_AFTER) -> list[Problem]:
         """Return the problems that have lasted for ``after`` seconds, the oldest first.
@@ -85,79 +90,6 @@ class Problems(Requests):
                 for statement in statements
                 for row in connection.execute(statement, values)
             ]
-
-    def set_unknown(self, url: str, account: str, yes: bool) -> float | None:
-        """Note whether the settings lack an owner.
-
-        Returns:
-            Since when they have lacked it, in seconds since the epoch; None if they do not.
-        """
-        with self.store.read() as connection:
-            # Called every minute: write only if there is something new.
-            row = connection.execute(
-                "SELECT id, unknown_since FROM project WHERE id = ?",
-                (project_id(connection, url, account),),
-            ).fetchone()
-        if row is None or (row[1] is not None) == yes:
-            return None if row is None else row[1]
-        since = time.time() if yes else None
-        self.store.execute("UPDATE project SET unknown_since = ? WHERE id = ?", (since, row[0]))
-        return since
-
-    def polled(self, url: str, account: str, at: float) -> None:
-        """Note when a project last answered a question about jobs, in seconds since the epoch."""
-        self.store.execute(
-            "UPDATE project SET polled = ? WHERE id = ?", (at, self._owner(url, account))
-        )
-
-    def hold_all_jobs(self, url: str, account: str, hold: Hold) -> int:
-        """Let all live jobs of an owner without settings fail; return how many.
-
-        The project goes on with the jobs that it has. They are to be aborted, in case the owner's
-        settings come back.
-        """
-
-        def change(connection: sqlite3.Connection) -> int:
-            owner = project_id(connection, url, account)
-            ids = column(
-                connection,
-                f"SELECT id FROM job WHERE project_id = ? AND state IN {ALIVE_SQL}",  # noqa: S608
-                (owner,),
-            )
-            connection.execute(
-                "UPDATE job SET abort_pending = 1 WHERE project_id = ? "
-                "AND state IN ('sending', 'queued', 'running')",
-                (owner,),
-            )
-            for job_id in ids:
-                fail_job(connection, job_id, hold)
-            return len(ids)
-
-        return self.store.write(change)
-
-    def take_turn(self, what: str, now: float, every: float = _DAY) -> bool:
-        """Return whether this process should do ``what`` now: once in ``every`` seconds."""
-
-        def is_due(connection: sqlite3.Connection) -> bool:
-            row = connection.execute("SELECT value FROM meta WHERE key = ?", (what,)).fetchone()
-            # A time in the future was written before the clock was set back.
-            return row is None or not now - every < float(row[0]) <= now
-
-        def change(connection: sqlite3.Connection) -> bool:
-            if not is_due(connection):
-                return False
-            connection.execute(
-                "INSERT INTO meta (key, value) VALUES (?, ?) "
-                "ON CONFLICT DO UPDATE SET value = excluded.value",
-                (what, repr(now)),
-            )
-            return True
-
-        # Called every few seconds: write only if it may be due.
-        with self.store.read() as connection:
-            if not is_due(connection):
-                return False
-        return self.store.write(change)
 
 
 _OF_PROJECTS = (
@@ -230,3 +162,99 @@ _ORPHANS = (
     f"FROM project CROSS JOIN job ON job.project_id = project.id AND job.state IN {ALIVE_SQL} "
     "WHERE job.last_polled < :orphaned GROUP BY project.id"
 )
+
+
+def overviews(store: Store, now: float, orphaned: float) -> list[dict[str, Any]]:
+    """Return an overview of each project and account, oldest first, all at one moment.
+
+    Its keys are those of ``projects[]`` in ``docs/reference/json.rst``, "ledger status", but for
+    ``known``, ``daemon`` and ``process``; times are seconds since the epoch.
+
+    Args:
+        store: the ledger.
+        now: seconds since the epoch; BOINC_SUBMIT's batches with an earlier time are to be aborted.
+        orphaned: live jobs that HTCondor has not asked about since then are orphans.
+
+    Raises:
+        LedgerError: the ledger cannot be read.
+    """
+    with store.read() as connection:
+        found = [
+            _of_owner(connection, row, orphaned)
+            for row in connection.execute(
+                "SELECT id, url, account, name, trouble, trouble_since, polled FROM project "
+                "ORDER BY id"
+            ).fetchall()
+        ]
+    owners = {(url_identity(each["url"]), each["account"]): each for each in found}
+    for batch in all_pending_aborts(store):
+        # A submission whose time is not over may be under way.
+        if batch.state == "giving_up" or batch.not_before < now:
+            owner = (url_identity(batch.project_url), batch.account)
+            if owner not in owners:
+                owners[owner] = _overview(batch.project_url, batch.account)
+            owners[owner]["owed"]["submit_aborts"] += 1
+    with store.read() as connection:
+        owed = connection.execute(
+            "SELECT project_url, account, iif(command = 'abort', 'aborts', 'retirements'), "
+            "count(*) FROM owed_request GROUP BY project_url, account, command"
+        ).fetchall()
+    for url, account, kind, number in owed:
+        owner = (url_identity(url), account)
+        owners.setdefault(owner, _overview(url, account))["owed"][kind] += number
+    return list(owners.values())
+
+
+def _overview(url: str, account: str, name: str = "", **known: Any) -> dict[str, Any]:
+    """Return an overview of an owner of which only ``known`` is known."""
+    return {
+        "url": url,
+        "project_name": name,
+        "account": account,
+        "last_poll": None,
+        "last_asked": None,
+        "trouble": None,
+        "trouble_since": None,
+        "orphans": 0,
+        "owed": {"aborts": 0, "retirements": 0, "giving_up": 0, "submit_aborts": 0},
+        "jobs": [{"state": state, "number": 0, "oldest": None, "since": None} for state in STATES],
+        **known,
+    }
+
+
+def _of_owner(
+    connection: sqlite3.Connection, row: tuple[Any, ...], orphaned: float
+) -> dict[str, Any]:
+    owner, url, account, name, trouble, trouble_since, polled = row
+    last_asked, orphans = connection.execute(
+        "SELECT max(last_polled), count(*) FILTER (WHERE last_polled < ?) FROM job "  # noqa: S608
+        f"WHERE project_id = ? AND state IN {ALIVE_SQL}",
+        (orphaned, owner),
+    ).fetchone()
+    found = _overview(
+        url,
+        account,
+        name,
+        last_poll=polled,
+        last_asked=last_asked,
+        trouble=trouble,
+        trouble_since=trouble_since,
+        orphans=orphans,
+    )
+    (found["owed"]["aborts"],) = connection.execute(
+        "SELECT count(*) FROM job WHERE project_id = ? AND abort_pending = 1", (owner,)
+    ).fetchone()
+    for key, state in (("retirements", "ended"), ("giving_up", "giving_up")):
+        (found["owed"][key],) = connection.execute(
+            "SELECT count(*) FROM batch WHERE project_id = ? AND state = ?", (owner, state)
+        ).fetchone()
+    for each in found["jobs"]:
+        of_state = "FROM job WHERE project_id = ? AND state = ?"
+        (each["number"],) = connection.execute(
+            f"SELECT count(*) {of_state}", (owner, each["state"])
+        ).fetchone()
+        if each["number"] and each["state"] in ALIVE:
+            each["oldest"], each["since"] = connection.execute(
+                f"SELECT accepted, changed {of_state} ORDER BY id LIMIT 1", (owner, each["state"])
+            ).fetchone()
+    return found
