@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp.client_exits import MEANINGS
-from boinc_gahp.htcondor._boinc_attributes import NAMES
+from boinc_gahp.htcondor.attributes import BOINC
 from boinc_gahp.htcondor.hold_codes import HoldCode
 
 ROOT = Path(__file__).parent.parent
@@ -55,7 +55,7 @@ def test_the_guide_for_scientists_explains_every_hold_code_and_no_other():
 
 def test_the_guide_for_scientists_explains_every_attribute_of_a_job():
     found = re.findall(r"^``Boinc(\w+)``  ", SCIENTISTS, re.MULTILINE)
-    assert sorted(found) == sorted(NAMES)
+    assert sorted(found) == sorted(BOINC)
 
 
 def test_the_guide_for_scientists_has_the_exit_statuses_that_hold_reasons_explain():

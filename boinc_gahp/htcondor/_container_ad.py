@@ -23,9 +23,8 @@ from boinc_gahp.containers.rules import (
 )
 from boinc_gahp.containers.script import Program
 from boinc_gahp.errors import StagingError
-from boinc_gahp.htcondor._boinc_attributes import positive
 from boinc_gahp.htcondor._files import look_at_file, names_in, read_remote, refuse_url
-from boinc_gahp.htcondor.attributes import AdRefused, as_text, show, split_v2
+from boinc_gahp.htcondor.attributes import AdRefused, show, split_v2, whole
 from boinc_gahp.submit.container_jobs import ContainerJob, Tree
 from boinc_gahp.submit.trees import look
 from boinc_gahp.submit.types import LocalFile
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from boinc_gahp.containers.image import Image
-    from boinc_gahp.htcondor._boinc_attributes import BoincAttributes
+    from boinc_gahp.containers.rules import Option
     from boinc_gahp.htcondor._description import NamedFile
     from boinc_gahp.htcondor.attributes import Attributes
     from boinc_gahp.submit.types import RemoteFile
@@ -51,9 +50,9 @@ _CREDENTIALS = {
 }
 
 
-def image_of(attributes: Attributes, boinc: BoincAttributes) -> str | None:
+def image_of(attributes: Attributes) -> str | None:
     """Return the image that a job names, as it is written; None: it names none."""
-    own = boinc.word("Image")
+    own: str | None = attributes.boinc("Image")
     if own is not None:
         return own
     found = (text for name in _IMAGES if (text := attributes.text(name)))
@@ -70,23 +69,22 @@ def is_transferred(attributes: Attributes) -> bool | None:
 
 
 def read_container(
-    attributes: Attributes, boinc: BoincAttributes, iwd: str, image: str
+    attributes: Attributes, iwd: str, image: str
 ) -> tuple[ContainerJob, tuple[NamedFile, ...]]:
     """Return what a job runs in a container, and its input files.
 
     Args:
         attributes: the ad.
-        boinc: the job's settings for BOINC.
         iwd: the job's directory.
         image: the image, as a person wrote it.
 
     Raises:
         AdRefused: the job cannot be done so; says what to change in a submit file.
     """
-    _refuse_what_volunteers_lack(attributes, boinc)
+    _refuse_what_volunteers_lack(attributes)
     read, image_file = _image(image, iwd)
     command, executable = _program(attributes, iwd)
-    stdin, files, trees = _inputs(attributes, iwd, follow_links=bool(boinc.asked("follow_links")))
+    stdin, files, trees = _inputs(attributes, iwd)
     if executable is not None:
         own = command.removeprefix("./")
         if own in files and files[own].path != executable.path:
@@ -95,26 +93,21 @@ def read_container(
                 f"{show(own)} in the job's directory: rename one"
             )
         files = {own: executable, **files}
-    remote = boinc.get("RemoteFiles")
-    others = () if remote is None else tuple(read_remote(remote[0], as_text(*remote)))
+    others = tuple(read_remote(attributes.given("RemoteFiles")))
     for name, _ in others:
         if name in files or not is_open_name(name):
             raise AdRefused(
                 f"the remote file {show(name)} cannot have this name in the job's directory: "
                 "rename it there, to letters and digits that no other input has"
             )
-    cpus = attributes.get("RequestCpus")
-    names = [each.name for each in fields(JobOptions)]
-    asked = {name: boinc.asked(name) for name in names if OPTIONS[name].attribute}
-    asked["cpus"] = 1 if cpus is None else _whole("RequestCpus", cpus)
     inside = ContainerJob(
         image=read,
         image_file=image_file,
         command=command,
         is_input=executable is not None,
-        program=Program(environment=tuple(_environment(attributes, boinc)), stdin=stdin),
+        program=Program(environment=tuple(_environment(attributes)), stdin=stdin),
         trees=tuple(trees),
-        **dict[str, Any](asked),
+        **{each.name: _asked(attributes, OPTIONS[each.name]) for each in fields(JobOptions)},
     )
     return inside, (*files.items(), *others)
 
@@ -159,7 +152,7 @@ def read_container_outputs(text: str, remaps: tuple[tuple[str, str], ...]) -> tu
     return tuple(dict.fromkeys(names))
 
 
-def _refuse_what_volunteers_lack(attributes: Attributes, boinc: BoincAttributes) -> None:
+def _refuse_what_volunteers_lack(attributes: Attributes) -> None:
     for name, command in _CREDENTIALS.items():
         if attributes.get(name):
             raise AdRefused(
@@ -167,7 +160,7 @@ def _refuse_what_volunteers_lack(attributes: Attributes, boinc: BoincAttributes)
                 "computers: leave it out, or run the job elsewhere"
             )
     for name in ("InputTemplate", "OutputTemplate"):
-        given = boinc.get(name)
+        given = attributes.given(name)
         if given is not None:
             raise AdRefused(f"{given[0]} is for installed apps: a job in a container makes its own")
 
@@ -193,7 +186,7 @@ def _image_among_inputs(attributes: Attributes) -> str | None:
     image = attributes.text("ContainerImage")
     if image is None or image.startswith("docker://"):
         return None
-    names = names_in(attributes.text("TransferInput") or "")
+    names = names_in(attributes.text("TransferInput"))
     if image in names:
         return image
     return next((each for each in reversed(names) if each.endswith(f"/{image}")), None)
@@ -223,27 +216,26 @@ def _program(attributes: Attributes, iwd: str) -> tuple[str, LocalFile | None]:
 
 
 def _inputs(
-    attributes: Attributes, iwd: str, *, follow_links: bool
+    attributes: Attributes, iwd: str
 ) -> tuple[str | None, dict[str, LocalFile], list[Tree]]:
     """Return the name of the standard input, the input files by name, and the directories."""
     files: dict[str, LocalFile] = {}
     trees: list[Tree] = []
     image = _image_among_inputs(attributes)
-    names = names_in(attributes.text("TransferInput") or "")
+    names = names_in(attributes.text("TransferInput"))
     named = {os.path.normpath(os.path.join(iwd, name)) for name in names}  # noqa: PTH118
     for name in names:
         if name == image:
             continue
-        refuse_url("transfer_input_files", name)
         path = Path(iwd, name)
         if name.endswith("/") or path.is_dir():
+            follow_links = attributes.boinc("FollowLinks", default=False)
             trees.append(_tree(name, path, named, follow_links=follow_links))
         else:
             files[path.name] = look_at_file("transfer_input_files", name, iwd)
     stdin = attributes.text("In")
     if stdin in {None, "", "/dev/null"}:
         return None, files, trees
-    refuse_url("input", str(stdin))
     file = look_at_file("input", str(stdin), iwd)
     name = Path(str(stdin)).name
     if name in files and files[name].path != file.path:
@@ -254,6 +246,7 @@ def _inputs(
 
 def _tree(name: str, path: Path, named: Collection[str], *, follow_links: bool) -> Tree:
     """Return a directory; with a / at its end, only what is in it goes to the job's directory."""
+    refuse_url("transfer_input_files", name)
     try:
         found = look(str(path), follow_links=follow_links)
         found.check(named)
@@ -264,14 +257,14 @@ def _tree(name: str, path: Path, named: Collection[str], *, follow_links: bool) 
     return Tree("" if name.endswith("/") else own, str(path), found.stamp)
 
 
-def _environment(attributes: Attributes, boinc: BoincAttributes) -> Iterator[tuple[str, str]]:
+def _environment(attributes: Attributes) -> Iterator[tuple[str, str]]:
     """Yield the variables of the job's environment."""
-    allowed = set(names_in(boinc.word("AllowEnvironment") or ""))
-    variables = list(_variables(attributes))
-    for name, _ in variables:
+    allowed = set(names_in(attributes.boinc("AllowEnvironment")))
+    found = list(variables(attributes))
+    for name, _ in found:
         if not is_variable(name):
             raise AdRefused(f"environment has the variable {show(name)}, which no program can have")
-    secret = secret_names(name for name, _ in variables)
+    secret = secret_names(name for name, _ in found)
     refused = [name for name in secret if name not in allowed]
     if refused:
         shown = ", ".join(map(show, refused))
@@ -283,10 +276,11 @@ def _environment(attributes: Attributes, boinc: BoincAttributes) -> Iterator[tup
             f'+BoincAllowEnvironment = "{", ".join(secret)}" in the submit file (grid universe: '
             "+remote_BoincAllowEnvironment)"
         )
-    yield from variables
+    yield from found
 
 
-def _variables(attributes: Attributes) -> Iterator[tuple[str, str]]:
+def variables(attributes: Attributes) -> Iterator[tuple[str, str]]:
+    """Yield the variables of the environment that a submit file gives; raises AdRefused."""
     text = attributes.text("Environment")
     if text is None:
         entries = (attributes.text("Env") or "").split(";")
@@ -301,8 +295,9 @@ def _variables(attributes: Attributes) -> Iterator[tuple[str, str]]:
             yield name.strip(), value
 
 
-def _whole(shown: str, value: object) -> int:
-    number = positive(shown, value)
-    if not number.is_integer():
-        raise AdRefused(f"{shown} is {show(value)}; a whole number is expected")
-    return int(number)
+def _asked(attributes: Attributes, what: Option) -> Any:
+    """Return what a job asks for; processors are HTCondor's own request."""
+    if what.attribute is not None:
+        return attributes.boinc(what.attribute, what.default)
+    cpus = attributes.get("RequestCpus")
+    return what.default if cpus is None else whole(what.least, what.most, "RequestCpus", cpus)

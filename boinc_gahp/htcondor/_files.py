@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from boinc_gahp.htcondor.attributes import AdRefused, show
+from boinc_gahp.htcondor.attributes import AdRefused, as_text, show
 from boinc_gahp.submit.types import LocalFile, RemoteFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from boinc_gahp.htcondor.attributes import Attributes
 
 #: In bytes; projects' templates are far smaller.
 MAX_TEMPLATE = 65_536
@@ -36,27 +38,29 @@ _LARGEST = 2**63 - 1
 _REMOTE_FORM = '"url nbytes md5, url nbytes md5, ..."'
 
 
-def names_in(text: str) -> list[str]:
+def names_in(text: str | None) -> list[str]:
     """Return the names in a list as HTCondor has them: between commas, with spaces inside."""
-    return [name for each in text.split(",") if (name := each.strip())]
+    return [name for each in (text or "").split(",") if (name := each.strip())]
 
 
-def read_inputs(text: str | None, stdin: str | None, iwd: str) -> Iterator[tuple[str, LocalFile]]:
+def read_inputs(attributes: Attributes, iwd: str) -> Iterator[tuple[str, LocalFile | RemoteFile]]:
     """Yield the files of ``transfer_input_files`` and ``input`` with their names, each once."""
-    seen = set()
-    wanted = [("transfer_input_files", name) for name in names_in(text or "")]
-    if stdin not in {None, "", NOWHERE}:
+    stdin = attributes.text("In")
+    wanted = [("transfer_input_files", name) for name in names_in(attributes.text("TransferInput"))]
+    if stdin not in {None, NOWHERE}:
         wanted.append(("input", str(stdin)))
+    seen = set()
     for source, name in wanted:
-        refuse_url(source, name)
         file = look_at_file(source, name, iwd)
         if file.path not in seen:
             seen.add(file.path)
             yield Path(file.path).name, file
+    yield from read_remote(attributes.given("RemoteFiles"))
 
 
-def read_remote(shown: str, text: str) -> Iterator[tuple[str, RemoteFile]]:
-    """Yield the files in a ``BoincRemoteFiles``, called ``shown``, each with its name."""
+def read_remote(given: tuple[str, object] | None) -> Iterator[tuple[str, RemoteFile]]:
+    """Yield the files in a ``BoincRemoteFiles``, each with its name."""
+    shown, text = ("", "") if given is None else (given[0], as_text(*given))
     place = 0
     while text[place:].strip():
         found = _REMOTE.match(text, place)
@@ -104,8 +108,11 @@ def check_remap(name: str, path: str, iwd: str) -> None:
         )
 
 
-def read_template(shown: str, name: str, iwd: str) -> str:
-    """Return the text of a template; it is only checked when the job is sent."""
+def read_template(given: tuple[str, object] | None, iwd: str) -> str | None:
+    """Return the text of a template, if one is given; it is only checked when the job is sent."""
+    if given is None:
+        return None
+    shown, name = given[0], as_text(*given)
     path = Path(iwd, name)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -150,6 +157,7 @@ def _why(error: OSError | ValueError) -> str:
 
 def look_at_file(source: str, name: str, iwd: str) -> LocalFile:
     """Return a file that a submit file names in ``source``, as it is now."""
+    refuse_url(source, name)
     path = Path(iwd, name)
     try:
         status = path.stat()

@@ -12,29 +12,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config.settings import FAILED_JOBS, IGNORED
 from boinc_gahp.containers.rules import FPOPS_BOUND
 from boinc_gahp.errors import JobRefused
-from boinc_gahp.htcondor._boinc_attributes import BoincAttributes, positive
 from boinc_gahp.htcondor._container_ad import (
     disk_bound,
     image_of,
     is_transferred,
     read_container,
     read_container_outputs,
+    variables,
 )
-from boinc_gahp.htcondor._description import JobDescription, NamedFile
+from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._files import (
     check_remap,
     go_to_one_file,
     is_directory,
     read_inputs,
     read_outputs,
-    read_remote,
     read_stream,
     read_template,
 )
-from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, as_word, show, split_v2
+from boinc_gahp.htcondor.attributes import (
+    AdRefused,
+    Attributes,
+    as_text,
+    as_word,
+    attribute_of,
+    positive,
+    show,
+    split_v2,
+)
+from boinc_gahp.quantities import SIZES
 from boinc_gahp.secret import hide_logins
 from boinc_gahp.submit.buda import buda_request
 from boinc_gahp.submit.types import Job, Parameters, SubmitRequest, by_open_name
@@ -44,11 +52,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from boinc_gahp.config.settings import HTCondor, ProjectSettings
+    from boinc_gahp.quantities import Size
 
-_KIB = 2**10
-_MIB = 2**20
-#: Floating-point operations a second of a fast computer's processor.
-_FASTEST = 1e11
+#: What a submit file requests, and the unit of that, for sizes that BOINC's own attributes do not
+#: give. BOINC's bound on time is in operations: a client ends a job after bound / speed. So that no
+#: fast computer ends it too early, slower ones give it more time.
+_REQUESTED = {
+    "fpops_bound": ("BatchRuntime", 1e11),
+    "memory_bound": ("RequestMemory", 2**20),
+    "disk_bound": ("RequestDisk", 2**10),
+}
 
 
 def read_ad(
@@ -68,16 +81,14 @@ def read_ad(
         AdRefused: the job cannot be done with this ad; says what to change in a submit file.
     """
     attributes = Attributes(text)
-    boinc = BoincAttributes(attributes)
-    ignored = boinc.words("Ignore", IGNORED).union(settings.ignore.split())
+    ignored = attributes.boinc("Ignore", set()).union(settings.ignore.split())
     iwd = _directory(attributes)
-    project, app, image = _project_and_app(attributes, boinc, ignored, iwd, project_of)
+    project, app, image = _project_and_app(attributes, ignored, iwd, project_of)
     _check_requests(attributes, ignored, is_in_container=image is not None)
     stdout = read_stream("output", attributes.text("Out"), iwd)
     stderr = read_stream("error", attributes.text("Err"), iwd)
     outputs = attributes.get("TransferOutput")
-    disk = boinc.amount("RscDiskBound") or _disk(attributes)
-    fpops = boinc.amount("RscFpopsBound") or _runtime_bound(attributes)
+    sizes = {size.parameter: _size(attributes, size) for size in SIZES}
     if image is None:
         if "environment" not in ignored:
             _check_environment(attributes)
@@ -86,11 +97,11 @@ def read_ad(
                 f"output and error are both {show(stdout)}; a BOINC job writes them to two files: "
                 "give these different names"
             )
-        container, inputs = None, _inputs(attributes, boinc, iwd)
+        container, inputs = None, tuple(read_inputs(attributes, iwd))
     else:
-        container, inputs = read_container(attributes, boinc, iwd, image)
-        disk = disk or disk_bound(container, inputs)
-        fpops = fpops or FPOPS_BOUND
+        container, inputs = read_container(attributes, iwd, image)
+        sizes["disk_bound"] = sizes["disk_bound"] or disk_bound(container, inputs)
+        sizes["fpops_bound"] = sizes["fpops_bound"] or FPOPS_BOUND
     remaps = _remaps(attributes, iwd)
     description = JobDescription(
         job_directory=job_directory(attributes),
@@ -103,18 +114,12 @@ def read_ad(
         remaps=remaps,
         stdout=stdout,
         stderr=stderr,
-        parameters=Parameters(
-            fpops_est=boinc.amount("RscFpopsEst"),
-            fpops_bound=fpops,
-            memory_bound=_memory(attributes, boinc),
-            disk_bound=disk,
-            delay_bound=boinc.amount("DelayBound"),
-        ),
-        priority=boinc.whole("Priority", least=-(2**31)),
-        app_version_num=boinc.whole("AppVersionNum", least=1),
-        input_template=_template(boinc, "InputTemplate", iwd),
-        output_template=_template(boinc, "OutputTemplate", iwd),
-        failed_jobs=boinc.one_of("FailedJobs", FAILED_JOBS),
+        parameters=Parameters(**sizes),
+        priority=attributes.boinc("Priority"),
+        app_version_num=attributes.boinc("AppVersionNum"),
+        input_template=read_template(attributes.given("InputTemplate"), iwd),
+        output_template=read_template(attributes.given("OutputTemplate"), iwd),
+        failed_jobs=attributes.boinc("FailedJobs"),
         container=container,
     )
     return _with_buda_app(description)
@@ -185,7 +190,6 @@ def _directory(attributes: Attributes) -> str:
 
 def _project_and_app(
     attributes: Attributes,
-    boinc: BoincAttributes,
     ignored: Collection[str],
     iwd: str,
     project_of: Callable[[str | None], ProjectSettings | None],
@@ -197,11 +201,11 @@ def _project_and_app(
     name is the app.
     """
     queue_app, _, queue_project = (attributes.text("Queue") or "").partition("@")
-    project = boinc.word("Project") or queue_project.strip() or None
-    app = boinc.word("App") or queue_app.strip()
+    project = attributes.boinc("Project") or queue_project.strip() or None
+    app = attributes.boinc("App") or queue_app.strip()
     for what, name in (("project", project), ("app", app)):
         as_word(f"the job's {what}", name or "")
-    image = image_of(attributes, boinc)
+    image = image_of(attributes)
     chosen = project_of(project)
     container_app = None if chosen is None else chosen.container_app
     if app and app != container_app:
@@ -317,15 +321,12 @@ def _check_requests(
 
 
 def _check_environment(attributes: Attributes) -> None:
-    text = attributes.text("Environment")
-    old = attributes.text("Env")
-    if text is None and old is None:
+    if attributes.text("Environment") is None and attributes.text("Env") is None:
         return
     try:
-        entries = list(split_v2(text or "")) + (old or "").split(";")
-    except ValueError:
-        entries = []
-    names = [name for each in entries if (name := each.partition("=")[0].strip())]
+        names = [name for name, _ in variables(attributes)]
+    except AdRefused:
+        names = []
     named = shorten(", ".join(names), 200)
     shown = f" ({named if named.isprintable() else ascii(named)})" if named else ""
     raise AdRefused(
@@ -352,14 +353,6 @@ def _arguments(attributes: Attributes) -> tuple[str, ...]:
         ) from None
 
 
-def _inputs(attributes: Attributes, boinc: BoincAttributes, iwd: str) -> tuple[NamedFile, ...]:
-    local = read_inputs(attributes.text("TransferInput"), attributes.text("In"), iwd)
-    remote = boinc.get("RemoteFiles")
-    if remote is None:
-        return tuple(local)
-    return (*local, *read_remote(remote[0], as_text(*remote)))
-
-
 def _outputs(
     given: object, remaps: tuple[tuple[str, str], ...], *, is_in_container: bool
 ) -> tuple[str, ...] | None:
@@ -380,42 +373,20 @@ def _remaps(attributes: Attributes, iwd: str) -> tuple[tuple[str, str], ...]:
     return remaps
 
 
-def _memory(attributes: Attributes, boinc: BoincAttributes) -> float | None:
-    """Return bytes; ``request_memory`` is in MB, as HTCondor counts them.
+def _size(attributes: Attributes, size: Size) -> float | None:
+    """Return what a job asks for, or what its submit file requests in its own unit.
 
-    If a vanilla job has none, the Job Router makes it 0 (seen with HTCondor 23.9.6).
+    If a vanilla job requests no memory, the Job Router makes it 0 (seen with HTCondor 23.9.6).
     """
-    bound = boinc.amount("RscMemoryBound")
-    requested = attributes.get("RequestMemory") if bound is None else None
-    if requested is None or requested == 0:
-        return bound
-    return positive("RequestMemory", requested) * _MIB
-
-
-def _disk(attributes: Attributes) -> float | None:
-    """Return bytes; ``request_disk`` is in KiB."""
-    requested = attributes.get("RequestDisk")
-    if requested is None:
-        return None
-    nbytes = positive("RequestDisk", requested) * _KIB
-    if math.isinf(nbytes):
-        raise AdRefused(f"RequestDisk is {show(requested)}, more than any computer has")
-    return nbytes
-
-
-def _runtime_bound(attributes: Attributes) -> float | None:
-    """Return the floating-point operations that ``batch_runtime`` (s) allows.
-
-    BOINC's bound is in operations: a client ends a job after bound / speed. So that no fast
-    computer ends it too early, slower ones give it more time.
-    """
-    seconds = attributes.get("BatchRuntime")
-    return None if seconds is None else positive("batch_runtime", seconds) * _FASTEST
-
-
-def _template(boinc: BoincAttributes, name: str, iwd: str) -> str | None:
-    given = boinc.get(name)
-    return None if given is None else read_template(given[0], as_text(*given), iwd)
+    value: float | None = attributes.boinc(attribute_of(size))
+    name, unit = _REQUESTED.get(size.parameter, ("", 1))
+    asked = attributes.get(name) if name and value is None else None
+    if asked is None or (name == "RequestMemory" and asked == 0):
+        return value
+    value = positive(name, asked) * unit
+    if math.isinf(value):
+        raise AdRefused(f"{name} is {show(asked)}, more than any computer has")
+    return value
 
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

@@ -1,19 +1,36 @@
-"""A job ad's attributes as Python values.
+"""A job ad's attributes as Python values: HTCondor's, and what a job asks of BOINC.
 
 HTCondor's own ``classad2`` parses and evaluates them. Only this module calls it, and turns all its
 exceptions into :class:`AdRefused`. Bytes that are not UTF-8 are surrogates in the texts (PEP 383),
 as in Python's paths.
+
+What a job asks of BOINC is in ``Boinc…`` attributes, or options in ``BatchExtraSubmitArgs``:
+``+remote_BoincDelayBound = 86400`` in a submit file arrives as the attribute ``BoincDelayBound``
+(``gridmanager-batch.rst``, "The submit ad"); ``batch_extra_submit_args = --delay-bound 86400``
+means the same. The attribute wins.
 """
 
 from __future__ import annotations
 
+import math
 import re
+import shlex
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import classad2
 
+from boinc_gahp.config.settings import FAILED_JOBS, IGNORED
+from boinc_gahp.containers.rules import OPTIONS
 from boinc_gahp.errors import GahpError
+from boinc_gahp.quantities import SIZES
 from boinc_gahp.secret import hide_logins
 from boinc_gahp.text import quoted, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from boinc_gahp.quantities import Size
 
 #: Characters of an ad outside of texts in quotes; HTCondor sends some hundred. An expression of
 #: 400,000 characters overflows the stack of classad2 25.14, and that ends the daemon.
@@ -140,6 +157,47 @@ class Attributes:
             return None
         return as_text(name, value)
 
+    @cached_property
+    def _options(self) -> dict[str, str]:
+        """What ``BatchExtraSubmitArgs`` asks of BOINC; raises AdRefused for an unknown option."""
+        text = self.text(EXTRA) or ""
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise AdRefused(f"{EXTRA} is {show(text)}, which cannot be read: {error}") from None
+        options: dict[str, str] = {}
+        while words:
+            word, equals, value = words.pop(0).partition("=")
+            if word not in _OPTIONS:
+                raise AdRefused(
+                    f"{EXTRA} has {show(word)}, which is not an option; the options are "
+                    f"{', '.join(_OPTIONS)}"
+                )
+            if not equals:
+                if not words:
+                    raise AdRefused(f"{EXTRA} ends with {word}, which needs a value")
+                value = words.pop(0)
+            options[_OPTIONS[word]] = value
+        return options
+
+    def given(self, name: str) -> tuple[str, object] | None:
+        """Return the name under which the job gives the value of ``Boinc<name>``, and the value.
+
+        None if the job does not give it, or gives an empty text.
+        """
+        attribute = f"Boinc{name}"
+        value = self.get(attribute)
+        if value is None or (isinstance(value, str) and not value.strip()):
+            if name not in self._options:
+                return None
+            return f"{option(name)} in {EXTRA}", self._options[name]
+        return attribute, value
+
+    def boinc(self, name: str, default: Any = None) -> Any:
+        """Return the value of ``Boinc<name>``, one of :data:`BOINC`; raises AdRefused."""
+        given = self.given(name)
+        return default if given is None else BOINC[name](*given)
+
     def _odd_text(self, name: str) -> str:
         """Return a text that is not UTF-8; classad2 shows such bytes as octal escapes."""
         try:
@@ -158,15 +216,18 @@ class Attributes:
             return "it contains bytes that are not UTF-8"
 
 
+# Readers: each returns the value of what is called ``name``, or raises AdRefused.
+
+
 def as_text(name: str, value: object) -> str:
-    """Return ``value`` if it is a text; raises AdRefused with ``name`` otherwise."""
+    """Return ``value`` if it is a text."""
     if not isinstance(value, str):
-        raise AdRefused(f"{name} is {show(value)}; a text in quotes is expected")
+        raise _expected(name, value, "a text in quotes is")
     return value
 
 
 def as_word(name: str, value: object) -> str:
-    """Return a text without white space around it; raises AdRefused, also if it is not UTF-8."""
+    """Return a text in UTF-8 without white space around it."""
     text = as_text(name, value).strip()
     try:
         text.encode()
@@ -175,6 +236,103 @@ def as_word(name: str, value: object) -> str:
             f"{name} is {show(text)}, which contains bytes that are not UTF-8"
         ) from None
     return text
+
+
+def positive(name: str, value: object) -> float:
+    """Return a number greater than 0."""
+    number = _number(value)
+    if number is None or number <= 0:
+        raise _expected(name, value, "a number greater than 0 is")
+    return number
+
+
+def whole(least: int, most: int, name: str, value: object) -> int:
+    """Return a whole number from ``least`` to ``most``."""
+    number = _number(value)
+    if number is None or not number.is_integer() or not least <= number <= most:
+        raise _expected(name, value, f"a whole number from {least} to {most} is")
+    return int(number)
+
+
+def _flag(name: str, value: object) -> bool:
+    """Return a truth value, which may be written as a text."""
+    word = str(value).strip().lower()
+    if word not in {"true", "false"}:
+        raise _expected(name, value, "true or false is")
+    return word == "true"
+
+
+def _one_of(choices: Sequence[str], name: str, value: object) -> str:
+    """Return one of some words, in any case."""
+    word = as_word(name, value).lower()
+    if word not in choices:
+        raise _expected(name, value, f"one of {', '.join(choices)} is")
+    return word
+
+
+def _some_of(choices: Sequence[str], name: str, value: object) -> set[str]:
+    """Return words from ``choices``, which commas or spaces separate."""
+    words = set(as_text(name, value).replace(",", " ").lower().split())
+    if not words.issubset(choices):
+        raise _expected(name, value, f"words among {', '.join(choices)} are")
+    return words
+
+
+def _number(value: object) -> float | None:
+    """Return a finite number, which may be written as a text; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    if isinstance(value, str) and "_" in value:  # only Python allows it
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _expected(name: str, value: object, what: str) -> AdRefused:
+    return AdRefused(f"{name} is {show(value)}; {what} expected")
+
+
+def attribute_of(size: Size) -> str:
+    """Return the name after ``Boinc`` of the attribute for a size."""
+    return size.element.title().replace("_", "")
+
+
+EXTRA = "BatchExtraSubmitArgs"
+
+#: The columns are signed 32-bit numbers.
+_MAX_INT = 2**31 - 1
+
+#: What a job can ask of BOINC, by the attributes' names after ``Boinc``, and its readers.
+BOINC: dict[str, Callable[[str, object], Any]] = {
+    "Project": as_word,
+    "App": as_word,
+    "RemoteFiles": as_text,
+    **{attribute_of(size): positive for size in SIZES},
+    "Priority": partial(whole, -(2**31), _MAX_INT),
+    "AppVersionNum": partial(whole, 1, _MAX_INT),
+    "InputTemplate": as_text,
+    "OutputTemplate": as_text,
+    "FailedJobs": partial(_one_of, FAILED_JOBS),
+    "Image": as_word,
+    **{
+        each.attribute: _flag if each.is_flag else partial(whole, each.least, each.most)
+        for each in OPTIONS.values()
+        if each.attribute
+    },
+    "AllowEnvironment": as_word,
+    "Ignore": partial(_some_of, IGNORED),
+}
+
+
+def option(name: str) -> str:
+    """Return the option for ``Boinc<name>``: ``--delay-bound`` for ``DelayBound``."""
+    return "--" + re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+
+
+_OPTIONS = {option(name): name for name in BOINC}
 
 
 def split_v2(text: str) -> tuple[str, ...]:

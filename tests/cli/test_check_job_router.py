@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.htcondor import _boinc_attributes
+from boinc_gahp.htcondor.attributes import BOINC
 from tests.cli.condor_tools import ROUTE, ROUTER, htcondor, job_router
 from tests.cli.conftest import told
 
@@ -153,7 +153,7 @@ def test_the_example_passes_on_every_attribute_that_boinc_gahp_reads():
     transform = text.split("JOB_TRANSFORM_BoincAttributes @=end\n")[1].split("@end")[0]
     copied = re.findall(r"^  COPY Boinc(\w+) remote_Boinc(\w+)$", transform, re.MULTILINE)
     assert [name for name, other in copied if name != other] == []
-    assert set(_boinc_attributes.NAMES) <= {name for name, _ in copied}
+    assert set(BOINC) <= {name for name, _ in copied}
 
 
 def test_the_example_has_a_route_without_fault(condor):

@@ -3,10 +3,9 @@
 import pytest
 
 from boinc_gahp.config.settings import HTCondor
-from boinc_gahp.htcondor._boinc_attributes import NAMES, option
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._job_ad import read_ad
-from boinc_gahp.htcondor.attributes import AdRefused
+from boinc_gahp.htcondor.attributes import BOINC, AdRefused, option
 from boinc_gahp.submit.types import Parameters, RemoteFile
 from boinc_gahp.text import visible
 from tests.htcondor.ads import MD5, SETTINGS, ad, job, local, refused
@@ -60,7 +59,7 @@ def test_the_least_ad_leaves_all_to_the_app(tmp_path):
     assert job(tmp_path) == least
     undefined = ["TransferInput", "TransferOutput", "TransferOutputRemaps", "RequestMemory"]
     undefined += ["In", "Out", "Err", "Arguments", "Environment", "Queue", "StageCmd"]
-    undefined += ["BatchExtraSubmitArgs", *(f"Boinc{name}" for name in NAMES if name != "App")]
+    undefined += ["BatchExtraSubmitArgs", *(f"Boinc{name}" for name in BOINC if name != "App")]
     assert job(tmp_path, **dict.fromkeys(undefined, b"undefined")) == least
     assert job(tmp_path, **dict.fromkeys(undefined, b"NoSuchAttribute")) == least
 
@@ -228,7 +227,7 @@ def test_requested_disk_and_run_time_are_bounds_that_give_way_to_boincs_own(tmp_
     own = {"BoincRscDiskBound": 7, "BoincRscFpopsBound": 8}
     found = job(tmp_path, RequestDisk=4, BatchRuntime=3600, **own).parameters
     assert (found.disk_bound, found.fpops_bound) == (7, 8)
-    assert "batch_runtime is 0" in refused(tmp_path, BatchRuntime=0)
+    assert "BatchRuntime is 0" in refused(tmp_path, BatchRuntime=0)
 
 
 def test_a_job_without_any_app_is_refused(tmp_path):
