@@ -17,7 +17,7 @@ from boinc_gahp.templates.reading import read_templates
 from boinc_gahp.templates.types import DEFAULTS, InputTemplate, TemplateError
 from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.output import command_line, print_lines
-from boinc_gahp.terminal.parsing import Parser, common_words, not_empty
+from boinc_gahp.terminal.parsing import Parser, common_words
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.terminal.words import moment, one_line
 from boinc_gahp.text import count, did_you_mean
@@ -108,9 +108,7 @@ def run_parser(config: str | None = None) -> Parser:
             "boinc_gahp apps --json",
         ),
     )
-    parser.add_argument(
-        "app", nargs="*", metavar="APP", type=not_empty, help="only this app, with all details"
-    )
+    parser.takes({"[APP ...]": "only this app, with all details"})
     return parser.with_common(config, project=True, json="print JSON")
 
 

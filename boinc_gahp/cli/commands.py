@@ -61,8 +61,7 @@ def root_parser() -> Group:
         word="command",
         usage="[--config FILE] [--trust-config] [COMMAND ...]",
     )
-    parser.add_argument("--version", action="store_true", help="print the version")
-    return parser.with_common(None)
+    return parser.takes({"--version": "print the version"}).with_common(None)
 
 
 def _parser_in(module: ModuleType, function: str) -> Parser:

@@ -99,8 +99,7 @@ def run_parser(_config: str | None = None) -> Parser:
         ),
         usage=f"{{{','.join(SHELLS)}}}",
     )
-    parser.add_argument("shell", choices=SHELLS, nargs="?", metavar="SHELL", help="the shell")
-    return parser
+    return parser.takes({"[SHELL]": "the shell"}, choices=SHELLS)
 
 
 def _tree(path: tuple[str, ...], line: str) -> argparse.ArgumentParser:

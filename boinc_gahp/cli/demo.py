@@ -83,17 +83,12 @@ def run_parser(_config: str | None = None) -> Parser:
             1: "an output is wrong, or the demo failed; stderr says why",
         },
     )
-    parser.add_argument(
-        "--show-conversation", action="store_true", help="print the GAHP lines that are exchanged"
-    )
-    parser.add_argument(
-        "--directory",
-        type=Path,
-        metavar="DIR",
-        help="a new or empty directory, in which inputs, outputs, the project and the daemon's "
-        "log stay (default: a temporary one, which is removed at the end)",
-    )
-    return parser
+    directory = {
+        "--directory DIR": "a new or empty directory, in which inputs, outputs, the project and "
+        "the daemon's log stay (default: a temporary one, which is removed at the end)"
+    }
+    parser.takes({"--show-conversation": "print the GAHP lines that are exchanged"})
+    return parser.takes(directory, type=Path)
 
 
 class _Gahp:

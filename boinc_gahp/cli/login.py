@@ -19,7 +19,7 @@ from boinc_gahp.rpc.site import about, key_of, must_be_private
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.output import agreed, command_line
-from boinc_gahp.terminal.parsing import Parser, config_words, not_empty
+from boinc_gahp.terminal.parsing import Parser, config_words
 from boinc_gahp.terminal.words import one_line
 
 if TYPE_CHECKING:
@@ -87,33 +87,18 @@ def run_parser(config: str | None = None) -> Parser:
         ),
         statuses={1: "an error, with nothing saved; or the account is saved, but a check failed"},
     )
-    parser.add_argument(
-        "url", metavar="URL", type=not_empty, help="the project's address, as volunteers use it"
-    )
-    parser.add_argument(
-        "--name",
-        metavar="NAME",
-        type=not_empty,
-        help="save it as [projects.NAME], or with NAME default as the default project, [project] "
-        "(default: the name that it has; else [project], unless that is another project; else a "
-        "name made of the address)",
-    )
-    parser.add_argument(
-        "--email",
-        metavar="ADDRESS",
-        type=not_empty,
-        help="ask for the password of the account with this e-mail address, instead of its key; "
-        "only over https",
-    )
-    parser.add_argument(
-        "--stdin",
-        action="store_true",
-        help="read the key, or with --email the password, from the first line of standard input",
-    )
-    parser.add_argument(
-        "--replace",
-        action="store_true",
-        help="replace another account of the project without asking",
+    parser.takes(
+        {
+            "URL": "the project's address, as volunteers use it",
+            "--name NAME": "save it as [projects.NAME], or with NAME default as the default "
+            "project, [project] (default: the name that it has; else [project], unless that is "
+            "another project; else a name made of the address)",
+            "--email ADDRESS": "ask for the password of the account with this e-mail address, "
+            "instead of its key; only over https",
+            "--stdin": "read the key, or with --email the password, from the first line of "
+            "standard input",
+            "--replace": "replace another account of the project without asking",
+        }
     )
     return parser.with_common(config)
 

@@ -10,7 +10,7 @@ from boinc_gahp.errors import BadRequest
 from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import Problem, Severity
 from boinc_gahp.terminal.output import coloured
-from boinc_gahp.terminal.parsing import Group, Parser, not_empty
+from boinc_gahp.terminal.parsing import Group, Parser
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:
@@ -80,15 +80,8 @@ def check(arguments: list[str], _config: str | None) -> int:
 def check_parser(_config: str | None = None) -> Parser:
     """Return the parser of the arguments of ``check``."""
     parser = Parser("template check", _DESCRIPTION, examples=_EXAMPLES, statuses=_STATUSES)
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        type=not_empty,
-        help="a template file; - is standard input",
-    )
-    parser.add_argument("--strict", action="store_true", help="treat warnings as errors")
-    return parser
+    parser.takes({"FILE ...": "a template file; - is standard input"}, dest="files")
+    return parser.takes({"--strict": "treat warnings as errors"})
 
 
 def _text(name: str) -> str:

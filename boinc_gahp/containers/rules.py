@@ -59,7 +59,7 @@ class Option(NamedTuple):
     """What may be asked for the jobs of a program, wherever they are described.
 
     Attributes:
-        name: the keyword in Python, and on the command line, with dashes.
+        name: the keyword in Python.
         help: for the command line; empty: people cannot ask for it there and in Python.
         attribute: what it is called in a job's ad, after ``Boinc``; None: HTCondor has it itself.
         default: what holds if it is not given; that of a flag is False.
@@ -72,6 +72,11 @@ class Option(NamedTuple):
     default: int
     least: int
     most: int
+
+    @property
+    def option(self) -> str:
+        """Its name on the command line."""
+        return f"--{self.name.replace('_', '-')}"
 
     @property
     def is_flag(self) -> bool:

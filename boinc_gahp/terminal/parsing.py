@@ -15,13 +15,17 @@ import textwrap
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from boinc_gahp.config.places import TrustedPath, trusted
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.quantities import SPAN
 from boinc_gahp.terminal.words import one_line
 from boinc_gahp.text import did_you_mean, ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from typing_extensions import Self
+
+    from boinc_gahp.quantities import Quantity
 
 #: Exit statuses of every command; a parser's own ``statuses`` are added.
 STATUSES = {
@@ -97,7 +101,23 @@ class Parser(argparse.ArgumentParser):
             add_help=False,
         )
         self._positionals.title = "arguments"
+        self._titled: dict[str, argparse._ActionsContainer] = {}
         self.add_argument("-h", "--help", action="help", help="show this help")
+
+    def takes(self, options: Mapping[str, str], group: str = "", **more: Any) -> Self:
+        """Add options and other arguments as :func:`declare` does; return the parser.
+
+        Args:
+            options: as there.
+            group: the title above them in the help.
+            more: as there.
+        """
+        where: argparse._ActionsContainer = self
+        if group:
+            where = self._titled.get(group) or self.add_argument_group(group)
+            self._titled[group] = where
+        declare(where, options, **more)
+        return self
 
     def with_common(
         self, config: str | None, *, project: bool = False, json: str | None = None
@@ -113,27 +133,13 @@ class Parser(argparse.ArgumentParser):
             json: the help text of ``--json``, to add that, too.
         """
         if project:
-            self.add_argument(
-                "--project",
-                metavar="NAME",
-                type=not_empty,
-                help="use the project [projects.NAME] of the settings (default: [project])",
-            )
-        self.add_argument(
-            "--config",
-            metavar="FILE",
-            type=not_empty,
-            default=config,
-            help="also read FILE, instead of $BOINC_GAHP_CONFIG; its values win",
-        )
-        self.add_argument(
-            "--trust-config",
-            action="store_true",
-            help="use FILE, or that of $BOINC_GAHP_CONFIG, although another user owns it",
-        )
-        if json is not None:
-            self.add_argument("--json", action="store_true", help=json)
-        return self
+            text = "use the project [projects.NAME] of the settings (default: [project])"
+            self.takes({"--project NAME": text})
+        text = "also read FILE, instead of $BOINC_GAHP_CONFIG; its values win"
+        self.takes({"--config FILE": text}, default=config)
+        text = "use FILE, or that of $BOINC_GAHP_CONFIG, although another user owns it"
+        self.takes({"--trust-config": text})
+        return self if json is None else self.takes({"--json": json})
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Read arguments; options may be anywhere among the others.
@@ -234,11 +240,80 @@ def common_words(options: argparse.Namespace) -> list[str]:
     return [*project, *config_words(options.config)]
 
 
+def declare(where: argparse._ActionsContainer, options: Mapping[str, str], **more: Any) -> None:
+    """Add options and other arguments.
+
+    Args:
+        where: a parser, or a group of its arguments.
+        options: the help of each, by what is typed. ``--yes`` is a flag, ``--limit N`` has a value,
+            and ``--job JOB ...`` can be repeated; ``BATCH``, ``[DIR]``, ``BATCH ...`` and
+            ``[JOB ...]`` are without an option. How a value is read follows from its word; see
+            :data:`_READ`.
+        more: for argparse, if one is read in another way.
+    """
+    for typed, text in options.items():
+        words = typed.split()
+        option = words.pop(0) if typed.startswith("--") else ""
+        is_optional, several = typed.startswith("["), "..." in typed
+        word = words[0].strip("[]") if words and is_optional else "".join(words[:1])
+        how: dict[str, Any] = {"help": text}
+        if word:
+            how |= {"metavar": word, "type": _READ.get(word, not_empty)}
+        if option and not word:
+            how["action"] = "store_true"
+        elif option and several:
+            how["action"] = "append"
+        elif not option:
+            how["dest"] = word.lower()
+            if several or is_optional:
+                how["nargs"] = ("*" if is_optional else "+") if several else "?"
+        where.add_argument(*filter(None, (option,)), **{**how, **more})
+
+
 def not_empty(text: str) -> str:
     """Read a word; an empty one comes from an unset variable, and would mean something else."""
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
     return text
+
+
+def whole_number(text: str) -> int:
+    """Read a count, one or more."""
+    if not (text.isascii() and text.isdigit() and int(text[:18]) > 0 and len(text) <= 18):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """Read a number of seconds."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return number
+
+
+def quantity(kind: Quantity) -> Callable[[str], float]:
+    """Return a function that reads an option's value."""
+
+    def read(text: str) -> float:
+        try:
+            return kind.read(text)
+        except BadRequest as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return read
+
+
+#: How a value is read, by the word that stands for it in the help; any other is a text.
+_READ: dict[str, Callable[[str], Any]] = {
+    "N": whole_number,
+    "SPAN": quantity(SPAN),
+    "SECONDS": seconds,
+    "WORDS": str,
+}
 
 
 def kind_of(action: argparse.Action) -> str | None:

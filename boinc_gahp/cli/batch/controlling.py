@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import batch_json, error_json, print_json
-from boinc_gahp.cli.batch.opening import add_batch, add_job, command, opened, quantity
+from boinc_gahp.cli.batch.opening import BATCHES, JOBS, command, opened
 from boinc_gahp.errors import BatchConflict, GahpError
 from boinc_gahp.quantities import LEASE
 from boinc_gahp.states import BatchState
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import remark
 from boinc_gahp.terminal.output import agreed, complain
-from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal.parsing import Parser, quantity
 from boinc_gahp.text import printable
 
 if TYPE_CHECKING:
@@ -81,9 +81,7 @@ def abort_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch abort 12 13 --yes",
         ),
     )
-    add_batch(parser, several=True)
-    add_job(parser)
-    return _with_rest(parser, config)
+    return _with_rest(parser.takes(BATCHES | JOBS), config)
 
 
 def retire_parser(config: str | None = None) -> Parser:
@@ -96,12 +94,7 @@ def retire_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch fetch 12 && boinc_gahp batch retire 12 --yes",
         ),
     )
-    add_batch(parser, several=True)
-    parser.add_argument(
-        "--unfetched",
-        action="store_true",
-        help="lose outputs that were not fetched here",
-    )
+    parser.takes({**BATCHES, "--unfetched": "lose outputs that were not fetched here"})
     return _with_rest(parser, config)
 
 
@@ -115,15 +108,8 @@ def extend_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch extend sweep sweep2 --for 8w",
         ),
     )
-    add_batch(parser, several=True)
-    parser.add_argument(
-        "--for",
-        type=quantity(LEASE),
-        dest="span",
-        required=True,
-        metavar="SPAN",
-        help="this long from now: seconds, or 12h, 7d, 2w",
-    )
+    until = {"--for SPAN": "this long from now: seconds, or 12h, 7d, 2w"}
+    parser.takes(BATCHES).takes(until, dest="span", required=True, type=quantity(LEASE))
     return parser.with_common(config, project=True, json="print JSON")
 
 
@@ -194,8 +180,9 @@ def extend(arguments: list[str], config: str | None) -> int:
 
 
 def _with_rest(parser: Parser, config: str | None) -> Parser:
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    return parser.with_common(config, project=True, json="print JSON")
+    return parser.takes({"--yes": "do not ask"}).with_common(
+        config, project=True, json="print JSON"
+    )
 
 
 def _found(project: Project, named: Sequence[str]) -> list[_Result]:

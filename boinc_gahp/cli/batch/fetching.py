@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import error_json, print_json
-from boinc_gahp.cli.batch.opening import add_batch, add_job, as_typed, opened
+from boinc_gahp.cli.batch.opening import BATCH, JOBS, as_typed, opened
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
 from boinc_gahp.terminal.output import complain, print_lines
-from boinc_gahp.terminal.parsing import Parser, not_empty
+from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import count, printable
 
 if TYPE_CHECKING:
@@ -70,22 +70,15 @@ def fetch_parser(config: str | None = None) -> Parser:
         ),
         statuses=_STATUSES,
     )
-    add_batch(parser)
-    parser.add_argument(
-        "directory",
-        nargs="?",
-        metavar="DIR",
-        type=not_empty,
-        help="where the outputs go; created if missing (default: a directory here with the "
-        "batch's name)",
-    )
-    add_job(parser)
-    parser.add_argument(
-        "--zip", metavar="FILE", type=not_empty, help="put everything into this zip archive"
-    )
-    parser.add_argument(
-        "--no-stderr", action="store_true", help="do not fetch stderr; this saves time"
-    )
+    where = {
+        "[DIR]": "where the outputs go; created if missing (default: a directory here with the "
+        "batch's name)"
+    }
+    how = {
+        "--zip FILE": "put everything into this zip archive",
+        "--no-stderr": "do not fetch stderr; this saves time",
+    }
+    parser.takes(BATCH).takes(where, dest="directory").takes(JOBS | how)
     return parser.with_common(config, project=True, json="print JSON: what was fetched")
 
 

@@ -15,11 +15,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli.batch.opening import quantity, whole_number
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import SIZES
 from boinc_gahp.terminal.live import remark
-from boinc_gahp.terminal.parsing import not_empty
+from boinc_gahp.terminal.parsing import quantity, whole_number
 from boinc_gahp.text import count, listed
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     from boinc_gahp.terminal.parsing import Parser
 
 
+#: Titles of groups of options.
+_WHICH, NEEDS = "which jobs", "what the jobs need"
 #: Options whose value may begin with a dash.
 _DASHED = ("--args",)
 #: In errors: a placeholder for part of a file's path.
@@ -46,117 +47,79 @@ _MOST_JOBS = 1_000_000
 
 def add_job_options(parser: Parser, config: str | None, json: str) -> None:
     """Add the options that describe the jobs, and the resources they may use."""
-    parser.add_argument(
-        "app", metavar="APP", type=not_empty, help="the app to run; buda:NAME for a BUDA app"
-    )
-    which = parser.add_argument_group("which jobs")
-    which.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="an input file of every job. NAME is the app's name for it; FILE is a path, "
-        "staged:PHYSICAL_NAME, remote:URL,NBYTES,MD5 or inline:TEXT, with the "
-        "placeholders of --args; may be repeated",
-    )
-    which.add_argument(
-        "--args",
-        metavar="WORDS",
-        help="arguments of the jobs, split as in a shell. {index} is the job's number, "
+    inputs = {
+        "--input NAME=FILE ...": "an input file of every job. NAME is the app's name for it; FILE "
+        "is a path, staged:PHYSICAL_NAME, remote:URL,NBYTES,MD5 or inline:TEXT, with the "
+        "placeholders of --args; may be repeated"
+    }
+    args = {
+        "--args WORDS": "arguments of the jobs, split as in a shell. {index} is the job's number, "
         "from 0, {batch} the batch's name; with --rows, {COLUMN} is the row's value; with --each, "
         "{path}, {name} and {stem} are those of the file; {index:4} is 0000, 0001, ...; {{ and }} "
-        "are braces",
-    )
+        "are braces"
+    }
+    own = "your own {} template, or project:NAME for one in the project's template directory"
+    of_app = {
+        "--input-template FILE": own.format("input"),
+        "--output-template FILE": own.format("output"),
+    }
+    outputs = {
+        "--output NAME ...": "an output that each job has to have; may be repeated. A BUDA app "
+        "needs them, because a project does not tell them"
+    }
+    numbers = {
+        "--priority N": "priority; jobs with higher numbers are sent first",
+        "--app-version N": "use only this version of the app; boinc_gahp cannot check that it "
+        "exists",
+    }
+    parser.takes({"APP": "the app to run; buda:NAME for a BUDA app"})
+    parser.takes(inputs, _WHICH, default=[]).takes(args, _WHICH)
     of_each = ", which is the only input that has no --input, or where --input NAME={path} says"
-    add_which(which, "--args", of_each)
-    needs = parser.add_argument_group("what the jobs need", "The app's template has the defaults.")
-    for name in ("input", "output"):
-        needs.add_argument(
-            f"--{name}-template",
-            metavar="FILE",
-            help=f"your own {name} template, or project:NAME for one in the project's template "
-            "directory",
-        )
-    needs.add_argument(
-        "--output",
-        dest="outputs",
-        action="append",
-        metavar="NAME",
-        help="an output that each job has to have; may be repeated. A BUDA app needs them, "
-        "because a project does not tell them",
-    )
-    needs.add_argument(
-        "--priority",
-        type=_whole,
-        metavar="N",
-        help="priority; jobs with higher numbers are sent first",
-    )
-    needs.add_argument(
-        "--app-version",
-        type=_whole,
-        metavar="N",
-        help="use only this version of the app; boinc_gahp cannot check that it exists",
-    )
-    add_needs(needs)
+    add_which(parser, "--args", of_each)
+    parser.takes(of_app, NEEDS).takes(outputs, NEEDS, dest="outputs")
+    parser.takes(numbers, NEEDS, type=_whole)
+    add_needs(parser)
     parser.with_common(config, project=True, json=json)
 
 
-def add_which(which: argparse._ArgumentGroup, words: str, of_each: str = "") -> None:
+def add_which(parser: Parser, words: str, of_each: str = "") -> None:
     """Add the options that tell how many jobs there are.
 
     Args:
-        which: the group of the options.
+        parser: gets them.
         words: where placeholders are.
         of_each: what each file is for, for the help.
     """
-    which.add_argument(
-        "--count", type=_count, metavar="N", help="submit N jobs, which differ only in {index}"
-    )
-    which.add_argument(
-        "--each",
-        nargs="+",
-        metavar="FILES",
-        help=f"submit a job for each of these files{of_each}; a pattern in quotes works, too "
-        "('data/*.dat', 'a/**/*')",
-    )
-    which.add_argument(
-        "--rows",
-        metavar="FILE",
-        type=not_empty,
-        help="submit a job for each row of a table of parameters: a CSV file with a header, "
-        "or JSON; - is standard input. Each column is a placeholder. Columns called name, args, "
-        "inputs, input:NAME, template, output_template, priority, fpops, memory, disk and delay "
-        "are settings of the job, not data",
-    )
-    which.add_argument(
-        "--as-data",
-        action="append",
-        default=[],
-        metavar="COLUMN",
-        type=not_empty,
-        help="take a column of --rows as a parameter only, although it is called name, memory or "
-        "the like; may be repeated",
-    )
-    which.add_argument(
-        "--name-jobs",
-        metavar="PATTERN",
-        help=f"names for jobs that have none, with the placeholders of {words}, as in "
-        "'{batch}_{seed}': a project accepts a job's name only once, for ever (default: the "
-        "batch's name and the job's number)",
-    )
+    count = {"--count N": "submit N jobs, which differ only in {index}"}
+    each = {
+        "--each FILES ...": f"submit a job for each of these files{of_each}; a pattern in quotes "
+        "works, too ('data/*.dat', 'a/**/*')"
+    }
+    rows = {
+        "--rows FILE": "submit a job for each row of a table of parameters: a CSV file with a "
+        "header, or JSON; - is standard input. Each column is a placeholder. Columns called name, "
+        "args, inputs, input:NAME, template, output_template, priority, fpops, memory, disk and "
+        "delay are settings of the job, not data"
+    }
+    data = {
+        "--as-data COLUMN ...": "take a column of --rows as a parameter only, although it is "
+        "called name, memory or the like; may be repeated"
+    }
+    names = {
+        "--name-jobs PATTERN": f"names for jobs that have none, with the placeholders of {words}, "
+        "as in '{batch}_{seed}': a project accepts a job's name only once, for ever (default: the "
+        "batch's name and the job's number)"
+    }
+    parser.takes(count, _WHICH, type=_count).takes(each, _WHICH, nargs="+", action="store")
+    parser.takes(rows, _WHICH).takes(data, _WHICH, default=[]).takes(names, _WHICH)
 
 
-def add_needs(needs: argparse._ArgumentGroup) -> None:
+def add_needs(parser: Parser) -> None:
     """Add the options that tell what a job needs."""
     for size in SIZES:
         kind = size.quantity
-        needs.add_argument(
-            size.option,
-            dest=size.parameter,
-            type=quantity(kind),
-            metavar=kind.word,
-            help=size.help,
-        )
+        option = {f"{size.option} {kind.word}": size.help}
+        parser.takes(option, NEEDS, dest=size.parameter, type=quantity(kind))
 
 
 def read_options(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:

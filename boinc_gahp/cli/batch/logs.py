@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.jsons import picked, print_json
 from boinc_gahp.cli.batch.opening import (
+    BATCH,
+    PATIENCE,
     Choice,
-    add_batch,
-    add_look,
     opened_to_look,
-    whole_number,
 )
 from boinc_gahp.states import JobState
 from boinc_gahp.terminal.live import remark
@@ -69,14 +68,13 @@ def logs_parser(config: str | None = None) -> Parser:
         ),
         statuses=_STATUSES,
     )
-    add_batch(parser)
-    parser.add_argument("job", nargs="*", metavar="JOB", help="name or id of a job")
-    parser.add_argument("--failed", action="store_true", help="only jobs that failed")
-    parser.add_argument(
-        "--lines", type=whole_number, metavar="N", help="only the last N lines of each stderr"
-    )
-    parser.add_argument("--all", action="store_true", help="show all jobs, even on a terminal")
-    add_look(parser)
+    shown = {
+        "[JOB ...]": "name or id of a job",
+        "--failed": "only jobs that failed",
+        "--lines N": "only the last N lines of each stderr",
+        "--all": "show all jobs, even on a terminal",
+    }
+    parser.takes(BATCH | shown | PATIENCE)
     return parser.with_common(config, project=True, json="print JSON")
 
 

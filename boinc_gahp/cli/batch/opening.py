@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import math
 import sys
@@ -12,8 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.main import FAILED
-from boinc_gahp.errors import BadRequest, ProjectDown, TransportError
-from boinc_gahp.quantities import SPAN
+from boinc_gahp.errors import ProjectDown, TransportError
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import remark
 from boinc_gahp.terminal.output import command_line, complain
@@ -25,9 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from boinc_gahp.api.project import Project
-    from boinc_gahp.quantities import Quantity
     from boinc_gahp.states import JobState
-    from boinc_gahp.terminal.parsing import Parser
 
 
 #: Seconds between two messages about a project that does not answer.
@@ -36,15 +32,15 @@ _PAUSE = 30.0
 _PATIENCE = 10.0
 
 
-def add_look(parser: Parser) -> None:
-    """Add the option of actions that only look, for :func:`opened_to_look`."""
-    parser.add_argument(
-        "--timeout",
-        type=span,
-        metavar="SPAN",
-        help="give up if the project has not answered for this long (default: 10s on a terminal, "
-        "elsewhere [timeouts] retry and read)",
-    )
+#: The arguments of several actions.
+_BATCH = "id or name of a batch (id:5 or name:5 if a name looks like an id)"
+BATCH, BATCHES, SOME_BATCHES = {"BATCH": _BATCH}, {"BATCH ...": _BATCH}, {"[BATCH ...]": _BATCH}
+JOBS = {"--job JOB ...": "only the job with this name or id; may be repeated"}
+#: That of actions that only look, for :func:`opened_to_look`.
+PATIENCE = {
+    "--timeout SPAN": "give up if the project has not answered for this long (default: 10s on a "
+    "terminal, elsewhere [timeouts] retry and read)"
+}
 
 
 @contextmanager
@@ -164,51 +160,6 @@ def as_typed(
 def command(options: Namespace, action: str, *words: object) -> str:
     """Return the command for another action on the same project."""
     return command_line(["boinc_gahp", "batch", action, *map(str, words), *common_words(options)])
-
-
-def add_batch(parser: Parser, *, several: bool = False, optional: bool = False) -> None:
-    """Add the argument BATCH, as ``options.batch``; with ``several``, a list.
-
-    With ``optional``, the list may be empty.
-    """
-    text = "id or name of a batch (id:5 or name:5 if a name looks like an id)"
-    if several:
-        parser.add_argument("batch", nargs="*" if optional else "+", metavar="BATCH", help=text)
-    else:
-        parser.add_argument("batch", metavar="BATCH", help=text)
-
-
-def add_job(parser: Parser) -> None:
-    """Add the option ``--job``, as ``options.job``, a list or None."""
-    parser.add_argument(
-        "--job",
-        action="append",
-        metavar="JOB",
-        help="only the job with this name or id; may be repeated",
-    )
-
-
-def whole_number(text: str) -> int:
-    """Read a count, one or more."""
-    if not (text.isascii() and text.isdigit() and int(text[:18]) > 0 and len(text) <= 18):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
-
-
-def quantity(kind: Quantity) -> Callable[[str], float]:
-    """Return a function that reads an option's value."""
-
-    def read(text: str) -> float:
-        try:
-            return kind.read(text)
-        except BadRequest as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    return read
-
-
-#: Reads a time span, ``90``, ``30min``, ``12h``, ``7d``, ``2w``; returns seconds.
-span = quantity(SPAN)
 
 
 class Choice:

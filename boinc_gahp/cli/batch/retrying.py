@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import (
-    add_batch,
-    add_job,
+    BATCH,
+    JOBS,
     as_typed,
     command,
     opened,
@@ -62,9 +62,7 @@ def retry_parser(config: str | None = None) -> Parser:
         ),
         statuses=_STATUSES,
     )
-    add_batch(parser)
-    add_job(parser)
-    parser.add_argument("--dry-run", action="store_true", help="show what would be sent")
+    parser.takes({**BATCH, **JOBS, "--dry-run": "show what would be sent"})
     return parser.with_common(
         config, project=True, json="print the new batch as JSON; with --dry-run, the plan"
     )

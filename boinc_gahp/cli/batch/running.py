@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.job_options import (
+    NEEDS,
     add_needs,
     add_which,
     check_patterns,
@@ -15,11 +16,10 @@ from boinc_gahp.cli.batch.job_options import (
     names_file,
     sizes_of,
 )
-from boinc_gahp.cli.batch.opening import whole_number
 from boinc_gahp.cli.batch.submitting import FOLLOWED, add_sending, check_following, send
 from boinc_gahp.containers.rules import ASKED
 from boinc_gahp.terminal import words
-from boinc_gahp.terminal.parsing import Parser, not_empty
+from boinc_gahp.terminal.parsing import Parser, whole_number
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -92,81 +92,46 @@ def run_program_parser(config: str | None = None) -> Parser:
             "--dry-run -- ./scan --seed {seed} --config=model.toml",
         ),
     )
-    parser.add_argument(
-        "command",
-        nargs="*",
-        metavar="CMD",
-        help="the program and its arguments, behind --. {index} is the job's number, from 0, "
-        "{batch} the batch's name; with --rows, {COLUMN} is the row's value; with --each, {file} "
-        "is the file's path, {name} and {stem} its name with and without its extension; "
-        "{index:4} is 0000, 0001, ...; {{ and }} are braces",
-    )
-    runs = parser.add_argument_group("what runs")
-    runs.add_argument(
-        "--image",
-        required=True,
-        type=not_empty,
-        metavar="IMAGE",
-        help="the image: python:3.12-slim, ghcr.io/owner/name:tag, or a file: oci-archive:FILE, "
-        "rootfs:FILE",
-    )
-    runs.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="[NAME=]FILE",
-        help="another file or directory for the program, with placeholders: a path, or "
-        "NAME=FILE for another name in its working directory, where FILE can also be "
+    command = {
+        "[CMD ...]": "the program and its arguments, behind --. {index} is the job's number, from "
+        "0, {batch} the batch's name; with --rows, {COLUMN} is the row's value; with --each, "
+        "{file} is the file's path, {name} and {stem} its name with and without its extension; "
+        "{index:4} is 0000, 0001, ...; {{ and }} are braces"
+    }
+    image = {
+        "--image IMAGE": "the image: python:3.12-slim, ghcr.io/owner/name:tag, or a file: "
+        "oci-archive:FILE, rootfs:FILE"
+    }
+    outputs = {
+        "--output NAME ...": "a file or directory that the program makes, relative to its working "
+        "directory; may be repeated (default: all new and changed files there; the image needs tar "
+        "for these, and for directories)"
+    }
+    repeated = {
+        "--input [NAME=]FILE ...": "another file or directory for the program, with placeholders: "
+        "a path, or NAME=FILE for another name in its working directory, where FILE can also be "
         "http(s)://…, staged:PHYSICAL_NAME or inline:TEXT; may be repeated",
-    )
-    runs.add_argument(
-        "--output",
-        action="append",
-        metavar="NAME",
-        help="a file or directory that the program makes, relative to its working directory; may "
-        "be repeated (default: all new and changed files there; the image needs tar for these, "
-        "and for directories)",
-    )
-    runs.add_argument(
-        "--env",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a variable of the program's environment; may be repeated",
-    )
-    runs.add_argument(
-        "--allow-env",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a variable whose name looks like a secret's, but which is none; may be repeated",
-    )
-    runs.add_argument(
-        "--no-find",
-        action="store_true",
-        help="send no files because words of the command name them; only the program and --input",
-    )
-    runs.add_argument(
-        "--app",
-        metavar="APP",
-        type=not_empty,
-        help="the project's app for containers (default: the setting container_app)",
-    )
-    add_which(parser.add_argument_group("which jobs"), "CMD")
-    needs = parser.add_argument_group("what the jobs need")
+        "--env NAME=VALUE ...": "a variable of the program's environment; may be repeated",
+        "--allow-env NAME ...": "a variable whose name looks like a secret's, but which is none; "
+        "may be repeated",
+    }
+    others = {
+        "--no-find": "send no files because words of the command name them; only the program and "
+        "--input",
+        "--app APP": "the project's app for containers (default: the setting container_app)",
+    }
+    runs = "what runs"
+    parser.takes(command, dest="command", type=str).takes(image, runs, required=True)
+    parser.takes(repeated, runs, default=[]).takes(outputs, runs).takes(others, runs)
+    add_which(parser, "CMD")
     for each in ASKED.values():
-        flag = f"--{each.name.replace('_', '-')}"
         if each.is_flag:
-            runs.add_argument(flag, action="store_true", help=each.help)
-        else:
-            needs.add_argument(
-                flag,
-                type=whole_number if each.least else int,
-                default=each.default,
-                metavar="N",
-                help=f"{each.help} (default: {each.default})",
-            )
-    add_needs(needs)
+            parser.takes({each.option: each.help}, runs)
+            continue
+        read = whole_number if each.least else int
+        number = {f"{each.option} N": f"{each.help} (default: {each.default})"}
+        parser.takes(number, NEEDS, type=read, default=each.default)
+    add_needs(parser)
     parser.with_common(
         config, project=True, json="print the batch as JSON; with --dry-run, the plan"
     )

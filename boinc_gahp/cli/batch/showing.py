@@ -16,18 +16,17 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import batch_json, picked, print_json
 from boinc_gahp.cli.batch.opening import (
+    BATCH,
+    JOBS,
+    PATIENCE,
     Choice,
-    add_batch,
-    add_job,
-    add_look,
     command,
     opened_to_look,
-    whole_number,
 )
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.output import bar, coloured, print_lines, width_of
-from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal.parsing import Parser, declare
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import did_you_mean, printable
 
@@ -180,25 +179,14 @@ def show_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch show sweep --json",
         ),
     )
-    add_batch(parser)
-    parser.add_argument(
-        "--state",
-        action="append",
-        choices=_STATES,
-        type=lambda text: _NAMES.get(text, text),
-        metavar="STATE",
-        help=f"only jobs in this state; may be repeated: {', '.join(_STATES)}",
-    )
-    add_job(parser)
-    parser.add_argument(
-        "--details",
-        action="store_true",
-        help="show exit statuses of failed jobs, why they failed, and the inputs of all",
-    )
-    many = parser.add_mutually_exclusive_group()
-    many.add_argument("--limit", type=whole_number, metavar="N", help="show at most N jobs")
-    many.add_argument("--all", action="store_true", help="show all jobs, even on a terminal")
-    add_look(parser)
+    state = f"only jobs in this state; may be repeated: {', '.join(_STATES)}"
+    details = "show exit statuses of failed jobs, why they failed, and the inputs of all"
+    many = {"--limit N": "show at most N jobs", "--all": "show all jobs, even on a terminal"}
+    parser.takes(BATCH)
+    parser.takes({"--state STATE ...": state}, choices=_STATES, type=lambda s: _NAMES.get(s, s))
+    parser.takes({**JOBS, "--details": details})
+    declare(parser.add_mutually_exclusive_group(), many)
+    parser.takes(PATIENCE)
     return parser.with_common(config, project=True, json="print JSON")
 
 
@@ -376,23 +364,12 @@ def list_batches_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch list --app uppercase --limit 20 --json",
         ),
     )
-    parser.add_argument(
-        "--state",
-        action="append",
-        choices=_BATCH_STATES,
-        metavar="STATE",
-        help=f"only batches in this state; may be repeated: {', '.join(_BATCH_STATES)}",
-    )
-    parser.add_argument(
-        "--app",
-        action="append",
-        metavar="APP",
-        help="only batches of this app; may be repeated",
-    )
-    parser.add_argument(
-        "--limit", type=whole_number, metavar="N", help="show at most N batches, the newest ones"
-    )
-    add_look(parser)
+    state = f"only batches in this state; may be repeated: {', '.join(_BATCH_STATES)}"
+    others = {
+        "--app APP ...": "only batches of this app; may be repeated",
+        "--limit N": "show at most N batches, the newest ones",
+    }
+    parser.takes({"--state STATE ...": state}, choices=_BATCH_STATES).takes(others | PATIENCE)
     return parser.with_common(config, project=True, json="print JSON")
 
 

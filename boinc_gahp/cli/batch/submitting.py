@@ -18,13 +18,13 @@ from boinc_gahp.cli.batch.job_options import (
     submit_options,
 )
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import as_typed, command, opened, quantity
+from boinc_gahp.cli.batch.opening import as_typed, command, opened
 from boinc_gahp.cli.main import FAILED, INTERRUPTED
 from boinc_gahp.quantities import LEASE
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
 from boinc_gahp.terminal.output import complain, print_lines
-from boinc_gahp.terminal.parsing import Parser, common_words, not_empty
+from boinc_gahp.terminal.parsing import Parser, common_words, quantity
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -89,30 +89,23 @@ def submit_parser(config: str | None = None) -> Parser:
 
 def add_sending(parser: Parser, named_after: str) -> None:
     """Add the options about the batch that is sent, and what is done then."""
-    parser.add_argument(
-        "--name",
-        metavar="NAME",
-        help=f"name of the batch (default: {named_after}, the time, four letters)",
+    name = f"name of the batch (default: {named_after}, the time, four letters)"
+    lease = (
+        "how long the project keeps the batch if nobody waits for it, fetches from it or extends "
+        "it: 12h, 7d, 2w (default: long enough for the deadlines and retries of its jobs, at least "
+        "[jobs] batch_lease, 14 days)"
     )
-    parser.add_argument(
-        "--lease",
-        type=quantity(LEASE),
-        metavar="SPAN",
-        help="how long the project keeps the batch if nobody waits for it, fetches from it "
-        "or extends it: 12h, 7d, 2w (default: long enough for the deadlines and "
-        "retries of its jobs, at least [jobs] batch_lease, 14 days)",
-    )
-    parser.add_argument(
-        "--split",
-        action="store_true",
-        help="make several batches, BATCH-1, BATCH-2, ..., if the jobs do not fit into one request",
-    )
-    add_following(parser)
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="show what would be sent, and what is wrong; the exit status is 1 if anything "
-        "is wrong",
+    parser.takes({"--name NAME": name}).takes({"--lease SPAN": lease}, type=quantity(LEASE))
+    parser.takes(
+        {
+            "--split": "make several batches, BATCH-1, BATCH-2, ..., if the jobs do not fit into "
+            "one request",
+            "--wait": 'wait until all jobs are over, and show the progress, like "batch wait"',
+            "--fetch DIR": 'wait, and then fetch the outputs into DIR, like "batch fetch"; several '
+            "batches of --split go into directories there with their names",
+            "--dry-run": "show what would be sent, and what is wrong; the exit status is 1 if "
+            "anything is wrong",
+        }
     )
 
 
@@ -315,22 +308,6 @@ FOLLOWED = {
     waiting.SOME_FAILED: "with --wait or --fetch: some jobs failed",
     waiting.ALL_FAILED: "with --wait or --fetch: all jobs failed, or the batch was aborted",
 }
-
-
-def add_following(parser: Parser) -> None:
-    """Add the options ``--wait`` and ``--fetch``."""
-    parser.add_argument(
-        "--wait",
-        action="store_true",
-        help='wait until all jobs are over, and show the progress, like "batch wait"',
-    )
-    parser.add_argument(
-        "--fetch",
-        type=not_empty,
-        metavar="DIR",
-        help='wait, and then fetch the outputs into DIR, like "batch fetch"; several batches '
-        "of --split go into directories there with their names",
-    )
 
 
 def is_followed(options: Namespace) -> bool:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import news_json, print_line
 from boinc_gahp.cli.batch.opening import (
-    add_batch,
+    SOME_BATCHES,
     command,
     no_more_remarks,
     opened,
-    span,
 )
 from boinc_gahp.cli.batch.showing import batch_cells
 from boinc_gahp.cli.main import INTERRUPTED
@@ -77,13 +76,8 @@ def wait_parser(config: str | None = None) -> Parser:
         ),
         statuses=_STATUSES,
     )
-    add_batch(parser, several=True, optional=True)
-    parser.add_argument(
-        "--timeout",
-        type=span,
-        metavar="SPAN",
-        help="wait at most this long: seconds, or 30min, 12h, 7d",
-    )
+    longest = {"--timeout SPAN": "wait at most this long: seconds, or 30min, 12h, 7d"}
+    parser.takes(SOME_BATCHES | longest)
     return parser.with_common(
         config, project=True, json="print JSON: for each change an object on a line"
     )

@@ -71,14 +71,11 @@ def run_parser(config: str | None = None) -> Parser:
         ),
         statuses={1: "a warning or a failure"},
     )
-    parser.add_argument(
-        "--app",
-        action="append",
-        default=[],
-        metavar="APP",
-        help="an app that your jobs use; may be repeated. The container_app of the settings is "
-        "always looked at",
-    )
+    apps = {
+        "--app APP ...": "an app that your jobs use; may be repeated. The container_app of the "
+        "settings is always looked at"
+    }
+    parser.takes(apps, default=[])
     return parser.with_common(config, project=True)
 
 

@@ -87,23 +87,15 @@ def move_parser(config: str | None = None) -> Parser:
         examples=_MOVES,
         statuses={1: "nothing was moved: stderr says why"},
     )
-    parser.add_argument(
-        "old", metavar="OLD", help="the project's address as ledger status shows it"
-    )
-    parser.add_argument(
-        "new",
-        metavar="NEW",
-        help="the project as it is in the settings now: its address, or NAME of [projects.NAME]",
-    )
-    parser.add_argument(
-        "--account",
-        metavar="KEY",
-        help="the account key to move, if the ledger has several accounts on OLD",
-    )
-    parser.add_argument(
-        "--unchecked",
-        action="store_true",
-        help="do not ask the project; if the account does not have the jobs, they are lost",
+    parser.takes(
+        {
+            "OLD": "the project's address as ledger status shows it",
+            "NEW": "the project as it is in the settings now: its address, or NAME of "
+            "[projects.NAME]",
+            "--account KEY": "the account key to move, if the ledger has several accounts on OLD",
+            "--unchecked": "do not ask the project; if the account does not have the jobs, they "
+            "are lost",
+        }
     )
     return parser.with_common(config)
 
@@ -196,11 +188,9 @@ def forget_parser(config: str | None = None) -> Parser:
         examples=("boinc_gahp ledger forget 12.0", "boinc_gahp ledger forget 12.0 13.0 --yes"),
         statuses={1: "nothing was deleted: stderr says why, or you answered no"},
     )
-    parser.add_argument(
-        "names", metavar="JOB|BATCH", nargs="+", help="what to delete; a batch means all its jobs"
-    )
-    parser.add_argument("--alive", action="store_true", help="also delete unfinished jobs")
-    parser.add_argument("--yes", action="store_true", help="do not ask, even on a terminal")
+    parser.takes({"JOB|BATCH ...": "what to delete; a batch means all its jobs"}, dest="names")
+    parser.takes({"--alive": "also delete unfinished jobs"})
+    parser.takes({"--yes": "do not ask, even on a terminal"})
     return parser.with_common(config)
 
 

@@ -63,14 +63,9 @@ def run_parser(config: str | None = None) -> Parser:
             1: "some requests stay owed, or the ledger could not be read",
         },
     )
-    parser.add_argument(
-        "--timeout",
-        type=words.seconds,
-        default=60.0,
-        metavar="SECONDS",
-        help="start no more requests after this time (default: 60)",
-    )
-    parser.add_argument("--quiet", action="store_true", help="print only what stays owed, and why")
+    timeout = {"--timeout SECONDS": "start no more requests after this time (default: 60)"}
+    parser.takes(timeout, default=60.0)
+    parser.takes({"--quiet": "print only what stays owed, and why"})
     return parser.with_common(config)
 
 

@@ -52,7 +52,7 @@ def run(arguments: list[str], config: str | None) -> int:
 def run_parser(config: str | None = None) -> Parser:
     """Return the parser of the action's arguments."""
     parser = Parser("ledger show", _DESCRIPTION, examples=_EXAMPLES)
-    parser.add_argument("name", metavar="JOB|BATCH", help="a job or a batch, as described above")
+    parser.takes({"JOB|BATCH": "a job or a batch, as described above"}, dest="name")
     return parser.with_common(config, json="print JSON")
 
 

@@ -20,7 +20,7 @@ from boinc_gahp.ledger.rows import ALIVE
 from boinc_gahp.states import LEDGER_WORDS
 from boinc_gahp.terminal import table
 from boinc_gahp.terminal.output import coloured, print_lines
-from boinc_gahp.terminal.parsing import Parser, not_empty
+from boinc_gahp.terminal.parsing import Parser, declare
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.terminal.words import at, moment
 from boinc_gahp.text import count, printable, span, visible
@@ -103,26 +103,15 @@ def run_parser(config: str | None = None) -> Parser:
             1: "someone should look into a problem, or the file cannot be written",
         },
     )
-    parser.add_argument(
-        "--jobs",
-        action="store_true",
-        help="list also the batches and jobs that are not over, and what is wrong with them",
-    )
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--json", action="store_true", help="print JSON")
-    how.add_argument(
-        "--textfile",
-        metavar="FILE",
-        type=not_empty,
-        help="write metrics for Prometheus' node_exporter to FILE, and print nothing",
-    )
-    parser.add_argument(
-        "--after",
-        type=words.seconds,
-        default=PERSISTENT_AFTER,
-        metavar="SECONDS",
-        help=f"report problems that have lasted this long (default: {PERSISTENT_AFTER:g})",
-    )
+    jobs = "list also the batches and jobs that are not over, and what is wrong with them"
+    how = {
+        "--json": "print JSON",
+        "--textfile FILE": "write metrics for Prometheus' node_exporter to FILE, and print nothing",
+    }
+    after = f"report problems that have lasted this long (default: {PERSISTENT_AFTER:g})"
+    parser.takes({"--jobs": jobs})
+    declare(parser.add_mutually_exclusive_group(), how)
+    parser.takes({"--after SECONDS": after}, default=PERSISTENT_AFTER)
     return parser.with_common(config)
 
 

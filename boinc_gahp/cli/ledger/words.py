@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -175,14 +174,3 @@ def batch_notes(batch: BatchRow, now: float) -> list[str]:
         again = f"; tried again at {at(batch.not_before)}" if batch.not_before > now else ""
         notes.append(printable(batch.trouble) + again)
     return notes
-
-
-def seconds(text: str) -> float:
-    """Return a number of seconds from the command line."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return number
