@@ -62,10 +62,7 @@ class ConsoleJournal(Journal):
         self._context = context
         self._request = request
         self._ledger = context.ledger
-
-    @property
-    def _key(self) -> tuple[str, str, str]:
-        return *self._context.owner, self._request.batch_name
+        self._key = (*context.owner, request.batch_name)
 
     def begin(self) -> SubmitState:
         """Return how far an earlier process has come with the batch.

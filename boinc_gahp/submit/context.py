@@ -270,9 +270,18 @@ class ProjectCache:
         """
 
         def ask() -> AppTemplates:
+            from boinc_gahp.templates.rules import faults  # noqa: PLC0415  (not for a ping)
+
             asked_at = time.monotonic()
             text = (project or self._project).get_templates(app_name=app_name)
-            return AppTemplates(asked_at, text, *read_templates(text))
+            templates = read_templates(text)
+            for problem in (problem for each in templates for problem in faults(each)):
+                self.warn_once(
+                    (problem.code, app_name),
+                    "App %s of %s: %s",
+                    *(app_name, self._project.host, problem.text),
+                )
+            return AppTemplates(asked_at, text, *templates)
 
         def is_fresh(answer: AppTemplates) -> bool:
             return time.monotonic() - answer.asked_at < self._templates_cached

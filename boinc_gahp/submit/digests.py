@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, TypeVar
 from boinc_gahp.errors import StagingError
 from boinc_gahp.files import check_links, check_private_file, make_private_directory
 from boinc_gahp.ledger.opening import network_filesystem
+from boinc_gahp.rpc.types import UploadFile
+from boinc_gahp.submit.checks import extension
 from boinc_gahp.submit.journal import Meter
 from boinc_gahp.threads import in_parallel
 
@@ -56,12 +58,13 @@ create table if not exists file (
 
 
 @dataclass(frozen=True, slots=True)
-class Digest:
-    """A file as it was when its MD5 was computed: size in bytes, MD5 in hex, last change in ns."""
+class Digest(UploadFile):
+    """A file as it was when its MD5 was computed, under its name on the project.
 
-    path: str
-    nbytes: int
-    md5: str
+    Attributes:
+        mtime_ns: the last change, in ns.
+    """
+
     mtime_ns: int = field(default=0, compare=False)
 
 
@@ -186,27 +189,25 @@ class Digests:
         Raises:
             StagingError: a file is absent, unreadable, not a regular file, or changed meanwhile.
         """
-        unique = list(dict.fromkeys(paths))
-        seen = {path: Seen.of(stat_input(path)) for path in unique}
-        keys = {path: _key(path) for path in unique}
-        cached = self._remembered(seen, keys)
-        missing = [path for path in unique if path not in cached]
+        seen = {path: Seen.of(stat_input(path)) for path in dict.fromkeys(paths)}
+        files = {path: (md5, seen[path]) for path, md5 in self._remembered(seen).items()}
+        missing = [path for path in seen if path not in files]
         started = time.time_ns()
         meter = meter or Meter()
         meter.begin("reading", sum(seen[path].size for path in missing), "bytes")
         computed = self._compute(missing, keep_going, meter)
         meter.finish()
         self._remember(
-            {
-                path: (md5, file)
-                for path, (md5, file) in computed.items()
-                if started - file.mtime_ns > SETTLED
-            },
-            keys,
+            (path, md5, file)
+            for path, (md5, file) in computed.items()
+            if started - file.mtime_ns > SETTLED
         )
-        files = {path: _file(path, seen[path], md5) for path, md5 in cached.items()}
-        files.update({path: _file(path, file, md5) for path, (md5, file) in computed.items()})
-        return files
+        files |= computed
+        # In the order of the paths: whoever stages them again begins with the same ones.
+        return {
+            path: Digest(md5 + extension(path), path, file.size, md5, file.mtime_ns)
+            for path, (md5, file) in ((path, files[path]) for path in seen)
+        }
 
     def _compute(
         self, paths: Sequence[str], keep_going: Callable[[], None], meter: Meter
@@ -253,33 +254,31 @@ class Digests:
             log.warning("The MD5 cache %s is not used: %s", self._path, reason(error))
         return otherwise
 
-    def _remembered(self, seen: Mapping[str, Seen], keys: Mapping[str, bytes]) -> dict[str, str]:
+    def _remembered(self, seen: Mapping[str, Seen]) -> dict[str, str]:
         def work(database: sqlite3.Connection) -> dict[str, str]:
             found: dict[str, str] = {}
             for path, file in seen.items():
                 row = database.execute(
                     "select md5 from file where path = ? and size = ? and mtime_ns = ? "
                     "and ctime_ns = ? and inode = ?",
-                    (keys[path], file.size, file.mtime_ns, file.ctime_ns, file.inode),
+                    (_key(path), file.size, file.mtime_ns, file.ctime_ns, file.inode),
                 ).fetchone()
                 if row:
                     found[path] = row[0]
             now = int(time.time())
             database.executemany(
                 "update file set used = ? where path = ? and used < ?",
-                [(now, keys[path], now - 86400) for path in found],
+                [(now, _key(path), now - 86400) for path in found],
             )
             return found
 
         return self._use(work, {})
 
-    def _remember(
-        self, computed: Mapping[str, tuple[str, Seen]], keys: Mapping[str, bytes]
-    ) -> None:
+    def _remember(self, computed: Iterable[tuple[str, str, Seen]]) -> None:
         now = int(time.time())
         rows = [
-            (keys[path], file.size, file.mtime_ns, file.ctime_ns, file.inode, md5, now)
-            for path, (md5, file) in computed.items()
+            (_key(path), file.size, file.mtime_ns, file.ctime_ns, file.inode, md5, now)
+            for path, md5, file in computed
         ]
 
         def work(database: sqlite3.Connection) -> None:
@@ -293,10 +292,6 @@ class Digests:
 
         if rows:
             self._use(work, None)
-
-
-def _file(path: str, seen: Seen, md5: str) -> Digest:
-    return Digest(path, seen.size, md5, seen.mtime_ns)
 
 
 def _key(path: str) -> bytes:

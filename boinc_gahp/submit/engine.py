@@ -51,15 +51,16 @@ from boinc_gahp.submit.journal import (
     SubmitState,
     WantedFiles,
 )
-from boinc_gahp.submit.staging import PhysicalNames, Staging, out_of_time
+from boinc_gahp.submit.staging import Staging, out_of_time
 from boinc_gahp.submit.types import LocalFile, StagedFile
 from boinc_gahp.submit.validate import BatchValidator, check_unchanged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from boinc_gahp.rpc.types import BatchDetails, BatchSubmission
     from boinc_gahp.submit.context import Context
+    from boinc_gahp.submit.digests import Digest
     from boinc_gahp.submit.types import Input, SubmitRequest
 
 log = logging.getLogger("boinc_gahp.submit")
@@ -117,16 +118,6 @@ def _check_time(end: float | None, what: str) -> None:
         raise out_of_time(what)
 
 
-def _staged(inputs: Mapping[str, tuple[Input, ...]]) -> dict[str, str]:
-    """Return, by physical name, a job that uses the file on the project."""
-    return {
-        item.physical_name: name
-        for name, items in inputs.items()
-        for item in items
-        if isinstance(item, StagedFile)
-    }
-
-
 class _Submission:
     """One run through the steps above."""
 
@@ -135,21 +126,25 @@ class _Submission:
         self._request = request
         self._journal = journal
         self.sending = SubmitState()
-        self._project = context.project
+        self._project = self._uploading = context.project
         self._until: float | None = None
         self._stop_staging: float | None = None
         if request.answer_by is not None:
             self._until = request.answer_by - UNDO_TIME
             self._project = context.project.until(self._until)
             self._stop_staging = request.answer_by - context.settings.timeouts.submit_margin
+            self._uploading = context.project.until(self._stop_staging)
         self._validator = BatchValidator(context, request, self._project)
         self._wanted = {name for name, _ in request.jobs}
         self._stagings = 0
-        #: Files of the jobs that are to be sent, and the names on the project of those from here.
+        #: Files of the jobs that are to be sent; and those of them that are here, by path.
         self._inputs: Mapping[str, tuple[Input, ...]] = {}
-        self._physical = PhysicalNames({})
-        #: By physical name: a job that takes the file for staged.
+        self._files: Mapping[str, Digest] = {}
+        #: By physical name: what is sent from here, equal contents once; and a job that takes the
+        #: file for staged.
+        self._brought: Mapping[str, Digest] = {}
         self._staged: Mapping[str, str] = {}
+        self._needs = WantedFiles(journal.wanted, self._users)
         self._meter = Meter(request.progress)
         self._duplicates: set[str] = set()
 
@@ -165,25 +160,31 @@ class _Submission:
                 return details.batch.id
         # Jobs that are there do not need their files any more, which may be gone by now.
         self._inputs = {name: items for name, items in inputs.items() if name in missing}
-        needs = WantedFiles(self._journal.wanted)
 
         def keep_going() -> None:
             _check_time(self._stop_staging, "input files are being read, and none was sent yet")
-            needs.check()
+            self._needs.check()
 
-        paths = (item.path for item in self._local())
-        files = self._context.digests.of(paths, keep_going, self._meter)
-        for item in self._local():
+        # Many jobs may have the same files.
+        distinct = {id(items): items for items in self._inputs.values()}
+        local = [i for items in distinct.values() for i in items if isinstance(i, LocalFile)]
+        paths = (item.path for item in local)
+        self._files = files = self._context.digests.of(paths, keep_going, self._meter)
+        for item in local:
             check_unchanged(item, files[item.path].nbytes, files[item.path].mtime_ns)
         self._journal.files_read({path: file.md5 for path, file in files.items()})
-        self._physical = PhysicalNames(files)
-        brought = self._physical.by_name(files)
-        self._staged = {n: job for n, job in _staged(self._inputs).items() if n not in brought}
+        self._brought = {file.physical_name: file for file in files.values()}
+        self._staged = {
+            item.physical_name: name
+            for name, items in self._inputs.items()
+            for item in items
+            if isinstance(item, StagedFile) and item.physical_name not in self._brought
+        }
         self._check_staged(absent_names(self._project, self._staged))
         if details is None:
             if self._request.ask_first:
                 query.check_names(self._project, self._request)
-                if brought:
+                if self._brought:
                     self._stage(0)
             details = self._create()
             self._missing(details)  # raises if somebody else has filled it in the meantime
@@ -192,11 +193,6 @@ class _Submission:
         self._stage(batch_id)
         self._send_until_all_are_there(details)
         return batch_id
-
-    def _local(self) -> Iterator[LocalFile]:
-        # Many jobs may have the same files.
-        distinct = {id(items): items for items in self._inputs.values()}
-        return (i for items in distinct.values() for i in items if isinstance(i, LocalFile))
 
     # -- step 2
 
@@ -263,27 +259,25 @@ class _Submission:
         concurrent = self._context.settings.staging.concurrent_posts
         association = Association(self._project, batch_id, concurrent)
         self._check_staged(association.associate(list(self._staged)))
-
-        def users() -> dict[str, list[str]]:
-            found: dict[str, list[str]] = {}
-            for name, items in self._inputs.items():
-                for item in items:
-                    if isinstance(item, LocalFile):
-                        found.setdefault(self._physical.name_of(item.path), []).append(name)
-            return found
-
         Staging(
-            self._project
-            if self._stop_staging is None
-            else self._context.project.until(self._stop_staging),
+            self._uploading,
             self._context.settings.staging,
-            self._physical.by_name(item.path for item in self._local()),
+            self._brought,
             batch_id,
             uploads=self._context.uploads,
-            needs=WantedFiles(self._journal.wanted, users),
+            needs=self._needs,
             deadline=self._stop_staging,
             meter=self._meter,
         ).run()
+
+    def _users(self) -> dict[str, list[str]]:
+        """Return, by physical name, the jobs that use each file that is sent from here."""
+        found: dict[str, list[str]] = {}
+        for name, items in self._inputs.items():
+            for item in items:
+                if isinstance(item, LocalFile):
+                    found.setdefault(self._files[item.path].physical_name, []).append(name)
+        return found
 
     def _check_staged(self, absent: Iterable[str]) -> None:
         """Raise StagingError if a file that the request takes for staged is absent."""
@@ -329,8 +323,9 @@ class _Submission:
 
     def _send(self, batch_id: int, missing: set[str]) -> RpcError | None:
         """Send the missing jobs; see :meth:`_trouble` for what is returned and raised."""
-        names = self._physical.name_of
-        submission = self._validator.submission(batch_id, missing, self._inputs, names)
+        submission = self._validator.submission(
+            batch_id, missing, self._inputs, lambda path: self._files[path].physical_name
+        )
         _check_time(
             self._stop_staging, "all input files are there, but no time is left to send the jobs"
         )
@@ -358,7 +353,7 @@ class _Submission:
             return error
         if isinstance(error, InputGone):
             self._check_staged([error.named])
-            if self._stagings < _STAGINGS and any(self._local()):
+            if self._stagings < _STAGINGS and self._brought:
                 self._stage(batch_id)
                 return error
         why = "which the project did not accept" if isinstance(error, RequestTooLarge) else ""

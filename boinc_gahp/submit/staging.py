@@ -34,7 +34,6 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.rpc.retry import dropped
-from boinc_gahp.rpc.types import UploadFile
 from boinc_gahp.submit import checks
 from boinc_gahp.submit.association import Association, absent_names
 from boinc_gahp.submit.journal import Interrupted, Meter, WantedFiles
@@ -45,8 +44,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config.settings import StagingSettings
     from boinc_gahp.rpc.client import WebRpcs
+    from boinc_gahp.rpc.types import UploadFile
     from boinc_gahp.submit.context import Context, Uploads
-    from boinc_gahp.submit.digests import Digest
     from boinc_gahp.submit.types import OnProgress
 
 log = logging.getLogger("boinc_gahp.submit")
@@ -77,30 +76,12 @@ def out_of_time(what: str) -> StagingError:
     )
 
 
-class PhysicalNames:
-    """Physical names of local files: ``<md5><extension>`` (``web-rpcs.rst``, "The RPCs")."""
-
-    def __init__(self, files: Mapping[str, Digest]) -> None:
-        self._files = files
-        self._names: dict[str, str] = {}
-
-    def name_of(self, path: str) -> str:
-        """Return the physical name of the file at ``path``."""
-        name = self._names.get(path)
-        if name is None:
-            name = self._names[path] = self._files[path].md5 + checks.extension(path)
-        return name
-
-    def by_name(self, paths: Iterable[str]) -> dict[str, UploadFile]:
-        """Return one file for each physical name: equal contents are sent once."""
-        named = ((self.name_of(path), self._files[path]) for path in paths)
-        return {name: UploadFile(name, file.path, file.nbytes, file.md5) for name, file in named}
-
-
 def physical_names(
     context: Context, paths: Iterable[str], progress: OnProgress | None = None
 ) -> dict[str, str]:
     """Return the names that local files have on projects; reads files that are not cached.
+
+    They are ``<md5><extension>`` (``web-rpcs.rst``, "The RPCs").
 
     Raises:
         StagingError: a file cannot be read, or changed meanwhile.
@@ -110,8 +91,7 @@ def physical_names(
         files = context.digests.of(paths, meter=Meter(progress))
     except Interrupted as interrupted:
         raise interrupted.error from None
-    physical = PhysicalNames(files)
-    return {path: physical.name_of(path) for path in files}
+    return {path: file.physical_name for path, file in files.items()}
 
 
 def placeholder(path: str) -> str:

@@ -76,8 +76,6 @@ class BatchValidator:
         self._escape = context.project_settings.escape_command_lines
         self._of_app: AppTemplates | None = None
         self._has_no_templates = False
-        #: The open names of the app's template, once it is known.
-        self._wanted: list[str] = []
         self._requested_sizes = RequestedSizes(request)
         self._filled: dict[str, FilledSizes] = {}
         self._templates: dict[str, InputTemplate] = {}
@@ -99,12 +97,11 @@ class BatchValidator:
         for name, _ in self._request.jobs:
             with checks.naming(name):
                 checks.check_job_name(name, names)
-        self._warn_of_faults()
         inputs: dict[str, tuple[Input, ...]] = {}
         for name, job in self._request.jobs:
             with checks.naming(name):
-                inputs[name], self._lines[name] = self._validator(name, job)
-        self._check_size(self._size_of(self._request_for(self._lines.values())))
+                inputs[name], self._lines[name] = self._job(name, job)
+        self._check_size(self._size_of(self._request_for(0, self._lines.values())))
         return inputs
 
     def validation(self) -> Validation:
@@ -114,7 +111,7 @@ class BatchValidator:
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
         """
-        validator: dict[str, tuple[tuple[Input, ...], JobSubmission]] = {}
+        found: dict[str, tuple[tuple[Input, ...], JobSubmission]] = {}
         refusals: dict[str, GahpError] = {}
         names: dict[str, str] = {}
         seen: dict[str, StagingError | tuple[int, int]] = {}
@@ -122,29 +119,29 @@ class BatchValidator:
             try:
                 with checks.naming(name):
                     checks.check_job_name(name, names)
-                    found = self._validator(name, job)
-                _check_files(found[0], seen)
+                    made = self._job(name, job)
+                _check_files(made[0], seen)
             except (JobRefused, StagingError) as error:
                 refusals.setdefault(name, error)
-                validator.pop(name, None)
+                found.pop(name, None)
             else:
-                validator[name] = found
+                found[name] = made
         size = 0
         refusal: GahpError | None = None
         try:
             self._check_batch()
-            size = self._size_of(self._request_for(line for _, line in validator.values()))
+            size = self._size_of(self._request_for(0, (line for _, line in found.values())))
             self._check_size(size)
         except BadRequest as error:  # a text that XML cannot hold: whose?
             refusal = error
-            for name, (_, line) in validator.items():
+            for name, (_, line) in found.items():
                 try:
-                    self._project.request_size(self._request_for([line]))
+                    self._project.request_size(self._request_for(0, [line]))
                 except BadRequest as of_job:
                     refusals[name] = of_job
         except GahpError as error:
             refusal = error
-        inputs = {name: files for name, (files, _) in validator.items() if name not in refusals}
+        inputs = {name: files for name, (files, _) in found.items() if name not in refusals}
         items = [item for ordered in inputs.values() for item in ordered]
         paths = dict.fromkeys(item.path for item in items if isinstance(item, LocalFile))
         stats = ((path, seen[path]) for path in paths)
@@ -182,17 +179,16 @@ class BatchValidator:
         Raises:
             JobRefused, RpcError, TemplateError: as :meth:`inputs`.
         """
-        inputs = self.inputs()
-        submission = self.submission(None, inputs, inputs, placeholder)
+        self.inputs()
         # A project uses each job's own number, or else the app's template.
         of_app = self._input_of_app
         usual = None if of_app is None else of_app.rsc_fpops_est
         jobs = []
-        for line in submission.jobs:
+        for line in self._lines.values():
             stored = self._filled.get(line.name)
             operations = line.rsc_fpops_est if stored is None else stored.stored["rsc_fpops_est"]
             jobs.append(line._replace(rsc_fpops_est=None if operations == usual else operations))
-        return self._project.estimate_batch(replace(submission, jobs=jobs))
+        return self._project.estimate_batch(self._request_for(None, jobs))
 
     def submission(
         self,
@@ -203,28 +199,20 @@ class BatchValidator:
     ) -> BatchSubmission:
         """Return the submit_batch request for those of the jobs that are in ``names``.
 
-        Raises:
-            JobRefused: an argument would not arrive as it is.
+        :meth:`inputs` was called before.
         """
-        request = self._request
         jobs = []
         known: dict[int, tuple[InputFile, ...]] = {}  # by the identity of those in ``inputs``
-        for name, job in request.jobs:
-            if name not in names:
-                continue
-            items = inputs[name]
-            files = known.get(id(items))
-            if files is None:
-                files = tuple([_input_file(item, physical_name) for item in items])
-                known[id(items)] = files
-            line = self._lines.get(name)
-            if line is None:
-                with checks.naming(name):
-                    command = checks.command_line(name, job.args, escape=self._escape)
-                    line = self._line(name, job, command, files)
-            else:
-                line = line._replace(input_files=files)
-            jobs.append(line)
+        for name, _ in self._request.jobs:
+            if name in names:
+                items = inputs[name]
+                if id(items) not in known:
+                    known[id(items)] = tuple([_input_file(item, physical_name) for item in items])
+                jobs.append(self._lines[name]._replace(input_files=known[id(items)]))
+        return self._request_for(batch_id, jobs)
+
+    def _request_for(self, batch_id: int | None, lines: Iterable[JobSubmission]) -> BatchSubmission:
+        request = self._request
         return BatchSubmission(
             app_name=request.app_name,
             batch_id=batch_id,
@@ -233,7 +221,7 @@ class BatchValidator:
             input_template_filename=request.input_template_filename,
             output_template_filename=request.output_template_filename,
             job_params=self._requested_sizes.params,
-            jobs=jobs,
+            jobs=list(lines),
         )
 
     def size(self) -> int:
@@ -245,8 +233,13 @@ class BatchValidator:
             TemplateError: they cannot be read.
             BadRequest: there is a text that XML cannot hold.
         """
-        inputs = {name: tuple(job.files.values()) for name, job in self._request.jobs}
-        return self._size_of(self.submission(0, inputs, inputs, placeholder))
+        lines = []
+        for name, job in self._request.jobs:
+            with checks.naming(name):
+                command = checks.command_line(name, job.args, escape=self._escape)
+                files = tuple([_input_file(item, placeholder) for item in job.files.values()])
+                lines.append(self._line(name, job, command, files))
+        return self._size_of(self._request_for(0, lines))
 
     def _size_of(self, submission: BatchSubmission) -> int:
         """Return the bytes of a request; an estimate if its templates alone are too large.
@@ -260,9 +253,6 @@ class BatchValidator:
             return self._project.request_size(submission)
         without = [job._replace(input_template=None) for job in submission.jobs]
         return templates + self._project.request_size(replace(submission, jobs=without))
-
-    def _request_for(self, lines: Iterable[JobSubmission]) -> BatchSubmission:
-        return replace(self.submission(0, (), {}, placeholder), jobs=list(lines))
 
     def too_large(self, size: int, why: str) -> BatchTooLarge:
         """Return the error for a request of ``size`` bytes."""
@@ -284,19 +274,6 @@ class BatchValidator:
             nbytes=size,
         )
 
-    def _warn_of_faults(self) -> None:
-        if self._input_of_app is None:
-            return
-        of_app = self._app_templates
-        for problem in [*faults(of_app.input), *faults(of_app.output)]:
-            self._context.cache.warn_once(
-                (problem.code, self._request.app_name),
-                "App %s of %s: %s",
-                self._request.app_name,
-                self._project.host,
-                problem.text,
-            )
-
     def _check_batch(self) -> None:
         request = self._request
         if not request.jobs:
@@ -316,7 +293,7 @@ class BatchValidator:
 
     # -- one job
 
-    def _validator(self, name: str, job: Job) -> tuple[tuple[Input, ...], JobSubmission]:
+    def _job(self, name: str, job: Job) -> tuple[tuple[Input, ...], JobSubmission]:
         """Return a job's files in template order, and its part of the request.
 
         Raises:
@@ -358,7 +335,6 @@ class BatchValidator:
         # No cached_property: before Python 3.12 it has one lock for the requests to all projects.
         if self._of_app is None:
             self._of_app = self._context.cache.templates(self._request.app_name, self._project)
-            self._wanted = [info.open_name for info in self._of_app.input.per_job_files]
         return self._of_app
 
     @property
@@ -398,7 +374,7 @@ class BatchValidator:
         if own_output or (outputs and request.output_template_filename is None):
             made = self._output_template(name, job)
             checks.check_outputs(name, outputs, made, request.app_name)
-        if template is None or (own is None and (named or list(given) == self._wanted)):
+        if template is None or (own is None and named):
             return tuple(given.values())
         return checks.ordered_inputs(
             name, given, template, request.app_name, by_name=request.by_name

@@ -35,7 +35,7 @@ def test_a_remembered_file_is_not_read_again_also_by_another_process(tmp_path):
     path = write(tmp_path / "f", b"contents")
     Digests(tmp_path / "cache").of([path])
     # What only a program that does not read the file can believe.
-    wanted = Digest(path, 8, "0" * 32)
+    wanted = Digest("0" * 32, path, 8, "0" * 32)
     with closing(sqlite3.connect(tmp_path / "cache" / "digests.sqlite")) as cache, cache:
         cache.execute("update file set md5 = ?", (wanted.md5,))
     assert Digests(tmp_path / "cache").of([path])[path] == wanted
