@@ -6,6 +6,7 @@ index, and of the jobs that are over only the latest are read.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.config.urls import url_identity
@@ -46,6 +47,73 @@ class Problem(NamedTuple):
     since: float
     text: str
     batch_id: int | None = None
+
+
+#: Seconds since the epoch; in JSON it is a text.
+Time = float
+
+
+@dataclass(slots=True)
+class JobsInState:
+    """The jobs of a project and account that are in one state."""
+
+    #: ``waiting``, ``sending``, ``queued``, ``running``, ``finished``, ``fetched``, ``done``,
+    #: ``failed`` or ``cancelled``
+    state: str
+    #: how many jobs are in it
+    number: int = 0
+    #: when HTCondor handed over the oldest; null for finished jobs
+    oldest: Time | None = None
+    #: since when that one has been in this state; null for finished jobs
+    since: Time | None = None
+
+
+@dataclass(slots=True)
+class Owed:
+    """How many requests are owed to a project."""
+
+    #: jobs to be aborted
+    aborts: int = 0
+    #: batches to be retired
+    retirements: int = 0
+    #: batches to be aborted whose submission was unclear
+    giving_up: int = 0
+    #: batches to be aborted, from interrupted submissions of HTCondor 9
+    submit_aborts: int = 0
+
+
+@dataclass(slots=True)
+class Overview:
+    """What the ledger has of a project and account, and who works on it."""
+
+    #: the project's address
+    url: str
+    #: NAME of ``[projects.NAME]``; empty for ``[project]``
+    project_name: str
+    #: a key that identifies the account; not the authenticator
+    account: str
+    #: whether the settings have the project and the account
+    known: bool = False
+    #: whether a process works on the jobs; null: not known
+    daemon: bool | None = None
+    #: the process that works on them; null: not known
+    process: int | None = None
+    #: when the project last answered a question about jobs
+    last_poll: Time | None = None
+    #: when HTCondor last asked about an unfinished job
+    last_asked: Time | None = None
+    #: what is wrong with the project now
+    trouble: str | None = None
+    #: since when
+    trouble_since: Time | None = None
+    #: jobs that HTCondor has not asked about for the length of a lease
+    orphans: int = 0
+    #: requests that are owed to the project
+    owed: Owed = field(default_factory=Owed)
+    #: for each state:
+    jobs: list[JobsInState] = field(default_factory=lambda: [JobsInState(each) for each in STATES])
+    #: with ``--jobs``: its batches and jobs that are not over
+    details: dict[str, list[dict[str, Any]]] | None = None
 
 
 class Problems(Requests):
@@ -164,11 +232,10 @@ _ORPHANS = (
 )
 
 
-def overviews(store: Store, now: float, orphaned: float) -> list[dict[str, Any]]:
+def overviews(store: Store, now: float, orphaned: float) -> list[Overview]:
     """Return an overview of each project and account, oldest first, all at one moment.
 
-    Its keys are those of ``projects[]`` in ``docs/reference/json.rst``, "ledger status", but for
-    ``known``, ``daemon`` and ``process``; times are seconds since the epoch.
+    ``known``, ``daemon``, ``process`` and ``details`` are left to the caller.
 
     Args:
         store: the ledger.
@@ -186,75 +253,51 @@ def overviews(store: Store, now: float, orphaned: float) -> list[dict[str, Any]]
                 "ORDER BY id"
             ).fetchall()
         ]
-    owners = {(url_identity(each["url"]), each["account"]): each for each in found}
+    owners = {(url_identity(each.url), each.account): each for each in found}
+
+    def owed_to(url: str, account: str) -> Owed:
+        owner = (url_identity(url), account)
+        return owners.setdefault(owner, Overview(url, "", account)).owed
+
     for batch in all_pending_aborts(store):
         # A submission whose time is not over may be under way.
         if batch.state == "giving_up" or batch.not_before < now:
-            owner = (url_identity(batch.project_url), batch.account)
-            if owner not in owners:
-                owners[owner] = _overview(batch.project_url, batch.account)
-            owners[owner]["owed"]["submit_aborts"] += 1
+            owed_to(batch.project_url, batch.account).submit_aborts += 1
     with store.read() as connection:
         owed = connection.execute(
-            "SELECT project_url, account, iif(command = 'abort', 'aborts', 'retirements'), "
-            "count(*) FROM owed_request GROUP BY project_url, account, command"
+            "SELECT project_url, account, command = 'abort', count(*) "
+            "FROM owed_request GROUP BY project_url, account, command"
         ).fetchall()
-    for url, account, kind, number in owed:
-        owner = (url_identity(url), account)
-        owners.setdefault(owner, _overview(url, account))["owed"][kind] += number
+    for url, account, is_abort, number in owed:
+        its = owed_to(url, account)
+        its.aborts += number * is_abort
+        its.retirements += number * (not is_abort)
     return list(owners.values())
 
 
-def _overview(url: str, account: str, name: str = "", **known: Any) -> dict[str, Any]:
-    """Return an overview of an owner of which only ``known`` is known."""
-    return {
-        "url": url,
-        "project_name": name,
-        "account": account,
-        "last_poll": None,
-        "last_asked": None,
-        "trouble": None,
-        "trouble_since": None,
-        "orphans": 0,
-        "owed": {"aborts": 0, "retirements": 0, "giving_up": 0, "submit_aborts": 0},
-        "jobs": [{"state": state, "number": 0, "oldest": None, "since": None} for state in STATES],
-        **known,
-    }
+def _of_owner(connection: sqlite3.Connection, row: tuple[Any, ...], orphaned: float) -> Overview:
+    owner, url, account, name, trouble, since, polled = row
 
+    def number(table: str, condition: str) -> int:
+        statement = f"SELECT count(*) FROM {table} WHERE project_id = ? AND {condition}"  # noqa: S608
+        found: int = connection.execute(statement, (owner,)).fetchone()[0]
+        return found
 
-def _of_owner(
-    connection: sqlite3.Connection, row: tuple[Any, ...], orphaned: float
-) -> dict[str, Any]:
-    owner, url, account, name, trouble, trouble_since, polled = row
-    last_asked, orphans = connection.execute(
+    found = Overview(url, name, account, last_poll=polled, trouble=trouble, trouble_since=since)
+    found.last_asked, found.orphans = connection.execute(
         "SELECT max(last_polled), count(*) FILTER (WHERE last_polled < ?) FROM job "  # noqa: S608
         f"WHERE project_id = ? AND state IN {ALIVE_SQL}",
         (orphaned, owner),
     ).fetchone()
-    found = _overview(
-        url,
-        account,
-        name,
-        last_poll=polled,
-        last_asked=last_asked,
-        trouble=trouble,
-        trouble_since=trouble_since,
-        orphans=orphans,
-    )
-    (found["owed"]["aborts"],) = connection.execute(
-        "SELECT count(*) FROM job WHERE project_id = ? AND abort_pending = 1", (owner,)
-    ).fetchone()
-    for key, state in (("retirements", "ended"), ("giving_up", "giving_up")):
-        (found["owed"][key],) = connection.execute(
-            "SELECT count(*) FROM batch WHERE project_id = ? AND state = ?", (owner, state)
-        ).fetchone()
-    for each in found["jobs"]:
-        of_state = "FROM job WHERE project_id = ? AND state = ?"
-        (each["number"],) = connection.execute(
-            f"SELECT count(*) {of_state}", (owner, each["state"])
-        ).fetchone()
-        if each["number"] and each["state"] in ALIVE:
-            each["oldest"], each["since"] = connection.execute(
-                f"SELECT accepted, changed {of_state} ORDER BY id LIMIT 1", (owner, each["state"])
+    found.owed.aborts = number("job", "abort_pending = 1")
+    found.owed.retirements = number("batch", "state = 'ended'")
+    found.owed.giving_up = number("batch", "state = 'giving_up'")
+    for each in found.jobs:
+        each.number = number("job", f"state = '{each.state}'")
+        if each.number and each.state in ALIVE:
+            each.oldest, each.since = connection.execute(
+                "SELECT accepted, changed FROM job WHERE project_id = ? AND state = ? "
+                "ORDER BY id LIMIT 1",
+                (owner, each.state),
             ).fetchone()
     return found

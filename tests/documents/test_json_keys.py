@@ -10,6 +10,7 @@ from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.rows import NewJob
 from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp_docs import jsons
 from tests.cli.conftest import COMMAND
 from tests.helpers import ran
 
@@ -19,6 +20,7 @@ PAGE = (Path(__file__).parent.parent.parent / "docs/reference/json.rst").read_te
 _LONGEST = 120.0
 
 _HEADING = re.compile(r"^((?:batch|ledger) [^\n]*|apps)\n-+\n", re.MULTILINE)
+_OBJECT = re.compile(r"^\.\. json-object:: ([\w.]+)$", re.MULTILINE)
 _KEY = re.compile(r"^   ``([\w\[\].]+)`` \|", re.MULTILINE)
 
 
@@ -26,10 +28,14 @@ def documented():
     """Return the keys on the page, by what stands above them."""
     _, *parts = _HEADING.split(PAGE)
     return {
-        action.strip(): set(_KEY.findall(text))
+        action.strip(): set(_KEY.findall(_OBJECT.sub(_table, text)))
         for heading, text in zip(parts[::2], parts[1::2], strict=True)
         for action in heading.split(",")
     }
+
+
+def _table(directive):
+    return jsons.render(jsons.named(directive[1]))
 
 
 def keys(document, above=""):

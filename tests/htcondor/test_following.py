@@ -85,7 +85,7 @@ def test_failed_attempts_are_known_until_a_job_is_done(site, context):
 def polled(site, context):
     """Return when the ledger says that the project last answered."""
     [found] = overviews(context.jobs.store, 0.0, 0.0)
-    return found["last_poll"]
+    return found.last_poll
 
 
 @pytest.mark.long

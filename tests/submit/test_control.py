@@ -280,7 +280,7 @@ def test_what_a_project_that_is_down_does_not_hear_is_told_it_later(ledger):
         control.retire_batch(context, "c")
     control.reconcile(context)
     [owner] = overviews(ledger.store, time.time(), 0.0)
-    assert (owner["owed"]["aborts"], owner["owed"]["retirements"]) == (2, 1)
+    assert (owner.owed.aborts, owner.owed.retirements) == (2, 1)
     jobs = Jobs("b#1.0")
     script.replies = {"abort_jobs": jobs, "retire_batch": "<success/>"}
     script.asked.clear()

@@ -11,6 +11,7 @@ import io
 import json
 import sys
 import time
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.terminal.words import moment
@@ -66,6 +67,22 @@ def news_json(batch: Batch) -> dict[str, Any]:
         "trouble": None if batch.trouble is None else str(batch.trouble),
         "attempts": batch.attempts or None,
     }
+
+
+def document_of(value: Any) -> dict[str, Any]:
+    """Return a dataclass as JSON has it: its fields, a ``Time`` as a text."""
+    return {
+        each.name: _member(getattr(value, each.name), is_time="Time" in str(each.type))
+        for each in fields(value)
+    }
+
+
+def _member(value: Any, *, is_time: bool = False) -> Any:
+    if isinstance(value, list):
+        return [_member(each) for each in value]
+    if is_dataclass(value):
+        return document_of(value)
+    return moment(value) if is_time else value
 
 
 def error_json(error: GahpError | None) -> dict[str, Any]:

@@ -124,7 +124,7 @@ def _check_ledger(settings: Settings) -> Iterator[Check]:
         return
     yield ok(f"ledger: {ledger_file(settings)}")
     for each in found[:NAMED]:
-        yield warning(f"ledger: {problem_words(each, now)}")
+        yield warning(f"ledger: {problem_words(each.url, each.since, each.text, now)}")
     if len(found) > NAMED:
         yield warning(f"ledger: {len(found) - NAMED} more; boinc_gahp ledger status shows them")
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import astuple, dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.cli.ledger import words
 from boinc_gahp.config.layers import load
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config.settings import Settings
     from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger.monitoring import Overview, Time
 
 #: Why a person should look, with explanations; metrics and JSON use these words.
 REASONS: Final = {
@@ -53,51 +55,84 @@ STOPPED: Final = {"project", "batch"}
 ROOM: Final = LOG_LIMIT
 
 
-def status_of(config: str | None, after: float, *, details: bool = False) -> dict[str, Any]:
-    """Return the state of this user's jobs; errors become a part of it and are never raised.
+@dataclass(slots=True)
+class ReportedProblem:
+    """A problem that someone should look into."""
 
-    Its keys are those in ``docs/reference/json.rst``, "ledger status". Times are seconds since the
-    epoch, and ``problems`` has a :class:`~boinc_gahp.ledger.monitoring.Problem` for each problem.
+    #: one of the reasons in :ref:`monitoring`
+    reason: str
+    #: the affected project; null: all
+    project: str | None
+    #: the affected account; null: all
+    account: str | None
+    #: when it began; null: not known
+    since: Time | None
+    #: what is wrong, and what to do
+    text: str
+
+
+@dataclass(slots=True)
+class Status:
+    """The state of a user's jobs."""
+
+    #: the owner of the jobs
+    user: str
+    #: the time of the report
+    time: Time
+    #: the ledger's path; null: the settings cannot be read
+    ledger: str | None = None
+    #: whether it could be read; also true if it does not exist yet
+    readable: bool = False
+    #: its size; null: it does not exist
+    bytes: int | None = None
+    #: how much the user may still write there
+    available_bytes: int | None = None
+    #: the projects and accounts in it, oldest first
+    projects: list[Overview] = field(default_factory=list)
+    #: problems that someone should look into, the worst first; the exit status is 1 if there are
+    #: any
+    problems: list[ReportedProblem] = field(default_factory=list)
+
+
+def status_of(config: str | None, after: float, *, details: bool = False) -> Status:
+    """Return the state of this user's jobs; errors become a part of it and are never raised.
 
     Args:
         config: the settings file named, or None.
         after: seconds after which a problem is reported.
         details: whether to list batches and jobs.
     """
-    found: dict[str, Any] = {
-        "user": user_name(),
-        "time": time.time(),
-        "ledger": None,
-        "readable": False,
-        "bytes": None,
-        "available_bytes": None,
-        "projects": [],
-        "problems": [],
-    }
-    problems: list[Problem] = found["problems"]
+    status = Status(user_name(), time.time())
+    problems = list(_look(status, config, after, details=details))
+    # The most serious first.
+    order = list(REASONS)
+    status.problems = [
+        ReportedProblem(each.reason, each.url or None, each.account or None, each.since, each.text)
+        for each in sorted(problems, key=lambda each: order.index(each.reason))
+    ]
+    return status
+
+
+def _look(status: Status, config: str | None, after: float, *, details: bool) -> Iterator[Problem]:
+    """Fill in what there is, and yield what is wrong."""
     try:
         settings = load(config)
         path = ledger_file(settings)
     except ConfigError as error:
-        problems.append(Problem("settings", "", "", 0.0, str(error)))
-        return found
-    found["ledger"] = str(path)
+        yield Problem("settings", "", "", 0.0, str(error))
+        return
+    status.ledger = str(path)
     # Look at this before the ledger, which cannot be opened if there is no room at all.
-    problems += _disk(found, path)
+    yield from _disk(status, path)
     try:
         with words.opened(settings) as ledger:
             if ledger is not None:
-                found["projects"] = list(
-                    _projects(ledger, settings, found["time"], details=details)
-                )
-                problems += _problems(ledger, found, settings, after)
-        found["readable"] = True
+                found = _projects(ledger, settings, status.time, details=details)
+                status.projects = list(found)
+                yield from _problems(ledger, status, settings, after)
+        status.readable = True
     except LedgerError as error:
-        problems.append(Problem("ledger", "", "", 0.0, str(error)))
-    # The most serious first.
-    order = list(REASONS)
-    problems.sort(key=lambda each: order.index(each.reason))
-    return found
+        yield Problem("ledger", "", "", 0.0, str(error))
 
 
 def stopped(
@@ -123,13 +158,13 @@ def stopped(
     ]
 
 
-def _disk(found: dict[str, Any], path: Path) -> Iterator[Problem]:
+def _disk(status: Status, path: Path) -> Iterator[Problem]:
     # Without a ledger there is nothing to look at.
     with suppress(OSError):
         log = path.with_name(f"{path.name}-wal")
-        found["bytes"] = path.stat().st_size + (log.stat().st_size if log.exists() else 0)
+        status.bytes = path.stat().st_size + (log.stat().st_size if log.exists() else 0)
         disk = os.statvfs(path.parent)
-        available = found["available_bytes"] = disk.f_bavail * disk.f_frsize
+        available = status.available_bytes = disk.f_bavail * disk.f_frsize
         if available < ROOM:
             text = (
                 f"{size(available)} are free on the disk with {path.parent}; with less than "
@@ -141,22 +176,22 @@ def _disk(found: dict[str, Any], path: Path) -> Iterator[Problem]:
 
 def _projects(
     jobs: JobLedger, settings: Settings, now: float, *, details: bool
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Overview]:
     known = known_owners(settings)
     for each in overviews(jobs.store, now, now - settings.htcondor.lease):
-        owner = each["url"], each["account"]
-        each["known"] = owner_key(*owner) in known
+        owner = each.url, each.account
+        each.known = owner_key(*owner) in known
         # An owner that has left the settings matters as long as it has something left to do.
-        if not (each["known"] or each["last_asked"] is not None or any(each["owed"].values())):
+        if not (each.known or each.last_asked is not None or any(astuple(each.owed))):
             continue
         lock = AccountLock(state_dir(settings), *owner)
-        each["daemon"] = each["process"] = None
+        each.daemon = each.process = None
         with suppress(LedgerError, OSError):
-            each["daemon"] = lock.held_elsewhere()
-        if each["daemon"]:
-            each["process"] = lock.holder()
+            each.daemon = lock.held_elsewhere()
+        if each.daemon:
+            each.process = lock.holder()
         if details:
-            each["details"] = {
+            each.details = {
                 "batches": [
                     words.batch_columns(jobs, batch, now)
                     for batch in jobs.batches(*owner, *words.UNFINISHED)
@@ -170,53 +205,51 @@ def _projects(
 
 
 def _problems(
-    jobs: JobLedger, found: dict[str, Any], settings: Settings, after: float
+    jobs: JobLedger, status: Status, settings: Settings, after: float
 ) -> Iterator[Problem]:
-    now = found["time"]
+    now = status.time
     orphaned = now - settings.htcondor.lease
     problems = stopped(jobs, settings, now, after)
     yield from problems
     yield from jobs.other_problems(now, after, orphaned, HoldCode.ACCOUNT)
     in_trouble = {(each.url, each.account) for each in problems if each.reason in STOPPED}
-    for each in found["projects"]:
-        if each["known"]:
-            if (each["url"], each["account"]) not in in_trouble:
+    for each in status.projects:
+        if each.known:
+            if (each.url, each.account) not in in_trouble:
                 yield from _silence(each, settings, now, after)
             yield from _without_daemon(each, now, after)
 
 
-def _silence(
-    each: dict[str, Any], settings: Settings, now: float, after: float
-) -> Iterator[Problem]:
+def _silence(each: Overview, settings: Settings, now: float, after: float) -> Iterator[Problem]:
     """Yield that a daemon has not asked the project for long without giving a reason."""
     on_project = [
-        row["since"]
-        for row in each["jobs"]
-        if row["since"] is not None and row["state"] in {"queued", "running"}
+        row.since
+        for row in each.jobs
+        if row.since is not None and row.state in {"queued", "running"}
     ]
-    began = AccountLock(state_dir(settings), each["url"], each["account"]).taken()
-    if not (each["daemon"] and on_project and each["last_poll"] and began):
+    began = AccountLock(state_dir(settings), each.url, each.account).taken()
+    if not (each.daemon and on_project and each.last_poll and began):
         return
     # It could not ask before it existed and had something to ask about.
-    due = max(each["last_poll"], began, min(on_project))
+    due = max(each.last_poll, began, min(on_project))
     pause = max(settings.htcondor.poll_longest, settings.htcondor.poll_all)
     if now - due > after + pause:
         text = (
-            f"the daemon (process {each['process']}) has had no answer about jobs since "
-            f"{at(each['last_poll'])}: the log tells more; end the process if it hangs, and "
+            f"the daemon (process {each.process}) has had no answer about jobs since "
+            f"{at(each.last_poll)}: the log tells more; end the process if it hangs, and "
             "HTCondor starts another"
         )
-        yield Problem("project", each["url"], each["account"], each["last_poll"], text)
+        yield Problem("project", each.url, each.account, each.last_poll, text)
 
 
-def _without_daemon(each: dict[str, Any], now: float, after: float) -> Iterator[Problem]:
+def _without_daemon(each: Overview, now: float, after: float) -> Iterator[Problem]:
     """Yield that nobody works on jobs: HTCondor does not run, or no longer has them."""
-    asked = each["last_asked"]
-    if each["daemon"] is False and asked is not None and now - asked > after:
-        alive = sum(row["number"] for row in each["jobs"] if row["state"] in ALIVE)
+    asked = each.last_asked
+    if each.daemon is False and asked is not None and now - asked > after:
+        alive = sum(row.number for row in each.jobs if row.state in ALIVE)
         text = (
             f"no daemon works on {count(alive, 'job')}, and HTCondor has not asked about "
             "any: check that condor_q has them and HTCondor runs; drop jobs that it does not have "
             "with boinc_gahp ledger forget --alive"
         )
-        yield Problem("daemon", each["url"], each["account"], asked, text)
+        yield Problem("daemon", each.url, each.account, asked, text)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections import Counter
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp import __version__
+from boinc_gahp.cli.batch.jsons import document_of, print_json
 from boinc_gahp.cli.ledger import words
 from boinc_gahp.cli.ledger.monitoring import REASONS, status_of
 from boinc_gahp.config.places import expand
 from boinc_gahp.files import write_whole
-from boinc_gahp.ledger.monitoring import PERSISTENT_AFTER, Problem
+from boinc_gahp.ledger.monitoring import PERSISTENT_AFTER
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.rows import ALIVE
 from boinc_gahp.states import LEDGER_WORDS
@@ -22,11 +23,14 @@ from boinc_gahp.terminal import table
 from boinc_gahp.terminal.output import coloured, print_lines
 from boinc_gahp.terminal.parsing import Parser, declare
 from boinc_gahp.terminal.table import Column
-from boinc_gahp.terminal.words import at, moment
+from boinc_gahp.terminal.words import at
 from boinc_gahp.text import count, printable, span, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from boinc_gahp.cli.ledger.monitoring import Status
+    from boinc_gahp.ledger.monitoring import Overview, Owed
 
     Labels = Mapping[str, str]
 
@@ -75,8 +79,6 @@ _JOBS = (
     Column(rank=3, minimum=10),
     Column(rank=2, minimum=16, middle=True),
 )
-#: The keys of times, which JSON has as texts.
-_TIMES = {"time", "last_poll", "last_asked", "trouble_since", "since", "oldest"}
 
 
 def run(arguments: list[str], config: str | None) -> int:
@@ -86,10 +88,10 @@ def run(arguments: list[str], config: str | None) -> int:
     if options.textfile is not None:
         _write(options.textfile, exposition(families(status)))
     elif options.json:
-        print(json.dumps(_as_json(status), indent=1))
+        print_json(document_of(status))
     else:
         _print(status)
-    return 1 if status["problems"] else 0
+    return 1 if status.problems else 0
 
 
 def run_parser(config: str | None = None) -> Parser:
@@ -142,57 +144,57 @@ def _write(name: str, text: str) -> None:
 # -- for people
 
 
-def _print(status: dict[str, Any]) -> None:
-    projects, problems, now = status["projects"], status["problems"], status["time"]
+def _print(status: Status) -> None:
+    projects, problems, now = status.projects, status.problems, status.time
     if projects:
         _print_tables(status)
-        details = [each["details"] for each in projects if "details" in each]
-        batches = [(each["notes"], _batch_cells(each)) for of in details for each in of["batches"]]
-        jobs = [(each["notes"], _job_cells(each, now)) for of in details for each in of["jobs"]]
+        details = [each.details for each in projects if each.details is not None]
+        batches = [(row["notes"], _batch_cells(row)) for of in details for row in of["batches"]]
+        jobs = [(row["notes"], _job_cells(row, now)) for of in details for row in of["jobs"]]
         _print_rows("Batches", _BATCHES, batches)
         _print_rows("Unfinished jobs", _JOBS, jobs)
-    elif status["readable"]:
-        path = Path(status["ledger"])
+    elif status.readable and status.ledger is not None:
+        path = Path(status.ledger)
         empty = f"The ledger {path} is empty."
-        print(words.none_yet(path) if status["bytes"] is None else empty)
+        print(words.none_yet(path) if status.bytes is None else empty)
     if problems:
         _title("\nProblems" if projects else "Problems")
         for each in problems:
-            text = f"{each.reason}: {words.problem_words(each, now)}"
+            text = f"{each.reason}: {words.problem_words(each.project, each.since, each.text, now)}"
             print("  " + coloured(text, "yellow", sys.stdout))
     elif projects:
         print("\nNo problems.")
 
 
-def _print_tables(status: dict[str, Any]) -> None:
-    projects, now = status["projects"], status["time"]
-    sections = [(each["url"], words.project_words(each["project_name"])) for each in projects]
+def _print_tables(status: Status) -> None:
+    projects, now = status.projects, status.time
+    sections = [(each.url, words.project_words(each.project_name)) for each in projects]
     names = [
-        (*section, each["account"] if sections.count(section) > 1 else "")
+        (*section, each.account if sections.count(section) > 1 else "")
         for section, each in zip(sections, projects, strict=True)
     ]
     _title("Projects")
     rows = []
     for name, each in zip(names, projects, strict=True):
-        poll = "" if each["last_poll"] is None else f"{span(now - each['last_poll'])} ago"
-        rows.append((*name, _daemon(each), poll, _pending(each["owed"])))
+        poll = "" if each.last_poll is None else f"{span(now - each.last_poll)} ago"
+        rows.append((*name, _daemon(each), poll, _pending(each.owed)))
     print_lines(table.lines(_PROJECTS, rows, sys.stdout, indent="  "))
-    told = {each.url for each in status["problems"] if each.reason in {"project", "stranded"}}
+    told = {each.project for each in status.problems if each.reason in {"project", "stranded"}}
     for each in projects:
-        if each["trouble"] is not None and each["url"] not in told:
-            text = f"trouble since {at(each['trouble_since'])}: {each['trouble']}"
-            _print_notes([f"{printable(each['url'])}: {printable(text)}"])
+        if each.trouble and each.trouble_since and each.url not in told:
+            text = f"trouble since {at(each.trouble_since)}: {each.trouble}"
+            _print_notes([f"{printable(each.url)}: {printable(text)}"])
     jobs = [
         # With a single project, its name is not repeated.
         (
             *(name if len(names) > 1 else ("", "", "")),
-            LEDGER_WORDS[row["state"]].words,
-            f"{row['number']:,}",
-            "" if row["oldest"] is None else span(now - row["oldest"]),
+            LEDGER_WORDS[row.state].words,
+            f"{row.number:,}",
+            "" if row.oldest is None else span(now - row.oldest),
         )
         for name, each in zip(names, projects, strict=True)
-        for row in each["jobs"]
-        if row["number"]
+        for row in each.jobs
+        if row.number
     ]
     _title("\nJobs")
     print_lines(table.lines(_STATES, jobs, sys.stdout, indent="  "))
@@ -200,17 +202,17 @@ def _print_tables(status: dict[str, Any]) -> None:
         print("  none")
 
 
-def _daemon(project: dict[str, Any]) -> str:
-    if project["daemon"] is None:
+def _daemon(project: Overview) -> str:
+    if project.daemon is None:
         return "?"
-    if not project["daemon"]:
+    if not project.daemon:
         return "none"
-    return "runs" if project["process"] is None else f"process {project['process']}"
+    return "runs" if project.process is None else f"process {project.process}"
 
 
-def _pending(owed: dict[str, int]) -> str:
-    retirements = owed["retirements"]
-    numbers = {"abort": sum(owed.values()) - retirements, "retirement": retirements}
+def _pending(owed: Owed) -> str:
+    aborts = sum(astuple(owed)) - owed.retirements
+    numbers = {"abort": aborts, "retirement": owed.retirements}
     return ", ".join(count(number, what) for what, number in numbers.items() if number)
 
 
@@ -261,29 +263,6 @@ def _title(text: str) -> None:
 # -- for programs
 
 
-def _as_json(value: Any, key: str = "") -> Any:
-    """Return a part of the status as JSON has it."""
-    if isinstance(value, Problem):
-        return {
-            "reason": value.reason,
-            "project": value.url or None,
-            "account": value.account or None,
-            "since": moment(value.since),
-            "text": visible(value.text),
-        }
-    if isinstance(value, dict):
-        # Rows of the ledger are shown as they are there.
-        return {
-            name: each if name == "details" else _as_json(each, name)
-            for name, each in value.items()
-        }
-    if isinstance(value, list):
-        return [_as_json(each) for each in value]
-    if isinstance(value, str):
-        return visible(value)
-    return moment(value) if key in _TIMES else value
-
-
 class MetricFamily(NamedTuple):
     """Samples of one name.
 
@@ -319,26 +298,26 @@ def _quotable(words: str) -> str:
     return _escaped(words).replace('"', '\\"')
 
 
-def families(status: dict[str, Any]) -> Iterator[MetricFamily]:
-    """Yield all metrics of a user's jobs; ``status`` is that of ``ledger status``."""
-    user = {"user": visible(text(status["user"]))}
-    reasons = Counter(each.reason for each in status["problems"])
+def families(status: Status) -> Iterator[MetricFamily]:
+    """Yield all metrics of a user's jobs."""
+    user = {"user": visible(text(status.user))}
+    reasons = Counter(each.reason for each in status.problems)
     samples: dict[str, list[tuple[Labels, float | None]]] = {name: [] for name in _METRICS}
     for name, key in _OF_USERS.items():
-        samples[name].append((user, status[key]))
+        samples[name].append((user, getattr(status, key)))
     samples["build_info"].append(({**user, "version": __version__}, 1))
     samples["attention"] = [({**user, "reason": each}, reasons[each]) for each in REASONS]
-    for project in status["projects"]:
+    for project in status.projects:
         names = {"project": "url", "section": "project_name", "account": "account"}
-        labels = {**user, **{label: visible(project[key]) for label, key in names.items()}}
+        labels = {**user, **{label: visible(getattr(project, key)) for label, key in names.items()}}
         for name, key in _OF_PROJECTS.items():
-            samples[name].append((labels, project[key]))
-        for row in project["jobs"]:
-            of_state = {**labels, "state": row["state"]}
-            samples["jobs"].append((of_state, row["number"]))
-            samples["oldest_job_timestamp_seconds"].append((of_state, row["oldest"]))
+            samples[name].append((labels, getattr(project, key)))
+        for row in project.jobs:
+            of_state = {**labels, "state": row.state}
+            samples["jobs"].append((of_state, row.number))
+            samples["oldest_job_timestamp_seconds"].append((of_state, row.oldest))
         samples["owed"] += [
-            ({**labels, "kind": kind}, number) for kind, number in project["owed"].items()
+            ({**labels, "kind": kind}, number) for kind, number in asdict(project.owed).items()
         ]
     for name, meaning in _METRICS.items():
         known = [

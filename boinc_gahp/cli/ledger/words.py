@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.config.settings import Settings
-    from boinc_gahp.ledger.monitoring import Problem
     from boinc_gahp.ledger.rows import BatchRow, JobRow
 
 #: A batch's states.
@@ -136,11 +135,11 @@ def batch_columns(jobs: JobLedger, batch: BatchRow, now: float) -> dict[str, Any
     }
 
 
-def problem_words(each: Problem, now: float) -> str:
+def problem_words(project: str | None, since: float | None, text: str, now: float) -> str:
     """Return a problem for people, on one line."""
-    ago = f" for {span(now - each.since)}" if each.since else ""
-    place = f"{printable(each.url)}{ago}: " if each.url else ""
-    return f"{place}{printable(each.text)}"
+    ago = f" for {span(now - since)}" if since else ""
+    place = f"{printable(project)}{ago}: " if project else ""
+    return f"{place}{printable(text)}"
 
 
 def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:

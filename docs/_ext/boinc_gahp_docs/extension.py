@@ -9,7 +9,7 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from boinc_gahp.terminal.parsing import STATUSES
-from boinc_gahp_docs import api, commands, gahp, picture, references, rooms, rst, settings
+from boinc_gahp_docs import api, commands, gahp, jsons, picture, references, rooms, rst, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,6 +116,16 @@ class Api(Rendered):
         return api.render(self.arguments[0], tuple(self.options.get("first", "").split()))
 
 
+class JsonObject(Rendered):
+    """The keys of a JSON object that is made of a dataclass, which is named."""
+
+    required_arguments = 1
+
+    def text(self) -> str:
+        """Return reStructuredText."""
+        return jsons.render(jsons.named(self.arguments[0]))
+
+
 class ErrorTree(Rendered):
     """The tree of exceptions."""
 
@@ -195,6 +205,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("hold-codes", HoldCodes)
     app.add_directive("api", Api)
     app.add_directive("error-tree", ErrorTree)
+    app.add_directive("json-object", JsonObject)
     app.add_directive("rooms-picture", RoomsPicture)
     app.add_directive("rooms-table", RoomsTable)
     app.connect("autodoc-process-docstring", _before_napoleon, priority=100)

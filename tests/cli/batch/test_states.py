@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from boinc_gahp.api.types import JobState
-from boinc_gahp.cli.batch import opening, states
+from boinc_gahp.cli.batch import states
 from boinc_gahp.states import BatchState
-from boinc_gahp.terminal import words
+from boinc_gahp.terminal import parsing, words
 from tests.helpers import ran
 
 _LIGHT = """
@@ -51,7 +51,7 @@ def test_help_and_completion_import_nothing_that_takes_long():
 @pytest.mark.parametrize("text", ["0", "-3", "1.5", "", "٣", "9" * 30])
 def test_what_is_no_number_of_things_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError):
-        opening.whole_number(text)
+        parsing.whole_number(text)
 
 
 @pytest.mark.parametrize(
