@@ -40,8 +40,9 @@ def keys(cls: type[Any], above: str = "") -> Iterator[tuple[str, str, str]]:
 def _dataclass(name: str) -> type[Any] | None:
     """Return the dataclass of a name in an annotation, which may be imported only for types."""
     rooms = (module for name, module in sys.modules.items() if name.startswith("boinc_gahp."))
-    found: list[Any] = [vars(module).get(name) for module in rooms]
-    return next((each for each in found if dataclasses.is_dataclass(each)), None)
+    found = (vars(module).get(name) for module in rooms)
+    classes = (each for each in found if isinstance(each, type))
+    return next((each for each in classes if dataclasses.is_dataclass(each)), None)
 
 
 def named(path: str) -> type[Any]:
