@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.outputs.fetching import Fetched
     from boinc_gahp.api.outputs.logs import Reason
     from boinc_gahp.api.project import Project
-    from boinc_gahp.api.rows.jobs import WrongRow
     from boinc_gahp.api.rows.table import jobs_from
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.submission import Plan
@@ -72,7 +71,6 @@ __all__ = [
     "StagedFile",
     "SubmittedInput",
     "SubmittedJob",
-    "WrongRow",
     "__version__",
     "jobs_from",
 ]
@@ -89,7 +87,6 @@ _PLACES = {
     "api.manifest": ["SubmittedInput", "SubmittedJob"],
     "api.project": ["Project"],
     "api.outputs.logs": ["Reason"],
-    "api.rows.jobs": ["WrongRow"],
     "api.session": ["Session"],
     "api.submission": ["Plan"],
     "api.rows.table": ["jobs_from"],

@@ -11,16 +11,13 @@
     ├── StagingError         the job's owner: an input file cannot be read, or cannot be sent
     ├── OutputError          the job's owner: an output cannot be delivered
     ├── BatchConflict        the submitter: the batch's name means something else on the project
-    │   ├── BatchGivenUp     another name is needed: this one's batch is being aborted
     │   └── JobsNotListed    the project's admin: accepted jobs do not exist
-    ├── WrongBatch           the caller: the word does not identify one batch of the account
-    │   ├── NoSuchBatch      ... no batch of the account has this name or id
-    │   ├── AmbiguousBatch   ... several have
-    │   └── ForeignBatch     ... it belongs to another account
+    ├── WrongBatch           the caller: several batches have this name, or it is another account's
+    │   └── NoSuchBatch      ... no batch of the account has this name or id
     ├── NoSuchJob            the caller: the batch, or the ledger, has no job of this name or id
     ├── JobFailed            the job's owner: see why it failed
     │   └── RemoteError      ... the call of a function raised an exception, or has no value
-    ├── GatheringEnded       the caller: the project object was closed before the job was over
+    ├── Stopped              the caller: the work was ended before it was done
     ├── NotKnownHere         the caller: another machine submitted it, and only that one knows
     ├── LedgerError          the submit node's admin: the state directory
     └── RpcError             has .rpc and .host
@@ -33,7 +30,7 @@
             ├── PermissionDenied  the account, or its rights on the project
             │   ├── BadAuthenticator  ... no account has this authenticator
             │   ├── NoSubmitAccess    ... it may not submit (to this app)
-            │   ├── NoFileAccess      ... it may not send files, so it may not submit at all
+            │   │   └── NoFileAccess  ... it may not send files, so it may not submit at all
             │   └── NotOwner          ... the batch (or the job's) belongs to another account
             ├── NotFound          a name or id that the project does not know
             │   ├── AppNotFound, BatchNotFound, JobNotFound
@@ -41,8 +38,7 @@
             ├── DuplicateJob      a job of this name exists on the project
             ├── BatchSubmitted    the batch has been submitted already
             ├── InputGone         an input file is not on the project (any more)
-            ├── RequestTooLarge   the request is too large for PHP
-            ├── TooManyFiles      the request has too many files for PHP
+            ├── RequestTooLarge   the request is too large, or has too many files, for PHP
             ├── FileTooLarge      the file is too large for PHP
             └── FileDiffers       the project has a file of this name with other contents
 
@@ -54,7 +50,10 @@ HoldReason and Result Lines show that.
 from __future__ import annotations
 
 import errno
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 #: The project's words; a gridmanager reads everything after them as the name (``gahp.rst``,
 #: "BOINC_QUERY_BATCHES").
@@ -91,6 +90,9 @@ class GahpError(Exception):
             its own, with an entry in ``docs/troubleshooting.rst``.
         passes: whether the same may succeed later, though nobody changes anything.
         may_be_running: whether the project may still be doing what was asked for.
+        spoils_batch: whether a batch whose submit ended with it never gets the same jobs.
+        says_all: whether it comes before anything is made on the project, and the text says what
+            to change before the same is asked for again.
         concerns: what every other request fails about in the same way: "project", "account", "app"
             or "batch"; "": only this one does, as far as is known.
     """
@@ -98,6 +100,8 @@ class GahpError(Exception):
     code: ClassVar[str] = "BG-GAHP"
     passes: bool = False
     may_be_running: bool = False
+    spoils_batch: ClassVar[bool] = False
+    says_all: ClassVar[bool] = False
     concerns: ClassVar[str] = ""
 
     @property
@@ -117,12 +121,14 @@ class BadRequest(GahpError):
     """
 
     code = "BG-BAD-REQUEST"
+    says_all = True
 
 
 class ConfigError(GahpError):
     """A setting is missing, wrong or unsafe."""
 
     code = "BG-CONFIG"
+    says_all = True
 
 
 class JobRefused(GahpError):
@@ -133,6 +139,7 @@ class JobRefused(GahpError):
     """
 
     code = "BG-JOB-REFUSED"
+    spoils_batch = True
 
     def __init__(self, message: str, *, job_name: str | None = None) -> None:
         super().__init__(message)
@@ -183,27 +190,31 @@ class OutputError(GahpError):
 
     code = "BG-OUTPUT"
 
+    def __init__(self, message: str, *, passes: bool = False) -> None:
+        super().__init__(message)
+        self.passes = passes
+
 
 class BatchConflict(GahpError):
     """The batch's name is taken, or its state does not allow the request."""
 
     code = "BG-BATCH-CONFLICT"
-
-
-class BatchGivenUp(BatchConflict):
-    """An error was reported for this batch before, and its abort is pending."""
-
-    code = "BG-BATCH-GIVEN-UP"
+    says_all = True
 
 
 class JobsNotListed(BatchConflict):
     """The project has accepted a batch's jobs without an error, but does not list them."""
 
     code = "BG-JOBS-NOT-LISTED"
+    spoils_batch = True
+    says_all = False
 
 
 class WrongBatch(GahpError):
     """A name or id does not identify one batch of this account.
+
+    Several batches have this name, or one has it as its id and another as its name; or the batch
+    belongs to another account.
 
     Attributes:
         said: the name or id.
@@ -220,18 +231,6 @@ class NoSuchBatch(WrongBatch):
     """No batch of this account has this name or id."""
 
     code = "BG-NO-SUCH-BATCH"
-
-
-class AmbiguousBatch(WrongBatch):
-    """Several batches have this name, or one has it as its id and another as its name."""
-
-    code = "BG-AMBIGUOUS-BATCH"
-
-
-class ForeignBatch(WrongBatch):
-    """The batch belongs to another account."""
-
-    code = "BG-FOREIGN-BATCH"
 
 
 class NoSuchJob(GahpError):
@@ -307,14 +306,18 @@ class RemoteError(JobFailed):
         self.traceback = traceback
 
 
-class GatheringEnded(GahpError):
-    """A project object was closed before it had a job's result; the job goes on."""
+class Stopped(GahpError):
+    """The work was stopped because it is no longer wanted.
 
-    code = "BG-GATHERING-ENDED"
+    Files that were complete stay, and jobs go on. A future raises this if its project object was
+    closed before the result was there.
+    """
+
+    code = "BG-STOPPED"
 
 
 class LedgerError(GahpError):
-    """The ledger cannot be opened or written."""
+    """The ledger cannot be opened or written, or what is asked of it cannot be done."""
 
     code = "BG-LEDGER"
 
@@ -325,18 +328,14 @@ class RpcError(GahpError):
     Attributes:
         rpc: the RPC's name, for example ``create_batch``.
         host: the project's host (and port, unless it is the scheme's default).
-        may_have_happened: whether the project may have carried out the request nevertheless.
     """
 
     code = "BG-RPC"
 
-    def __init__(
-        self, message: str, *, rpc: str, host: str, may_have_happened: bool = True
-    ) -> None:
+    def __init__(self, message: str, *, rpc: str, host: str) -> None:
         super().__init__(message)
         self.rpc = rpc
         self.host = host
-        self.may_have_happened = may_have_happened
 
 
 class TransportError(RpcError):
@@ -355,14 +354,14 @@ class TransportError(RpcError):
         *,
         rpc: str,
         host: str,
-        may_have_happened: bool = True,
+        may_be_running: bool = True,
         status: int | None = None,
         passes: bool = True,
     ) -> None:
-        super().__init__(message, rpc=rpc, host=host, may_have_happened=may_have_happened)
+        super().__init__(message, rpc=rpc, host=host)
         self.status = status
         self.passes = passes
-        self.may_be_running = may_have_happened
+        self.may_be_running = may_be_running
 
 
 class ProtocolError(RpcError):
@@ -399,8 +398,8 @@ class ProjectError(RpcError):
         number: the project's ``error_num`` (nearly always -1).
         words: the project's ``error_msg``, in full.
         named: the object that the words name, as the project wrote it; "" if they name none. The
-            class tells its kind: a batch, a job, a file, or for TooManyFiles the highest number of
-            files.
+            class tells its kind: a batch, a job, a file, or for RequestTooLarge the highest number
+            of files.
     """
 
     code = "BG-PROJECT"
@@ -414,12 +413,23 @@ class ProjectError(RpcError):
         number: int,
         words: str,
         named: str = "",
-        may_have_happened: bool = False,
     ) -> None:
-        super().__init__(message, rpc=rpc, host=host, may_have_happened=may_have_happened)
+        super().__init__(message, rpc=rpc, host=host)
         self.number = number
         self.words = words
         self.named = named
+
+    @classmethod
+    def of(cls, error: ProjectError, message: str, *, words: str = "", named: str = "") -> Self:
+        """Return an error of this class about the same refusal, with another message."""
+        return cls(
+            message,
+            rpc=error.rpc,
+            host=error.host,
+            number=error.number,
+            words=words or error.words,
+            named=named,
+        )
 
 
 class ProjectDown(ProjectError):
@@ -448,6 +458,7 @@ class PermissionDenied(ProjectError):
     """The account is unknown, or lacks the right that this request needs."""
 
     code = "BG-PERMISSION-DENIED"
+    says_all = True
     concerns = "app"
 
 
@@ -464,7 +475,7 @@ class NoSubmitAccess(PermissionDenied):
     code = "BG-NO-SUBMIT-ACCESS"
 
 
-class NoFileAccess(PermissionDenied):
+class NoFileAccess(NoSubmitAccess):
     """The account may not send files, and so may not submit at all."""
 
     code = "BG-NO-FILE-ACCESS"
@@ -482,6 +493,7 @@ class NotFound(ProjectError):
     """The project does not know the named batch, job, app or file."""
 
     code = "BG-NOT-FOUND"
+    says_all = True
 
 
 class AppNotFound(NotFound):
@@ -536,15 +548,9 @@ class InputGone(ProjectError):
 
 
 class RequestTooLarge(ProjectError):
-    """The request is too large for PHP."""
+    """The request is too large for PHP; ``named``: how many files it accepts, if they are why."""
 
     code = "BG-REQUEST-TOO-LARGE"
-
-
-class TooManyFiles(ProjectError):
-    """The request has more files than PHP accepts; ``named``: how many it accepts."""
-
-    code = "BG-TOO-MANY-FILES"
 
 
 class FileTooLarge(ProjectError):

@@ -15,8 +15,6 @@ from boinc_gahp.containers.job_files import OWN_FILES, WORK, is_archive, is_imag
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
-    JobRefused,
-    JobsNotListed,
     NotFound,
     NotOwner,
     RpcError,
@@ -159,10 +157,11 @@ class ManifestJournal(Journal):
         same request may succeed later: then the batch stays, so that it can be completed under its
         name.
         """
-        if isinstance(error, (JobRefused, JobsNotListed)) and sending.made and sending.ours:
+        if not isinstance(error, GahpError):
+            return
+        if error.spoils_batch and sending.made and sending.ours:
             self._drop(sending.batch_id or 0)
-        is_final = isinstance(error, GahpError) and error.is_final
-        if not (self._sent and self._old is not None and is_final):
+        if not (self._sent and self._old is not None and error.is_final):
             return
         try:
             self._manifests.write(

@@ -95,8 +95,8 @@ class ProjectRuns:
                 the same call with other jobs is an error.
 
         Raises:
-            WrongRow: a row is wrong, or the file cannot be read.
-            BadRequest, JobRefused, BatchConflict, StagingError, NotFound, PermissionDenied,
+            BadRequest: a row is wrong, or the file cannot be read.
+            JobRefused, BatchConflict, StagingError, NotFound, PermissionDenied,
                 TemplateError, RpcError: as :meth:`Project.submit`.
         """
         from boinc_gahp.api.futures.mapping import map_jobs  # noqa: PLC0415  (not for lists of batches)
@@ -177,8 +177,8 @@ class ProjectRuns:
             options: those of :meth:`Project.submit`.
 
         Raises:
-            WrongRow: a row is wrong, or the file cannot be read.
-            BadRequest, JobRefused, BatchConflict, StagingError, NotFound, PermissionDenied,
+            BadRequest: a row is wrong, or the file cannot be read.
+            JobRefused, BatchConflict, StagingError, NotFound, PermissionDenied,
                 TemplateError, RpcError: as :meth:`Project.submit`.
         """
         from boinc_gahp.api.futures.mapping import run_program  # noqa: PLC0415  (not for lists of batches)

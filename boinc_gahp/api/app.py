@@ -90,6 +90,4 @@ def unknown_app(session: Session, name: str, error: NotFound) -> AppNotFound:
         more = f"your batches use {', '.join(used)}"
     else:
         more = "ask the project's admin which apps it has, or look at its web site"
-    return AppNotFound(
-        f"{error}; {more}", rpc=error.rpc, host=error.host, number=error.number, words=error.words
-    )
+    return AppNotFound.of(error, f"{error}; {more}")

@@ -13,13 +13,12 @@ import time
 from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp.errors import (
-    AmbiguousBatch,
     BadRequest,
-    ForeignBatch,
     NoSuchBatch,
     NoSuchJob,
     NotFound,
     NotOwner,
+    WrongBatch,
 )
 from boinc_gahp.submit.checks import fold
 from boinc_gahp.text import did_you_mean, listed
@@ -58,7 +57,7 @@ def by_id(session: Session, batch_id: int, njobs: int | None = None) -> BatchInf
 
     Raises:
         NoSuchBatch: there is no such batch.
-        ForeignBatch: it belongs to another account.
+        WrongBatch: it belongs to another account.
         RpcError: the project could not be asked.
     """
     is_small = njobs is not None and njobs <= _FEW_JOBS
@@ -90,11 +89,11 @@ def find_batch(session: Session, which: int | str) -> BatchInfo:
     if number is not None:
         try:
             numbered = _with_id(session, own, number)
-        except ForeignBatch:
+        except WrongBatch:
             if called is None:
                 raise
     if called is not None and numbered is not None and called.id != numbered.id:
-        raise AmbiguousBatch(
+        raise WrongBatch(
             f"{which!r} is the id of one batch of yours on {session.rpc.host}, "
             f"{_described(numbered)}, and the name of another, {_described(called)}: write "
             f"id:{numbered.id} or id:{called.id}",
@@ -118,7 +117,7 @@ def _with_id(session: Session, own: Sequence[BatchInfo], batch_id: int) -> Batch
     except NotFound:
         return None
     except NotOwner as error:
-        raise ForeignBatch(
+        raise WrongBatch(
             f"batch {batch_id} of {session.rpc.host} belongs to another account: only that "
             "account can see or change it",
             said=str(batch_id),
@@ -131,7 +130,7 @@ def _with_name(session: Session, own: Sequence[BatchInfo], name: str) -> BatchIn
     if not found:
         found = [each for each in own if fold(each.name) == fold(name)]
     if len(found) > 1:
-        raise AmbiguousBatch(
+        raise WrongBatch(
             f"{len(found)} batches of yours on {session.rpc.host} are called {name!r}: "
             f"{_several(found)}; choose one by its id, for example id:{found[0].id}",
             said=name,
@@ -148,7 +147,7 @@ def _unlisted(session: Session, name: str) -> BatchInfo | None:
     except (NotFound, BadRequest):
         return None
     except NotOwner as error:
-        raise ForeignBatch(
+        raise WrongBatch(
             f"the batch called {name!r} on {session.rpc.host} belongs to another account, and you "
             "have none of this name; a retired batch of yours can be found only by its id",
             said=name,

@@ -135,7 +135,7 @@ def program_batch(
     Raises:
         BadRequest: a value is wrong, or two files of a job have one name.
         StagingError: an input cannot be read.
-        WrongRow: a row is wrong.
+        BadRequest: a row is wrong.
     """
     words = _words(command)
     texts = [] if isinstance(inputs, Mapping) else _paths(inputs)

@@ -161,8 +161,8 @@ class Project(ProjectRuns):
 
         Raises:
             NoSuchBatch: there is no such batch; suggests similar names.
-            AmbiguousBatch: several batches match; lists them, and says how to choose one.
-            ForeignBatch: it belongs to another account.
+            WrongBatch: several batches match: lists them, and says how to choose one; or it belongs
+                to another account.
             RpcError: the project could not be asked.
         """
         return self.handle(finding.find_batch(self.session, which))
@@ -329,7 +329,7 @@ class Project(ProjectRuns):
     def close(self) -> None:
         """Close the connections; a thread that is waiting for a batch stops waiting.
 
-        Futures without a result get a GatheringEnded error; their jobs go on.
+        Futures without a result get a Stopped error; their jobs go on.
         """
         self.session.close()
 

@@ -189,7 +189,7 @@ class _Refresher:
         except RpcError as error:
             if self._session.closing.is_set():
                 raise
-            if isinstance(error, TransportError) and error.may_have_happened:
+            if isinstance(error, TransportError) and error.may_be_running:
                 # The project may have been about to answer.
                 self._timeout = min(2 * self._timeout, _LONGEST_QUERY_TIMEOUT)
             for batch in open_:

@@ -136,13 +136,8 @@ def _details(project: WebRpcs, name: str, known: Collection[str]) -> Details:
         return Details(may_submit=False, trouble=f"the project says: {error.words}")
     except errors.AppNotFound as error:
         near = did_you_mean(name, known)
-        raise errors.AppNotFound(
-            f"{error.host} has no app {name!r}{near or '; boinc_gahp apps lists those it has'}",
-            rpc=error.rpc,
-            host=error.host,
-            number=error.number,
-            words=error.words,
-        ) from None
+        near = near or "; boinc_gahp apps lists those it has"
+        raise errors.AppNotFound.of(error, f"{error.host} has no app {name!r}{near}") from None
     try:
         return Details(may_submit=True, templates=read_templates(text))
     except TemplateError as error:

@@ -214,10 +214,10 @@ def _looked_up(email: str, password: str, url: ProjectUrl, network: ClientOption
             }.get(error.number)
             if what is None:
                 raise
-            raise _unknown(
+            raise errors.BadAuthenticator.of(
+                error,
                 f"{error.host} {what}: check both on {url}login_form.php, or log in with the "
                 "account key instead",
-                error,
             ) from None
 
 
@@ -230,21 +230,15 @@ def _verify(url: ProjectUrl, key: Authenticator, network: ClientOptions) -> bool
     with WebRpcs(url, key, options=network) as project:
         try:
             project.query_batches()
-        except (errors.NoFileAccess, errors.NoSubmitAccess):
+        except errors.NoSubmitAccess:
             return False
         except errors.BadAuthenticator as error:
-            raise _unknown(
+            raise errors.BadAuthenticator.of(
+                error,
                 f"{error.host} does not know this account key: copy it again from "
                 f"{url}weak_auth.php; nothing is saved",
-                error,
             ) from None
     return True
-
-
-def _unknown(text: str, error: errors.ProjectError) -> errors.BadAuthenticator:
-    return errors.BadAuthenticator(
-        text, rpc=error.rpc, host=error.host, number=error.number, words=error.words
-    )
 
 
 def _ask_to_replace(options: Namespace, entry: AccountEntry, key: Authenticator) -> None:

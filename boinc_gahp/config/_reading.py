@@ -198,23 +198,19 @@ def _did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {meant}?)" if meant else ""
 
 
-class _Expected(ValueError):
-    """Says what was expected instead of the value."""
-
-
 # From a TOML value to a setting's: (value, directory of the file) -> value, or ValueError.
 
 
 def _bool(value: object, _base: Path) -> bool:
     if not isinstance(value, bool):
-        raise _Expected("true or false is expected")
+        raise ValueError("true or false is expected")  # noqa: TRY004  (as of any wrong value)
     return value
 
 
 def _count(least: int) -> Converter:
     def read(value: object, _base: Path) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise _Expected(f"a whole number, {least} or greater, is expected")
+            raise ValueError(f"a whole number, {least} or greater, is expected")
         return value
 
     return read
@@ -227,7 +223,7 @@ def _number(unit: str, *, zero: bool) -> Converter:
             number = float(value)
         if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
             least = "0 or greater" if zero else "greater than 0"
-            raise _Expected(f"a number of {unit}, {least}, is expected")
+            raise ValueError(f"a number of {unit}, {least}, is expected")
         return number
 
     return read
@@ -235,7 +231,7 @@ def _number(unit: str, *, zero: bool) -> Converter:
 
 def _str(value: object, _base: Path) -> str:
     if not isinstance(value, str):
-        raise _Expected("a text in quotes is expected")
+        raise ValueError("a text in quotes is expected")  # noqa: TRY004  (as of any wrong value)
     return value
 
 
@@ -247,7 +243,7 @@ def _url(value: object, base: Path) -> ProjectUrl:
     try:
         return ProjectUrl(_str(value, base))
     except BadRequest:
-        raise _Expected(
+        raise ValueError(
             "the project's address is expected, like https://boinc.example.edu/test/"
         ) from None
 
@@ -255,21 +251,21 @@ def _url(value: object, base: Path) -> ProjectUrl:
 def _proxy(value: object, base: Path) -> str:
     text = _str(value, base)
     if not text.startswith(("http://", "https://")):
-        raise _Expected("a proxy's address is expected, like http://proxy.example.edu:3128")
+        raise ValueError("a proxy's address is expected, like http://proxy.example.edu:3128")
     return text
 
 
 def _app(value: object, base: Path) -> str:
     text = _str(value, base)
     if not text.isprintable() or text.split() != [text]:
-        raise _Expected("the name of an app is expected, which is one word")
+        raise ValueError("the name of an app is expected, which is one word")
     return text
 
 
 def _image(value: object, base: Path) -> str:
     text = _str(value, base).strip()
     if not text:
-        raise _Expected("the name of an image is expected, like docker://python:3.12-slim")
+        raise ValueError("the name of an image is expected, like docker://python:3.12-slim")
     if is_image_file(text):
         kind, _, file = text.partition(":")
         return f"{kind}:{expand(file, base)}"
@@ -279,14 +275,14 @@ def _image(value: object, base: Path) -> str:
 def _authenticator(value: object, base: Path) -> Authenticator:
     text = _str(value, base)
     if len(text.split()) > 1:
-        raise _Expected("an authenticator is expected, which is one word")
+        raise ValueError("an authenticator is expected, which is one word")
     return parse_authenticator(text)
 
 
 def _one_of(choices: tuple[str, ...]) -> Converter:
     def read(value: object, base: Path) -> str:
         if _str(value, base) not in choices:
-            raise _Expected(f"one of {', '.join(choices)} is expected")
+            raise ValueError(f"one of {', '.join(choices)} is expected")
         return str(value)
 
     return read
@@ -295,7 +291,7 @@ def _one_of(choices: tuple[str, ...]) -> Converter:
 def _ignored(value: object, base: Path) -> str:
     text = _str(value, base)
     if not set(text.split()).issubset(IGNORED):
-        raise _Expected(f"words with spaces between them are expected: {', '.join(IGNORED)}")
+        raise ValueError(f"words with spaces between them are expected: {', '.join(IGNORED)}")
     return text
 
 

@@ -44,7 +44,7 @@ def download(
     output: Output,
     files: Sequence[Writable],
     count: Callable[[int], object],
-) -> None:
+) -> bool:
     """Write an output's contents into each of ``files``; they are complete, but not committed.
 
     Args:
@@ -55,8 +55,10 @@ def download(
         count: called now and then with the number of bytes that have arrived; bytes that are
             repeated after a failure are counted again.
 
+    Returns:
+        False if the instance did not upload it.
+
     Raises:
-        NotUploaded: the instance did not upload it.
         OutputError: it cannot be written or unpacked, is too large, or the project has deleted it.
         RpcError: the project could not be reached, or broke off again and again.
     """
@@ -65,6 +67,8 @@ def download(
     limit, too_large = _limit(output, what, context.settings.jobs.max_output_bytes)
     for attempt in range(_ATTEMPTS):
         with uploaded.open(output) as stream:
+            if stream is None:
+                return False
             try:
                 # gzip makes data that cannot be compressed a little larger.
                 sent = limit + limit // 100 + _CHUNK if unpack else limit
@@ -81,10 +85,11 @@ def download(
                     raise
                 log.info("The download is repeated: %s", error)
             else:
-                return
+                return True
         for file in files:
             file.empty()
         _BACKOFF.wait(attempt)
+    raise AssertionError  # pragma: no cover  (the loop returns or raises)
 
 
 def _limit(output: Output, what: str, setting: int) -> tuple[int, OutputError]:

@@ -129,10 +129,6 @@ def _most_bytes(info: OutputFileInfo, size: tuple[int, ...], is_own: bool) -> in
     return size[0] if size and not info.gzip_when_done else None
 
 
-class NotUploaded(Exception):
-    """The instance did not upload a file with that number."""
-
-
 def uploaded_by(context: FetchContext, job_name: str, instance: ResultInfo | None) -> Uploaded:
     """Return the files that a job's canonical instance uploaded.
 
@@ -169,11 +165,10 @@ class Uploaded:
     _empty: set[int] = field(default_factory=set)
 
     @contextmanager
-    def open(self, output: Output) -> Iterator[OutputStream]:
-        """Open the file of an output.
+    def open(self, output: Output) -> Iterator[OutputStream | None]:
+        """Open the file of an output; yields None if the instance did not upload it.
 
         Raises:
-            NotUploaded: there is no such file.
             OutputError: the project has deleted it, or does not hand it out.
             RpcError: see :meth:`WebRpcs.result_file`.
         """
@@ -183,12 +178,12 @@ class Uploaded:
             else:
                 yield stack.enter_context(self.open_file(output.number))
 
-    def _find(self, output: Output, stack: ExitStack) -> OutputStream:
+    def _find(self, output: Output, stack: ExitStack) -> OutputStream | None:
         number = output.number
         while True:
             place = self._place(number)
             if place is None:
-                raise NotUploaded
+                return None
             try:
                 stream = stack.enter_context(self.open_file(place))
             except ProjectDown:

@@ -10,19 +10,14 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import GahpError
+from boinc_gahp.errors import Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Stopped(GahpError):
-    """The work was stopped because it is no longer wanted; files that were complete stay."""
-
-    code = "BG-STOPPED"
-
-    def __init__(self) -> None:
-        super().__init__("stopped on request: what is complete stays, fetch again for the rest")
+def _stopped() -> Exception:
+    return Stopped("stopped on request: what is complete stays, fetch again for the rest")
 
 
 class CancelScope:
@@ -38,7 +33,7 @@ class CancelScope:
         error: returns the exception to raise when the scope is closed.
     """
 
-    def __init__(self, *events: threading.Event, error: Callable[[], Exception] = Stopped) -> None:
+    def __init__(self, *events: threading.Event, error: Callable[[], Exception] = _stopped) -> None:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._events = events

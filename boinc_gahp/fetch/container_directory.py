@@ -289,7 +289,7 @@ def fetch_container(
     Raises:
         ProgramNotRun: the program was not run, or its outputs could not be packed. What is known of
             its standard streams is in place.
-        NoResult: the job has no canonical instance.
+        JobFailed: the job has no canonical instance.
         NotFound: the project does not know the job.
         OutputError: the program ended with status 0, but did not make an output that was named; an
             output is damaged, is too large, or cannot be written.
@@ -300,7 +300,7 @@ def fetch_container(
     scope.check()
     located, completed = locate.find(context, request.job_name, request.batch_id)
     if located is not None and not located.job.canonical_instance_id:
-        raise locate.NoResult(context, request.job_name)
+        raise locate.no_result(context, request.job_name)
     completed = locate.ended(context, request.job_name, completed, scope)
     place = ContainerDirectory(request)
     fetched = fetch(

@@ -21,14 +21,14 @@ import hashlib
 import math
 import os
 import time
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch._download import download
 from boinc_gahp.fetch._placed import PlacedFiles
-from boinc_gahp.fetch._uploaded import NotUploaded, outputs_of, uploaded_by
+from boinc_gahp.fetch._uploaded import outputs_of, uploaded_by
 from boinc_gahp.fetch.destinations import Directories, check_directory, explain
 from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.placements import Placement
@@ -280,26 +280,24 @@ class _Fetch:
             yield
         except OutputError:
             self.scope.check()
-            is_there = not output.optional
-            with suppress(NotUploaded), self.uploaded.open(output):
-                is_there = True
-            if is_there:
+            if not output.optional:
                 raise
+            with self.uploaded.open(output) as stream:
+                if stream is not None:
+                    raise
 
     def _download(self, output: Output, files: Sequence[Writable]) -> bool:
         """Fetch an output; return False if it is absent and optional."""
         self.scope.check()
-        try:
-            download(self.context, self.uploaded, output, files, self.count)
-        except NotUploaded:
-            if output.optional:
-                return False
-            raise OutputError(
-                f"output {output.name!r} (number {output.number}) of job {self.place.job_name!r} "
-                f"is missing on {self.context.project.host}: the volunteer did not upload it, and "
-                "the app's output template does not say that it is optional"
-            ) from None
-        return True
+        if download(self.context, self.uploaded, output, files, self.count):
+            return True
+        if output.optional:
+            return False
+        raise OutputError(
+            f"output {output.name!r} (number {output.number}) of job {self.place.job_name!r} "
+            f"is missing on {self.context.project.host}: the volunteer did not upload it, and "
+            "the app's output template does not say that it is optional"
+        )
 
     def _archive(self, output: Output) -> None:
         """Fetch the files in an archive."""

@@ -217,7 +217,8 @@ def fetch_output(
             to the project. When it is closed, temporary files are removed at once.
 
     Raises:
-        NoResult: only for a job ad; a Request Line gets a failed job's exit status instead.
+        JobFailed: the job has no canonical instance; only for a job ad: a Request Line gets a
+            failed job's exit status instead.
         NotFound: the project does not know the job.
         OutputError: the job is not finished, or failed and nothing is known about it; a spec does
             not name an output; an output is missing, damaged, or cannot be written.
@@ -229,7 +230,7 @@ def fetch_output(
     located, completed = locate.find(context, request.job_name, request.batch_id)
     if located is not None and not located.job.canonical_instance_id:
         if request.is_ad:
-            raise locate.NoResult(context, request.job_name)
+            raise locate.no_result(context, request.job_name)
         result, text = failed_job(context, request.job_name, located)
         fetch_failed(context, request, text, scope)
         return result

@@ -7,6 +7,7 @@ a directory without its mark, does not count as that.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import secrets
@@ -29,10 +30,6 @@ _MARK = f"{OWN}.room"
 _READ = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, a named pipe would keep the process waiting for its other end.
 _WRITE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-
-class NameTaken(Exception):
-    """The name belongs to something that must not be taken over."""
 
 
 class OwnFile(NamedTuple):
@@ -64,7 +61,7 @@ def hold(name: str, at: int, *, make: bool = True) -> OwnFile | None:
     """Return a file, made or taken over; None if another process has it, or had it until now.
 
     Raises:
-        NameTaken: something else has the name.
+        FileExistsError: the name belongs to something that must not be taken over.
         OSError: it cannot be made.
     """
     descriptor = _open_file(name, at, make=make)
@@ -133,7 +130,7 @@ def sweep_at(at: int) -> None:
             os.close(inside)
         found = [name for name in names if name.startswith(f"{OWN}-") and SUFFIX in name]
         for file in {name[: name.index(SUFFIX)] + SUFFIX for name in found}:
-            with suppress(OSError, NameTaken):
+            with suppress(OSError):
                 _sweep(file, at, [name for name in found if name.startswith(f"{file}.")])
 
 
@@ -159,12 +156,12 @@ def _open_file(name: str, at: int, *, make: bool) -> int | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise NameTaken from error
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name) from error
     status = os.fstat(descriptor)
     ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
     if not ours or status.st_nlink > 1:
         os.close(descriptor)
-        raise NameTaken
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
     return descriptor
 
 

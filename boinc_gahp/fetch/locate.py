@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import NotFound, NotOwner, OutputError, RpcError
+from boinc_gahp.errors import JobFailed, NotFound, NotOwner, OutputError, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,16 +35,13 @@ class Located:
     job: JobInfo
 
 
-class NoResult(OutputError):
-    """A job of HTCondor has no canonical instance: it is not finished, or it failed."""
-
-    code = "BG-NO-RESULT"
-
-    def __init__(self, context: FetchContext, job_name: str) -> None:
-        super().__init__(
-            f"job {job_name!r} has no result on {context.project.host}: it is not finished, or it "
-            "failed"
-        )
+def no_result(context: FetchContext, job_name: str) -> JobFailed:
+    """Return the error for a job of HTCondor without a canonical instance."""
+    return JobFailed(
+        f"job {job_name!r} has no result on {context.project.host}: it is not finished, or it "
+        "failed",
+        job=job_name,
+    )
 
 
 def find(

@@ -37,13 +37,6 @@ _SLOTS = 1000
 _MOST_SWEPT = 1_000
 
 
-class TryLater(OutputError):
-    """A file cannot be written at this moment; a later attempt may succeed."""
-
-    code = "BG-NOT-NOW"
-    passes = True
-
-
 class Temporaries:
     """The registry; one for the process (:data:`registry`), others for tests."""
 
@@ -87,7 +80,7 @@ class Temporaries:
             for name in _names(destination):
                 try:
                     claimed = self._try(name, place)
-                except leftovers.NameTaken:
+                except FileExistsError:
                     unforeseen = f"{OWN}-{secrets.token_hex(16)}{leftovers.SUFFIX}"
                     claimed = self._try(unforeseen, place)
                 if claimed is not None:
@@ -97,8 +90,9 @@ class Temporaries:
         finally:
             directory.close()
         if claimed is None:
-            raise TryLater(
-                f"{str(destination)!r} is being written by {_SLOTS} other fetches: try again later"
+            raise OutputError(
+                f"{str(destination)!r} is being written by {_SLOTS} other fetches: try again later",
+                passes=True,
             )
         return claimed
 
@@ -147,7 +141,7 @@ class Temporaries:
         """Return the temporary of this name, emptied and locked; None if another fetch has it.
 
         Raises:
-            NameTaken: something that is not a temporary has the name.
+            FileExistsError: something that is not a temporary has the name.
         """
         path = os.path.join(os.path.dirname(place.destination), name)  # noqa: PTH118, PTH120
         scope = place.directories.scope
@@ -177,7 +171,9 @@ class Temporaries:
 
 
 def _stopping() -> Exception:
-    return TryLater("boinc_gahp is stopping: fetch again when it has been started again")
+    return OutputError(
+        "boinc_gahp is stopping: fetch again when it has been started again", passes=True
+    )
 
 
 def _names(destination: Path) -> Iterator[str]:

@@ -64,8 +64,8 @@ NUMBERS = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32
 NUMBERS += ["float32", "float64"]
 
 
-class CannotReturn(Exception):
-    """A value that cannot be sent back; the text says what and why."""
+class Problem(Exception):
+    """Why the function was not called, or why its value cannot be sent back, in words."""
 
 
 class Encoder:
@@ -86,7 +86,7 @@ class Encoder:
         """Return JSON for a value; ``where`` it is in the whole, for messages.
 
         Raises:
-            CannotReturn: it, or a part of it, has a type that cannot be sent back.
+            Problem: it, or a part of it, has a type that cannot be sent back.
         """
         kind = type(value)
         if value is None or kind is bool:
@@ -111,12 +111,12 @@ class Encoder:
     def _container(self, value: Any, where: str, depth: int) -> Any:
         self._containers += 1
         if depth > DEEPEST:
-            raise CannotReturn(
+            raise Problem(
                 f"the function returned lists or dictionaries that are more than {DEEPEST} deep in "
                 "each other"
             )
         if self._containers > MOST_CONTAINERS:
-            raise CannotReturn(
+            raise Problem(
                 f"the function returned more than {MOST_CONTAINERS:,} lists, tuples and "
                 "dictionaries: return arrays, or write a file and return its Path"
             )
@@ -147,12 +147,12 @@ class Encoder:
 
     def _path(self, path: Path, where: str) -> Any:
         if not path.exists():
-            raise CannotReturn(
+            raise Problem(
                 f"the function returned {_place(where)}{path!r}, but there is no such file: return "
                 "the Path of a file that it wrote"
             )
         if path.resolve() in (self._directory.resolve(), *self._directory.resolve().parents):
-            raise CannotReturn(
+            raise Problem(
                 f"the function returned {_place(where)}{path!r}, the directory that it ran in: "
                 "return the Paths of the files that it wrote"
             )
@@ -174,7 +174,7 @@ class Encoder:
         elif type(value) is not numpy.ndarray:
             raise _cannot(value, where, "return numpy.asarray(...) of it")
         if value.dtype.hasobject:
-            raise CannotReturn(
+            raise Problem(
                 f"the function returned {_place(where)}an array of objects (dtype {value.dtype}), "
                 "which would have to be pickled: return an array of numbers, or a list"
             )
@@ -316,9 +316,9 @@ def _place(where: str, verb: str = "is", otherwise: str = "") -> str:
     return f"a value whose {where[:200]} {verb} " if where else otherwise
 
 
-def _cannot(value: Any, where: str, hint: str) -> CannotReturn:
+def _cannot(value: Any, where: str, hint: str) -> Problem:
     place = _place(where, "has the type", "a value of the type ")
-    return CannotReturn(
+    return Problem(
         f"the function returned {place}{_type_name(value)}, which cannot be sent back: {hint}"
     )
 
@@ -339,10 +339,6 @@ def _hint(value: Any) -> str:
 
 
 # -- the call
-
-
-class Problem(Exception):
-    """Why the function was not called, in words."""
 
 
 def read_call(python: str, function: str, arguments: str) -> tuple[Any, Any, Any]:
@@ -438,7 +434,7 @@ def run(python: str, function: str, arguments: str) -> dict[str, Any]:
         return {"raised": _told(error)}
     try:
         return {"value": Encoder(Path(RETURNED)).encode(value)}
-    except CannotReturn as problem:
+    except Problem as problem:
         return {"problem": str(problem)}
     except Exception as error:  # noqa: BLE001  (a full disk, ...)
         return {"problem": "the value cannot be written", "raised": _told(error)}

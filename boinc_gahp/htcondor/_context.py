@@ -37,8 +37,19 @@ CLEARING = 10.0
 _OTHERWISE = 120.0
 
 
-class JobCancelled(Exception):
-    """HTCondor has cancelled the job in the meantime: leave its directory as it is."""
+class NoLongerWanted(Exception):
+    """HTCondor has cancelled a job that is being fetched, or a batch is not to be sent (any more).
+
+    The directory of such a job is to be left as it is.
+
+    Attributes:
+        has_changed: whether jobs of the batch were cancelled before anything was sent, so that it
+            is to be sent without them.
+    """
+
+    def __init__(self, *, has_changed: bool = False) -> None:
+        super().__init__()
+        self.has_changed = has_changed
 
 
 class CancelScopes:
@@ -55,7 +66,7 @@ class CancelScopes:
     @contextmanager
     def open(self, job_id: int) -> Iterator[CancelScope]:
         """Yield a scope for the job while the block runs; only one fetch of a job at a time."""
-        scope = CancelScope(error=JobCancelled)
+        scope = CancelScope(error=NoLongerWanted)
         with self._changed:
             self._scopes[job_id] = scope
         try:

@@ -21,16 +21,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from boinc_gahp.errors import PASSING, GahpError, LedgerError, OutputError, RpcError
+from boinc_gahp.errors import PASSING, GahpError, JobFailed, LedgerError, OutputError, RpcError
 from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
 from boinc_gahp.fetch.destinations import errno_of
 from boinc_gahp.fetch.job_directory import fetch_failed, fetch_output
 from boinc_gahp.fetch.leftovers import sweep
-from boinc_gahp.fetch.locate import NoResult
-from boinc_gahp.fetch.temporary import TryLater
 from boinc_gahp.fetch.types import ContainerRequest, FetchRequest, FetchResult
 from boinc_gahp.htcondor import _failures
-from boinc_gahp.htcondor._context import JobCancelled
+from boinc_gahp.htcondor._context import NoLongerWanted
 from boinc_gahp.htcondor._description import JobDescription, description_of
 from boinc_gahp.htcondor._files import NOWHERE
 from boinc_gahp.htcondor._retry_times import drop_past
@@ -91,7 +89,7 @@ class Fetcher:
                     # was cancelled meanwhile: the cancel waits for it.
                     if outcome != "fetched":
                         self._stop_writing(job)
-        except JobCancelled:
+        except NoLongerWanted:
             log.info("Job %d (%s) is cancelled, so it is not fetched", job.id, job.job_name)
         except LedgerError as error:
             log.error("Job %d (%s) has to wait: %s", job.id, job.job_name, error)
@@ -134,7 +132,7 @@ class Fetcher:
         except GahpError as error:
             if not self._failed(job, batch, description, error):
                 return error
-            found_out = isinstance(error, NoResult) and context.jobs.program_failure(job.id)
+            found_out = isinstance(error, JobFailed) and context.jobs.program_failure(job.id)
             return self._fetch(job, scope) if found_out else None
         exit_code = result.exit_status
         if container and exit_code and not _failures.completes(context, job):
@@ -150,7 +148,7 @@ class Fetcher:
             bytes_received=description.bytes_received,
         )
         if now == "gone":
-            raise JobCancelled  # right after the last file was put in place
+            raise NoLongerWanted  # right after the last file was put in place
         log.info("Job %d (%s) is fetched: exit code %d", job.id, job.job_name, exit_code)
         context.wake()
         return "fetched"
@@ -177,12 +175,12 @@ class Fetcher:
             program failed; False if it waits.
         """
         over = False
-        if isinstance(error, NoResult):
+        if isinstance(error, JobFailed):
             # It was done at the last poll: it was aborted since, or the project was set back.
             over = _failures.fail(self._context, job)
         elif batch is not None and _failures.lose_if_gone(self._context, job, batch, error):
             over = True
-        elif isinstance(error, OutputError) and not isinstance(error, TryLater):
+        elif isinstance(error, OutputError) and not error.passes:
             return self._storage_failed(job, description, error)
         return over or self._wait(job, str(error))
 

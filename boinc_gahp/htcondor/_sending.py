@@ -40,13 +40,13 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.htcondor._batching import BatchSizes, due_batches, request_of
+from boinc_gahp.htcondor._context import NoLongerWanted
 from boinc_gahp.htcondor._failures import IS_LOST
 from boinc_gahp.htcondor._rollback import BatchRollback, new_name
 from boinc_gahp.htcondor._sending_action import (
     Action,
     Attempt,
     LedgerJournal,
-    SendingStopped,
     action_after,
     blamed,
     hold_for,
@@ -177,7 +177,7 @@ class Sender:
                 self._context.project, batch, jobs, self._context.htcondor.lease, self._keep_going
             )
             submit(self._context.project, request, journal)
-        except SendingStopped as stopped:
+        except NoLongerWanted as stopped:
             return stopped.has_changed
         except LedgerError:
             raise
@@ -196,7 +196,7 @@ class Sender:
 
     def _keep_going(self) -> None:
         if self._context.stopping.is_set():
-            raise SendingStopped
+            raise NoLongerWanted
 
     def _sending(self, batch: BatchRow) -> SubmitState:
         """Return how far the batch is on the project, as far as this process knows."""

@@ -27,6 +27,7 @@ from boinc_gahp.errors import (
     RpcError,
     StagingError,
 )
+from boinc_gahp.htcondor._context import NoLongerWanted
 from boinc_gahp.htcondor._description import description_of
 from boinc_gahp.htcondor.hold_codes import HoldCode, held_until_mended
 from boinc_gahp.ledger.rows import Hold
@@ -201,23 +202,10 @@ def _is_in_directory(path: str, job: JobRow) -> bool:
     return any(path.startswith(f"{tree.path.rstrip('/')}/") for tree in trees)
 
 
-class SendingStopped(Exception):
-    """The batch should not be sent (any more).
-
-    Attributes:
-        has_changed: whether jobs of it were cancelled before anything was sent, so that it is to be
-            sent without them.
-    """
-
-    def __init__(self, *, has_changed: bool = False) -> None:
-        super().__init__()
-        self.has_changed = has_changed
-
-
 class LedgerJournal(Journal):
     """Notes in the ledger that a batch is ``sent``, and that it is ``submitted``.
 
-    Its methods raise :class:`SendingStopped` and LedgerError.
+    Its methods raise :class:`NoLongerWanted` and LedgerError.
 
     Args:
         context: what the account's manager shares with its parts.
@@ -248,7 +236,7 @@ class LedgerJournal(Journal):
         """Return the names of the jobs whose files are still needed."""
         numbers = self._context.jobs.sending(self._batch.id)
         if not numbers or self._context.stopping.is_set():
-            raise SendingStopped
+            raise NoLongerWanted
         if self._sent:
             return self._names  # the request has to have them all
         return [f"{self._batch.name}-{number}" for number in numbers]
@@ -256,12 +244,12 @@ class LedgerJournal(Journal):
     def about_to_send(self, batch_id: int) -> None:
         """Note that the batch is ``sent``, with exactly the jobs of the request."""
         if self._context.stopping.is_set():
-            raise SendingStopped
+            raise NoLongerWanted
         answer = self._context.jobs.about_to_send(
             self._batch.id, batch_id, frozenset(self._names.values())
         )
         if answer != "go":
-            raise SendingStopped(has_changed=answer == "changed")
+            raise NoLongerWanted(has_changed=answer == "changed")
         self._sent = True
 
     def done(self, batch_id: int, sending: SubmitState) -> None:

@@ -21,7 +21,7 @@ from boinc_gahp.errors import (
 from boinc_gahp.rpc import _redirects
 from boinc_gahp.rpc._limits import TimeLimits
 from boinc_gahp.rpc._pages import PAGE_BYTES, page_beginning
-from boinc_gahp.rpc._replies import IncompleteReply, Reply, ReplyTooLong, read
+from boinc_gahp.rpc._replies import IncompleteReply, Reply, read
 from boinc_gahp.rpc._reply_errors import ReplyErrors
 from boinc_gahp.rpc._transport import HttpRequest, odd_encoding
 from boinc_gahp.rpc.retry import repeated
@@ -107,10 +107,9 @@ class Caller:
                 reply = self._read(call, errors)
                 self._log_messages(call.rpc, reply.messages)
                 return answer(errors.root_of(reply))
-            except ReplyTooLong as reply_error:
-                trouble = errors.too_much(str(reply_error))
-            except IncompleteReply as incomplete:
-                trouble = errors.incomplete(str(incomplete))
+            except IncompleteReply as reply_error:
+                told = errors.too_much if reply_error.is_too_long else errors.incomplete
+                trouble = told(str(reply_error))
             raise trouble
 
         return self._attempts(call, attempt)
@@ -235,7 +234,7 @@ class Caller:
         rpc = call.rpc
         try:
             there = _redirects.followed(reply.status, reply.headers.get("Location", ""), url)
-        except _redirects.RedirectRefused as refused:
+        except ValueError as refused:
             what = str(refused)
         else:
             if _redirects.is_login_form(there):
@@ -254,7 +253,7 @@ class Caller:
             f"{rpc.name}: {self.host} {self.redact(what)}",
             rpc=rpc.name,
             host=self.host,
-            may_have_happened=False,
+            may_be_running=False,
             passes=False,
         )
 

@@ -157,7 +157,7 @@ def translated(
             message,
             rpc=rpc,
             host=host,
-            may_have_happened=rule.sent,
+            may_be_running=rule.sent,
             passes=rule.passes,
         )
     )

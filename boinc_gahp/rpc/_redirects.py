@@ -24,34 +24,31 @@ _PORTS = {"http": 80, "https": 443}
 _PLAIN = re.compile(r"[!-\[\]-~]+")
 
 
-class RedirectRefused(Exception):
-    """A redirect that is not followed; the text says what the server does, without its name."""
-
-
 def followed(status: int, location: str, url: str) -> str:
     """Return the next URL after ``url`` was answered with ``status`` and ``location``.
 
     Raises:
-        RedirectRefused: it leads to another server, nowhere, or is ambiguous.
+        ValueError: it is not followed, because it leads to another server, nowhere, or is
+            ambiguous; the text says what the server does, without its name.
     """
     if status not in _AGAIN or not location:
-        raise RedirectRefused(f"answered HTTP {status}: check the project's URL")
+        raise ValueError(f"answered HTTP {status}: check the project's URL")
     here = parse_url(url)
     there = _read(location, url)
     server, other = _server(here), _server(there)
     upgrade = server[:2] == ("http", other[1]) and other[::2] == ("https", _PORTS["https"])
     if other[0] not in {server[0], "https"}:
-        raise RedirectRefused(
+        raise ValueError(
             f"redirects from {server[0]} to {shown(there.url)}, which is not followed: check "
             "the project's URL"
         )
     if other != server and not upgrade:
-        raise RedirectRefused(
+        raise ValueError(
             f"redirects to another server, {shown(there.url)}: if that is right, set the project's "
             "URL accordingly"
         )
     if there == here:
-        raise RedirectRefused(f"answered HTTP {status}: check the project's URL")
+        raise ValueError(f"answered HTTP {status}: check the project's URL")
     return there.url
 
 
@@ -80,7 +77,7 @@ def _read(location: str, url: str) -> Url:
             found = parse_url(joined)
     if not found.host or found.auth is not None or login:
         shown = quoted(hide_logins(location.partition("?")[0]), 120)
-        raise RedirectRefused(f"redirects to an invalid URL ({shown}): check the project's URL")
+        raise ValueError(f"redirects to an invalid URL ({shown}): check the project's URL")
     return found._replace(path=found.path or "/", fragment=None)
 
 

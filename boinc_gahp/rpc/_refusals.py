@@ -30,7 +30,6 @@ from boinc_gahp.errors import (
     QuotaExceeded,
     RequestTooLarge,
     TemplatesMissing,
-    TooManyFiles,
 )
 
 #: Numbers of the project's own error list.
@@ -126,7 +125,7 @@ _RULES = (
     ),
     ErrorRule(
         r"# of uploaded files \((?P<named>\d{1,9})\) doesn't agree with",
-        TooManyFiles,
+        RequestTooLarge,
         anywhere=True,
     ),
     ErrorRule(r"file immutability violation(?: for (?P<named>\S*))?", FileDiffers, anywhere=True),

@@ -43,11 +43,15 @@ _NAMING = re.compile(r"(?:no|not|app|job|bad) ")
 
 
 class IncompleteReply(Exception):
-    """A reply lacks a value that its RPC always returns, or has it in another form."""
+    """A reply lacks a value that its RPC always returns, or has it in another form.
 
+    Attributes:
+        is_too_long: whether the reply is longer than possible instead, so its rest was not read.
+    """
 
-class ReplyTooLong(Exception):
-    """A reply is longer than possible; its rest was not read."""
+    def __init__(self, what: str, *, is_too_long: bool = False) -> None:
+        super().__init__(what)
+        self.is_too_long = is_too_long
 
 
 @dataclass(slots=True)
@@ -139,7 +143,7 @@ def read(
     Of the root's children the first of each name in ``answers`` is kept.
 
     Raises:
-        ReplyTooLong: it has more bytes, or more records, than possible.
+        IncompleteReply: it has more bytes, or more records, than possible.
     """
     most = REPLY_BYTES
     if records is not None:
@@ -150,7 +154,7 @@ def read(
     for chunk in chunks:
         left -= len(chunk)
         if left < 0:
-            raise ReplyTooLong(f"{most:,} bytes")
+            raise IncompleteReply(f"{most:,} bytes", is_too_long=True)
         reading.feed(chunk)
         if reading.has_enough:
             break
@@ -212,7 +216,7 @@ class _Reading:
         else:
             self._read_at_a_glance(self._repair.clean(chunk), self._records, self._records.regular)
         if self._repair.repairs > _MOST_REPAIRS:
-            raise ReplyTooLong(f"{_MOST_REPAIRS:,} places that are not XML")
+            raise IncompleteReply(f"{_MOST_REPAIRS:,} places that are not XML", is_too_long=True)
 
     def close(self) -> Reply:
         """Return the reply, which has ended."""
@@ -276,7 +280,7 @@ class _Reading:
             self._count += 1
             self._taken.append(element)
         if records is not None and self._count > records.most:
-            raise ReplyTooLong(f"{records.most:,} <{records.tags[-1]}>s")
+            raise IncompleteReply(f"{records.most:,} <{records.tags[-1]}>s", is_too_long=True)
         # The parser may still write to the last element; those before it can be dropped.
         for element in self._taken[:-1]:
             parent = element.getparent()
@@ -294,7 +298,7 @@ class _Reading:
         if len(self._top) and self._top[-1].tag == self._root:
             _keep_firsts(self._top[-1], self._answers)
         if sum(1 for _ in islice(self._top.iter(), _MOST_ELEMENTS + 1)) > _MOST_ELEMENTS:
-            raise ReplyTooLong(f"{_MOST_ELEMENTS:,} elements")
+            raise IncompleteReply(f"{_MOST_ELEMENTS:,} elements", is_too_long=True)
 
     def _note(self, element: etree._Element, parent: etree._Element | None) -> None:
         """Keep the root, and an error in the root or beside it; a job's ``<error>`` is neither."""

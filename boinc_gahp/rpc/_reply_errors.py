@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from http.client import responses
 from typing import TYPE_CHECKING, TypeVar
 
-from boinc_gahp.errors import (
-    OF_ALL,
-    ProjectError,
-    ProtocolError,
-    RpcError,
-    TransportError,
-)
+from boinc_gahp.errors import ProjectError, ProtocolError, RpcError, TransportError
 from boinc_gahp.rpc._foreign_errors import FOREIGN, translated
 from boinc_gahp.rpc._pages import page_text, page_title
 from boinc_gahp.text import shorten
@@ -85,7 +79,6 @@ class ReplyErrors:
         shown = shorten(_QUERY.split(words, maxsplit=1)[0]) or f"error {number}"
         kind, named, advice = _refusals.meaning(number, words)
         advice = f" ({advice})" if advice else ""
-        partial = words.lower().lstrip().startswith(self.rpc.partial)
         return kind(
             f"{self.host} refuses {self._question}{advice}: {shown}",
             rpc=self.rpc.name,
@@ -93,7 +86,6 @@ class ReplyErrors:
             number=number,
             words=words,
             named=named,
-            may_have_happened=partial and kind.concerns not in OF_ALL,
         )
 
     def status(self, status: int, reason: str, body: str) -> RpcError:
@@ -118,7 +110,7 @@ class ReplyErrors:
             f"{self._question} of {self.host}: HTTP {status} ({words}): {advice}",
             rpc=self.rpc.name,
             host=self.host,
-            may_have_happened=status >= 500,
+            may_be_running=status >= 500,
             status=status,
             passes=status >= 500 or status in {408, 429},
         )

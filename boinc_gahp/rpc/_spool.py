@@ -7,7 +7,7 @@ import tempfile
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from boinc_gahp.errors import GahpError
+from boinc_gahp.errors import OutputError
 from boinc_gahp.rpc import _results
 from boinc_gahp.rpc._replies import RepeatedElements
 from boinc_gahp.rpc._table import MOST_JOBS
@@ -24,12 +24,6 @@ R = TypeVar("R")
 _IN_MEMORY = 1 << 18
 #: At least how many jobs are on a line of the file; not many more than a chunk of a reply has.
 _A_LINE = 200
-
-
-class NoRoom(GahpError):
-    """A list of jobs does not fit into the directory for temporary files."""
-
-    code = "BG-NO-ROOM"
 
 
 class Dropped(RepeatedElements[R]):
@@ -90,8 +84,8 @@ class SpooledJobs(RepeatedElements[JobInfo]):
         except OSError as error:
             raise self._no_room(error) from error
 
-    def _no_room(self, error: OSError) -> NoRoom:
-        return NoRoom(
+    def _no_room(self, error: OSError) -> OutputError:
+        return OutputError(
             f"no room for the jobs of {self._whose} in a temporary file: {error.strerror}; free "
             "some space, or set TMPDIR to another directory"
         )

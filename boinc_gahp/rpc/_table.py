@@ -37,7 +37,6 @@ class Rpc:
         repeatable: whether sending it twice has the same effect as sending it once.
         fresh: sent on a new connection: the server closes an idle one after 5 s, and then it would
             be unknown whether the request arrived.
-        partial: the beginning of error messages that may come after part of it was done.
         dies: PHP crashes on some correct requests, and will again (``web-rpcs.rst``, "Files" and
             "query_completed_job"). A reply without an end is taken for that, and final.
         reply: the root element of the reply; "": it is called like the RPC.
@@ -49,7 +48,6 @@ class Rpc:
     handler: str = "submit_rpc_handler.php"
     repeatable: bool = True
     fresh: bool = False
-    partial: tuple[str, ...] = ()
     dies: bool = False
     reply: str = ""
     cookie: bool = False
@@ -62,16 +60,14 @@ class Rpc:
 
 PING = Rpc("ping", _SUCCESS)
 CREATE_BATCH = Rpc("create_batch", _BATCH_ID, repeatable=False, fresh=True)
-SUBMIT_BATCH = Rpc(
-    "submit_batch", _BATCH_ID, repeatable=False, fresh=True, partial=("create_work failed",)
-)
+SUBMIT_BATCH = Rpc("submit_batch", _BATCH_ID, repeatable=False, fresh=True)
 ESTIMATE_BATCH = Rpc("estimate_batch", ("seconds",))
 QUERY_BATCHES = Rpc("query_batches")
 QUERY_BATCH = Rpc("query_batch", tuple(each.name for each in fields(BatchInfo)))
 QUERY_BATCH2 = Rpc("query_batch2", ("server_time",))
 QUERY_JOB = Rpc("query_job")
 QUERY_COMPLETED_JOB = Rpc("query_completed_job", ("completed_job",), dies=True)
-ABORT_JOBS = Rpc("abort_jobs", _SUCCESS, partial=("no job ", "not owner"))
+ABORT_JOBS = Rpc("abort_jobs", _SUCCESS)
 ABORT_BATCH = Rpc("abort_batch", _SUCCESS)
 RETIRE_BATCH = Rpc("retire_batch", _SUCCESS)
 SET_EXPIRE_TIME = Rpc("set_expire_time", _SUCCESS)
@@ -79,7 +75,7 @@ GET_TEMPLATES = Rpc("get_templates", ("templates",))
 QUERY_FILES = Rpc("query_files", ("absent_files",), _FILES)
 #: With a batch, whose associations may exist already.
 ASSOCIATE_FILES = replace(QUERY_FILES, dies=True)
-UPLOAD_FILES = Rpc("upload_files", _SUCCESS, _FILES, repeatable=False, partial=("",))
+UPLOAD_FILES = Rpc("upload_files", _SUCCESS, _FILES, repeatable=False)
 RESULT_FILE = Rpc("result_file", handler=_OUTPUTS)
 WORKUNIT_FILE = Rpc("workunit_file", handler=_OUTPUTS)
 #: Outputs that BOINC's batch_collect_assimilator has moved (``web-rpcs.rst``, "get_output3").

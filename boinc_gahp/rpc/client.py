@@ -227,7 +227,7 @@ class WebRpcs:
         more memory than a short one.
 
         Raises:
-            NoRoom: there is no room for the temporary file.
+            OutputError: there is no room for the temporary file.
         """
         with SpooledJobs(f"batch {batch_id}") as jobs:
             flags = _build.flags(get_job_details=True)

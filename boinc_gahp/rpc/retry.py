@@ -30,7 +30,7 @@ _FEW_RETRIES = 2
 
 def allowed_retries(error: RpcError, rpc: Rpc) -> int:
     """Return how many more attempts to make after ``error``."""
-    if not (rpc.repeatable or (isinstance(error, TransportError) and not error.may_have_happened)):
+    if not (rpc.repeatable or (isinstance(error, TransportError) and not error.may_be_running)):
         return 0
     if isinstance(error, TransportError):
         passing, mostly_not = error.passes, error.status == 500

@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import BatchGivenUp, GahpError, LedgerError, RpcError
+from boinc_gahp.errors import BatchConflict, GahpError, LedgerError, RpcError
 from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.buda import buda_request
 from boinc_gahp.submit.context import find_batch
@@ -63,12 +63,14 @@ class ConsoleJournal(Journal):
         self._request = request
         self._ledger = context.ledger
         self._key = (*context.owner, request.batch_name)
+        #: Whether the batch was given up before.
+        self._is_given_up = False
 
     def begin(self) -> SubmitState:
         """Return how far an earlier process has come with the batch.
 
         Raises:
-            BatchGivenUp: it has given this batch up, and has answered an error.
+            BatchConflict: it has given this batch up, and has answered an error.
         """
         try:
             return self._left()
@@ -87,8 +89,9 @@ class ConsoleJournal(Journal):
                 return SubmitState(batch.project_batch_id, sent=True, unclear=True)
         return SubmitState()
 
-    def _being_aborted(self) -> BatchGivenUp:
-        return BatchGivenUp(
+    def _being_aborted(self) -> BatchConflict:
+        self._is_given_up = True
+        return BatchConflict(
             f"batch {self._request.batch_name!r} was given up before, and is being aborted on "
             f"{self._context.project.host}: choose another batch name"
         )
@@ -117,7 +120,7 @@ class GridmanagerJournal(ConsoleJournal):
         """Return how far an earlier process has come with the batch.
 
         Raises:
-            BatchGivenUp: it has given this batch up, and has answered an error.
+            BatchConflict: it has given this batch up, and has answered an error.
             LedgerError: the ledger cannot be read.
         """
         try:
@@ -130,7 +133,7 @@ class GridmanagerJournal(ConsoleJournal):
         """See :class:`Journal`.
 
         Raises:
-            BatchGivenUp: another process has given the batch up.
+            BatchConflict: another process has given the batch up.
             LedgerError: the ledger could not be written.
         """
         if self._ledger is not None and not self._ledger.begin_submit(
@@ -145,7 +148,7 @@ class GridmanagerJournal(ConsoleJournal):
 
     def failed(self, sending: SubmitState, error: BaseException) -> None:
         """Make sure that none of the batch's jobs exists now or appears later."""
-        if isinstance(error, BatchGivenUp):
+        if self._is_given_up:
             return
         project = self._context.project.until(time.monotonic() + UNDO_TIME)
         if self._is_unread:

@@ -110,14 +110,7 @@ def _not_aborted(refused: dict[str, ProjectError], total: int) -> ProjectError:
     first = next(iter(refused.values()))
     named = listed([f"{name} ({error.words})" for name, error in refused.items()], _NAMED)
     message = f"{len(refused)} of {total} jobs were not aborted on {first.host}: "
-    return type(first)(
-        message + named,
-        rpc=first.rpc,
-        host=first.host,
-        number=first.number,
-        words=first.words,
-        may_have_happened=len(refused) < total,
-    )
+    return type(first).of(first, message + named)
 
 
 def _record_aborted(context: Context, names: Sequence[str]) -> None:

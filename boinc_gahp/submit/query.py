@@ -257,14 +257,9 @@ def _no_batch(error: NotFound, names: Sequence[str]) -> NotFound:
 
 
 def _named_last(error: ProjectError, name: str) -> BatchNotFound:
-    return BatchNotFound(
-        f"{error.host} refuses {error.rpc}: {NO_BATCH_NAMED}{name}",
-        rpc=error.rpc,
-        host=error.host,
-        number=error.number,
-        words=f"{NO_BATCH_NAMED}{name}",
-        named=name,
-    )
+    words = f"{NO_BATCH_NAMED}{name}"
+    text = f"{error.host} refuses {error.rpc}: {words}"
+    return BatchNotFound.of(error, text, words=words, named=name)
 
 
 def _matching_name(named: str, names: Sequence[str]) -> str | None:

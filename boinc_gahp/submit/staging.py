@@ -21,16 +21,17 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
+    OF_ALL,
     DuplicateJob,
     FileDiffers,
     FileTooLarge,
     NotFound,
     PermissionDenied,
+    ProjectError,
     ProtocolError,
     RequestTooLarge,
     RpcError,
     StagingError,
-    TooManyFiles,
     TransportError,
 )
 from boinc_gahp.rpc.retry import dropped
@@ -109,10 +110,6 @@ class _Round:
     #: Files that were sent completely, but without an answer in time; seconds waited for it.
     late: set[str] = field(default_factory=set)
     awaited: float = 0.0
-
-
-class _NotNeeded(Exception):
-    """Nobody wants the files of an upload any more."""
 
 
 class Staging:
@@ -270,12 +267,9 @@ class Staging:
         def sent(count: int) -> None:
             nonlocal last, left
             last = time.monotonic()
-            if (
-                self._broken_off.is_set()
-            ):  # another upload has shown that this batch cannot be staged
+            # Another upload may have shown that this batch cannot be staged.
+            if self._broken_off.is_set() or not self._needs.of(group, now=False):
                 raise StagingError("stopped: another file of the batch cannot be sent")
-            if not self._needs.of(group, now=False):
-                raise _NotNeeded
             count = min(count, left)
             left -= count
             self._meter.add(count)
@@ -287,7 +281,9 @@ class Staging:
                 delete_time=time.time() + self._settings.keep,
                 sent=sent,
             )
-        except _NotNeeded:
+        except StagingError:
+            if self._needs.of(group, now=False):
+                raise
             self._meter.add(left - nbytes)
         except RpcError as error:
             is_late = not left and _is_late(error)
@@ -297,7 +293,7 @@ class Staging:
                 sending.limit_learned |= learned
                 if self._unproven.issuperset(group) and _already_there(error):
                     self._doubtful.difference_update(group)
-                elif error.may_have_happened and not learned:
+                elif not learned and (error.may_be_running or _is_partial(error)):
                     self._doubtful.update(group)
                 if is_late:
                     sending.late.update(group)
@@ -331,7 +327,7 @@ class Staging:
         if isinstance(error, (PermissionDenied, NotFound)):
             raise error
         too_large = isinstance(error, TransportError) and error.status == 413
-        if isinstance(error, TooManyFiles):
+        if isinstance(error, RequestTooLarge) and error.named:
             most = int(error.named)
             if most < min(len(group), self._files_per_post):
                 self._files_per_post = max(1, most)
@@ -339,7 +335,7 @@ class Staging:
         if isinstance(error, FileTooLarge):
             name = error.named if error.named in group else group[0]
             raise self._too_large(name, _UPLOAD_LIMIT) from error
-        if too_large or isinstance(error, RequestTooLarge):
+        if too_large or (isinstance(error, RequestTooLarge) and not error.named):
             if len(group) == 1:
                 limit = _WEB_SERVER_LIMIT if too_large else _POST_LIMIT
                 raise self._too_large(group[0], limit) from error
@@ -398,9 +394,14 @@ def _already_there(error: RpcError) -> bool:
     )
 
 
+def _is_partial(error: RpcError) -> bool:
+    """Tell whether the project may have refused a POST after it kept some of its files."""
+    return isinstance(error, ProjectError) and error.concerns not in OF_ALL
+
+
 def _is_late(error: RpcError) -> bool:
     """Tell whether the project may still be working on a request that it got."""
-    if not isinstance(error, TransportError) or not error.may_have_happened:
+    if not isinstance(error, TransportError) or not error.may_be_running:
         return False
     if error.status is not None:
         return error.status == _GATEWAY_TIMEOUT

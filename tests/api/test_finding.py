@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.errors import AmbiguousBatch, ForeignBatch, NoSuchBatch, NoSuchJob
+from boinc_gahp.errors import NoSuchBatch, NoSuchJob, WrongBatch
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.checks import fold
 from boinc_gahp.text import did_you_mean
@@ -24,14 +24,14 @@ def test_the_exact_name_wins_over_one_that_the_project_thinks_the_same(site):
     older, newer = site.batch(0, "Sweep"), site.batch(0, "sweep")
     assert site.project.batch("sweep").id == newer.id
     assert site.project.batch("Sweep").id == older.id
-    with pytest.raises(AmbiguousBatch, match=f"id {older.id}.*") as caught:
+    with pytest.raises(WrongBatch, match=f"id {older.id}.*") as caught:
         site.project.batch("SWEEP")
     assert f"id {newer.id}" in str(caught.value)
 
 
 def test_two_batches_of_one_name_are_reported_with_id_state_and_time(site):
     older, newer = site.batch(2, "twice"), site.batch(0, "twice")
-    with pytest.raises(AmbiguousBatch) as caught:
+    with pytest.raises(WrongBatch) as caught:
         site.project.batch("twice")
     text = str(caught.value)
     assert caught.value.said == "twice"
@@ -66,7 +66,7 @@ def test_a_foreign_batch_of_the_same_name_does_no_harm(site):
 def test_a_number_that_is_an_id_and_a_name_is_asked_about(site):
     numbered = site.batch(0)
     called = site.batch(0, str(numbered.id))
-    with pytest.raises(AmbiguousBatch, match=f"write id:{numbered.id} or id:{called.id}"):
+    with pytest.raises(WrongBatch, match=f"write id:{numbered.id} or id:{called.id}"):
         site.project.batch(str(numbered.id))
     assert site.project.batch(numbered.id).id == numbered.id
     assert site.project.batch(f"id:{numbered.id}").id == numbered.id
@@ -82,7 +82,7 @@ def test_a_number_that_is_a_name_and_a_strangers_id_is_the_name(site):
 def test_a_foreign_batch_is_told_apart_from_one_that_is_not_there(site):
     theirs = site.batch(0, project=site.somebody_else())
     for which in (theirs.id, str(theirs.id), f"id:{theirs.id}", theirs.name):
-        with pytest.raises(ForeignBatch, match="belongs to another account"):
+        with pytest.raises(WrongBatch, match="belongs to another account"):
             site.project.batch(which)
 
 

@@ -13,10 +13,10 @@ from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
-    GatheringEnded,
     JobFailed,
     NotFound,
     OutputError,
+    Stopped,
     TransportError,
 )
 from boinc_gahp.rpc.types import JobInfo
@@ -224,7 +224,7 @@ def test_a_closed_project_ends_the_futures_and_not_the_jobs(site):
     with site.open() as project:
         futures = mapped(site, 2, project=project)
     error = futures[0].exception(LIMIT)
-    assert isinstance(error, GatheringEnded)
+    assert isinstance(error, Stopped)
     assert "the job goes on, and the same call picks it up" in str(error)
     again = mapped(site, 2)
     assert again.batch.id == futures.batch.id
@@ -343,8 +343,8 @@ def test_a_project_that_is_closed_during_a_fetch_says_so(working):
         futures = mapped(working, 2, project=project)
         wait_for(lambda: working.proxy.count("result_file"), "a fetch that hangs")
         project.close()
-        assert isinstance(futures[0].exception(LIMIT), GatheringEnded)
-        assert isinstance(futures[1].exception(LIMIT), GatheringEnded)
+        assert isinstance(futures[0].exception(LIMIT), Stopped)
+        assert isinstance(futures[1].exception(LIMIT), Stopped)
     finally:
         hanging.release()
 
@@ -399,7 +399,7 @@ def test_a_callback_that_exits_does_not_keep_the_others_waiting(working):
     for each in (*done, *closed):
         each.add_done_callback(leave)
     project.close()
-    assert all(isinstance(each.exception(LIMIT), GatheringEnded) for each in closed)
+    assert all(isinstance(each.exception(LIMIT), Stopped) for each in closed)
     working.local.resume_volunteers()
     assert len(done.results(LIMIT)) == 3
 

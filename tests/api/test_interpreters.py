@@ -40,7 +40,7 @@ def test_a_killed_interpreter_finds_its_batch_with_all_results(working):
 
 FORKER = """
 import multiprocessing
-from boinc_gahp.errors import GatheringEnded
+from boinc_gahp.errors import Stopped
 
 futures = project.map("uppercase", [{"n": 1}], inputs={"in": InlineFile("x")}, directory=home)
 names = {project.rpc.create_batch(f"fork {n}", "uppercase"): f"fork {n}" for n in range(8)}
@@ -48,7 +48,7 @@ names = {project.rpc.create_batch(f"fork {n}", "uppercase"): f"fork {n}" for n i
 def ask(number):
     try:
         futures.results(60)
-    except GatheringEnded as error:
+    except Stopped as error:
         assert "of which this one is a child" in str(error), error
     else:
         raise AssertionError("a child has waited for the parent's thread")

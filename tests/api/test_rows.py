@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.rows.reading import WrongRow, read_rows, rows_of
+from boinc_gahp.api.rows.reading import read_rows, rows_of
 from boinc_gahp.api.types import InlineFile, Job, LocalFile, RemoteFile, StagedFile
-from boinc_gahp.errors import GahpError
+from boinc_gahp.errors import BadRequest, GahpError
 from tests.api.texts import written
 
 MD5 = "0123456789abcdef" * 2
@@ -212,7 +212,7 @@ def test_any_bytes_are_jobs_or_a_refusal_on_one_line(data, form):
     ],
 )
 def test_a_refusal_tells_the_line_what_was_expected_and_what_was_found(data, said):
-    with pytest.raises(WrongRow) as caught:
+    with pytest.raises(BadRequest) as caught:
         rows(data)
     assert said in str(caught.value)
 
@@ -220,7 +220,7 @@ def test_a_refusal_tells_the_line_what_was_expected_and_what_was_found(data, sai
 def test_rows_before_a_wrong_one_are_there_already():
     read = rows_of([b"name\n", b"a\n", b"\xff\n"], name="r")
     assert next(read).job.name == "a"
-    with pytest.raises(WrongRow, match="r:3: byte 0xff"):
+    with pytest.raises(BadRequest, match="r:3: byte 0xff"):
         next(read)
 
 
@@ -275,5 +275,5 @@ def test_the_format_is_told_by_the_name_or_the_beginning(tmp_path, name, text):
 
 def test_a_file_that_is_not_there_is_reported(tmp_path):
     for path in (tmp_path / "none.csv", tmp_path, "a\0b"):
-        with pytest.raises(WrongRow, match="the file with the rows cannot be opened"):
+        with pytest.raises(BadRequest, match="the file with the rows cannot be opened"):
             next(read_rows(path))

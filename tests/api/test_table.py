@@ -10,7 +10,6 @@ import pytest
 
 from boinc_gahp import Job, LocalFile, StagedFile, jobs_from
 from boinc_gahp.api.request import job_names
-from boinc_gahp.api.rows.jobs import WrongRow
 from boinc_gahp.errors import BadRequest
 
 
@@ -105,9 +104,9 @@ def test_a_column_can_be_taken_as_a_parameter_only():
     row = {"name": "ada", "memory": 3, "delay": "2d"}
     (job,) = jobs_from([row], args="{name} {memory}", as_data=["name", "memory"])
     assert (job.args, job.name, job.memory, job.delay) == (("ada", "3"), None, None, 172800)
-    with pytest.raises(WrongRow, match="say --as-data name"):
+    with pytest.raises(BadRequest, match="say --as-data name"):
         jobs_from([row], args="{name}")
-    with pytest.raises(WrongRow, match="no column 'nam' to take as data; did you mean name"):
+    with pytest.raises(BadRequest, match="no column 'nam' to take as data; did you mean name"):
         jobs_from([row], as_data=["nam"])
 
 
@@ -194,7 +193,7 @@ def test_rows_in_python_may_have_lists_files_and_inputs_by_name():
     ],
 )
 def test_what_is_wrong_in_python_is_told_by_the_number_of_the_row(rows, more, said):
-    with pytest.raises((WrongRow, BadRequest)) as caught:
+    with pytest.raises(BadRequest) as caught:
         jobs_from(rows, **more)
     assert said in str(caught.value)
 
@@ -214,7 +213,7 @@ def test_parameters_that_only_look_a_little_like_other_columns_are_kept(column):
 
 def test_a_wrong_cell_is_told_by_file_and_line(file):
     path = file("params.csv", "seed,n\n1,2\n\n3,\n")
-    with pytest.raises(WrongRow, match=r"params\.csv:4: \{n\} has no value in this row"):
+    with pytest.raises(BadRequest, match=r"params\.csv:4: \{n\} has no value in this row"):
         jobs_from(path, args="{seed} {n}")
-    with pytest.raises(WrongRow, match=r"params\.csv:1: \{m\} is not a placeholder; .* \{n\}"):
+    with pytest.raises(BadRequest, match=r"params\.csv:1: \{m\} is not a placeholder; .* \{n\}"):
         jobs_from(path, args="{m}")

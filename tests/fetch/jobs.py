@@ -11,7 +11,8 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from boinc_gahp.config.settings import JobSettings, Settings
-from boinc_gahp.fetch.cancel import CancelScope, Stopped
+from boinc_gahp.errors import Stopped
+from boinc_gahp.fetch.cancel import CancelScope
 from boinc_gahp.fetch.container_directory import fetch_container
 from boinc_gahp.fetch.types import ContainerRequest
 from boinc_gahp.templates.reading import read_output_template

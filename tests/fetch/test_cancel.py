@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from boinc_gahp.fetch.cancel import CancelScope, Stopped
+from boinc_gahp.errors import Stopped
+from boinc_gahp.fetch.cancel import CancelScope
 from tests.helpers import wait_for
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.errors import NotFound, OutputError
-from boinc_gahp.fetch.cancel import CancelScope, Stopped
+from boinc_gahp.errors import JobFailed, NotFound, OutputError, Stopped
+from boinc_gahp.fetch.cancel import CancelScope
 from boinc_gahp.fetch.destinations import Directories, _syncs
 from boinc_gahp.fetch.failures import look_up_failure
 from boinc_gahp.fetch.job_directory import fetch_output
-from boinc_gahp.fetch.locate import NoResult
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.submit.query import query_jobs
@@ -286,7 +285,7 @@ def test_a_batchs_id_spares_the_search_for_the_job(tmp_path):
 
 
 def test_a_job_without_a_result_is_no_output(tmp_path):
-    with pytest.raises(NoResult):
+    with pytest.raises(JobFailed):
         fetch(failed(ended(9)), tmp_path, out=None, batch_id=7)
     assert found(tmp_path) == {}
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.functions.runner import DEEPEST, CannotReturn, Encoder
+from boinc_gahp.functions.runner import DEEPEST, Encoder, Problem
 from tests.functions.calls import there_and_back
 
 ZONES = st.none() | st.builds(
@@ -193,14 +193,14 @@ Pair = collections.namedtuple("Pair", "one other")
 )
 def test_what_cannot_come_back_is_named_with_a_remedy(value, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CannotReturn, match=words):
+    with pytest.raises(Problem, match=words):
         Encoder(tmp_path).encode(value)
 
 
 def test_what_is_too_deep_or_contains_itself_is_refused(tmp_path):
     round_and_round = []
     round_and_round.append(round_and_round)
-    with pytest.raises(CannotReturn, match=f"more than {DEEPEST} deep"):
+    with pytest.raises(Problem, match=f"more than {DEEPEST} deep"):
         Encoder(tmp_path).encode(round_and_round)
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from boinc_gahp.config.settings import HTCondor
-from boinc_gahp.htcondor._context import CancelScopes, JobCancelled
+from boinc_gahp.htcondor._context import CancelScopes, NoLongerWanted
 from boinc_gahp.htcondor._retry_times import FailureBackoff
 from tests.helpers import wait_for
 
@@ -17,7 +17,7 @@ def test_closing_by_job_waits_until_the_fetch_has_cleared_up_and_knows_no_other_
     opened, cleared = threading.Event(), threading.Event()
 
     def fetch():
-        with pytest.raises(JobCancelled), scopes.open(1) as scope:  # noqa: PT012
+        with pytest.raises(NoLongerWanted), scopes.open(1) as scope:  # noqa: PT012
             opened.set()
             while True:
                 with scope:
@@ -39,7 +39,7 @@ def test_closing_by_job_does_not_wait_for_ever_for_a_fetch_that_hangs():
     scopes = CancelScopes()
     with scopes.open(1) as scope:
         scopes.close(1, clearing=0.01)
-        with pytest.raises(JobCancelled):
+        with pytest.raises(NoLongerWanted):
             scope.check()
 
 

@@ -221,7 +221,7 @@ def test_one_batch_that_cannot_be_sent_keeps_no_new_jobs_from_being_sent(site, j
 def test_whose_trouble_an_error_is(site, context):
     pauses = context.pauses
     lost = TransportError("x", rpc="x", host="h")
-    unreachable = TransportError("x", rpc="x", host="h", may_have_happened=False)
+    unreachable = TransportError("x", rpc="x", host="h", may_be_running=False)
     assert not pauses.is_of_project(refusal(NOT_OWNER))
     assert not pauses.is_of_project(refusal("no submit access"))
     assert not pauses.is_of_project(refusal("no batch named x"))

@@ -25,7 +25,7 @@ BATCH = BatchRow(1, "bg-1", "https://p/", "a", "app", "t", "planned", None, 0, 0
 def transport(status, rpc="submit_batch"):
     passes = status is None or status >= 500
     return errors.TransportError(
-        "x", rpc=rpc, host="p", status=status, passes=passes, may_have_happened=passes
+        "x", rpc=rpc, host="p", status=status, passes=passes, may_be_running=passes
     )
 
 

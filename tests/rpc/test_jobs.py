@@ -6,8 +6,8 @@ import tempfile
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.errors import ProtocolError, RpcError
-from boinc_gahp.rpc._spool import NoRoom, SpooledJobs
+from boinc_gahp.errors import OutputError, ProtocolError, RpcError
+from boinc_gahp.rpc._spool import SpooledJobs
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.types import JobInfo
 from tests.contract.replay import Recording, ReplayReply, names
@@ -131,7 +131,7 @@ def test_a_batch_is_reported_without_its_jobs():
 
 def test_a_full_temporary_directory_is_reported_as_that(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
-    with pytest.raises(NoRoom, match=r"no room for the jobs of batch 7 .*TMPDIR"):
+    with pytest.raises(OutputError, match=r"no room for the jobs of batch 7 .*TMPDIR"):
         next(project(reply(*some_jobs(20_000))).iter_jobs(7))
 
 
@@ -145,7 +145,7 @@ def test_a_disk_that_fills_up_is_reported_as_that(lacking):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes - lacking, before[1]))
     try:
-        with pytest.raises(NoRoom, match="no room for the jobs of batch 7"):
+        with pytest.raises(OutputError, match="no room for the jobs of batch 7"):
             next(project(reply(*some_jobs(10_010))).iter_jobs(7))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -181,7 +181,7 @@ def test_http_status_is_an_error(status, passes):
     assert caught.value.status == status
     assert caught.value.passes == passes
     assert f" {status} " in f" {caught.value} "
-    assert caught.value.may_have_happened == (status >= 500)
+    assert caught.value.may_be_running == (status >= 500)
 
 
 TAGS = [*RAW_TEXT, "job", "query_batch2", "error"]

@@ -28,10 +28,9 @@ from boinc_gahp.api.types import JobState
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     GahpError,
-    GatheringEnded,
     JobFailed,
+    Stopped,
 )
-from boinc_gahp.fetch.cancel import Stopped
 from boinc_gahp.fetch.failures import learn
 from boinc_gahp.fetch.stderr import last_line
 from boinc_gahp.submit.control import abort_jobs
@@ -144,7 +143,7 @@ class ResultCollector(Generic[T]):
             until: a time of ``time.monotonic()`` that the wait does not go beyond.
 
         Raises:
-            GatheringEnded: see :meth:`check_process`.
+            Stopped: see :meth:`check_process`.
         """
         self.check_process()
         if until is not None:
@@ -155,10 +154,10 @@ class ResultCollector(Generic[T]):
         """Refuse to wait in a child process, which lacks the thread that brings the results.
 
         Raises:
-            GatheringEnded: this is a child of the process that submitted the jobs.
+            Stopped: this is a child of the process that submitted the jobs.
         """
         if os.getpid() != self._process:
-            raise GatheringEnded(
+            raise Stopped(
                 f"the results of {self.batch.called} come to process {self._process}, of which "
                 "this one is a child: wait there, or make the same call here"
             )
@@ -196,7 +195,7 @@ class ResultCollector(Generic[T]):
         for name, future in self._open.items():
             trouble = error
             if trouble is None or self._session.closing.is_set():
-                trouble = GatheringEnded(
+                trouble = Stopped(
                     f"the project object was closed before the result of job {name!r} of "
                     f"{self.batch.called} was here: the job goes on, and the same call picks it up"
                 )

@@ -129,7 +129,7 @@ class JobFuture(concurrent.futures.Future[T]):
 
         Raises:
             JobFailed: the job failed, or lacks an output; says why.
-            GatheringEnded: the project object was closed before the job was over, or this is a
+            Stopped: the project object was closed before the job was over, or this is a
                 child of the process that submitted it.
             OutputError, RpcError: its outputs cannot be written or fetched.
             concurrent.futures.CancelledError: it was aborted with :meth:`abort`.

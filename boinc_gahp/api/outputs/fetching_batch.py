@@ -23,12 +23,12 @@ from boinc_gahp.errors import (
     OutputError,
     ProtocolError,
     RpcError,
+    Stopped,
     TransportError,
 )
-from boinc_gahp.fetch.cancel import CancelScope, Stopped
+from boinc_gahp.fetch.cancel import CancelScope
 from boinc_gahp.fetch.destinations import errno_of
 from boinc_gahp.fetch.locate import Located
-from boinc_gahp.fetch.temporary import TryLater
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.submit.types import Progress
 from boinc_gahp.threads import in_parallel, start
@@ -321,9 +321,9 @@ class BatchFetch:
         """Return the error if every other job would fail with it; None: only this job fails."""
         from boinc_gahp.templates.types import TemplateError  # noqa: PLC0415  (already imported when outputs are fetched)
 
-        if isinstance(error, (Stopped, TemplateError, TryLater)):
+        if isinstance(error, (Stopped, TemplateError)):
             return error
-        if isinstance(error, OutputError) and errno_of(error) in _NO_WRITING:
+        if isinstance(error, OutputError) and (error.passes or errno_of(error) in _NO_WRITING):
             return error
         if isinstance(error, RpcError):
             try:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from boinc_gahp.api.files import read_file, read_named, relative_to, split_args, template_text
 from boinc_gahp.api.rows.patterns import BATCH, INDEX
 from boinc_gahp.api.types import InlineFile, Job, LocalFile, RemoteFile, StagedFile
-from boinc_gahp.errors import BadRequest, GahpError
+from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import JOB_SIZES
 from boinc_gahp.text import did_you_mean, nearest, shorten
 
@@ -51,12 +51,6 @@ _MOST = 2**31 - 1
 _WHOLE = re.compile(r"[+-]?[0-9]{1,10}")
 #: Keys of an input file that is an object; the first four exclude each other.
 _FILE = ("path", "staged", "url", "inline", "size", "md5")
-
-
-class WrongRow(GahpError):
-    """A row that does not describe a job; the text begins with the file's name and the line."""
-
-    code = "BG-WRONG-ROW"
 
 
 #: What files are in mappings of Python.
@@ -105,16 +99,16 @@ class RowJobs:
         self._layouts: dict[tuple[str, ...], _Layout] = {}
         self._number = 0
 
-    def wrong(self, number: int, error: Exception | str) -> WrongRow:
+    def wrong(self, number: int, error: Exception | str) -> BadRequest:
         """Return the error for a row, which has the number of its line in a file."""
         place = self._place.format(name=self._name, number=number)
-        return WrongRow(f"{place}: {error}")
+        return BadRequest(f"{place}: {error}")
 
     def job(self, number: int, row: Mapping[Any, Any]) -> Job:
         """Return the next job, of a row with this number.
 
         Raises:
-            WrongRow: the row does not describe a job.
+            BadRequest: the row does not describe a job.
         """
         try:
             return self._job(row)

@@ -26,7 +26,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from boinc_gahp.api.rows.jobs import Number, RowJobs, WrongRow, column_of, parameter_of, shown
+from boinc_gahp.api.rows.jobs import Number, RowJobs, column_of, parameter_of, shown
 from boinc_gahp.api.rows.patterns import Patterns
 from boinc_gahp.errors import BadRequest
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.types import Job
     from boinc_gahp.submit.types import Parameter
 
-__all__ = ["FORMATS", "Format", "Row", "WrongRow", "read_rows", "rows_of"]
+__all__ = ["FORMATS", "Format", "Row", "read_rows", "rows_of"]
 
 Format = Literal["csv", "json", "jsonl"]
 
@@ -76,7 +76,7 @@ def read_rows(
         patterns: what the rows' parameters are filled into.
 
     Raises:
-        WrongRow: the file cannot be opened, or a row is wrong: says what was expected and found.
+        BadRequest: the file cannot be opened, or a row is wrong: says what was expected and found.
     """
     name = os.fspath(path)
     if name == "-":
@@ -87,7 +87,7 @@ def read_rows(
         stream = open(name, "rb")  # noqa: PTH123, SIM115  (a name may hold bytes; closed below)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise WrongRow(
+        raise BadRequest(
             f"{name}: the file with the rows cannot be opened: {reason}; check its path"
         ) from error
     with stream:
@@ -112,7 +112,7 @@ def rows_of(
         directory: relative paths start here.
 
     Raises:
-        WrongRow: as :func:`read_rows`.
+        BadRequest: as :func:`read_rows`.
     """
     lines = _lines(stream, name)
     head: list[str] = []
@@ -121,7 +121,7 @@ def rows_of(
         if line.strip():
             break
     else:
-        raise WrongRow(f"{name}: it is empty: expected a header, or JSON objects")
+        raise BadRequest(f"{name}: it is empty: expected a header, or JSON objects")
     if form is None:
         form = "json" if head[-1].lstrip()[0] in "{[" else "csv"
     start = Path(directory) if os.fspath(directory) else None
@@ -140,20 +140,20 @@ def _lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
         except StopIteration:
             return
         except OSError as error:
-            raise WrongRow(f"{name}: it cannot be read: {error.strerror}") from error
+            raise BadRequest(f"{name}: it cannot be read: {error.strerror}") from error
         if number == 1:
             if raw.startswith(_UTF_16):
-                raise WrongRow(f"{name}: it is UTF-16: save it as UTF-8")
+                raise BadRequest(f"{name}: it is UTF-16: save it as UTF-8")
             raw = raw.removeprefix(codecs.BOM_UTF8)
         if b"\0" in raw:
-            raise WrongRow(
+            raise BadRequest(
                 f"{name}:{number}: it has a NUL byte, as UTF-16 and files that are no text do: "
                 "save it as UTF-8"
             )
         try:
             yield raw.decode()
         except UnicodeDecodeError as error:
-            raise WrongRow(
+            raise BadRequest(
                 f"{name}:{number}: byte {raw[error.start]:#04x} at column {error.start + 1} is not "
                 "UTF-8: save the file as UTF-8"
             ) from error
@@ -172,7 +172,7 @@ def _csv_rows(
         jobs: checks the header, and makes the errors.
 
     Raises:
-        WrongRow: the header is wrong, or a row does not fit it.
+        BadRequest: the header is wrong, or a row does not fit it.
     """
     reader = csv.reader(chain(head, lines), delimiter=_delimiter(head[-1]), strict=True)
     keys: list[str] | None = None
@@ -180,19 +180,20 @@ def _csv_rows(
         line = reader.line_num + 1
         try:
             cells = next(reader, None)
-            if cells is None:
-                return
-            if not any(map(str.strip, cells)):
-                continue
+        except csv.Error as error:
+            given = next((ours for its, ours in _CSV_ERRORS.items() if its in str(error)), error)
+            raise jobs.wrong(line, given) from error
+        if cells is None:
+            return
+        if not any(map(str.strip, cells)):
+            continue
+        try:
             if keys is None:
                 keys = [cell.strip() for cell in cells]
                 # Spreadsheets write empty columns beside the table.
                 jobs.layout([key for key in keys if key])
                 continue
             row = _cells(keys, cells)
-        except csv.Error as error:
-            given = next((ours for its, ours in _CSV_ERRORS.items() if its in str(error)), error)
-            raise jobs.wrong(line, given) from error
         except BadRequest as error:
             raise jobs.wrong(line, error) from error
         yield line, row
@@ -272,7 +273,7 @@ def _json_rows(
         jobs: makes the errors.
 
     Raises:
-        WrongRow: a row is not an object.
+        BadRequest: a row is not an object.
     """
     if head[-1].lstrip().startswith("["):
         yield from _listed("".join(chain(head, lines)), jobs)

@@ -61,7 +61,7 @@ def jobs_from(
         as_data: names of columns that are parameters only, such as ``name`` or ``memory``.
 
     Raises:
-        WrongRow: a row or the header is wrong, or the file cannot be read; says where.
+        BadRequest: a row or the header is wrong, or the file cannot be read; says where.
         BadRequest: an argument is wrong.
     """
     patterns = Patterns(args, inputs, name, as_data=as_data)

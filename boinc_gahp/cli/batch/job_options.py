@@ -219,7 +219,7 @@ def look_up_jobs(
 
     Raises:
         BadRequest: an option's value is wrong, or a template cannot be read.
-        WrongRow: a row is wrong.
+        BadRequest: a row is wrong.
     """
     from boinc_gahp.templates.reading import read_input_template, read_output_template
 
@@ -379,7 +379,7 @@ def filled_jobs(
 
     Raises:
         BadRequest: an option's value is wrong.
-        WrongRow: a row is wrong.
+        BadRequest: a row is wrong.
     """
     templates = templates or {}
     if options.rows is not None:

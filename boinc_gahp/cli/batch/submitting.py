@@ -55,16 +55,6 @@ shows which files would be sent, which ones the project has, and whether the req
 """
 
 
-#: Errors that come before anything is made on the project, and say themselves what to do.
-_FINAL = (
-    errors.BadRequest,
-    errors.BatchConflict,
-    errors.ConfigError,
-    errors.NotFound,
-    errors.PermissionDenied,
-)
-
-
 def submit_parser(config: str | None = None) -> Parser:
     """Return the parser of ``batch submit``."""
     parser = Parser(
@@ -165,8 +155,7 @@ def send(
             complain(f"interrupted; to continue: {typed(made_up)}")
             return INTERRUPTED
         except errors.GahpError as error:
-            is_told = isinstance(error, _FINAL) and not isinstance(error, errors.JobsNotListed)
-            if jobs is None or is_told:
+            if jobs is None or error.says_all:
                 raise
             told = _placed(error, jobs, more) if isinstance(error, errors.JobRefused) else error
             complain(told.with_code())
@@ -296,7 +285,7 @@ def _how_to_continue(
     if made_up is not None and not split:  # of --split, others may be complete
         drop_begun(project.session, made_up)
         again = typed(None)
-    elif isinstance(error, (errors.JobRefused, errors.JobsNotListed)):
+    elif error.spoils_batch:
         # The project keeps the name of a batch that was retired.
         return f"to continue, once that is fixed, with another --name: {again}"
     return f"to continue, once that is fixed: {again}"

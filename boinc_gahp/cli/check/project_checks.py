@@ -95,7 +95,7 @@ def _check_account(
         batches = project.query_batches()
     except errors.GahpError as error:
         told, why = _told(error), ", since the project did not answer for the account"
-        if isinstance(error, errors.NoSubmitAccess | errors.NoFileAccess):
+        if isinstance(error, errors.NoSubmitAccess):
             told = error.with_code(
                 f"the project knows it, but it has no right to submit ({error.words}): ask the "
                 "project's admin for it (a row in user_submit)"

@@ -11,7 +11,7 @@ from boinc_gahp.config.accounts import authenticator_of, find_project
 from boinc_gahp.config.layers import load
 from boinc_gahp.config.places import state_dir
 from boinc_gahp.config.urls import are_one_project
-from boinc_gahp.errors import RpcError
+from boinc_gahp.errors import LedgerError, RpcError
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.terminal.output import agreed
 from boinc_gahp.terminal.parsing import Parser
@@ -62,7 +62,7 @@ def move(arguments: list[str], config: str | None) -> int:
             _check(jobs, old, settings, project)
         lock = AccountLock(state_dir(settings), *old)
         if not lock.try_acquire():
-            raise words.LedgerActionRefused(
+            raise LedgerError(
                 f"nothing was moved: a boinc_gahp (process {lock.holder()}) is working for "
                 f"{old[0]} with the earlier settings; end that process (HTCondor starts another "
                 "one within seconds), and run this command again"
@@ -106,7 +106,7 @@ def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None
     if are_one_project(old, new[0]) and new[1] in accounts:
         accounts.remove(new[1])
         if not accounts:
-            raise words.LedgerActionRefused(
+            raise LedgerError(
                 f"there is nothing to move: {old} and {new[0]} are the same project, and all "
                 "that the ledger has of it belongs to the account in the settings"
             )
@@ -115,12 +115,12 @@ def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None
     if len(accounts) == 1:
         return accounts[0]
     if accounts:
-        raise words.LedgerActionRefused(
+        raise LedgerError(
             f"the ledger has several accounts on {old}: choose one of these keys with --account: "
             f"{', '.join(accounts)}"
         )
     known = ", ".join(f"{url} (account key {key})" for url, key, _ in jobs.owners())
-    raise words.LedgerActionRefused(
+    raise LedgerError(
         f"the ledger has nothing of {old}{'' if wanted is None else f' with account key {wanted}'};"
         f" it has {known or 'no project'}"
     )
@@ -142,12 +142,12 @@ def _check(
         ) as client:
             there = {batch.name for batch in client.query_batches()}
     except RpcError as error:
-        raise words.LedgerActionRefused(
+        raise LedgerError(
             f"nothing was moved: {project.url} cannot be asked for the account's batches: {error}; "
             "run this command again when it answers, or with --unchecked"
         ) from None
     if there.isdisjoint(batch.name for batch in batches):
-        raise words.LedgerActionRefused(
+        raise LedgerError(
             f"nothing was moved: the account at {project.url} has none of the "
             f"{count(len(batches), 'batch')} of {old[0]} (account key {old[1]}); "
             "is it the same project, and the same account? If so, use --unchecked"
@@ -203,9 +203,7 @@ def _named(jobs: JobLedger, names: Sequence[str]) -> tuple[dict[int, JobRow], di
         if len(found) + len(of_name) > 1:
             several = [jobs.htcondor_id(row) for row in found]
             several += [batch.name for batch in of_name]
-            raise words.LedgerActionRefused(
-                f"{name!r} may mean {', '.join(several)}: name one of them"
-            )
+            raise LedgerError(f"{name!r} may mean {', '.join(several)}: name one of them")
         for batch in of_name:
             batches[batch.id] = batch
             found = jobs.jobs_of(batch.id)
@@ -213,7 +211,7 @@ def _named(jobs: JobLedger, names: Sequence[str]) -> tuple[dict[int, JobRow], di
     return rows, batches
 
 
-def _still_alive(jobs: JobLedger, living: Sequence[JobRow]) -> words.LedgerActionRefused:
+def _still_alive(jobs: JobLedger, living: Sequence[JobRow]) -> LedgerError:
     """Return the error for jobs that are not over."""
     first = living[0]
     others = f", and {len(living) - 1} more like it" if len(living) > 1 else ""
@@ -222,7 +220,7 @@ def _still_alive(jobs: JobLedger, living: Sequence[JobRow]) -> words.LedgerActio
     else:
         state = "cancelled, but not aborted on the project yet"
         remedy = "Abort it with boinc_gahp ledger reconcile"
-    return words.LedgerActionRefused(
+    return LedgerError(
         f"nothing was forgotten: job {jobs.htcondor_id(first)} is {state}{others}. {remedy}, or "
         "use --alive: then it continues on the project, and nobody aborts it"
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.ledger import words
 from boinc_gahp.config.layers import load
+from boinc_gahp.errors import LedgerError
 from boinc_gahp.states import LEDGER_WORDS
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.terminal.words import at
@@ -60,19 +61,18 @@ def find(jobs: JobLedger, name: str) -> tuple[list[JobRow], list[BatchRow]]:
     """Return the jobs, or else the batches, that ``name`` may mean.
 
     Raises:
-        LedgerActionRefused: there is none, or there are too many.
-        LedgerError: the ledger cannot be read.
+        LedgerError: there is none, there are too many, or the ledger cannot be read.
     """
     found = jobs.find_jobs(name)
     batches = [] if found else jobs.find_batches(name)
     number = len(found) + len(batches)
     if number == 0:
-        raise words.LedgerActionRefused(
+        raise LedgerError(
             f"the ledger {jobs.store.path} has no job or batch {name!r}; boinc_gahp ledger status "
             "--jobs lists those that are not over"
         )
     if number > _MANY:
-        raise words.LedgerActionRefused(
+        raise LedgerError(
             f"{name!r} may mean {number} jobs or batches in the ledger: be more specific"
         )
     return found, batches

@@ -14,6 +14,7 @@ from boinc_gahp.cli.batch.jsons import document_of, print_json
 from boinc_gahp.cli.ledger import words
 from boinc_gahp.cli.ledger.monitoring import REASONS, status_of
 from boinc_gahp.config.places import expand
+from boinc_gahp.errors import LedgerError
 from boinc_gahp.files import write_whole
 from boinc_gahp.ledger.monitoring import PERSISTENT_AFTER
 from boinc_gahp.ledger.opening import text
@@ -127,13 +128,13 @@ def _write(name: str, text: str) -> None:
     try:
         path = expand(name, Path.cwd())
     except ValueError as error:
-        raise words.LedgerActionRefused(f"no metrics can be written to {name}: {error}") from error
+        raise LedgerError(f"no metrics can be written to {name}: {error}") from error
     # node_exporter runs as another user.
     before = os.umask(0o022)
     try:
         write_whole(path, text, 0o644)
     except OSError as error:
-        raise words.LedgerActionRefused(
+        raise LedgerError(
             f"the metrics cannot be written to {path}: {error.strerror}; the user has to be able "
             f"to make files in {path.parent}"
         ) from error

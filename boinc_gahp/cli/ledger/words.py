@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.config.places import ledger_file
-from boinc_gahp.errors import GahpError, LedgerError
+from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.store import Store
 from boinc_gahp.states import LEDGER_WORDS
@@ -35,12 +35,6 @@ BATCH_WORDS = {
 UNFINISHED = tuple(state for state in BATCH_WORDS if state != "retired")
 
 _CLUSTER_PROC = re.compile(r"_([0-9]+\.[0-9]+)_[0-9]+\Z")
-
-
-class LedgerActionRefused(GahpError):
-    """The requested action on the ledger is impossible; the text says why."""
-
-    code = "BG-LEDGER-WISH"
 
 
 def exists(path: Path) -> bool:
@@ -78,10 +72,10 @@ def opened(settings: Settings, *, read_only: bool = True) -> Iterator[JobLedger 
 
 @contextmanager
 def existing(settings: Settings, *, read_only: bool = True) -> Iterator[JobLedger]:
-    """Open this user's ledger; raises LedgerActionRefused if there is none yet, or LedgerError."""
+    """Open this user's ledger; raises LedgerError, also if there is none yet."""
     with opened(settings, read_only=read_only) as ledger:
         if ledger is None:
-            raise LedgerActionRefused(none_yet(ledger_file(settings)))
+            raise LedgerError(none_yet(ledger_file(settings)))
         yield ledger
 
 
