@@ -7,7 +7,7 @@ import pytest
 
 from boinc_gahp.client_exits import MEANINGS
 from boinc_gahp.htcondor.attributes import BOINC
-from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.status_ad import HoldCode
 
 ROOT = Path(__file__).parent.parent
 SCIENTISTS = (ROOT / "docs" / "scientists.rst").read_text("utf-8")

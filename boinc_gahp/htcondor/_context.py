@@ -1,4 +1,4 @@
-"""What a manager's parts share: pauses, and scopes that protect a cancelled job's directory.
+"""What a manager's parts share: pauses after failures, and scopes that protect directories.
 
 A scope is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.fetch.cancel.CancelScope`).
 """
@@ -10,15 +10,11 @@ import math
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from boinc_gahp.errors import (
-    LedgerError,
-    ProjectError,
-    RpcError,
-)
+from boinc_gahp.backoff import Backoff
+from boinc_gahp.errors import LedgerError, ProjectError, RpcError
 from boinc_gahp.fetch.cancel import CancelScope
-from boinc_gahp.htcondor._retry_times import FailureBackoff, is_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -30,9 +26,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.htcondor")
 
+T = TypeVar("T")
+
 #: Seconds that a cancel waits for a fetch to remove its temporary files. That is all that the fetch
 #: can still do: it writes no content once the scope is closed.
 CLEARING = 10.0
+#: Many daemons may wait for one project: they must not come back all at once.
+_JITTER = (0.8, 1.2)
+#: Seconds to wait after an error of the ledger, or an unexpected one.
+FAULT = 5.0
 #: The longest wait in seconds where the settings do not give one.
 _OTHERWISE = 120.0
 
@@ -160,6 +162,67 @@ class AccountContext:
     def change(self, settings: Settings, project: FetchContext) -> None:
         """Use these for all work that is begun from now on."""
         self._now = (settings, project)
+
+
+def is_ahead(at: float, now: float, longest: float) -> bool:
+    """Tell whether ``at`` is in the future; times are in seconds since the epoch.
+
+    A time further away than the longest pause does not count: it was written before the clock was
+    set back.
+    """
+    return now < at <= now + longest
+
+
+def drop_past(times: dict[int, float], now: float, longest: float) -> None:
+    """Drop times that need no waiting any more; other threads may set times meanwhile."""
+    for key, at in list(times.items()):
+        if not is_ahead(at, now, longest):
+            times.pop(key, None)
+
+
+def going(now: float) -> Callable[[], float]:
+    """Return a clock in seconds that starts at ``now``, and that cannot be set."""
+    began = time.monotonic()
+    return lambda: now + time.monotonic() - began
+
+
+class FailureBackoff:
+    """Ever longer pauses between attempts; thread-safe. Times are seconds since the epoch."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._since = -math.inf
+        self._until = 0.0
+        # The same by a clock that cannot be set.
+        self._end = -math.inf
+
+    @property
+    def until(self) -> float:
+        """The time before which nothing should be tried; 0 if all is well."""
+        return self._until if time.monotonic() < self._end else min(self._until, time.time())
+
+    @property
+    def lasted(self) -> float:
+        """Seconds since the first failure; 0 if all is well."""
+        return time.monotonic() - self._since if self._failures else 0.0
+
+    def failed(self, now: float, htcondor: HTCondor) -> float:
+        """Note that an attempt has failed; return the time of the next one."""
+        pauses = Backoff(htcondor.poll_shortest, htcondor.poll_longest, jitter=_JITTER)
+        with self._lock:
+            if not self._failures:
+                self._since = time.monotonic()
+            pause = pauses.seconds(self._failures)
+            self._failures += 1
+            self._until, self._end = now + pause, time.monotonic() + pause
+            return self._until
+
+    def succeeded(self) -> bool:
+        """Note that all is well; return whether it was not before."""
+        with self._lock:
+            before, self._failures, self._until = self._failures, 0, 0.0
+            return before > 0
 
 
 class Pauses:
@@ -292,3 +355,32 @@ class Pauses:
             context.jobs.project_trouble(context.url, context.account, words)
         except LedgerError as error:
             log.warning("Cannot record whether %s answers: %s", self._context.url, error)
+
+
+class ErrorGuard:
+    """Logs the errors of a manager's work and has it done again later; thread-safe.
+
+    Args:
+        worker: the manager, for the log.
+    """
+
+    def __init__(self, worker: str) -> None:
+        self._worker = worker
+        self._last_message = ""
+
+    def __call__(self, what: str, work: Callable[[], T]) -> T | float:
+        """Return what ``work`` returns; if it fails, when to do it again: :data:`FAULT` from now.
+
+        Args:
+            what: the work, for the log: "<worker> could not <what>".
+            work: what may fail.
+        """
+        try:
+            return work()
+        except LedgerError as error:
+            level = logging.DEBUG if str(error) == self._last_message else logging.ERROR
+            log.log(level, "%s could not %s: %s", self._worker, what, error)
+            self._last_message = str(error)
+        except Exception:
+            log.exception("%s could not %s", self._worker, what)
+        return time.time() + FAULT

@@ -22,7 +22,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.fetch.failures import look_up_failure
 from boinc_gahp.htcondor._description import description_of
-from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.ledger.rows import Hold, ProgramFailure
 from boinc_gahp.states import CANCELLED
 from boinc_gahp.submit.query import query_jobs

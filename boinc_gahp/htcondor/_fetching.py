@@ -28,11 +28,10 @@ from boinc_gahp.fetch.job_directory import fetch_failed, fetch_output
 from boinc_gahp.fetch.leftovers import sweep
 from boinc_gahp.fetch.types import ContainerRequest, FetchRequest, FetchResult
 from boinc_gahp.htcondor import _failures
-from boinc_gahp.htcondor._context import NoLongerWanted
+from boinc_gahp.htcondor._context import NoLongerWanted, drop_past
 from boinc_gahp.htcondor._description import JobDescription, description_of
 from boinc_gahp.htcondor._files import NOWHERE
-from boinc_gahp.htcondor._retry_times import drop_past
-from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.submit.checks import base_name
 from boinc_gahp.submit.container_jobs import output_template
@@ -40,8 +39,7 @@ from boinc_gahp.templates.reading import read_output_template
 
 if TYPE_CHECKING:
     from boinc_gahp.fetch.cancel import CancelScope
-    from boinc_gahp.htcondor._context import AccountContext
-    from boinc_gahp.htcondor._periodic_tasks import ErrorGuard
+    from boinc_gahp.htcondor._context import AccountContext, ErrorGuard
     from boinc_gahp.ledger.rows import BatchRow, JobRow
     from boinc_gahp.submit.container_jobs import ContainerJob
     from boinc_gahp.threads import Workers

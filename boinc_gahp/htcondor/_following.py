@@ -26,8 +26,8 @@ from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import LedgerError, NotFound, NotOwner, RpcError
 from boinc_gahp.fetch.failures import attempts_words, unfinished_jobs
 from boinc_gahp.htcondor import _failures
-from boinc_gahp.htcondor._periodic_tasks import PeriodicTask
-from boinc_gahp.htcondor._retry_times import going
+from boinc_gahp.htcondor._context import going
+from boinc_gahp.htcondor._upkeep import PeriodicTask
 from boinc_gahp.states import LEDGER_STATES, JobState, job_state
 from boinc_gahp.submit.query import query_batches, query_jobs
 from boinc_gahp.threads import in_parallel

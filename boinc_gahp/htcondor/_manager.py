@@ -17,14 +17,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.htcondor._cleanup import BatchCleanup
-from boinc_gahp.htcondor._context import AccountContext
+from boinc_gahp.htcondor._context import AccountContext, ErrorGuard, drop_past, is_ahead
 from boinc_gahp.htcondor._fetching import FetchQueue
 from boinc_gahp.htcondor._following import Follower
-from boinc_gahp.htcondor._leases import lease_task
-from boinc_gahp.htcondor._periodic_tasks import ErrorGuard
-from boinc_gahp.htcondor._retry_times import drop_past, is_ahead
 from boinc_gahp.htcondor._sending import Sender
+from boinc_gahp.htcondor._upkeep import Upkeep
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.rows import ALIVE
 from boinc_gahp.submit.control import reconcile
@@ -36,7 +33,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config.settings import Settings
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.htcondor._context import CancelScopes
-    from boinc_gahp.htcondor._periodic_tasks import PeriodicTask
+    from boinc_gahp.htcondor._upkeep import PeriodicTask
     from boinc_gahp.ledger.jobs import JobLedger
     from boinc_gahp.ledger.rows import BatchRow
 
@@ -103,13 +100,12 @@ class AccountManager:
         self._workers = Workers(f"worker {owner[0]}", self.wake)
         self._guard = ErrorGuard(f"the manager of the jobs for {owner[0]}")
         self._fetches = FetchQueue(self._context, self._workers, self._guard)
-        self._cleanup = BatchCleanup(
+        self._upkeep = Upkeep(
             self._context, lambda batch: self._workers.is_running(("send", batch))
         )
         self._tasks: tuple[PeriodicTask, ...] = (
-            lease_task(self._context),
+            *self._upkeep.tasks,
             self._follower.task,
-            *self._cleanup.tasks,
         )
         self._thread: threading.Thread | None = None
         self._seen_version = 0
@@ -205,7 +201,7 @@ class AccountManager:
             before = self._count_pending()
             while not self._stopping.is_set():
                 now = time.time()
-                self._cleanup.close_overdue(now)
+                self._upkeep.close_overdue(now)
                 again = self._resolve_unclear(now, deadline)
                 for task in self._tasks:
                     if task.due(now) <= now:
@@ -254,7 +250,7 @@ class AccountManager:
             ("plan batches", self._sender.plan),
             ("send batches", self._send),
             ("begin to fetch outputs", self._fetches.begin),
-            ("complete jobs", self._cleanup.close_overdue),
+            ("complete jobs", self._upkeep.close_overdue),
             ("begin aborts, retirements and renewals of leases", self._start_tasks),
             ("begin to ask about jobs", self._poll),
         )

@@ -10,9 +10,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.places import state_dir
-from boinc_gahp.htcondor._status_ad import suspended, with_reason
-from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.owners import explain_unknown, owner_key
+from boinc_gahp.htcondor.status_ad import HoldCode, suspended, with_reason
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.states import HTCondorState

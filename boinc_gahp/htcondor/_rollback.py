@@ -20,9 +20,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import GahpError, LedgerError, RpcError
-from boinc_gahp.htcondor._retry_times import is_ahead
+from boinc_gahp.htcondor._context import is_ahead
 from boinc_gahp.htcondor._sending_action import Action, Attempt, action_after, hold_for
-from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.submit.abort import ABORT_AGAIN, abort_once, abort_until_certain
 from boinc_gahp.submit.journal import SubmitState

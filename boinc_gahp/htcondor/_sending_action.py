@@ -29,7 +29,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.htcondor._context import NoLongerWanted
 from boinc_gahp.htcondor._description import description_of
-from boinc_gahp.htcondor.hold_codes import HoldCode, held_until_mended
+from boinc_gahp.htcondor.status_ad import HoldCode, held_until_mended
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.submit.journal import Journal, SubmitState
 from boinc_gahp.templates.types import TemplateError

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
-from boinc_gahp.htcondor._status_ad import held_ad, suspended
-from boinc_gahp.htcondor.hold_codes import HoldCode, held_until_mended
 from boinc_gahp.htcondor.service import CANCEL_TIMEOUT
+from boinc_gahp.htcondor.status_ad import HoldCode, held_ad, held_until_mended, suspended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +88,7 @@ class Refusals:
 
         While the settings are broken, the status of jobs that were accepted before is not known.
         They go on at the project, and need no release when the settings are corrected: so HTCondor
-        is told that they are suspended, and why (:func:`boinc_gahp.htcondor._status_ad.suspended`).
+        is told that they are suspended, and why (:func:`boinc_gahp.htcondor.status_ad.suspended`).
         After the default ``unknown_project_wait`` they are held.
 
         Raises:

@@ -15,12 +15,12 @@ from boinc_gahp.errors import ConfigError, GahpError, LedgerError, NoSuchJob
 from boinc_gahp.htcondor._context import CancelScopes
 from boinc_gahp.htcondor._fetching import clear_away
 from boinc_gahp.htcondor._job_ad import job_directory, read_ad
-from boinc_gahp.htcondor._leases import check_interval
 from boinc_gahp.htcondor._manager import AccountManager
 from boinc_gahp.htcondor._problems import PersistentProblems
-from boinc_gahp.htcondor._status_ad import status_ad, suspended
+from boinc_gahp.htcondor._upkeep import check_interval
 from boinc_gahp.htcondor.attributes import AdRefused, Attributes
 from boinc_gahp.htcondor.owners import known_owners, owner_key
+from boinc_gahp.htcondor.status_ad import status_ad, suspended
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.rows import NewJob

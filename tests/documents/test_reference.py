@@ -12,7 +12,7 @@ import pytest
 from boinc_gahp.config import _reading
 from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.gahp.commands import COMMANDS
-from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.terminal.parsing import STATUSES
 from boinc_gahp_docs import api, commands, environment, gahp, settings
 from tests.documents.conftest import sections, shown

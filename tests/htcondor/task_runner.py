@@ -1,7 +1,6 @@
 """The periodic tasks of a manager, run by hand."""
 
-from boinc_gahp.htcondor._cleanup import BatchCleanup
-from boinc_gahp.htcondor._leases import lease_task
+from boinc_gahp.htcondor._upkeep import Upkeep
 
 
 class TaskRunner:
@@ -9,13 +8,12 @@ class TaskRunner:
 
     def __init__(self, context, is_sending=lambda _: False):
         self._context = context
-        self.cleanup = BatchCleanup(context, is_sending)
-        self._tasks = (lease_task(context), *self.cleanup.tasks)
+        self.upkeep = Upkeep(context, is_sending)
 
     def due(self, now):
-        return min(task.due(now) for task in self._tasks)
+        return min(task.due(now) for task in self.upkeep.tasks)
 
     def run(self, now, *, goes_on=True):
-        for task in self._tasks:
+        for task in self.upkeep.tasks:
             if task.due(now) <= now:
                 task.run(now, lambda: goes_on and not self._context.stopping.is_set())

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from boinc_gahp.htcondor import _rollback
-from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit import abort
 from boinc_gahp.submit.control import retire_batch

@@ -6,8 +6,7 @@ import time
 import pytest
 
 from boinc_gahp.config.settings import HTCondor
-from boinc_gahp.htcondor._context import CancelScopes, NoLongerWanted
-from boinc_gahp.htcondor._retry_times import FailureBackoff
+from boinc_gahp.htcondor._context import CancelScopes, FailureBackoff, NoLongerWanted
 from tests.helpers import wait_for
 
 

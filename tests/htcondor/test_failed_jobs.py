@@ -8,7 +8,7 @@ import pytest
 from boinc_gahp.cli.main import main
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._fetching import Fetcher
-from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for

@@ -11,7 +11,7 @@ from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.htcondor import _fetching
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._fetching import Fetcher, clear_away
-from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.status_ad import HoldCode
 from tests import faultproxy
 from tests.htcondor.desk import TROUBLES
 from tests.htcondor.helpers import ONCE, PATIENT, assert_held, change

@@ -9,7 +9,7 @@ import pytest
 from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._following import Follower
-from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.ledger.monitoring import overviews
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.submit.control import abort_jobs

@@ -193,7 +193,7 @@ def test_a_ledger_that_fails_is_tried_now_and_then_and_logged_once(site, caplog,
         await_status(service, [service.submit(site.job().ad)], 4)
         caplog.clear()
         service._opener.close()
-        monkeypatch.setattr("boinc_gahp.htcondor._periodic_tasks.FAULT", 3600.0)
+        monkeypatch.setattr("boinc_gahp.htcondor._context.FAULT", 3600.0)
         [manager] = service._managers.values()
         for _ in range(20):
             manager.wake()

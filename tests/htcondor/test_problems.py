@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from boinc_gahp.errors import TransportError
-from boinc_gahp.htcondor import _cleanup
+from boinc_gahp.htcondor import _upkeep
+from boinc_gahp.htcondor._context import ErrorGuard
 from boinc_gahp.htcondor._fetching import FetchQueue
 from boinc_gahp.htcondor._following import Follower
-from boinc_gahp.htcondor._periodic_tasks import ErrorGuard
 from boinc_gahp.threads import Workers
 from tests import faultproxy
 from tests.helpers import refusal, wait_for
@@ -96,7 +96,7 @@ def test_of_three_cancelled_jobs_two_are_aborted_though_the_third_s_batch_is_ano
     assert site.proxy.count("abort_jobs") == asked + 1
     assert runner.due(again) - again > again - now
     # In the end the project is believed, so that the batch can be retired.
-    monkeypatch.setattr(_cleanup, "REFUSAL_FINAL", 0.0)
+    monkeypatch.setattr(_upkeep, "REFUSAL_FINAL", 0.0)
     runner.run(runner.due(again))
     runner.run(runner.due(again))
     assert context.jobs.pending_aborts(*site.owner) == []

@@ -8,7 +8,7 @@ import pytest
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.htcondor import _sending
 from boinc_gahp.htcondor._description import JobDescription
-from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for

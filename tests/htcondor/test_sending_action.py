@@ -13,7 +13,7 @@ from boinc_gahp.htcondor._sending_action import (
     action_after,
     hold_for,
 )
-from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.ledger.rows import BatchRow
 from boinc_gahp.submit.journal import SubmitState
 from boinc_gahp.templates.types import TemplateError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.status_ad import HoldCode
 from tests.htcondor.desk import desk_of, for_sending, kill_at, refuse
 from tests.htcondor.helpers import assert_held
 

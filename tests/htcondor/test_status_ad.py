@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from boinc_gahp.gahp import words
-from boinc_gahp.htcondor._status_ad import status_ad
+from boinc_gahp.htcondor.status_ad import status_ad
 from boinc_gahp.ledger.rows import JobRow, State
 from tests.helpers import TEXTS
 

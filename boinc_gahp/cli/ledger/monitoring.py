@@ -16,8 +16,8 @@ from boinc_gahp.cli.ledger import words
 from boinc_gahp.config.layers import load
 from boinc_gahp.config.places import ledger_file, state_dir, user_name
 from boinc_gahp.errors import ConfigError, LedgerError
-from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.owners import explain_unknown, known_owners, owner_key
+from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.monitoring import PERSISTENT_AFTER, Problem, overviews
 from boinc_gahp.ledger.rows import ALIVE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.gahp.grammar import Counted, Optional, Several
-from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp_docs import rst
 
 if TYPE_CHECKING:

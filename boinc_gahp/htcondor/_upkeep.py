@@ -1,4 +1,4 @@
-"""Aborts and retirements, once jobs end.
+"""What is done now and then: leases are renewed, and once jobs end, they are aborted and retired.
 
 All of it is in the ledger, and may be done twice: an abort or a retirement that was carried out but
 not noted is repeated, which does no harm (``web-rpcs.rst``, "Aborting and retiring"). A job that is
@@ -10,16 +10,16 @@ from __future__ import annotations
 import logging
 import math
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import NotFound, PermissionDenied, RpcError
-from boinc_gahp.htcondor._periodic_tasks import PeriodicTask
-from boinc_gahp.htcondor._retry_times import going, is_ahead
+from boinc_gahp.htcondor._context import FAULT, going, is_ahead
 from boinc_gahp.htcondor._sending_action import REFUSAL_FINAL
-from boinc_gahp.submit.control import abort_each, retire_batch
+from boinc_gahp.submit.control import abort_each, retire_batch, set_lease
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from boinc_gahp.errors import ProjectError
     from boinc_gahp.htcondor._context import AccountContext
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.htcondor")
 
+#: Seconds between checks for leases that run out; with short leases, how often one is checked.
+_EVERY = 60.0
+_PART = 8.0
+#: A lease is renewed after this many seconds of it; a short one after half of it.
+_USED = 86400.0
 #: Jobs that are aborted before the ledger notes it: 1,000 take 0.5 s (``web-rpcs.rst``, "Timings").
 _JOBS_PER_ABORT = 1_000
 #: Seconds after which a batch is retired again. If somebody lists batches just at the first time,
@@ -38,8 +43,54 @@ RETIRE_AGAIN = 60.0
 _CERTAIN = frozenset({"submitted", "ended", "retired"})
 
 
-class BatchCleanup:
-    """Ends jobs and batches on a project.
+class PeriodicTask:
+    """One kind of work, for one thread at a time; other threads may do other kinds.
+
+    Times are seconds since the epoch.
+
+    Args:
+        name: the name of the kind.
+        due: given the time, returns when there is something to do; a time in the past (0) is now.
+            Only uses the ledger.
+        work: does everything that is due at the given time, while its second argument returns true;
+            work that cannot be done now stays pending. Raises LedgerError.
+        every: returns how many seconds apart it is done, at least.
+
+    Attributes:
+        next: the time before which it is not done again.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        due: Callable[[float], float],
+        work: Callable[[float, Callable[[], bool]], None],
+        every: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self.name = name
+        self._due = due
+        self._work = work
+        self._every = every
+        self.next = -math.inf
+
+    def due(self, now: float) -> float:
+        """Return when to do it; a time in the past is now."""
+        waits = is_ahead(self.next, now, self._every() + FAULT)
+        return max(self.next if waits else 0.0, self._due(now))
+
+    def run(self, now: float, goes_on: Callable[[], bool]) -> None:
+        """Do what is due, while ``goes_on`` returns true; raises LedgerError."""
+        self.next = now + self._every()
+        self._work(now, goes_on)
+
+
+def check_interval(lease: float) -> float:
+    """Return seconds between checks whether leases of ``lease`` seconds have to be renewed."""
+    return min(_EVERY, lease / _PART)
+
+
+class Upkeep:
+    """Renews leases, and ends jobs and batches on a project.
 
     Args:
         context: what the account's manager shares with its parts.
@@ -62,6 +113,13 @@ class BatchCleanup:
         #: Names of retired batches, with the time to retire them again; in the order of time.
         self._second_retirements: deque[tuple[float, str]] = deque()
         self.tasks = (
+            # Even if other work fails.
+            PeriodicTask(
+                "lease",
+                lambda now: self._pauses.wait(None, now),
+                self.renew,
+                lambda: check_interval(context.htcondor.lease),
+            ),
             PeriodicTask("abort", self._aborts_due, self.abort),
             PeriodicTask("retire", self._retirements_due, self.retire),
         )
@@ -177,12 +235,13 @@ class BatchCleanup:
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
+        clock = going(now)
         # Batches that a job waits for come first.
         for batch in sorted(self._to_retire(), key=lambda batch: batch.id in self._overdue):
             if not goes_on() or self._pauses.wait(None, now):
                 return
             if not self._pauses.wait(_retirement_of(batch), now, batch.not_before):
-                self._retire(batch, now)
+                self._retire(batch, now, clock())
         while self._second_retirements and goes_on():
             at, name = self._second_retirements[0]
             if is_ahead(at, now, RETIRE_AGAIN):
@@ -193,17 +252,13 @@ class BatchCleanup:
             except RpcError as error:
                 log.info("Batch %s cannot be retired a second time: %s", name, error)
 
-    def _retire(self, batch: BatchRow, now: float) -> None:
+    def _retire(self, batch: BatchRow, now: float, later: float) -> None:
         key = _retirement_of(batch)
-        try:
-            retire_batch(self._context.project, batch.name)
-        except NotFound:
-            log.info("Batch %s is not on the project: there is nothing to retire", batch.name)
-        except RpcError as error:
-            log.warning("Batch %s is still to be retired: %s", batch.name, error)
-            self._jobs.postpone(batch.id, self._pauses.failed(key, error), str(error))
+        retire = partial(retire_batch, self._context.project, batch.name)
+        error = self._ask("retire", key, batch, later, retire)
+        if error is not None:
+            self._jobs.postpone(batch.id, self._pauses.until(key), str(error))
             return
-        self._pauses.succeeded(key)
         self._jobs.close_batch(batch.id, retired=True)
         self._overdue.discard(batch.id)
         self._second_retirements.append((now + RETIRE_AGAIN, batch.name))
@@ -217,6 +272,45 @@ class BatchCleanup:
             for batch in self._jobs.batches(*self._owner, "ended")
             if batch.id not in aborting and not self._is_sending(batch.id)
         ]
+
+    # -- leases
+
+    def renew(self, now: float, goes_on: Callable[[], bool]) -> None:
+        """Renew the leases of batches with jobs that HTCondor has asked about recently.
+
+        Raises:
+            LedgerError: the ledger cannot be read or written.
+        """
+        clock = going(now)
+        lease = self._context.htcondor.lease
+        for batch in self._jobs.leases(*self._owner, now, lease - min(_USED, lease / 2), lease):
+            key = ("lease", batch.id)
+            if not goes_on():
+                return
+            renew = partial(set_lease, self._context.project, batch.name, now + lease)
+            # Jobs of a batch that the project does not have are lost: the follower finds that out.
+            if self._pauses.wait(key, now):
+                continue
+            if self._ask("renew the lease", key, batch, clock(), renew) is None:
+                self._jobs.leased(batch.id, now + lease)
+
+    def _ask(
+        self, what: str, key: Hashable, batch: BatchRow, now: float, request: Callable[[], object]
+    ) -> RpcError | None:
+        """Make a request about a batch; return why it has to be repeated, which then waits.
+
+        There is nothing to do for a batch that the project does not have.
+        """
+        try:
+            request()
+        except NotFound as error:
+            log.info("Batch %s: nothing to %s: %s", batch.name, what, error)
+        except RpcError as error:
+            log.warning("Batch %s: still to %s: %s", batch.name, what, error)
+            self._pauses.failed(key, error, now)
+            return error
+        self._pauses.succeeded(key)
+        return None
 
     def _aborts(self) -> Sequence[PendingAbort]:
         """Return the pending aborts that can be done now."""

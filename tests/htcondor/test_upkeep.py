@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from boinc_gahp.htcondor import _cleanup
+from boinc_gahp.htcondor import _upkeep
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.htcondor.desk import refuse
@@ -137,13 +137,13 @@ def test_the_last_job_is_done_when_its_batch_is_retired(context, site):
     sent = send(site, context, (), ())
     runner = TaskRunner(context)
     assert [finish(context, job) for job in sent.jobs] == ["done", "fetched"]
-    assert runner.cleanup.close_overdue(time.time()) > time.time()
+    assert runner.upkeep.close_overdue(time.time()) > time.time()
     assert sent.states == ["done", "fetched"]
     runner.run(time.time())
     assert sent.states == ["done", "done"]
     assert sent.batch.state == "retired"
     assert site.batch_states() == [BatchState.RETIRED]
-    assert runner.cleanup.close_overdue(time.time()) is None
+    assert runner.upkeep.close_overdue(time.time()) is None
 
 
 def test_the_last_job_waits_for_the_retirement_only_so_long(context, site):
@@ -152,11 +152,11 @@ def test_the_last_job_waits_for_the_retirement_only_so_long(context, site):
     site.local.core.web_stopped = True
     runner = TaskRunner(context)
     runner.run(time.time())
-    until = runner.cleanup.close_overdue(time.time())
+    until = runner.upkeep.close_overdue(time.time())
     assert sent.states == ["fetched"]
     # Another process goes on; how long the job has waited stands in the ledger.
     runner = TaskRunner(context)
-    assert runner.cleanup.close_overdue(until + 0.01) is None
+    assert runner.upkeep.close_overdue(until + 0.01) is None
     assert sent.states == ["done"]
     assert sent.batch.state == "ended"
     site.heal()
@@ -207,7 +207,7 @@ def test_a_retirement_that_a_list_of_batches_undoes_is_done_once_more(context, s
     assert sent.batch.state == "retired"
     assert site.batch_states() == [BatchState.COMPLETE]
     for later in (1, 2):
-        runner.run(now + later * _cleanup.RETIRE_AGAIN)
+        runner.run(now + later * _upkeep.RETIRE_AGAIN)
         assert site.batch_states() == [BatchState.RETIRED]
         assert site.proxy.count("retire_batch") == 2
 
@@ -259,7 +259,7 @@ def test_a_clock_that_is_set_back_by_a_day_puts_nothing_off(context, site):
     runner.run(now)
     assert sent.batch.state == "retired"
     assert runner.due(now) > now
-    assert runner.cleanup.close_overdue(now - 3600) is None
+    assert runner.upkeep.close_overdue(now - 3600) is None
 
 
 def test_nothing_is_begun_when_the_process_is_about_to_end_or_time_is_over(context, site):
