@@ -215,13 +215,13 @@ def _serve(config: str | None) -> NoReturn:
         logs.start(settings)
 
     if os.isatty(0) and os.isatty(1):
-        from boinc_gahp.daemon.console.console import run_console
+        from boinc_gahp.daemon.console import run_console
 
         print(_WELCOME)
-        run_console(load_settings, on_settings=start_log)
+        run_console(load_settings, start_log)
     from boinc_gahp.daemon.main import serve
 
-    serve(load_or_complain, on_settings=start_log)
+    serve(load_or_complain, start_log)
 
 
 def _run_command(name: str, arguments: list[str], config: str | None) -> int:

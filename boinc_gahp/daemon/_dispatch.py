@@ -15,6 +15,7 @@ from boinc_gahp.gahp.grammar import is_number
 from boinc_gahp.gahp.results import NO_AD, seconds
 from boinc_gahp.quantities import SIZES
 from boinc_gahp.secret import mask
+from boinc_gahp.submit import control
 from boinc_gahp.submit.types import Client, Job, LocalFile, Parameters, SubmitRequest, by_open_name
 from boinc_gahp.text import quoted, visible
 
@@ -48,17 +49,11 @@ def carry_out(context: FetchContext, request: AsyncRequest, client: Client) -> I
         case boinc_commands.FetchOutput():
             return _fetch_output(context, request)
         case boinc_commands.AbortJobs(jobs=jobs):
-            from boinc_gahp.submit.control import abort_jobs  # noqa: PLC0415
-
-            abort_jobs(context, jobs)
+            control.abort_jobs(context, jobs)
         case boinc_commands.RetireBatch(batch=batch):
-            from boinc_gahp.submit.control import retire_batch  # noqa: PLC0415
-
-            retire_batch(context, batch)
+            control.retire_batch(context, batch)
         case boinc_commands.SetLease(batch=batch, unix_time=unix_time):
-            from boinc_gahp.submit.control import set_lease  # noqa: PLC0415
-
-            set_lease(context, batch, float(unix_time))
+            control.set_lease(context, batch, float(unix_time))
     return ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,6 @@ class LineAnswer:
 
     Attributes:
         output: whole lines for stdout: an ``R`` line if one was due, then the Return Line.
-        request: what the line asked for; None if it was not understood.
         reason: why the line was not accepted, or a warning about an accepted one, for people; empty
             if all is well.
         accepted: whether it was carried out or queued.
@@ -52,7 +51,6 @@ class LineAnswer:
     """
 
     output: bytes
-    request: Request | None = None
     reason: str = ""
     accepted: bool = True
     ended: tuple[str, ...] = ()
@@ -85,20 +83,12 @@ class Engine:
     Args:
         projects: the caller closes them.
         on_result: called by a worker thread after each result; must return quickly.
-        clock: seconds, as :func:`time.monotonic`.
     """
 
-    def __init__(
-        self,
-        projects: Projects,
-        *,
-        on_result: Callable[[], None],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, projects: Projects, *, on_result: Callable[[], None]) -> None:
         self.conversation = Conversation()
         self._projects = projects
         self._on_result = on_result
-        self._clock = clock
         self._selection: SelectProject | None = None
         self._at = ""  # the selected project's address, for the pools
         self._pools = {
@@ -129,7 +119,7 @@ class Engine:
 
     def handle(self, line: bytes | TooLong) -> LineAnswer:
         """Answer a Request Line (without its end). Never raises: every line has an answer."""
-        read_at = self._clock()
+        read_at = time.monotonic()
         announcement, ended = self.announce(), list[str]()
         try:
             request = parse_request(line)
@@ -143,8 +133,7 @@ class Engine:
             log.exception("a Request Line could not be answered")
             reason = f"internal error in boinc_gahp; the traceback is in {log_file()}"
             return self._refusal(announcement, reason)
-        output = announcement + reply.output
-        return LineAnswer(output, request, reply.reason, reply.accepted, tuple(ended))
+        return replace(reply, output=announcement + reply.output, ended=tuple(ended))
 
     def announce(self) -> bytes:
         """Queue the new results for RESULTS; return the ``R`` line if it is due."""
@@ -208,11 +197,10 @@ class Engine:
             return LineAnswer(self.conversation.busy(), reason=reason, accepted=False)
         gridmanager = bool(self.conversation.prefix)
         # With the state in force when its line was read.
-        carry_out = partial(self._carry_out, request, self._selection, gridmanager, read_at)
-        pool = self._pools[COMMANDS[request.command].pool or "control"]
+        work = partial(self._work, request, self._selection, gridmanager, read_at)
         self._accepted += 1
-        if not pool.start(partial(self._work, request, carry_out), slot=self._at):
-            self._finish(
+        if not self._pools[COMMANDS[request.command].pool or "control"].start(work, slot=self._at):
+            self._fail(
                 request,
                 "no thread could be started for this request: see ulimit -u, and try again later",
             )
@@ -220,29 +208,35 @@ class Engine:
 
     # -- on worker threads
 
-    def _work(self, request: AsyncRequest, carry_out: Callable[[], list[str]]) -> None:
+    def _work(
+        self,
+        request: AsyncRequest,
+        selection: SelectProject | None,
+        gridmanager: bool,
+        read_at: float,
+    ) -> None:
         """Carry out a request; it gets exactly one result, whatever happens."""
         try:
-            values = carry_out()
+            values = self._carry_out(request, selection, gridmanager, read_at)
             line = COMMANDS[request.command].form.success(request.request_id, values)
         except GahpError as error:
             # For a gridmanager the name ends the line: it would take a code after it as a part of
             # it.
             read = isinstance(request, boinc_commands.QueryBatches) and NO_BATCH_NAMED in str(error)
+            # A server's message may contain the authenticator.
             message = fitting(mask(str(error) if read else error.with_code()))
             log.warning("%s %s: %s", request.command, request.request_id, message)
-            self._finish(request, message)
+            self._fail(request, message)
         except BaseException as error:  # without a result, the job would hang
             log.exception("%s %s: internal error", request.command, request.request_id)
-            self._finish(
+            self._fail(
                 request,
                 f"internal error in boinc_gahp ({type(error).__name__}); the traceback is in "
                 f"{log_file()}",
             )
         else:
             log.debug("%s %s: done", request.command, request.request_id)
-            self._finished.append(FinishedRequest(request, line, values))
-            self._on_result()
+            self._finish(FinishedRequest(request, line, values))
 
     def _carry_out(
         self,
@@ -265,12 +259,14 @@ class Engine:
         client = Client(gridmanager=gridmanager, answer_by=answer_by)
         return list(carry_out(context, request, client))
 
-    def _finish(self, request: AsyncRequest, error: str) -> None:
-        error = mask(error)  # a server's message may contain it
-        last = _name_in_error(request, error)
-        message = error.removesuffix(last)
-        line = COMMANDS[request.command].form.error(request.request_id, message, last)
-        self._finished.append(FinishedRequest(request, line, error=error))
+    def _fail(self, request: AsyncRequest, message: str) -> None:
+        last = _name_in_error(request, message)
+        form = COMMANDS[request.command].form
+        line = form.error(request.request_id, message.removesuffix(last), last)
+        self._finish(FinishedRequest(request, line, error=message))
+
+    def _finish(self, finished: FinishedRequest) -> None:
+        self._finished.append(finished)
         self._on_result()
 
     def _record_end(self, job_id: str) -> None:

@@ -13,7 +13,7 @@ from boinc_gahp.gahp.lines import LineSplitter
 
 if TYPE_CHECKING:
     from boinc_gahp.daemon._engine import Engine
-    from boinc_gahp.daemon._wakeup import Wakeup
+    from boinc_gahp.daemon.main import Wakeup
 
 #: Bytes read from stdin at a time: what a pipe holds. For more, each read would map memory anew.
 READ_SIZE = 1 << 16

@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from boinc_gahp.htcondor.refusals import Refusals
     from boinc_gahp.htcondor.service import Service
 
-    OpenContext = Callable[[Settings, ProjectSettings], FetchContext]
-    MakeService = Callable[[Settings], Service]
-
 log = logging.getLogger("boinc_gahp.daemon")
 
 #: Seconds from a project's first use until its pending aborts are checked first.
@@ -38,45 +35,30 @@ FIRST_RECONCILE = 1.0
 RECONCILE_INTERVAL = 10.0
 
 
-@dataclass(slots=True)
-class _Place:
-    """A place for a context; its lock is held while the context is made."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    context: FetchContext | None = None
-
-
 class Projects:
     """Thread-safe. All but :attr:`limits` is for worker threads: it may wait for disk or network.
 
     Args:
         load_settings: reads the settings. If it fails, the next request calls it again, so that it
             is enough to mend the settings file.
-        open_context: opens a project; None: :class:`boinc_gahp.fetch.context.Opener`.
         on_settings: called once with the settings, before they are used.
-        make_service: makes the service for HTCondor's jobs; None:
-            :class:`boinc_gahp.htcondor.service.Service`.
     """
 
     def __init__(
         self,
         load_settings: Callable[[], Settings],
-        open_context: OpenContext | None = None,
-        on_settings: Callable[[Settings], object] | None = None,
-        make_service: MakeService | None = None,
+        on_settings: Callable[[Settings], object] = lambda _settings: None,
     ) -> None:
         self._load_settings = load_settings
-        self._open_context = open_context
-        self._make_service = make_service
-        self._shared_opener: Opener | None = None
+        self._on_settings = on_settings
+        #: Guards what follows. Held while settings are read, and while a context is opened or the
+        #: service made: all of them share the disk with the ledger.
+        self._lock = threading.RLock()
+        self._settings: Settings | None = None
+        self._opener: Opener | None = None
+        self._contexts: dict[tuple[str, str], FetchContext] = {}
         self._service: Service | None = None
         self._refusals: Refusals | None = None
-        self._serving = threading.Lock()
-        self._on_settings = on_settings
-        self._settings: Settings | None = None
-        self._loading = threading.Lock()
-        self._places: dict[tuple[str, str], _Place] = {}
-        self._latest: tuple[Settings, SelectProject | None, FetchContext] | None = None
         self._closing = threading.Event()
 
     @property
@@ -90,11 +72,10 @@ class Projects:
 
     def settings(self) -> Settings:
         """Return the settings; raises ConfigError."""
-        with self._loading:
+        with self._lock:
             if self._settings is None:
                 settings = self._load_settings()
-                if self._on_settings is not None:
-                    self._on_settings(settings)
+                self._on_settings(settings)
                 self._settings = settings
             return self._settings
 
@@ -105,39 +86,32 @@ class Projects:
             GahpError: there is no project, or it cannot be opened; says what to do.
         """
         settings = self.settings()
-        # Nearly all requests name the project that the one before named.
-        known = self._latest
-        if known is not None and known[0] is settings and known[1] is selection:
-            return known[2]
         try:
-            context = self._context(settings, selection)
+            return self._context(settings, selection)
         except (ConfigError, LedgerError):
             # Whatever was wrong with them may be mended by now.
             anew = self._read_again(settings)
             if anew == settings:
                 raise
             return self._context(anew, selection)
-        self._latest = settings, selection, context
-        return context
 
     def _context(self, settings: Settings, selection: SelectProject | None) -> FetchContext:
         project = _project_for(settings, selection)
-        account = authenticator_of(settings, project).account
-        place = self._places.setdefault((project.url, account), _Place())
-        with place.lock:
-            if place.context is None:
-                place.context = self._opener()(settings, project)
-                start(partial(self._reconcile, place.context), f"reconciling {project.url}")
-            return place.context
+        key = project.url, authenticator_of(settings, project).account
+        with self._lock:
+            if key not in self._contexts:
+                context = self._contexts[key] = self._one_opener().open(settings, project)
+                start(partial(self._reconcile, context), f"reconciling {project.url}")
+            return self._contexts[key]
 
     def refusals(self) -> Refusals:
         """Return the service for use by a gridmanager; never fails."""
-        with self._serving:
-            if self._refusals is None:
-                from boinc_gahp.htcondor.refusals import Refusals  # noqa: PLC0415  (as the service)
+        if self._refusals is None:
+            from boinc_gahp.htcondor.refusals import Refusals  # noqa: PLC0415  (as the service)
 
-                self._refusals = Refusals(self.service)
-            return self._refusals
+            with self._lock:
+                self._refusals = self._refusals or Refusals(self.service)
+        return self._refusals
 
     def service(self) -> Service:
         """Return the service for HTCondor's jobs; the first call makes it.
@@ -146,10 +120,8 @@ class Projects:
             GahpError: it cannot be made; the next call tries again.
         """
         if self._service is None:
-            settings = self.settings()
-            with self._serving:
-                if self._service is None:
-                    self._service = self._new_service(settings)
+            with self._lock:
+                self._service = self._service or self._new_service(self.settings())
         return self._service
 
     def close_service(self, timeout: float | None) -> None:
@@ -163,17 +135,16 @@ class Projects:
         """Close all contexts, and the service."""
         self._closing.set()
         self.close_service(None)
-        for place in list(self._places.values()):
-            with place.lock:
-                if place.context is not None:
-                    place.context.close()
+        with self._lock:
+            for context in self._contexts.values():
+                context.close()
 
     def _read_again(self, before: Settings) -> Settings:
         """Return the current settings, if nobody has read them since ``before``."""
-        with self._loading:
+        with self._lock:
             if self._settings is before:
                 settings = self._load_settings()
-                opened = self._shared_opener is not None and self._shared_opener.opened is not None
+                opened = self._opener is not None and self._opener.opened is not None
                 self._settings = replace(settings, state=before.state) if opened else settings
             return self._settings or before
 
@@ -185,26 +156,19 @@ class Projects:
         except Exception:  # the first request will fail with it and tell the user
             log.exception("the settings could not be loaded")
         import_module("boinc_gahp.daemon._dispatch")
-        self._opener()
-
-    def _opener(self) -> OpenContext:
-        if self._open_context is None:
-            self._open_context = self._one_opener().open
-        return self._open_context
+        self._one_opener()
 
     def _one_opener(self) -> Opener:
         """Return the opener for all projects of this process: they share its ledger."""
         from boinc_gahp.fetch.context import Opener  # noqa: PLC0415  (heavy: after the banner)
 
-        with self._loading:
-            if self._shared_opener is None:
-                self._shared_opener = Opener()
-                start(partial(self._housekeeping, self._shared_opener), "ledger")
-            return self._shared_opener
+        with self._lock:
+            if self._opener is None:
+                self._opener = Opener()
+                start(partial(self._housekeeping, self._opener), "ledger")
+            return self._opener
 
     def _new_service(self, settings: Settings) -> Service:
-        if self._make_service is not None:
-            return self._make_service(settings)
         from boinc_gahp.htcondor.service import Service  # noqa: PLC0415  (heavy: after the banner)
 
         return Service(settings, self._one_opener(), self._load_settings)

@@ -8,18 +8,18 @@ until the gridmanager has the banner, it spins on the pipe and uses a whole core
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from boinc_gahp.daemon._wakeup import Wakeup
 from boinc_gahp.gahp.banner import BANNER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
     from boinc_gahp.config.settings import Settings
-    from boinc_gahp.daemon._projects import MakeService, OpenContext, Projects
 
 #: Seconds after which the shutdown is cut short, in case a disk hangs.
 LEAVING = 5.0
@@ -27,13 +27,52 @@ LEAVING = 5.0
 TELLING = 1.0
 CLOSING = 3.0
 
+#: All of them mean: stop now (the gridmanager sends SIGTERM, a terminal the others).
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Wakeup:
+    """A pipe from the process to itself.
+
+    Signals only set a flag and make the pipe readable: an exception from a signal handler could
+    strike anywhere, even in the middle of a write.
+    """
+
+    def __init__(self) -> None:
+        self.fd, self._write_fd = os.pipe()
+        os.set_blocking(self.fd, False)
+        os.set_blocking(self._write_fd, False)
+        self.stopped = False
+        self._notified = False
+
+    def notify(self) -> None:
+        """Make the loop look for results; any thread may call it, after it has left its result."""
+        if self._notified:
+            return  # the loop has not looked yet: it will find this result, too
+        self._notified = True
+        with suppress(BlockingIOError):  # the pipe is full: then the loop will look anyway
+            os.write(self._write_fd, b"\0")
+
+    def clear(self) -> None:
+        """Remember that the loop looks now; it looks after this call."""
+        with suppress(BlockingIOError):
+            os.read(self.fd, 4096)
+        self._notified = False
+
+    def catch_signals(self) -> None:
+        """Make the signals that mean "stop" end the loop; call it in the main thread."""
+        for number in STOP_SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup sets it
+                signal.signal(number, self._on_signal)
+        signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self.stopped = True
+
 
 def serve(
     load_settings: Callable[[], Settings],
-    *,
-    open_context: OpenContext | None = None,
-    on_settings: Callable[[Settings], object] | None = None,
-    make_service: MakeService | None = None,
+    on_settings: Callable[[Settings], object] = lambda _settings: None,
 ) -> NoReturn:
     """Talk GAHP on stdin and stdout until the client is gone, then end the process.
 
@@ -43,23 +82,15 @@ def serve(
 
     Args:
         load_settings: called in a thread of its own, after the banner.
-        open_context: for tests; None: the project's web RPCs.
         on_settings: called with the settings before a project is used; here the log is started.
-        make_service: for tests; None: the service that keeps HTCondor's jobs.
     """
-
-    def open_projects() -> Projects:
-        from boinc_gahp.daemon._projects import Projects  # noqa: PLC0415  (after the banner)
-
-        return Projects(load_settings, open_context, on_settings, make_service)
-
     _open_closed_descriptors()
     wakeup = Wakeup()
     wakeup.catch_signals()
     try:
         _write_banner(1)
         prepare_process()
-        _converse(wakeup, open_projects)
+        _converse(wakeup, load_settings, on_settings)
     except BrokenPipeError:
         pass  # the client is gone: an ordinary end
     except BaseException as error:  # noqa: BLE001  (the process ends here, on purpose)
@@ -116,12 +147,17 @@ def _write_banner(fd: int) -> None:
         left = left[os.write(fd, left) :]
 
 
-def _converse(wakeup: Wakeup, open_projects: Callable[[], Projects]) -> None:
+def _converse(
+    wakeup: Wakeup,
+    load_settings: Callable[[], Settings],
+    on_settings: Callable[[Settings], object],
+) -> None:
     from boinc_gahp.daemon._engine import Engine  # noqa: PLC0415  (after the banner, see above)
     from boinc_gahp.daemon._loop import Loop  # noqa: PLC0415
+    from boinc_gahp.daemon._projects import Projects  # noqa: PLC0415
 
     _watch_program()
-    projects = open_projects()
+    projects = Projects(load_settings, on_settings)
     projects.prepare()
     engine = Engine(projects, on_result=wakeup.notify)
     try:
@@ -134,7 +170,6 @@ def _converse(wakeup: Wakeup, open_projects: Callable[[], Projects]) -> None:
 
 
 def _watch_program() -> None:
-    import signal  # noqa: PLC0415
     import threading  # noqa: PLC0415
 
     from boinc_gahp.daemon._housekeeping import Program  # noqa: PLC0415  (after the banner)

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 
 from boinc_gahp.config.settings import Settings
 from boinc_gahp.daemon._engine import Engine
-from boinc_gahp.daemon._projects import Projects
-from tests.daemon.stand_in import SETTINGS, StandIn, StandInService, end
+from tests.daemon.stand_in import SETTINGS, StandIn, StandInService, StoodIn, end
 from tests.helpers import wait_for
 
 
@@ -17,8 +16,8 @@ class Conversation:
         self.context = context
         self.service = StandInService()
         self.results = threading.Semaphore(0)
-        self.projects = Projects(load_settings, context.open, make_service=self.service.make)
-        self.engine = Engine(self.projects, on_result=self.results.release, clock=lambda: 1000.0)
+        self.projects = StoodIn(load_settings, context, self.service)
+        self.engine = Engine(self.projects, on_result=self.results.release)
 
     def say(self, line):
         return self.reply(line).output.decode()

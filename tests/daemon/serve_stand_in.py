@@ -14,8 +14,14 @@ from boinc_gahp.daemon.main import serve
 
 
 def settings():
-    from tests.daemon.stand_in import limited
+    """Load the settings, after the banner; also have stand-ins opened from then on."""
+    from boinc_gahp.fetch import context
+    from boinc_gahp.htcondor import service
+    from tests.daemon.stand_in import forward, limited
 
+    forward(setattr)
+    context.Opener = opener()
+    service.Service = lambda *_: new_service()
     limits = {}
     for argument in sys.argv[1:]:
         name, value = argument.split("=")
@@ -24,13 +30,11 @@ def settings():
     return limited(**limits)
 
 
-def open_context(settings, project):
+def opener():
     from concurrent.futures import ThreadPoolExecutor
 
     from boinc_gahp.fetch.temporary import registry
-    from tests.daemon.stand_in import StandIn, forward
-
-    forward(setattr)
+    from tests.daemon.stand_in import StandIn
 
     class Context(StandIn):
         def retire_batch(self, name):
@@ -45,10 +49,10 @@ def open_context(settings, project):
                 del kept
             return super().fetch_output(request)
 
-    return Context().open(settings, project)
+    return Context
 
 
-def make_service(settings):
+def new_service():
     from tests.daemon.stand_in import StandInService
 
     paths = [Path(word.removeprefix("notes=")) for word in sys.argv if word.startswith("notes=")]
@@ -73,8 +77,8 @@ def make_service(settings):
                 self.go.wait(3600)
             note("closed")
 
-    return Service().make(settings)
+    return Service()
 
 
 if __name__ == "__main__":
-    serve(settings, open_context=open_context, make_service=make_service)
+    serve(settings)

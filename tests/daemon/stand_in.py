@@ -5,6 +5,7 @@ from functools import partial
 
 from boinc_gahp.config.settings import LimitSettings, ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.daemon._projects import Projects
 from boinc_gahp.errors import GahpError
 from boinc_gahp.fetch import job_directory
 from boinc_gahp.fetch.types import FetchResult
@@ -52,6 +53,18 @@ def end(engine):
     engine.finish_telling(20)
 
 
+class StoodIn(Projects):
+    """Projects with stand-ins for what opens their contexts, and for the service."""
+
+    def __init__(self, load_settings, opener, service=None):
+        super().__init__(load_settings)
+        self._opener = opener
+        self.make_service = lambda: service
+
+    def _new_service(self, _settings):
+        return self.make_service()
+
+
 class Actor:
     """``hang...`` waits until :attr:`go` is set; ``fail TEXT`` raises; ``bug`` is a bug."""
 
@@ -78,6 +91,9 @@ class Actor:
 
 class StandIn(Actor):
     """A project's context."""
+
+    #: As what opens it: no ledger is open.
+    opened = None
 
     def __init__(self, url="http://127.0.0.1:9/test/", account=""):
         super().__init__()
@@ -143,10 +159,6 @@ class StandInService(Actor):
             "big": (4, f'[ A = "{"a" * 1_000_000}"; ExitCode = 0 ]'),
         }
         self.closed = threading.Event()
-
-    def make(self, _settings):
-        """Be the service, whatever the settings are."""
-        return self
 
     def ping(self):
         self.act("ping")

@@ -5,7 +5,7 @@ import time
 
 import pexpect
 
-from boinc_gahp.daemon.console.console import PROMPT
+from boinc_gahp.daemon.console import PROMPT
 from tests.cli.conftest import COMMAND
 from tests.daemon.screen import WIDTH, Screen
 from tests.helpers import hang_up

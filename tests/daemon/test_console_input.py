@@ -6,7 +6,12 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from boinc_gahp.daemon.console.input import LONGEST, CommandCompleter, PrivateHistory, secret_begins
+from boinc_gahp.daemon._console_input import (
+    LONGEST,
+    CommandCompleter,
+    PrivateHistory,
+    secret_begins,
+)
 
 
 def run_of(path, *typed):

@@ -2,15 +2,15 @@
 
 import pytest
 
+from boinc_gahp.daemon import console
 from boinc_gahp.daemon._engine import FinishedRequest
-from boinc_gahp.daemon.console import console, display
 from boinc_gahp.gahp.commands import COMMANDS, parse_request
 
 
 def told(line, *values):
     """Return the lines that tell the result of a Request Line."""
     request = parse_request(line.encode())
-    return display.told(request, values)
+    return console.result_lines(request, values)
 
 
 @pytest.mark.parametrize(
@@ -65,29 +65,29 @@ def test_what_would_move_the_cursor_is_told_by_its_number(capsys):
 
 
 def test_help_names_every_command_and_fits_80_columns():
-    text = display.help_overview()
+    text = console.help_overview()
     assert all(name in text for name in COMMANDS)
     assert max(map(len, text.splitlines())) < 80
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_on_a_command_has_its_whole_syntax_and_fits_80_columns(name):
-    text = display.help_on(name.lower(), 79)
+    text = console.help_on(name.lower(), 79)
     assert COMMANDS[name].syntax in " ".join(text.split())
     assert max(map(len, text.splitlines())) < 80
 
 
 def test_help_finds_a_command_by_what_comes_after_boinc():
-    assert display.help_on("ping", 80) == display.help_on("BOINC_PING", 80)
+    assert console.help_on("ping", 80) == console.help_on("BOINC_PING", 80)
 
 
 def test_there_is_no_help_on_what_is_no_command():
-    assert display.help_on("sumbit", 80) is None
+    assert console.help_on("sumbit", 80) is None
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_an_error_is_folded_between_words(width):
     text = "error: BOINC_SUBMIT: app is missing; its form is: " + " ".join(["rsc_fpops_est"] * 30)
-    lines = display.folded(text, width).splitlines()
+    lines = console.folded(text, width).splitlines()
     assert " ".join(lines) == text
     assert max(map(len, lines)) <= width

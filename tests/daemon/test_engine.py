@@ -1,4 +1,5 @@
 import threading
+import time
 
 import pytest
 
@@ -117,11 +118,13 @@ def test_a_submit_reaches_the_engine_whole(conversation):
 
 def test_a_gridmanager_has_its_answer_in_time(conversation):
     conversation.say("RESPONSE_PREFIX GAHP:")
+    before = time.monotonic()
     conversation.say("BOINC_SUBMIT 2 b app 1 j 0 0")
     conversation.say("BOINC_QUERY_BATCHES 3 0 1 b")
+    read = time.monotonic()
     conversation.wait(2)
     last = {call[0]: call[-1] for call in conversation.context.calls}
-    assert last["submit"] == 1000.0 + SETTINGS.timeouts.submit
+    assert before <= last["submit"] - SETTINGS.timeouts.submit <= read
     assert last["query"].gridmanager is True
 
 
@@ -275,7 +278,7 @@ def test_each_result_can_be_taken_once_with_its_request_and_error(
 
 def test_a_refused_line_has_its_reason(conversation):
     reply = conversation.reply("BOINC_PING zero")
-    assert (reply.output, reply.accepted, reply.request) == (b"E\n", False, None)
+    assert (reply.output, reply.accepted) == (b"E\n", False)
     assert 'id (argument 1) is "zero"' in reply.reason
     assert conversation.engine.handle(TooLong(10)).output == b"E\n"
 

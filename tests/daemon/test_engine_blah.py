@@ -75,13 +75,13 @@ def test_the_service_is_made_once_and_tried_again_after_trouble():
         problems = [ConfigError("the ledger cannot be on NFS")]
         made = []
 
-        def make(settings):
+        def make():
             if problems:
                 raise problems.pop()
-            made.append(settings)
+            made.append("the service")
             return conversation.service
 
-        conversation.projects._make_service = make
+        conversation.projects.make_service = make
         assert "NFS" in refused(conversation.result("BLAH_PING 2 boinc"), "BLAH_PING")
         for number in range(3, 20):
             conversation.say(f"BLAH_PING {number} boinc")

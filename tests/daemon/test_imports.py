@@ -15,7 +15,7 @@ pytestmark = pytest.mark.processes
 
 #: Our modules that a daemon has when it says its banner; the others come with the first request.
 OURS_AT_BANNER = """
-_version cli cli.main daemon daemon._wakeup daemon.main errors gahp gahp.banner text
+_version cli cli.main daemon daemon.main errors gahp gahp.banner text
 """
 #: What it has when a BOINC_PING was answered by a project: our rooms, and packages of others;
 #: tomli is Python's own tomllib from 3.11 on.

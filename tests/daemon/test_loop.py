@@ -7,11 +7,10 @@ import pytest
 from boinc_gahp.daemon import _loop as loop_module
 from boinc_gahp.daemon._engine import Engine
 from boinc_gahp.daemon._loop import Loop
-from boinc_gahp.daemon._projects import Projects
-from boinc_gahp.daemon._wakeup import Wakeup
+from boinc_gahp.daemon.main import Wakeup
 from boinc_gahp.gahp import words
 from boinc_gahp.gahp.banner import BANNER
-from tests.daemon.stand_in import SETTINGS, StandIn, StandInService, end
+from tests.daemon.stand_in import SETTINGS, StandIn, StandInService, StoodIn, end
 from tests.helpers import wait_for
 
 
@@ -23,7 +22,7 @@ class Running:
         self.from_loop, self.loop_out = os.pipe()
         self.wakeup = Wakeup()
         self.service = StandInService()
-        self.projects = Projects(lambda: SETTINGS, StandIn().open, make_service=self.service.make)
+        self.projects = StoodIn(lambda: SETTINGS, StandIn(), self.service)
         self.engine = Engine(self.projects, on_result=self.wakeup.notify)
         self.thread = threading.Thread(target=self.run)
         self.seen_of_big = 0

@@ -9,7 +9,7 @@ from boinc_gahp.daemon._projects import Projects
 from boinc_gahp.errors import ConfigError, LedgerError
 from boinc_gahp.gahp.boinc_commands import SelectProject
 from boinc_gahp.secret import Authenticator
-from tests.daemon.stand_in import StandIn
+from tests.daemon.stand_in import StandIn, StoodIn
 from tests.helpers import wait_for
 
 KEY = Authenticator("key-of-alice")
@@ -22,15 +22,17 @@ SETTINGS = Settings(project=MINE, projects={"other": OTHER})
 class Opener:
     """Opens stand-ins; ``problems`` are raised first."""
 
+    opened = None  # no ledger
+
     def __init__(self):
-        self.opened = []
+        self.projects = []
         self.contexts = []
         self.problems = []
 
     def open(self, _settings, project):
         if self.problems:
             raise self.problems.pop(0)
-        self.opened.append(project)
+        self.projects.append(project)
         self.contexts.append(StandIn())
         return self.contexts[-1]
 
@@ -42,7 +44,7 @@ def opener():
 
 @pytest.fixture
 def projects(opener):
-    projects = Projects(lambda: SETTINGS, opener.open)
+    projects = StoodIn(lambda: SETTINGS, opener)
     yield projects
     projects.close()
     assert all(context.closed for context in opener.contexts)
@@ -63,7 +65,7 @@ def projects(opener):
 )
 def test_a_selected_project_keeps_its_settings(projects, opener, url, proxy, ca_bundle):
     projects.context(SelectProject(url, OTHER_KEY))
-    (opened,) = opener.opened
+    (opened,) = opener.projects
     assert opened.url == url.lower().rstrip("/") + "/"
     assert (opened.authenticator, opened.proxy, opened.ca_bundle) == (OTHER_KEY, proxy, ca_bundle)
 
@@ -71,7 +73,7 @@ def test_a_selected_project_keeps_its_settings(projects, opener, url, proxy, ca_
 def test_one_context_serves_a_project_and_account(projects, opener):
     with ThreadPoolExecutor(8) as threads:
         contexts = set(threads.map(lambda _: projects.context(None), range(32)))
-    assert len(contexts) == len(opener.opened) == 1
+    assert len(contexts) == len(opener.projects) == 1
     assert projects.context(SelectProject("https://A.example/x/", KEY)) in contexts
     assert projects.context(SelectProject("https://a.example/x", OTHER_KEY)) not in contexts
     assert projects.context(SelectProject("https://a.example/", KEY)) not in contexts
@@ -91,7 +93,7 @@ def test_settings_are_loaded_once_and_given_to_the_log_first():
         loaded.append("loaded")
         return SETTINGS
 
-    projects = Projects(load, Opener().open, lambda _settings: loaded.append("log"))
+    projects = Projects(load, lambda _settings: loaded.append("log"))
     assert projects.limits.pending_requests == 1000
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda _: projects.settings(), range(8)))
@@ -112,7 +114,7 @@ def test_trouble_while_settling_does_not_end_it(opener, monkeypatch, caplog):
         reconcile()
 
     context.reconcile = trouble
-    projects = Projects(lambda: SETTINGS, context.open)
+    projects = StoodIn(lambda: SETTINGS, context)
     projects.context(None)
     assert context.reconciled.wait(60)
     projects.close()
@@ -128,7 +130,7 @@ def test_preparing_neither_waits_nor_fails(caplog):
         tried.set()
         raise ConfigError("no such setting")
 
-    projects = Projects(load, Opener().open)
+    projects = StoodIn(load, Opener())
     projects.prepare()
     assert projects.limits.workers == 32
     hold.set()

@@ -11,6 +11,8 @@ import logging
 import shutil
 import signal
 import sys
+import textwrap
+from collections import Counter
 from typing import TYPE_CHECKING, NoReturn
 
 from prompt_toolkit import PromptSession, print_formatted_text
@@ -21,24 +23,28 @@ from prompt_toolkit.styles import Style
 
 from boinc_gahp import __version__
 from boinc_gahp.config.places import log_file, state_dir
+from boinc_gahp.daemon._console_input import CommandCompleter, MaskAuthenticator, PrivateHistory
 from boinc_gahp.daemon._engine import Engine
 from boinc_gahp.daemon._projects import Projects
-from boinc_gahp.daemon.console import display
-from boinc_gahp.daemon.console.input import CommandCompleter, MaskAuthenticator, PrivateHistory
 from boinc_gahp.daemon.main import CLOSING, leave, prepare_process
 from boinc_gahp.errors import GahpError
-from boinc_gahp.gahp.commands import COMMANDS
+from boinc_gahp.gahp import boinc_commands
+from boinc_gahp.gahp.command import AsyncRequest, help_text
+from boinc_gahp.gahp.commands import COMMANDS, PREFIXES
 from boinc_gahp.gahp.words import decode, encode
+from boinc_gahp.states import HTCondorState
 from boinc_gahp.text import count, quoted, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from boinc_gahp.config.settings import Settings
     from boinc_gahp.daemon._engine import FinishedRequest
 
 log = logging.getLogger("boinc_gahp.daemon")
 
+#: The most jobs of a batch to list one by one; for more, only the number per status is shown.
+LISTED_JOBS = 20
 PROMPT = "boinc_gahp> "
 _STYLE = Style.from_dict(
     {
@@ -52,8 +58,7 @@ _STYLE = Style.from_dict(
 
 def run_console(
     load_settings: Callable[[], Settings],
-    *,
-    on_settings: Callable[[Settings], object] | None = None,
+    on_settings: Callable[[Settings], object],
 ) -> NoReturn:
     """Talk to the person at the terminal until they leave, then end the process with status 0.
 
@@ -62,7 +67,7 @@ def run_console(
         on_settings: called with the settings before a project is used; here the log is started.
     """
     prepare_process()
-    projects = Projects(load_settings, on_settings=on_settings)
+    projects = Projects(load_settings, on_settings)
     status = 0
     try:
         # Not asyncio.run: it waits for threads, and one may hang on a dead file server.
@@ -155,7 +160,7 @@ class Console:
         """Return the line below the prompt: the form of the command that is being typed."""
         command = COMMANDS.get(get_app().current_buffer.text.partition(" ")[0].upper())
         if command is not None:
-            return display.folded(command.syntax, _width())
+            return folded(command.syntax, _width())
         pending = self._engine.unanswered
         return f"{pending} under way" if pending else "help | TAB completes | Ctrl-D leaves"
 
@@ -184,14 +189,14 @@ def show(finished: FinishedRequest) -> None:
     if finished.error is not None:
         _print("bad", head, f" error: {visible(finished.error)}")
     else:
-        lines = map(visible, display.told(request, finished.values))
+        lines = map(visible, result_lines(request, finished.values))
         _print("good", head, "\n  ".join([" ok", *lines]))
 
 
 def _help(word: str) -> None:
     if not word:
-        _print("plain", display.help_overview())
-    elif text := display.help_on(word, _width()):
+        _print("plain", help_overview())
+    elif text := help_on(word, _width()):
         _print("plain", text)
     else:
         _print("bad", "error:", f" there is no command {quoted(word)}; help lists the commands")
@@ -203,6 +208,81 @@ def _width() -> int:
 
 def _print(style: str, head: str, rest: str = "") -> None:
     """Print text above the prompt: ``head`` in ``style``, then ``rest``, folded between words."""
-    text = display.folded(head + rest, _width())
+    text = folded(head + rest, _width())
     parts = [(f"class:{style}", text[: len(head)]), ("", text[len(head) :])]
     print_formatted_text(FormattedText(parts), style=_STYLE)
+
+
+# -- results and help in words
+
+
+def result_lines(request: AsyncRequest, values: Sequence[str]) -> list[str]:
+    """Return the values of a request's success in lines for people."""
+    if isinstance(request, boinc_commands.QueryBatches):
+        return list(_statuses(request.batches, values))
+    names = COMMANDS[request.command].returns.split()
+    return [
+        f"{name}: {_meaning(name, word)}"
+        for name, word in zip(names[len(names) - len(values) :], values, strict=True)
+    ]
+
+
+def _meaning(name: str, word: str) -> str:
+    known = name == "status" and word in {str(state.value) for state in HTCondorState}
+    return f"{word} ({HTCondorState(int(word)).words})" if known else word
+
+
+def _statuses(batches: tuple[str, ...], words: Sequence[str]) -> Iterator[str]:
+    """Describe the values of BOINC_QUERY_BATCHES: server_time {njobs {job status}...}..."""
+    server_time, *rest = words
+    yield f"server_time: {server_time}"
+    for batch in batches:
+        njobs = int(rest[0])
+        names, statuses = rest[1 : 1 + 2 * njobs : 2], rest[2 : 2 + 2 * njobs : 2]
+        rest = rest[1 + 2 * njobs :]
+        counts = Counter(statuses)
+        summary = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
+        yield f"{batch}: {count(njobs, 'job')}{': ' if summary else ''}{summary}"
+        if njobs <= LISTED_JOBS:
+            wide = max(map(len, names), default=0)
+            for name, status in zip(names, statuses, strict=True):
+                yield f"  {name:<{wide}}  {status}"
+
+
+def help_overview() -> str:
+    """Return the answer to ``help``: each command on a line, and how to write lines."""
+    wide = max(map(len, COMMANDS))
+    lines = [f"{name:<{wide}}  {command.summary}" for name, command in COMMANDS.items()]
+    lines += [
+        f"{'HELP [COMMAND]':<{wide}}  this, or all about a command",
+        "",
+        "An id is your number for a request, above 0; its result is printed with it.",
+        r"Within an argument, write \ before a space or a backslash. NULL: none.",
+        "BLAH_*: single jobs (HTCondor 10 and later). BOINC_*: batches of jobs.",
+        "TAB completes commands, Ctrl-C discards the line, Ctrl-D leaves.",
+    ]
+    return "\n".join(lines)
+
+
+def help_on(word: str, width: int) -> str | None:
+    """Return the answer to ``help word``, in lines of ``width`` columns; None: no such command.
+
+    The beginning of a command's name may be left out: PING is BOINC_PING.
+    """
+    found = (COMMANDS.get(f"{prefix}{word.upper()}") for prefix in PREFIXES)
+    command = next(filter(None, found), None)
+    return None if command is None else folded(help_text(command), width)
+
+
+def folded(text: str, width: int) -> str:
+    """Return ``text`` in lines of at most ``width`` columns; no word is split."""
+    return "\n".join(
+        textwrap.fill(
+            line,
+            max(width, 40),
+            subsequent_indent=" " * (len(line) - len(line.lstrip())),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in text.split("\n")
+    )
