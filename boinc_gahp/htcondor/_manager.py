@@ -289,20 +289,9 @@ class AccountManager:
         return min(times, default=None)
 
     def _send_one(self, batch_id: int) -> None:
-        at = self._guard("send a batch", partial(self._send_now, batch_id))
-        self._next_send[batch_id] = at
+        self._guard("send a batch", partial(self._sender.work, batch_id))
+        self._next_send[batch_id] = time.time() + self._context.htcondor.poll_shortest
         self._has_sent.set()
-
-    def _send_now(self, batch_id: int) -> float:
-        """Send a batch or roll it back; return when to do so again if nothing comes of it."""
-        # The batch may have changed since this task was queued.
-        batch = self._jobs.batch(batch_id)
-        if batch is not None and not self._stopping.is_set():
-            if batch.state == "giving_up":
-                self._sender.rollback.go_on(batch)
-            elif batch.state in {"planned", "sent"}:
-                self._sender.send(batch)
-        return time.time() + self._context.htcondor.poll_shortest
 
     # -- jobs on the project
 

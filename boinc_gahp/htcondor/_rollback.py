@@ -19,7 +19,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import GahpError, LedgerError, RpcError
+from boinc_gahp.errors import GahpError, RpcError
 from boinc_gahp.htcondor._context import is_ahead
 from boinc_gahp.htcondor._sending_action import Action, Attempt, action_after, hold_for
 from boinc_gahp.htcondor.status_ad import HoldCode
@@ -55,8 +55,8 @@ class BatchRollback:
         #: Batches for which no submit_batch can be running on the project.
         self._clear: set[int] = set()
 
-    def begin(self, batch: BatchRow, attempt: Attempt, error: GahpError) -> None:
-        """Begin to roll back a batch whose jobs may exist.
+    def begin(self, batch: BatchRow, attempt: Attempt, error: GahpError) -> bool:
+        """Begin to roll back a batch whose jobs may exist; return whether to go on at once.
 
         Args:
             batch: a batch that is ``sent``.
@@ -72,43 +72,26 @@ class BatchRollback:
         log.info("Batch %s is given up: %s", batch.name, error)
         if clear:
             self._clear.add(batch.id)
-            now = self._jobs.batch(batch.id)
-            if now is not None and now.state == "giving_up":
-                self.go_on(now)
+        return clear
 
-    def go_on(self, batch: BatchRow) -> None:
-        """Make sure that the batch is over on the project, then see to its jobs. Never raises."""
-        try:
-            self._go_on(batch)
-        except LedgerError as error:
-            log.error("Batch %s has to wait: %s", batch.name, error)
-        except GahpError as error:
-            log.warning("Batch %s is still to be aborted: %s", batch.name, error)
-            self.put_off(("roll back", batch.id), batch, error)
-        except Exception:  # the manager has other batches
-            if self._context.stopping.is_set():
-                return  # its connections were closed
-            log.exception("batch %s could not be given up", batch.name)
+    def go_on(self, batch: BatchRow) -> bool:
+        """Make sure that the batch is over on the project, then see to its jobs.
 
-    def put_off(self, key: tuple[str, int], batch: BatchRow, error: GahpError) -> None:
-        """Note that what the key of pauses names failed with a batch: it is tried again later."""
-        if self._context.stopping.is_set():
-            return  # that may be why it failed
-        try:
-            until = self._context.pauses.failed(key, error)
-            self._jobs.postpone(batch.id, until, str(error))
-        except LedgerError as trouble:
-            log.error("Batch %s is tried again later: %s (%s)", batch.name, error, trouble)
+        Returns:
+            False: there is nothing more to do for it at once.
 
-    def _go_on(self, batch: BatchRow) -> None:
-        if batch.project_batch_id is not None and not self._is_time(batch, batch.project_batch_id):
-            return
-        njobs = len(self._jobs.jobs_of(batch.id, described=False))
-        is_clear = batch.id in self._clear
-        project = self._context.project
-        if abort_until_certain(project, batch, self._jobs, njobs=njobs, is_clear=is_clear):
-            self._is_over(batch)
-            self._context.wake()
+        Raises:
+            LedgerError: the ledger cannot be read or written.
+            GahpError: it is not known whether it is over.
+        """
+        if batch.project_batch_id is None or self._is_time(batch, batch.project_batch_id):
+            njobs = len(self._jobs.jobs_of(batch.id, described=False))
+            is_clear = batch.id in self._clear
+            project = self._context.project
+            if abort_until_certain(project, batch, self._jobs, njobs=njobs, is_clear=is_clear):
+                self._is_over(batch)
+                self._context.wake()
+        return False
 
     def _is_time(self, batch: BatchRow, project_batch_id: int) -> bool:
         """Tell whether an abort can be final now; if that is not known, set a time for it."""

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import (
@@ -131,29 +132,37 @@ class Sender:
 
     # -- batches are sent
 
-    def send(self, batch: BatchRow) -> None:
-        """Submit a batch that is ``planned`` or ``sent``, or do what else it needs.
+    def work(self, batch_id: int) -> None:
+        """Do what a batch needs in its state: submit it, or make sure that it is over.
 
-        Never raises. A batch that cannot be sent now is put off: the ledger has until when and why.
+        If that cannot be done now, it is put off: the ledger has until when and why.
+
+        Raises:
+            LedgerError: the ledger cannot be read or written.
         """
-        try:
-            while self._send(batch):
-                again = self._jobs.batch(batch.id)
-                if again is None or again.state != "planned":
+        steps = {"planned": self._send, "sent": self._send, "giving_up": self.rollback.go_on}
+        # It may have changed since this work was queued.
+        while not self._context.stopping.is_set() and (batch := self._jobs.batch(batch_id)):
+            step = steps.get(batch.state)
+            try:
+                if step is None or not step(batch):
                     return
-                batch = again
-        except LedgerError as error:
-            self._attempts.pop(batch.id, None)  # it is not known how far this attempt came
-            log.error("Batch %s has to wait: %s", batch.name, error)
-        except Exception as error:  # the manager has other batches
-            self._attempts.pop(batch.id, None)
-            if self._context.stopping.is_set():
-                return  # its connections were closed
-            log.exception("batch %s could not be sent", batch.name)
-            self._put_off(batch, GahpError(f"a fault of this program: {error!r}"))
+            except LedgerError:
+                self._attempts.pop(batch.id, None)  # it is not known how far this attempt came
+                raise
+            except GahpError as error:
+                log.warning("Batch %s: %s", batch.name, error)
+                self._put_off(batch, error)
+                return
+            except Exception as error:  # the manager has other batches
+                self._attempts.pop(batch.id, None)
+                if not self._context.stopping.is_set():  # otherwise its connections were closed
+                    log.exception("work on batch %s failed", batch.name)
+                    self._put_off(batch, GahpError(f"a fault of this program: {error!r}"))
+                return
 
     def _send(self, batch: BatchRow) -> bool:
-        """Submit the batch; return whether to repeat that with the jobs that are left."""
+        """Submit the batch; return whether there is more to do for it at once."""
         # Jobs of a batch that was sent have ended since, and may be on the project all the same.
         jobs = self._jobs.jobs_of(batch.id, *(["sending"] if batch.state == "planned" else []))
         if batch.state == "planned":
@@ -184,8 +193,12 @@ class Sender:
         except GahpError as error:
             log.warning("Batch %s: %s", batch.name, error)
             attempt = self._attempt(batch, len(jobs), journal.sending, error)
-            if request is None and attempt.sending.sent and self._needs_no_files(batch, jobs):
-                return False
+            if request is None and attempt.sending.sent:
+                # Jobs that are on the project do not need their files any more; whether they are
+                # must be known before the batch is given up.
+                with suppress(*IS_LOST):
+                    if self._is_there(batch, jobs):
+                        return False
             return self._after(batch, jobs, attempt, request, error)
         self._is_submitted(batch, len(jobs))
         now = None if journal.sending.unclear else self._jobs.batch(batch.id)
@@ -214,7 +227,7 @@ class Sender:
             self._context.wake()  # others wait for it
 
     def _forget(self, batch: BatchRow) -> None:
-        self._pauses.forget(_sending_of(batch))
+        self._pauses.forget(_work_on(batch))
         self._failed.discard(batch.id)
         self.sizes.forget(batch)
         self._attempts.pop(batch.id, None)
@@ -283,16 +296,17 @@ class Sender:
         if action is Action.HOLD_SOME and not sent:
             return self._hold_those_to_blame(batch, jobs, request, error)
         if action is Action.RENAME:
-            if sent and self._is_found(batch, jobs):
-                return False
+            if sent:
+                with suppress(RpcError):
+                    if self._is_there(batch, jobs):
+                        return False
             # Not at once: other names may not help either.
             self._pauses.failed(_PLANS, error)
         elif action is Action.HALVE:
             self.sizes.learn(batch, jobs, error)
         self._forget(batch)
         if sent:
-            self.rollback.begin(batch, attempt, error)
-            return False
+            return self.rollback.begin(batch, attempt, error)
         if action is Action.RENAME:
             self._jobs.drop_from_batch(batch.id)
         elif action is Action.HALVE:
@@ -301,20 +315,6 @@ class Sender:
             self._hold_all(batch, jobs, hold_for(error, batch))
         self._context.wake()
         return False
-
-    def _needs_no_files(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
-        """Tell whether it does not matter now that the files of jobs cannot be made.
-
-        Jobs that are on the project do not need them any more; whether they are must be known
-        before the batch is given up.
-        """
-        try:
-            return self._is_there(batch, jobs)
-        except RpcError as error:
-            if isinstance(error, IS_LOST):
-                return False
-            self._put_off(batch, error)
-            return True
 
     def _is_there(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
         """Tell whether the batch has all its jobs, in whatever state it is now.
@@ -334,14 +334,6 @@ class Sender:
         self._is_submitted(batch, len(names))
         return True
 
-    def _is_found(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
-        """Tell whether the batch is known to have all its jobs; see :meth:`_is_there`."""
-        try:
-            return self._is_there(batch, jobs)
-        except RpcError as error:
-            log.info("Batch %s cannot be looked at: %s", batch.name, error)
-            return False
-
     # -- holds
 
     def _hold_those_to_blame(
@@ -353,12 +345,8 @@ class Sender:
     ) -> bool:
         """Put the jobs that cannot be sent on hold; return whether others are left."""
         refused: Mapping[str, GahpError] = {}
-        try:
-            if request is not None:
-                refused = BatchValidator(self._context.project, request).validation().refusals
-        except RpcError as trouble:
-            self._put_off(batch, trouble)
-            return False
+        if request is not None:
+            refused = BatchValidator(self._context.project, request).validation().refusals
         alone = Attempt(SubmitState(), 1)
         holds = {
             job.id: hold_for(why, batch)
@@ -388,16 +376,19 @@ class Sender:
     # -- later, and smaller
 
     def _put_off(self, batch: BatchRow, trouble: GahpError) -> None:
-        """Try the batch again later."""
+        """Try what the batch needs again later."""
         if self._context.stopping.is_set():
             return  # that may be why it failed
-        self.rollback.put_off(_sending_of(batch), batch, trouble)
+        key = _work_on(batch)
+        self._jobs.postpone(batch.id, self._pauses.failed(key, trouble), str(trouble))
+        if batch.state == "giving_up":
+            return
         self._failed.add(batch.id)
         if len(self._failed) > 1:
             # Several batches fail, so the cause is not in one of them: new ones would fail, too.
             self._pauses.later(_PLANS)
 
 
-def _sending_of(batch: BatchRow) -> tuple[str, int]:
-    """Return the key of the pauses between attempts to send a batch."""
-    return "send", batch.id
+def _work_on(batch: BatchRow) -> tuple[str, int]:
+    """Return the key of the pauses between attempts at what a batch needs."""
+    return "roll back" if batch.state == "giving_up" else "send", batch.id

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from boinc_gahp.htcondor import _rollback, _sending
+from boinc_gahp.htcondor._context import ErrorGuard
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._sending import Sender
 from boinc_gahp.ledger.rows import NewJob
@@ -103,12 +104,11 @@ class Desk:
         now = time.time()
         self.sender.plan(now)
         for batch in self.batches(*UNCLEAR):
-            if batch.not_before > now:
-                continue
-            if batch.state == "giving_up":
-                self.sender.rollback.go_on(batch)
-            else:
-                self.sender.send(batch)
+            if batch.not_before <= now:
+                self.work(batch)
+
+    def work(self, batch):
+        ErrorGuard("the desk")("send a batch", lambda: self.sender.work(batch.id))
 
     def is_idle(self):
         """Take a turn; tell whether nothing is left to be sent."""

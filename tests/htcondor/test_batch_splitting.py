@@ -110,7 +110,7 @@ def test_an_abort_waits_no_longer_because_the_clock_was_set_back_and_long_enough
     assert desk.context.jobs.about_to_send(batch.id, 12345, ids) == "go"
     desk.context.jobs.begin_abort(batch.id, time.time() + 86400)
     (batch,) = desk.batches("giving_up")
-    desk.sender.rollback.go_on(batch)
+    desk.work(batch)
     (batch,) = desk.batches("giving_up")
     assert time.time() < batch.not_before <= time.time() + abort.ABORT_AGAIN
     desk.run()

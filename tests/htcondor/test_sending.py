@@ -83,7 +83,7 @@ def test_a_night_s_jobs_wait_and_go_in_one_batch(site):
         assert set(desk.states(ids)) == {"waiting"}
         site.local.core.web_stopped = False
         desk.context.pauses.succeeded()
-        desk.sender.send(desk.batches("planned")[0])
+        desk.work(desk.batches("planned")[0])
         desk.run()
         desk.check_once(first + ids)
         assert len(site.batches()) == 2
