@@ -87,13 +87,6 @@ def test_a_request_for_another_app_stays_as_it_is(app):
     assert buda_name(app) is None
 
 
-def test_outputs_that_are_named_twice_are_one():
-    job = made(outputs={"job": ("b", "a", "b")})
-    outputs = read_output_template(job.output_template or "").files
-    assert [file.open_name for file in outputs] == ["b", "a"]
-    assert not any(file.optional for file in outputs)
-
-
 def test_a_job_may_have_no_outputs_but_then_says_so():
     job = made(outputs={"job": ()}, app="buda:other")
     assert read_output_template(job.output_template or "").files == ()

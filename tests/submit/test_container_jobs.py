@@ -157,12 +157,6 @@ def test_many_directories_travel_in_one_archive(home):
     assert content(many, "run.sh").count(b"tar -xf") == 1
 
 
-def test_remote_files_stay_remote(home):
-    remote = RemoteFile("http://127.0.0.1/x", 1, "0" * 32)
-    [made] = make(home, job(home, files=(("x", remote),)))
-    assert made.inputs["work/x"] is remote
-
-
 def test_remote_files_are_never_left_out(home):
     remote = RemoteFile("http://h/x", 5, "0" * 32)
     files = (*((f"f{number}", LocalFile(home / "data.csv")) for number in range(100)),)

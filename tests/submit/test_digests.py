@@ -96,12 +96,6 @@ def test_without_a_usable_cache_files_are_read_all_the_same(tmp_path, trouble):
     assert files[path].md5 == hashlib.md5(b"contents").hexdigest()
 
 
-def test_the_cache_can_be_read_by_its_owner_alone(tmp_path):
-    Digests(tmp_path / "cache").of([write(tmp_path / "f", b"x")])
-    assert (tmp_path / "cache").stat().st_mode & 0o077 == 0
-    assert (tmp_path / "cache" / "digests.sqlite").stat().st_mode & 0o077 == 0
-
-
 def test_an_absent_file_a_directory_and_a_pipe_are_refused_by_name(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "directory").mkdir()

@@ -184,10 +184,3 @@ def test_a_full_disk_is_told_with_the_directory_and_the_remedy(
         error = refused(make, tmp_path)
         assert error.errno == number
         assert ("free some space there" in str(error)) == (number != errno.EIO)
-
-
-def test_a_directory_that_others_can_write_is_not_used(tmp_path):
-    (tmp_path / "made").mkdir()
-    (tmp_path / "made").chmod(0o777)
-    with pytest.raises(StagingError, match="can be written by everyone"):
-        GeneratedFiles(tmp_path / "made").write("a", b"x")

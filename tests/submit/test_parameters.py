@@ -4,11 +4,16 @@ import re
 from dataclasses import asdict, replace
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from boinc_gahp.errors import BadRequest, BatchTooLarge, JobRefused
+from boinc_gahp.submit._parameters import ELEMENTS, RequestedSizes
 from boinc_gahp.submit.engine import submit
-from boinc_gahp.submit.types import InlineFile, Job, Parameters
+from boinc_gahp.submit.types import InlineFile, Job, Parameters, SubmitRequest
 from boinc_gahp.submit.validate import BatchValidator
+from boinc_gahp.templates.reading import read_input_template
+from boinc_gahp.templates.types import DEFAULTS, InputFileInfo, InputTemplate
+from boinc_gahp.templates.writing import write_input_template
 from tests.helpers import most_memory
 from tests.submit.requests import own_input, uppercase
 
@@ -167,3 +172,41 @@ def test_a_template_that_would_become_too_large_is_refused_before_anything_is_se
     with pytest.raises(JobRefused, match="cannot be written into its inp"):
         site.submit(asking("huge", job, delay_bound=60, memory_bound=1e300))
     assert site.proxy.count("create_batch") == 0
+
+
+_REAL = st.floats(1.0, 1e20) | st.sampled_from([1e9, 86400.0, DEFAULTS["rsc_fpops_est"]])
+_WHOLE = st.integers(1, 2**31 - 1).map(float) | st.just(86400.0)
+
+
+def _values(*, zero):
+    real = _REAL | st.just(0.0) if zero else _REAL
+    kinds = {name: _WHOLE if name == "delay_bound" else real for name in ELEMENTS}
+    return st.fixed_dictionaries({}, optional=kinds)
+
+
+@settings(max_examples=150)
+@given(
+    said=_values(zero=False), asked=_values(zero=True), fpops=st.none() | _REAL, own=st.booleans()
+)
+def test_what_create_work_would_store_is_what_was_asked_for(said, asked, fpops, own):
+    template = InputTemplate((InputFileInfo("in", no_delete=True),), **said)
+    text = write_input_template(template)
+    parameters = Parameters(**{n.removeprefix("rsc_"): value for n, value in asked.items()})
+    job = Job(fpops=fpops, input_template=text if own else None)
+    asking = RequestedSizes(SubmitRequest("b", "app", [("j", job)], parameters))
+    asking.check()
+    filled = asking.filled("j", job, template, text)
+    sent = template if filled.template is None else read_input_template(filled.template)
+    wanted = dict(asked) if fpops is None else {**asked, "rsc_fpops_est": fpops}
+    for name in ELEMENTS:
+        # create_work's rule: the template, or else job_params, or else its default.
+        value = getattr(sent, name)
+        stored = asking.params.get(name, DEFAULTS[name]) if value is None else value
+        expected = wanted.get(name) or said.get(name) or DEFAULTS[name]
+        assert stored == filled.stored[name] == expected
+    # Nothing travels that does not have to.
+    otherwise = {n: said.get(n, asking.params.get(n) or DEFAULTS[n]) for n in ELEMENTS}
+    differing = [n for n, v in wanted.items() if v and otherwise[n] != v]
+    assert set(filled.elements) == set(differing)
+    assert (filled.template is None) == (not own and not differing)
+    assert sent.files == template.files

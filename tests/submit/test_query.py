@@ -198,13 +198,6 @@ def test_a_batch_of_another_account_is_an_error_that_says_so():
         query_batches(script.context(), ["b"], "0", GRIDMANAGER)
 
 
-def test_a_project_that_is_down_is_an_error_that_says_so():
-    down = error("project down for maintenance", -183)
-    script = Script({"query_batch": down, "query_batch2": down})
-    with pytest.raises(ProjectDown):
-        query_batches(script.context(), ["b"], "0", GRIDMANAGER)
-
-
 def test_aborted_jobs_are_left_out_for_a_gridmanager_only(ledger):
     context = of_state(1, *JOBS).context(ledger)
     ledger.record_aborted(*context.owner, ["b#1.1", "other"])

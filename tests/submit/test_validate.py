@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.errors import JobRefused, ProjectError
-from boinc_gahp.submit import association
+from boinc_gahp.errors import JobRefused
 from boinc_gahp.submit.association import absent_names
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.staging import physical_names
@@ -168,7 +167,7 @@ def test_what_stands_against_the_batch_stands_beside_the_jobs(site, change, word
     assert set(validation.refusals) == (set() if "jobs" in change else {"not ok"})
 
 
-def test_which_files_are_absent_is_asked_without_a_trace(site, monkeypatch):
+def test_which_files_are_absent_is_asked_without_a_trace(site):
     here = site.file(b"known by its contents")
     other = site.file(b"never sent")
     with site.context() as context:
@@ -179,25 +178,3 @@ def test_which_files_are_absent_is_asked_without_a_trace(site, monkeypatch):
             names[other.path],
             "x.dat",
         ]
-        assert absent_names(context.project, []) == []
-        with pytest.raises(ProjectError, match="bad filename"):
-            absent_names(context.project, ["a/b"])
-        # The real number takes a busy machine longer than the time-out of this site.
-        monkeypatch.setattr(association, "_NAMES_PER_QUERY", 50)
-        many = [f"{n:032x}.dat" for n in range(51)]
-        before = site.proxy.count("query_files")
-        assert absent_names(context.project, many) == many
-        assert site.proxy.count("query_files") == before + 2
-
-
-def test_an_estimate_checks_as_a_submit_does(site):
-    with site.context() as context:
-        with pytest.raises(JobRefused, match="wants 1 input file"):
-            BatchValidator(context, uppercase(("e-0", Job()))).estimate()
-        assert (
-            BatchValidator(
-                context, uppercase(("e-0", Job(inputs={"in": site.file(b"x")})))
-            ).estimate()
-            > 0
-        )
-    assert site.proxy.count("upload_files") == 0

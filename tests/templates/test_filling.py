@@ -4,7 +4,7 @@ from dataclasses import replace
 from xml.sax.saxutils import escape
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from boinc_gahp.templates.documents import read_result, read_workunit
 from boinc_gahp.templates.filling import JobFile, fill_input, fill_output
@@ -19,6 +19,7 @@ from boinc_gahp.templates.types import (
 )
 from boinc_gahp.templates.writing import write_input_template, write_output_template
 from tests.templates.any_templates import input_templates, output_templates
+from tests.templates.good import many_outputs
 
 FILE = JobFile("ea6a.txt", 18, "ea6a", ("http://127.0.0.1:8600/test/download/323/ea6a.txt",))
 
@@ -71,22 +72,16 @@ def test_the_workunit_document_is_the_real_servers():
 
 
 @given(st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Z")), max_size=200))
+@example("a<b <?pi <!-- &")
+@example("</command_line> <x <![CDATA[q]]> </workunit>")
 def test_a_command_line_stands_as_it_is_told_and_is_unescaped_once(command_line):
     template = InputTemplate((InputFileInfo("in"),))
     document = fill_input(template, [FILE], command_line=command_line)
-    assert read_workunit(document).stored_command_line == command_line
+    read = read_workunit(document)
+    assert read.stored_command_line == command_line
+    assert [file.name for file in read.files] == ["ea6a.txt"]
     document = fill_input(template, [FILE], command_line=escape(command_line))
     assert read_workunit(document).command_line == command_line
-
-
-@pytest.mark.parametrize(
-    "stored", ["a<b", "<?pi", "<!--", "</command_line> <x", "<![CDATA[q]]>", "</workunit>", "&"]
-)
-def test_whatever_stands_as_a_command_line_the_files_are_read(stored):
-    document = fill_input(InputTemplate((InputFileInfo("in"),)), [FILE], command_line=stored)
-    read = read_workunit(document)
-    assert [file.name for file in read.files] == ["ea6a.txt"]
-    assert read.stored_command_line == stored
 
 
 def test_a_remote_file_has_a_name_from_the_template_or_from_the_job():
@@ -106,14 +101,7 @@ def test_the_number_of_files_must_fit(count):
 
 
 def test_a_document_over_the_limit_is_refused_with_its_size():
-    many = InputTemplate(tuple(InputFileInfo(f"in{number}") for number in range(400)))
-    with pytest.raises(TemplateError) as caught:
-        fill_input(many, [FILE] * 400)
-    message = str(caught.value)
-    assert "must have fewer than 65,535" in message
-    template = OutputTemplate(
-        tuple(OutputFileInfo(f"out{number}", f"<OUTFILE_{number}/>") for number in range(400))
-    )
+    template = many_outputs(400)
     with pytest.raises(TemplateError, match=r"result\.xml_doc_in: it would have"):
         fill_output(template, "w_0", "http://h/", "r1")
 
@@ -123,13 +111,11 @@ def test_the_limit_counts_bytes_and_is_exact():
     empty = len(fill_input(template).encode())
     largest = "é" * ((DOCUMENT_LIMIT - 1 - empty) // 2)
     assert len(fill_input(template, command_line=largest).encode()) < DOCUMENT_LIMIT
-    with pytest.raises(TemplateError, match="65,536 bytes"):
+    with pytest.raises(TemplateError, match="65,536 bytes and must have fewer than 65,535"):
         fill_input(template, command_line=f"{largest}é")
 
 
-@pytest.mark.parametrize("document", ["<result></result>", "<workunit/>x<", "<a/>"])
-def test_a_document_of_another_kind_is_refused(document):
-    with pytest.raises(TemplateError):
-        read_workunit("<result></result>")
-    with pytest.raises(TemplateError):
-        read_result(document.replace("result", "workunit"))
+def test_a_document_of_another_kind_is_refused():
+    for read, document in ((read_workunit, "<result/>"), (read_result, "<workunit/>")):
+        with pytest.raises(TemplateError, match="expected a <"):
+            read(document)
