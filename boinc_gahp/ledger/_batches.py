@@ -71,31 +71,20 @@ class Batches(Requests):
         Returns:
             The batch, ``planned``; None if none of the jobs waits any more.
         """
-        wanted = list(dict.fromkeys(job_ids))
+        wanted = dict.fromkeys(job_ids)
 
         def change(connection: sqlite3.Connection) -> BatchRow | None:
             owner = project_id(connection, url, account)
-            waiting = set(
-                column(
-                    connection,
-                    "SELECT id FROM job WHERE project_id = ? AND state = 'waiting'",
-                    (owner,),
-                )
+            waiting = column(
+                connection,
+                "SELECT id FROM job WHERE project_id = ? AND state = 'waiting'",
+                (owner,),
             )
-            chosen = [job_id for job_id in wanted if job_id in waiting]
+            chosen = _in_order(wanted, waiting)
             if not chosen:
                 return None
-            now = time.time()
-            batch_id = connection.execute(
-                "INSERT INTO batch (name, project_id, app_name, group_key, state, created, "
-                "changed, lease_until) VALUES (?, ?, ?, ?, 'planned', ?, ?, ?)",
-                (text(name), owner, text(app_name), text(group_key), now, now, lease_until),
-            ).lastrowid
-            connection.executemany(
-                "UPDATE job SET state = 'sending', changed = ?, batch_id = ?, number = ?, "
-                "trouble = NULL WHERE id = ?",
-                [(now, batch_id, number, job_id) for number, job_id in enumerate(chosen, 1)],
-            )
+            values = (text(name), owner, text(app_name), text(group_key), lease_until, None)
+            batch_id = _plan(connection, values, chosen)
             return batch_rows(connection, "WHERE batch.id = ?", (batch_id,))[0]
 
         return self.store.write(change)
@@ -219,11 +208,7 @@ class Batches(Requests):
 
         def change(connection: sqlite3.Connection) -> None:
             now = time.time()
-            found = connection.execute(
-                "SELECT 1 FROM batch WHERE id = ? AND state IN ('ended', 'retired')", (batch_id,)
-            ).fetchone()
-            if found is None:
-                return
+            # Only a batch that has ended has such jobs.
             connection.execute(
                 "UPDATE job SET state = 'done', changed = ? "
                 "WHERE batch_id = ? AND state = 'fetched'",
@@ -340,26 +325,18 @@ class Batches(Requests):
             )
             if changed.rowcount != 1:
                 return False
-            alive = set(
-                column(
-                    connection,
-                    "SELECT id FROM job WHERE batch_id = ? AND state = 'sending'",
-                    (batch_id,),
-                )
+            alive = column(
+                connection,
+                "SELECT id FROM job WHERE batch_id = ? AND state = 'sending'",
+                (batch_id,),
             )
+            owner, app_name = connection.execute(
+                "SELECT project_id, app_name FROM batch WHERE id = ?", (batch_id,)
+            ).fetchone()
             for name, job_ids in parts.items():
-                chosen = [job_id for job_id in job_ids if job_id in alive]
-                if chosen:
-                    new = connection.execute(
-                        "INSERT INTO batch (name, project_id, app_name, group_key, state, created, "
-                        "changed, lease_until, trouble) SELECT ?, project_id, app_name, ?, "
-                        "'planned', ?, ?, ?, ? FROM batch WHERE id = ?",
-                        (text(name), group_key, now, now, lease_until, text(trouble), batch_id),
-                    ).lastrowid
-                    connection.executemany(
-                        "UPDATE job SET batch_id = ?, number = ?, changed = ? WHERE id = ?",
-                        [(new, number, now, job_id) for number, job_id in enumerate(chosen, 1)],
-                    )
+                if chosen := _in_order(job_ids, alive):
+                    values = (text(name), owner, app_name, group_key, lease_until, text(trouble))
+                    _plan(connection, values, chosen)
             _give_back(connection, batch_id, now)
             return True
 
@@ -381,6 +358,30 @@ class Batches(Requests):
                 (f"%/{family}/{depth:d}",),
             ).fetchone()
             return int(count)
+
+
+def _in_order(wanted: Iterable[int], present: Iterable[int]) -> list[int]:
+    """Return those of the wanted jobs that are present, in the order in which they are wanted."""
+    there = frozenset(present)
+    return [job_id for job_id in wanted if job_id in there]
+
+
+def _plan(
+    connection: sqlite3.Connection, values: tuple[object, ...], job_ids: Iterable[int]
+) -> int | None:
+    """Make a batch of jobs, numbered from 1; return its id."""
+    now = time.time()
+    batch_id = connection.execute(
+        "INSERT INTO batch (name, project_id, app_name, group_key, lease_until, trouble, state, "
+        "created, changed) VALUES (?, ?, ?, ?, ?, ?, 'planned', ?, ?)",
+        (*values, now, now),
+    ).lastrowid
+    connection.executemany(
+        "UPDATE job SET state = 'sending', changed = ?, batch_id = ?, number = ?, "
+        "trouble = NULL WHERE id = ?",
+        [(now, batch_id, number, job_id) for number, job_id in enumerate(job_ids, 1)],
+    )
+    return batch_id
 
 
 def _give_back(connection: sqlite3.Connection, batch_id: int, now: float) -> None:

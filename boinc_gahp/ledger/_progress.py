@@ -218,18 +218,11 @@ class Progress(Requests):
     def project_trouble(self, url: str, account: str, trouble: str | None) -> None:
         """Note a project's current trouble, keeping the time of its beginning; None: it answers."""
         words = None if trouble is None else text(trouble)
-        with self.store.read() as connection:
-            # Called at every poll: write only if there is something new.
-            owner = project_id(connection, url, account)
-            row = connection.execute(
-                "SELECT trouble FROM project WHERE id = ?", (owner,)
-            ).fetchone()
-        if row is None or row[0] == words:
-            return
+        # Called at every poll: only what is new is written.
         self.store.execute(
-            "UPDATE project SET trouble = ?, trouble_since = "
-            "CASE WHEN ? IS NULL THEN NULL ELSE coalesce(trouble_since, ?) END WHERE id = ?",
-            (words, words, time.time(), owner),
+            "UPDATE project SET trouble = ?1, trouble_since = iif(?1 IS NULL, NULL, "
+            "coalesce(trouble_since, ?2)) WHERE id = ?3 AND trouble IS NOT ?1",
+            (words, time.time(), self._owner(url, account)),
         )
 
     def troubles(self) -> dict[tuple[str, str], tuple[str, float]]:
@@ -292,27 +285,13 @@ class Progress(Requests):
 
     def take_turn(self, what: str, now: float, every: float = DAY) -> bool:
         """Return whether this process should do ``what`` now: once in ``every`` seconds."""
-
-        def is_due(connection: sqlite3.Connection) -> bool:
-            row = connection.execute("SELECT value FROM meta WHERE key = ?", (what,)).fetchone()
+        changed = self.store.execute(
+            "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2 "
             # A time in the future was written before the clock was set back.
-            return row is None or not now - every < float(row[0]) <= now
-
-        def change(connection: sqlite3.Connection) -> bool:
-            if not is_due(connection):
-                return False
-            connection.execute(
-                "INSERT INTO meta (key, value) VALUES (?, ?) "
-                "ON CONFLICT DO UPDATE SET value = excluded.value",
-                (what, repr(now)),
-            )
-            return True
-
-        # Called every few seconds: write only if it may be due.
-        with self.store.read() as connection:
-            if not is_due(connection):
-                return False
-        return self.store.write(change)
+            "WHERE CAST(value AS REAL) NOT BETWEEN ?3 AND ?2",
+            (what, now, now - every),
+        )
+        return changed == 1
 
 
 def fail_job(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.rows import (
@@ -83,7 +84,7 @@ class Requests(Postponing):
                 connection.execute("UPDATE job SET last_polled = ? WHERE id = ?", (now, latest.id))
                 return latest._replace(last_polled=now)
             attempt = 1 if latest is None else latest.attempt + 1
-            job_id = _insert(connection, job, directory, attempt, now)
+            job_id = _insert(connection, job, attempt, now)
             return job_rows(connection, "WHERE job.id = ?", (job_id,))[0]
 
         return self.store.write(change)
@@ -208,29 +209,20 @@ def owner_row(connection: sqlite3.Connection, url: str, account: str, name: str)
     return int(inserted.lastrowid or 0)
 
 
-def _insert(
-    connection: sqlite3.Connection, job: NewJob, directory: str, attempt: int, now: float
-) -> int | None:
-    name = text(job.project_name)
-    owner = owner_row(connection, job.project_url, job.account, name)
+def _insert(connection: sqlite3.Connection, job: NewJob, attempt: int, now: float) -> int | None:
+    values: dict[str, Any] = {
+        name: text(value) if isinstance(value, str) else value
+        for name, value in asdict(job).items()
+    }
+    owner = owner_row(connection, job.project_url, job.account, values["project_name"])
     job_id = connection.execute(
         "INSERT INTO job (job_directory, attempt, project_id, project_name, app_name, "
         "group_key, size, state, accepted, changed, last_polled) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?, ?)",
-        (
-            directory,
-            attempt,
-            owner,
-            name,
-            text(job.app_name),
-            text(job.group_key),
-            job.size,
-            now,
-            now,
-            now,
-        ),
+        "VALUES (:job_directory, :attempt, :owner, :project_name, :app_name, "
+        ":group_key, :size, 'waiting', :now, :now, :now)",
+        {**values, "attempt": attempt, "owner": owner, "now": now},
     ).lastrowid
     connection.execute(
-        "INSERT INTO description (job_id, json) VALUES (?, ?)", (job_id, text(job.description))
+        "INSERT INTO description (job_id, json) VALUES (?, ?)", (job_id, values["description"])
     )
     return job_id
