@@ -14,24 +14,25 @@ from boinc_gahp._version import __version__
 
 if TYPE_CHECKING:
     from boinc_gahp import errors as errors
-    from boinc_gahp.api.app import App
-    from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.counting import Counts
+    from boinc_gahp.api.batch import Batch, BatchJob
+    from boinc_gahp.api.finding import App
     from boinc_gahp.api.futures.functions import Function
     from boinc_gahp.api.futures.job_futures import JobFuture, JobFutures, JobResult
-    from boinc_gahp.api.job import BatchJob
+    from boinc_gahp.api.known_batch import Counts
     from boinc_gahp.api.manifest import SubmittedInput, SubmittedJob
     from boinc_gahp.api.outputs.fetching import Fetched
     from boinc_gahp.api.outputs.logs import Reason
     from boinc_gahp.api.project import Project
-    from boinc_gahp.api.rows.table import jobs_from
+    from boinc_gahp.api.rows.reading import jobs_from
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.submission import Plan
-    from boinc_gahp.api.types import (
+    from boinc_gahp.api.watching import Poll
+    from boinc_gahp.fetch.job_end import JobEnd
+    from boinc_gahp.states import BatchState, JobState
+    from boinc_gahp.submit.types import (
         File,
         InlineFile,
         Job,
-        JobEnd,
         LocalFile,
         OnProgress,
         Parameters,
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
         RemoteFile,
         StagedFile,
     )
-    from boinc_gahp.api.watching import Poll
-    from boinc_gahp.states import BatchState, JobState
 
 __all__ = [
     "App",
@@ -77,24 +76,25 @@ __all__ = [
 
 #: The names of the Python API, by the module that has them.
 _PLACES = {
-    "api.app": ["App"],
-    "api.batch": ["Batch"],
-    "api.counting": ["Counts"],
+    "api.finding": ["App"],
+    "api.batch": ["Batch", "BatchJob"],
     "api.outputs.fetching": ["Fetched"],
     "api.futures.functions": ["Function"],
     "api.futures.job_futures": ["JobFuture", "JobFutures", "JobResult"],
-    "api.job": ["BatchJob"],
+    "api.known_batch": ["Counts"],
     "api.manifest": ["SubmittedInput", "SubmittedJob"],
     "api.project": ["Project"],
     "api.outputs.logs": ["Reason"],
     "api.session": ["Session"],
     "api.submission": ["Plan"],
-    "api.rows.table": ["jobs_from"],
-    "api.types": [
+    "api.rows.reading": ["jobs_from"],
+    "api.watching": ["Poll"],
+    "fetch.job_end": ["JobEnd"],
+    "states": ["BatchState", "JobState"],
+    "submit.types": [
         "File",
         "InlineFile",
         "Job",
-        "JobEnd",
         "LocalFile",
         "OnProgress",
         "Parameters",
@@ -102,8 +102,6 @@ _PLACES = {
         "RemoteFile",
         "StagedFile",
     ],
-    "api.watching": ["Poll"],
-    "states": ["BatchState", "JobState"],
 }
 
 

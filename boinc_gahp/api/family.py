@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import finding
-from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import BadRequest, NotFound, NotOwner
-from boinc_gahp.states import BatchState
+from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.submit.checks import MAX_BATCH_NAME
 
 if TYPE_CHECKING:
@@ -28,22 +27,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.outputs.folders import FetchRecord
     from boinc_gahp.rpc.types import BatchInfo, JobInfo
 
-__all__ = [
-    "Attempt",
-    "Retry",
-    "RetryChain",
-    "RetryStatus",
-    "failed_programs",
-    "family_of",
-    "may_have_failed_programs",
-    "number_of",
-    "parent_of",
-    "program_note",
-    "ran_programs",
-    "retry_name",
-    "standing_of",
-    "with_retries",
-]
 
 #: What is added to the names of a batch and its jobs.
 _MARK = "-retry"

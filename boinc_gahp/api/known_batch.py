@@ -6,16 +6,15 @@ import math
 import threading
 import time
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api.counting import Counts
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.api.counting import JobTracker
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.session import Session
     from boinc_gahp.errors import GahpError
@@ -27,6 +26,22 @@ _SAMPLES = 200
 #: The rate is that of this part of the progress, the latest.
 _RECENT = 0.25
 _TOO_FAR = 10 * 365 * 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many jobs of a batch are in which state."""
+
+    queued: int = 0
+    in_progress: int = 0
+    done: int = 0
+    failed: int = 0
+    unknown: int = 0
+
+    @property
+    def total(self) -> int:
+        """The sum of all states."""
+        return self.queued + self.in_progress + self.done + self.failed + self.unknown
 
 
 class KnownBatch:
@@ -201,16 +216,22 @@ class KnownBatch:
 
     # -- what is learned
 
-    def see(self, info: BatchInfo, jobs: JobTracker | None = None) -> bool:
+    def see(
+        self, info: BatchInfo, running: int | None = None, longest: float | None = None
+    ) -> bool:
         """Take the project's answer about the batch; return whether anything changed.
+
+        Args:
+            info: the answer.
+            running: how many jobs run; None: not known.
+            longest: see :attr:`longest_running`.
 
         :meta private:
         """
-        running = None if jobs is None else jobs.running
         changed = (self.info, self._running) != (info, running)
         changed = changed or self.trouble is not None or self.gone
-        self.info, self.trouble, self.gone, self._running = info, None, False, running
-        self._longest = None if jobs is None else jobs.longest
+        self.info, self.trouble, self.gone = info, None, False
+        self._running, self._longest = running, longest
         self._forecast.see(info)
         return changed
 

@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.api.files import read_file
-from boinc_gahp.api.types import (
+from boinc_gahp.api.rows.texts import read_file
+from boinc_gahp.errors import StagingError
+from boinc_gahp.quantities import JOB_SIZES
+from boinc_gahp.submit.types import (
     CommandRecord,
     InlineFile,
     Job,
@@ -25,8 +27,6 @@ from boinc_gahp.api.types import (
     RemoteFile,
     StagedFile,
 )
-from boinc_gahp.errors import StagingError
-from boinc_gahp.quantities import JOB_SIZES
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:

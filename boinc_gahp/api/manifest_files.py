@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.api.manifest import Manifest, check_line, readable
 from boinc_gahp.api.request import similar_names
-from boinc_gahp.api.types import LocalFile
 from boinc_gahp.config.places import state_dir
 from boinc_gahp.config.urls import url_identity
 from boinc_gahp.errors import BatchConflict, ConfigError
 from boinc_gahp.files import make_private_directory, open_private_file, whole_file, write_whole
+from boinc_gahp.submit.types import LocalFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

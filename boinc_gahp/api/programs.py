@@ -13,11 +13,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from boinc_gahp.api._program_files import FileFinder, check_public, together
-from boinc_gahp.api.files import split_args
+from boinc_gahp.api.program_files import FileFinder, together
 from boinc_gahp.api.request import list_of
-from boinc_gahp.api.rows.table import jobs_from
-from boinc_gahp.api.types import CommandRecord, Job, LocalFile, Parameters
+from boinc_gahp.api.rows.reading import jobs_from
+from boinc_gahp.api.rows.texts import split_args
 from boinc_gahp.containers.image import read_image
 from boinc_gahp.containers.rules import (
     ASKED,
@@ -34,18 +33,18 @@ from boinc_gahp.containers.script import Program
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import DISK
 from boinc_gahp.submit.container_jobs import ContainerJob, Tree, make_container_jobs
+from boinc_gahp.submit.types import CommandRecord, Job, LocalFile, Parameters
 from boinc_gahp.text import count, listed, printable, quoted, size
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from boinc_gahp.api._program_files import Source
+    from boinc_gahp.api.program_files import Source
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.containers.image import Image
     from boinc_gahp.submit.types import File
 
-__all__ = ["ProgramBatch", "Programs", "check_public", "made_programs", "program_batch"]
 
 #: Seconds for which files that were made for programs are kept: a retry of them needs these, or the
 #: project's copies.

@@ -14,20 +14,19 @@ from itertools import count
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypedDict
 
-from boinc_gahp.api.files import split_args
-from boinc_gahp.api.rows.patterns import NameInBatch, prefix_of
-from boinc_gahp.api.types import (
+from boinc_gahp.api.rows.texts import NameInBatch, prefix_of, split_args
+from boinc_gahp.errors import BadRequest, JobRefused
+from boinc_gahp.quantities import JOB_SIZES, LEASE, SIZES
+from boinc_gahp.submit.checks import short_name
+from boinc_gahp.submit.types import (
     InlineFile,
     Job,
     LocalFile,
     Parameters,
     RemoteFile,
     StagedFile,
+    SubmitRequest,
 )
-from boinc_gahp.errors import BadRequest, JobRefused
-from boinc_gahp.quantities import JOB_SIZES, LEASE, SIZES
-from boinc_gahp.submit.checks import short_name
-from boinc_gahp.submit.types import SubmitRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

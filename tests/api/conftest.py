@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 import pytest
 
 from boinc_gahp.api.project import Project
-from boinc_gahp.api.types import InlineFile, Job
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.config.settings import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
@@ -22,6 +21,7 @@ from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
+from boinc_gahp.submit.types import InlineFile, Job
 from tests.faultproxy import FaultProxy, body
 from tests.localproject.in_containers import APP
 

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from boinc_gahp.api import _control
-from boinc_gahp.api.counting import Counts
-from boinc_gahp.api.types import JobState
+from boinc_gahp.api import control
+from boinc_gahp.api.known_batch import Counts
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import BadRequest, BatchConflict, NoSuchBatch, NoSuchJob, TransportError
 from boinc_gahp.rpc.types import JobInfo
+from boinc_gahp.states import JobState
 from tests import faultproxy
 from tests.api.conftest import QUICK
 from tests.helpers import wait_for
@@ -196,7 +196,7 @@ def test_a_lost_answer_is_asked_for_again(site, rpc, act):
 @pytest.fixture
 def quick_checks(monkeypatch):
     """Pauses between an abort and the looks after it that are for tests."""
-    monkeypatch.setattr(_control, "_BACKOFF", Backoff(0.01))
+    monkeypatch.setattr(control, "_BACKOFF", Backoff(0.01))
 
 
 def _half_submitted(site):

@@ -8,10 +8,9 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.api._comparing import difference
 from boinc_gahp.api.manifest import describe
-from boinc_gahp.api.rows.table import jobs_from
-from boinc_gahp.api.types import InlineFile, Job, Parameters
+from boinc_gahp.api.rows.reading import jobs_from
 from boinc_gahp.errors import BatchConflict, RpcError
-from boinc_gahp.submit.types import SubmitRequest
+from boinc_gahp.submit.types import InlineFile, Job, Parameters, SubmitRequest
 from tests.api.conftest import inline
 from tests.faultproxy import hang, status
 from tests.helpers import wait_for

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.counting import FEW, Counts, JobTracker
+from boinc_gahp.api.known_batch import Counts
+from boinc_gahp.api.watching import FEW, JobTracker
 from boinc_gahp.errors import RpcError
 from boinc_gahp.states import JobState
 from tests import faultproxy
@@ -15,10 +16,10 @@ from tests.api.conftest import QUICK
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
-    """The clock by which Counting asks seldom for what takes long; it stands still."""
-    clock = SimpleNamespace(now=0.0, time=time.time)
+    """The clock by which what takes long is asked for seldom; it stands still."""
+    clock = SimpleNamespace(now=time.monotonic(), time=time.time)
     clock.monotonic = lambda: clock.now
-    monkeypatch.setattr("boinc_gahp.api.counting.time", clock)
+    monkeypatch.setattr("boinc_gahp.api.watching.time", clock)
     return clock
 
 
@@ -84,7 +85,7 @@ def test_changes_that_take_the_project_long_are_asked_for_seldom(site, monkeypat
 
 def test_a_batch_that_is_too_large_is_not_counted(site, monkeypatch):
     monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
-    monkeypatch.setattr("boinc_gahp.api.counting.MOST", 2)
+    monkeypatch.setattr("boinc_gahp.api.watching.MOST", 2)
     batch = site.batch(3)
     before = len(site.proxy.seen)
     next(site.project.watch([batch], poll=QUICK))

@@ -5,9 +5,9 @@ import shlex
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.files import read_file, read_named, relative_to, split_args
-from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.api.rows.texts import read_file, read_named, relative_to, split_args
 from boinc_gahp.errors import BadRequest
+from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from tests.api.texts import written
 
 texts = st.text(min_size=1)

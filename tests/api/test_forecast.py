@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.counting import JobTracker
 from boinc_gahp.api.known_batch import Forecast, KnownBatch
 from boinc_gahp.api.progress import counts_words, rest_words
+from boinc_gahp.api.watching import JobTracker
 from boinc_gahp.rpc.types import BatchInfo
 from boinc_gahp.states import BatchState, JobState
 
@@ -135,5 +135,5 @@ def test_the_longest_job_is_told_when_none_waits(waiting, seconds, words):
         states |= {f"j{n}": JobState.IN_PROGRESS for n in range(50, 100)}
         states |= {f"j{99 - n}": JobState.QUEUED for n in range(waiting)}
         jobs.see(states.items(), at)
-    batch.see(batch.info, jobs)
+    batch.see(batch.info, jobs.running, jobs.longest)
     assert rest_words(batch, None, NOW) == words

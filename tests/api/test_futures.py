@@ -8,7 +8,6 @@ import pytest
 
 from boinc_gahp.api.futures import collecting
 from boinc_gahp.api.futures.job_futures import JobFutures
-from boinc_gahp.api.types import InlineFile, Job
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,
@@ -21,6 +20,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.states import BatchState, JobState
+from boinc_gahp.submit.types import InlineFile, Job
 from tests import faultproxy
 from tests.api.conftest import QUICK, REFUSED
 from tests.helpers import wait_for

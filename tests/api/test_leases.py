@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from boinc_gahp.api.types import Parameters
 from boinc_gahp.localproject.backend import expiry
+from boinc_gahp.submit.types import Parameters
 from boinc_gahp.templates.writing import write_input_template
 from tests.api.conftest import QUICK, inline
 from tests.faultproxy import status

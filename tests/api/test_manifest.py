@@ -14,10 +14,17 @@ from boinc_gahp.api._comparing import difference
 from boinc_gahp.api.manifest import Lineage, Manifest, check_line, describe
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.project import Project
-from boinc_gahp.api.types import InlineFile, Job, LocalFile, Parameters, RemoteFile, StagedFile
 from boinc_gahp.config.settings import Settings, State
 from boinc_gahp.errors import BatchConflict, StagingError
-from boinc_gahp.submit.types import SubmitRequest
+from boinc_gahp.submit.types import (
+    InlineFile,
+    Job,
+    LocalFile,
+    Parameters,
+    RemoteFile,
+    StagedFile,
+    SubmitRequest,
+)
 
 
 def md5(text):

@@ -7,9 +7,9 @@ import pytest
 
 from boinc_gahp.api.futures.mapping import UNNAMED, contents_name, free_name
 from boinc_gahp.api.request import build_request, renamed
-from boinc_gahp.api.rows.table import jobs_from
-from boinc_gahp.api.types import InlineFile, Job, Parameters
+from boinc_gahp.api.rows.reading import jobs_from
 from boinc_gahp.submit.checks import MAX_BATCH_NAME
+from boinc_gahp.submit.types import InlineFile, Job, Parameters
 
 JOB = {"args": ["-n", "1"], "inputs": {"in": InlineFile("a\n")}}
 

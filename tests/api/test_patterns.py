@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.api.request import job_names
-from boinc_gahp.api.rows.patterns import NameInBatch, Pattern, Patterns
-from boinc_gahp.api.types import InlineFile, Job, LocalFile
+from boinc_gahp.api.rows.texts import NameInBatch, Pattern, Patterns
 from boinc_gahp.errors import BadRequest
+from boinc_gahp.submit.types import InlineFile, Job, LocalFile
 
 #: Names of columns: anything without braces.
 names = st.text(st.characters(exclude_characters="{}"))

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api._program_files import FileFinder, together
+from boinc_gahp.api.program_files import FileFinder, together
 from boinc_gahp.api.programs import program_batch
 from boinc_gahp.errors import BadRequest, StagingError
 from boinc_gahp.submit.container_jobs import Tree

@@ -3,8 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.outputs.folders import FetchRecord, FinishedJob
-from boinc_gahp.api.outputs.program_folders import ProgramFolder, unknown_template
+from boinc_gahp.api.outputs.folders import FetchRecord, FinishedJob, ProgramFolder, unknown_template
 from boinc_gahp.errors import OutputError
 
 STREAMS = ("_exit", "_stdout", "_stderr")

@@ -9,9 +9,9 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from boinc_gahp.api import progress as progress_module
-from boinc_gahp.api.types import InlineFile, Job
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.states import BatchState
+from boinc_gahp.submit.types import InlineFile, Job
 from tests.api.conftest import QUICK
 from tests.helpers import wait_for
 from tests.terminal.screen import Terminal

@@ -10,11 +10,11 @@ from hypothesis import given, strategies as st
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.outputs import records
 from boinc_gahp.api.outputs.records import FIRST, LAST, RowMaker
-from boinc_gahp.api.types import InlineFile, Job, JobState, LocalFile
 from boinc_gahp.errors import NoSuchJob, NotKnownHere, OutputError
 from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.rpc.types import JobInfo
-from boinc_gahp.submit.types import SubmitRequest
+from boinc_gahp.states import JobState
+from boinc_gahp.submit.types import InlineFile, Job, LocalFile, SubmitRequest
 from tests.helpers import at_once
 
 pytestmark = pytest.mark.long

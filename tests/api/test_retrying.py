@@ -8,7 +8,6 @@ from hypothesis import given, strategies as st
 from boinc_gahp.api import family
 from boinc_gahp.api.family import retry_name
 from boinc_gahp.api.manifest_files import Manifests
-from boinc_gahp.api.types import Job, Parameters
 from boinc_gahp.errors import (
     BatchConflict,
     BatchTooLarge,
@@ -19,6 +18,7 @@ from boinc_gahp.errors import (
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.submit.checks import check_job_name
 from boinc_gahp.submit.staging import physical_names
+from boinc_gahp.submit.types import Job, Parameters
 from tests import faultproxy
 from tests.api.conftest import QUICK
 from tests.helpers import at_once, wait_for

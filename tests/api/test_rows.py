@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.api.rows.reading import read_rows, rows_of
-from boinc_gahp.api.types import InlineFile, Job, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest, GahpError
+from boinc_gahp.submit.types import InlineFile, Job, LocalFile, RemoteFile, StagedFile
 from tests.api.texts import written
 
 MD5 = "0123456789abcdef" * 2

@@ -2,8 +2,8 @@
 
 import pytest
 
-from boinc_gahp.api.types import InlineFile, Job, Parameters
 from boinc_gahp.errors import BatchConflict, BatchTooLarge
+from boinc_gahp.submit.types import InlineFile, Job, Parameters
 from tests.api.conftest import inline
 
 #: With it each job takes a template with it, and a request of 10,000 bytes holds about ten.

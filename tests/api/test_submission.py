@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.api.request import build_request, job_names, new_batch_name
-from boinc_gahp.api.types import InlineFile, Job, LocalFile, Parameters, RemoteFile, StagedFile
 from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
@@ -22,6 +21,7 @@ from boinc_gahp.errors import (
     RpcError,
 )
 from boinc_gahp.submit.checks import check_batch_name, check_job_name
+from boinc_gahp.submit.types import InlineFile, Job, LocalFile, Parameters, RemoteFile, StagedFile
 from tests.api.conftest import REFUSED
 from tests.faultproxy import status
 

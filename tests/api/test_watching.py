@@ -115,7 +115,7 @@ def test_a_wait_without_time_looks_once(site):
 
 def test_many_batches_are_listed_once_and_then_asked_for_what_has_changed(site, monkeypatch):
     # What takes the project long is asked for seldom.
-    monkeypatch.setattr("boinc_gahp.api.counting._SLOW", math.inf)
+    monkeypatch.setattr("boinc_gahp.api.watching._SLOW", math.inf)
     batches = [site.batch(20) for _ in range(3)]
     watch = site.project.watch(batches, poll=QUICK)
     before = len(site.proxy.seen)

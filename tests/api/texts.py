@@ -1,8 +1,8 @@
 """The texts of input files, as people write them: the other way round than the program reads."""
 
-from boinc_gahp.api.files import path_of, read_file
-from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.api.rows.texts import path_of, read_file
 from boinc_gahp.errors import BadRequest
+from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile, StagedFile
 
 
 def written(file):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from boinc_gahp import Project
-from boinc_gahp.api._program_files import FileFinder
+from boinc_gahp.api.program_files import FileFinder
 from boinc_gahp.api.programs import program_batch
 from boinc_gahp.config.settings import Settings, Timeouts
 from boinc_gahp.containers.rules import may_be_secret, secret_names

@@ -7,9 +7,8 @@ import pytest
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.project import Project
-from boinc_gahp.api.types import Job
 from boinc_gahp.cli import completion
-from boinc_gahp.submit.types import SubmitRequest
+from boinc_gahp.submit.types import Job, SubmitRequest
 from tests.helpers import ran
 from tests.install.shell import SHELLS, Shell
 

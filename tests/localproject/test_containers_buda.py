@@ -3,10 +3,10 @@
 import pytest
 
 from boinc_gahp.api.project import Project
-from boinc_gahp.api.types import Job
 from boinc_gahp.config.layers import load
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.submit.types import Job
 from tests.faultproxy import FaultProxy
 from tests.htcondor.helpers import Site, await_status
 from tests.localproject.in_buda import APP, add_buda_app

@@ -18,13 +18,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from boinc_gahp.api import _control, watching
+from boinc_gahp.api import control, watching
 from boinc_gahp.api.family import with_retries
 from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.outputs import fetching
 from boinc_gahp.api.outputs.fetching_batch import says_nothing_of_jobs, sorted_out
 from boinc_gahp.api.outputs.logs import ends_of
-from boinc_gahp.api.types import JobState
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     GahpError,
@@ -33,6 +32,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.fetch.failures import learn
 from boinc_gahp.fetch.stderr import last_line
+from boinc_gahp.states import JobState
 from boinc_gahp.submit.control import abort_jobs
 from boinc_gahp.text import quoted
 from boinc_gahp.threads import in_order, start
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.rpc.types import JobInfo
 
-__all__ = ["ResultCollector", "failed_job"]
 
 log = logging.getLogger("boinc_gahp.api")
 
@@ -171,7 +170,7 @@ class ResultCollector(Generic[T]):
         """
         if name is None:
             for batch in (self.batch, *self._retries):
-                _control.abort(batch)
+                control.abort(batch)
         else:
             abort_jobs(self._session.context, [self._again.get(name, name)], remember=False)
 

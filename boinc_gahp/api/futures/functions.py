@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from boinc_gahp.api import submission
+from boinc_gahp.api.control import send_again
 from boinc_gahp.api.finding import find_batch
 from boinc_gahp.api.futures.collecting import failed_job
 from boinc_gahp.api.futures.mapping import (
@@ -28,9 +29,7 @@ from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.programs import ProgramBatch, program_batch
 from boinc_gahp.api.progress import StepView, shown
 from boinc_gahp.api.request import build_request, job_names, renamed
-from boinc_gahp.api.retrying import send_again
 from boinc_gahp.api.submission import Submitted
-from boinc_gahp.api.types import CommandRecord, InlineFile, Job
 from boinc_gahp.containers.job_files import OWN_FILES, WORK
 from boinc_gahp.errors import BadRequest, BatchConflict, JobFailed, NotFound, RemoteError
 from boinc_gahp.functions.payload import (
@@ -46,6 +45,7 @@ from boinc_gahp.functions.payload import (
 from boinc_gahp.functions.runner import RESULT, RETURNED
 from boinc_gahp.functions.values import Raised, WrongResult, read_result
 from boinc_gahp.states import BatchState
+from boinc_gahp.submit.types import CommandRecord, InlineFile, Job
 from boinc_gahp.text import count, shorten
 
 if TYPE_CHECKING:
@@ -56,10 +56,8 @@ if TYPE_CHECKING:
     from boinc_gahp.api.futures.job_futures import JobFuture, JobFutures, JobResult
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.session import Session
-    from boinc_gahp.api.types import OnProgress
-    from boinc_gahp.submit.types import Parameter, SubmitRequest
+    from boinc_gahp.submit.types import OnProgress, Parameter, SubmitRequest
 
-__all__ = ["Function"]
 
 T = TypeVar("T")
 

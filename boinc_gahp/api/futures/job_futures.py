@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from boinc_gahp.errors import GahpError
     from boinc_gahp.submit.types import Parameter
 
-__all__ = ["JobFuture", "JobFutures", "JobResult"]
 
 T = TypeVar("T")
 R = TypeVar("R")

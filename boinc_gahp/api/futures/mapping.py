@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from boinc_gahp.api import submission
-from boinc_gahp.api.app import look_up
+from boinc_gahp.api.finding import look_up
 from boinc_gahp.api.futures.collecting import failed_job
 from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.manifest import describe
@@ -29,8 +29,8 @@ from boinc_gahp.api.manifest_files import request_md5s
 from boinc_gahp.api.outputs.folders import folder_name
 from boinc_gahp.api.progress import StepView, shown
 from boinc_gahp.api.request import build_request, renamed, similar_names
-from boinc_gahp.api.rows.patterns import BATCH
-from boinc_gahp.api.rows.table import jobs_from
+from boinc_gahp.api.rows.reading import jobs_from
+from boinc_gahp.api.rows.texts import BATCH
 from boinc_gahp.errors import BadRequest, NotFound, NotOwner
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.checks import MAX_BATCH_NAME, buda_name, short_name
@@ -48,15 +48,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.submission import Submitted
     from boinc_gahp.submit.types import File, Parameter, SubmitRequest
 
-__all__ = [
-    "UNNAMED",
-    "MappedJobs",
-    "contents_name",
-    "directory_for",
-    "free_name",
-    "map_jobs",
-    "run_program",
-]
 
 T = TypeVar("T")
 

@@ -24,10 +24,10 @@ from boinc_gahp.api.outputs.fetching_batch import BatchFetch, Jobs, jobs_of
 from boinc_gahp.api.outputs.folders import NOTE, folder_name, read_note
 from boinc_gahp.api.outputs.logs import ends_of
 from boinc_gahp.api.outputs.records import RowMaker, as_fetched
-from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.destinations import Directories, explain
 from boinc_gahp.fetch.temporary import registry
+from boinc_gahp.states import JobState
 
 if TYPE_CHECKING:
     import threading
@@ -35,17 +35,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.outputs.folders import FetchRecord, FinishedJob, Folder
-    from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
-
-__all__ = [
-    "Fetched",
-    "fetch",
-    "fetch_zip",
-    "folder_name",
-    "lacks_arguments",
-    "unfetched",
-]
+    from boinc_gahp.submit.types import OnProgress
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import finding
 from boinc_gahp.api.family import with_retries
-from boinc_gahp.api.outputs.folders import FinishedJob, Folder
-from boinc_gahp.api.outputs.program_folders import JobTemplates, ProgramFolder
-from boinc_gahp.api.types import JobState
+from boinc_gahp.api.outputs.folders import FinishedJob, Folder, JobTemplates, ProgramFolder
 from boinc_gahp.errors import (
     GahpError,
     OutputError,
@@ -30,6 +28,7 @@ from boinc_gahp.fetch.cancel import CancelScope
 from boinc_gahp.fetch.destinations import errno_of
 from boinc_gahp.fetch.locate import Located
 from boinc_gahp.rpc.types import JobInfo
+from boinc_gahp.states import JobState
 from boinc_gahp.submit.types import Progress
 from boinc_gahp.threads import in_parallel, start
 
@@ -41,9 +40,9 @@ if TYPE_CHECKING:
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.outputs.folders import FetchRecord
     from boinc_gahp.api.session import Session
-    from boinc_gahp.api.types import OnProgress
     from boinc_gahp.fetch.destinations import Directories
     from boinc_gahp.fetch.engine import FetchedFiles
+    from boinc_gahp.submit.types import OnProgress
 
 #: Errors of the operating system after which no other job's outputs can be written, either.
 _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}

@@ -14,12 +14,12 @@ from boinc_gahp.api import finding
 from boinc_gahp.api.family import failed_programs, program_note, ran_programs, standing_of
 from boinc_gahp.api.outputs.fetching_batch import check_answers, fetch_streams
 from boinc_gahp.api.outputs.folders import folder_name
-from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import OutputError, RpcError
 from boinc_gahp.fetch.failures import attempts_words, learn, unfinished_jobs, with_instances
 from boinc_gahp.fetch.job_end import JobEnd
 from boinc_gahp.fetch.stderr import last_line
 from boinc_gahp.fetch.types import FetchResult
+from boinc_gahp.states import JobState
 from boinc_gahp.text import printable, quoted, shorten
 from boinc_gahp.threads import in_order
 
@@ -31,16 +31,6 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.types import JobInfo, ResultInfo
 
-__all__ = [
-    "Reason",
-    "attempts_of",
-    "ends_of",
-    "log_of",
-    "logs_of",
-    "page_of",
-    "reasons",
-    "reasons_of",
-]
 
 #: How many jobs are asked about at a time.
 _THREADS = 4

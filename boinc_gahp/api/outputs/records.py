@@ -23,8 +23,8 @@ from boinc_gahp.api import finding
 from boinc_gahp.api.family import with_retries
 from boinc_gahp.api.outputs.folders import folder_name, note_of
 from boinc_gahp.api.outputs.logs import ends_of
-from boinc_gahp.api.types import JobState
 from boinc_gahp.fetch.temporary import registry
+from boinc_gahp.states import JobState
 from boinc_gahp.text import shorten, visible
 
 if TYPE_CHECKING:
@@ -38,19 +38,6 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.types import FetchResult
     from boinc_gahp.rpc.types import JobInfo
 
-__all__ = [
-    "ARGS",
-    "FIRST",
-    "LAST",
-    "Ended",
-    "Row",
-    "RowMaker",
-    "as_fetched",
-    "ended_in",
-    "records",
-    "tells_arguments",
-    "write_table",
-]
 
 #: The key before the parameters, and those after them; between are the inputs'.
 FIRST = "job"

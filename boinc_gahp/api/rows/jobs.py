@@ -12,19 +12,25 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from boinc_gahp.api.files import read_file, read_named, relative_to, split_args, template_text
-from boinc_gahp.api.rows.patterns import BATCH, INDEX
-from boinc_gahp.api.types import InlineFile, Job, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.api.rows.texts import (
+    BATCH,
+    INDEX,
+    read_file,
+    read_named,
+    relative_to,
+    split_args,
+    template_text,
+)
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import JOB_SIZES
+from boinc_gahp.submit.types import InlineFile, Job, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.text import did_you_mean, nearest, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from boinc_gahp.api.rows.patterns import Patterns
-    from boinc_gahp.api.types import File
-    from boinc_gahp.submit.types import Parameter
+    from boinc_gahp.api.rows.texts import Patterns
+    from boinc_gahp.submit.types import File, Parameter
 
 #: The columns that boinc_gahp uses itself, with all their names; and ``input:NAME``.
 COLUMNS = {

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
-    from boinc_gahp.api.rows.patterns import Patterns
-    from boinc_gahp.api.types import Job, Parameters
+    from boinc_gahp.api.rows.texts import Patterns
+    from boinc_gahp.submit.types import Job, Parameters
     from boinc_gahp.terminal.live import Work
     from boinc_gahp.terminal.parsing import Parser
 
@@ -158,14 +158,14 @@ def check_patterns(
 
 def _patterns(options: argparse.Namespace, batch_name: str) -> Patterns:
     """Return the placeholders' patterns; raises BadRequest."""
-    from boinc_gahp.api.rows.patterns import Patterns
+    from boinc_gahp.api.rows.texts import Patterns
 
     return Patterns(options.args, _inputs(options), options.name_jobs, batch_name, options.as_data)
 
 
 def _inputs(options: argparse.Namespace) -> dict[str, str]:
     """Return the texts of the files of ``--input`` by open names; raises BadRequest."""
-    from boinc_gahp.api.files import split_named
+    from boinc_gahp.api.rows.texts import split_named
 
     inputs: dict[str, str] = {}
     for text in options.input:
@@ -189,7 +189,7 @@ def _joined(arguments: Sequence[str]) -> list[str]:
 
 def sizes_of(options: argparse.Namespace) -> Parameters:
     """Return what the options of :func:`add_needs` say."""
-    from boinc_gahp.api.types import Parameters
+    from boinc_gahp.submit.types import Parameters
 
     return Parameters(**{each.parameter: getattr(options, each.parameter) for each in SIZES})
 
@@ -244,7 +244,7 @@ def look_up_jobs(
 
 def _only_input(project: Project, options: argparse.Namespace) -> str | None:
     """Return the only input that has no file yet; None if ``--input`` says where each file goes."""
-    from boinc_gahp.api.rows.patterns import Patterns
+    from boinc_gahp.api.rows.texts import Patterns
     from boinc_gahp.submit.checks import buda_name
     from boinc_gahp.templates.reading import read_input_template
 
@@ -299,7 +299,7 @@ def _on_project(given: str | None) -> str | None:
 
 def _own_template(given: str | None, read: Callable[[str], Any]) -> tuple[str | None, Any]:
     """Return the text of a template of one's own, and what ``read`` makes of it; or None, None."""
-    from boinc_gahp.api.files import template_text
+    from boinc_gahp.api.rows.texts import template_text
     from boinc_gahp.templates.types import TemplateError
 
     if given is None or _on_project(given) is not None:
@@ -398,7 +398,7 @@ def _other_jobs(
     templates: dict[str, str | None],
     of_each: Callable[[], str | None],
 ) -> CommandLineJobs:
-    from boinc_gahp.api.types import Job, LocalFile
+    from boinc_gahp.submit.types import Job, LocalFile
 
     files = None if options.each is None else _matching(options.each)
     name = None if files is None else of_each()

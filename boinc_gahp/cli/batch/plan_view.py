@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.submission import Plan
-    from boinc_gahp.api.types import Job
     from boinc_gahp.cli.batch.job_options import CommandLineJobs
-    from boinc_gahp.submit.types import Input
+    from boinc_gahp.submit.types import Input, Job
 
     LookUp = Callable[[Project, Namespace, Work, Options], CommandLineJobs]
 
@@ -80,7 +79,7 @@ def _parts(
     if not options.split:
         yield jobs
         return
-    from boinc_gahp.api.project import split
+    from boinc_gahp.api.submission import split
 
     try:
         parts = split(project.session, options.app, jobs, **more)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.control import RetryPlan
     from boinc_gahp.api.known_batch import KnownBatch
-    from boinc_gahp.api.retrying import RetryPlan
 
 _DESCRIPTION = """\
 Sends the jobs of a batch that failed again, with the same arguments, files and settings. They are a
@@ -70,8 +70,8 @@ def retry_parser(config: str | None = None) -> Parser:
 
 def retry(arguments: list[str], config: str | None) -> int:
     """Send failed jobs again; return 0 if they are sent, or there is none to send."""
+    from boinc_gahp.api.control import plan_retry
     from boinc_gahp.api.progress import StepView
-    from boinc_gahp.api.retrying import plan_retry
 
     options = retry_parser(config).read(arguments)
     with opened(options) as project:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
-    from boinc_gahp.api.rows.patterns import Patterns
+    from boinc_gahp.api.rows.texts import Patterns
     from boinc_gahp.cli.batch.job_options import CommandLineJobs
     from boinc_gahp.terminal.live import Work
 
@@ -187,7 +187,7 @@ def _environment(options: Namespace) -> dict[str, str]:
 
 def _patterns(options: Namespace, batch_name: str) -> Patterns:
     """Return the command's and inputs' placeholders; raises BadRequest."""
-    from boinc_gahp.api.rows.patterns import Patterns
+    from boinc_gahp.api.rows.texts import Patterns
 
     words = [*options.command, *options.input]
     return Patterns(words, None, options.name_jobs, batch_name, options.as_data)

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.job import BatchJob
+    from boinc_gahp.api.batch import Batch, BatchJob
     from boinc_gahp.api.manifest import SubmittedJob
     from boinc_gahp.api.project import Project
     from boinc_gahp.fetch.job_end import JobEnd

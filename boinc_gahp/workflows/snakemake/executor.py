@@ -21,10 +21,10 @@ from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
+from boinc_gahp import Job
 from boinc_gahp.api.futures.job_futures import JobFuture, JobFutures, JobResult
 from boinc_gahp.api.programs import program_batch
 from boinc_gahp.api.project import Project
-from boinc_gahp.api.types import Job
 from boinc_gahp.errors import GahpError, NoSuchBatch
 from boinc_gahp.text import printable
 from boinc_gahp.workflows.snakemake.options import ExecutorSettings

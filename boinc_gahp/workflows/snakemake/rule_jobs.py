@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.settings import DeploymentMethod
 
-from boinc_gahp.api.programs import check_public
+from boinc_gahp.api.program_files import check_public
 from boinc_gahp.errors import GahpError
 from boinc_gahp.text import listed
 

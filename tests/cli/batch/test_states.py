@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from boinc_gahp.api.types import JobState
 from boinc_gahp.cli.batch import states
-from boinc_gahp.states import BatchState
+from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import parsing, words
 from tests.helpers import ran
 

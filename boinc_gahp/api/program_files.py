@@ -7,13 +7,13 @@ import posixpath
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.api.files import KINDS, path_of, read_file
-from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.api.rows.texts import KINDS, path_of, read_file
 from boinc_gahp.containers.rules import IF_HARMLESS, may_be_secret
 from boinc_gahp.errors import BadRequest, StagingError
 from boinc_gahp.submit.container_jobs import Tree
 from boinc_gahp.submit.digests import check_link
 from boinc_gahp.submit.trees import look
+from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
