@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 import re
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+T = TypeVar("T")
 
 #: Seconds of the longest time span, a hundred years: sums with longer ones are not valid times.
 LONGEST = 36525 * 86400.0
@@ -215,3 +217,23 @@ SIZES = (
 )
 #: Those that a single job can ask for, by their names there.
 JOB_SIZES = {size.job: size for size in SIZES if size.job}
+
+
+def in_parts(
+    items: Iterable[T], size_of: Callable[[T], float], most: float, count: float = math.inf
+) -> Iterator[list[T]]:
+    """Yield items in parts, in their order, each of at most ``count`` items.
+
+    The sizes of a part are ``most`` together, at most; a larger item is a part by itself.
+    """
+    part: list[T] = []
+    total = 0.0
+    for item in items:
+        size = size_of(item)
+        if part and (len(part) >= count or total + size > most):
+            yield part
+            part, total = [], 0.0
+        part.append(item)
+        total += size
+    if part:
+        yield part

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.containers.ending import OUTPUTS
 from boinc_gahp.containers.job_files import APP, ENDING, PACKED, STDERR, STDOUT, WORK
+from boinc_gahp.quantities import in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -196,17 +197,11 @@ def write_script(layout: Layout, programs: Sequence[Program]) -> bytes:
 
 def by_script(jobs: Iterable[T], program_of: Callable[[T], Program]) -> Iterator[list[T]]:
     """Yield the jobs for each script, so that none has many more than :data:`LARGEST` bytes."""
-    part: list[T] = []
-    nbytes = 0
-    for job in jobs:
-        size = len(_arm(program_of(job), 0, "").encode("utf-8", "surrogateescape"))
-        if part and nbytes + size > LARGEST:
-            yield part
-            part, nbytes = [], 0
-        part.append(job)
-        nbytes += size
-    if part:
-        yield part
+
+    def size_of(job: T) -> int:
+        return len(_arm(program_of(job), 0, "").encode("utf-8", "surrogateescape"))
+
+    return in_parts(jobs, size_of, LARGEST)
 
 
 def _unpacking(layout: Layout) -> Iterator[str]:

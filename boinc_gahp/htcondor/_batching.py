@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from boinc_gahp.errors import BatchTooLarge, JobRefused
-from boinc_gahp.htcondor._description import JobDescription, description_of
+from boinc_gahp.htcondor._description import description_of
+from boinc_gahp.quantities import in_parts
 from boinc_gahp.submit.container_jobs import make_container_jobs
-from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest, by_open_name
+from boinc_gahp.submit.types import LocalFile, SubmitRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from boinc_gahp.config.settings import HTCondor
     from boinc_gahp.errors import GahpError
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.htcondor._context import AccountContext
+    from boinc_gahp.htcondor._description import JobDescription
     from boinc_gahp.ledger.rows import BatchRow, JobRow, Waiting
     from boinc_gahp.submit.container_jobs import ContainerJob
 
@@ -54,7 +55,8 @@ def due_batches(
     batches: list[list[Waiting]] = []
     times: list[float] = []
     for group in groups.values():
-        *full, last = _split(group, htcondor.batch_jobs, most_bytes(group[0].group_key))
+        most = most_bytes(group[0].group_key)
+        *full, last = in_parts(group, lambda job: job.size, most, htcondor.batch_jobs)
         batches += full
         accepted = [job.accepted for job in last]
         at = min(max(accepted) + htcondor.send_after, min(accepted) + htcondor.longest_wait)
@@ -63,18 +65,6 @@ def due_batches(
         else:
             times.append(at)
     return batches, min(times, default=None)
-
-
-def _split(group: Iterable[Waiting], jobs: int, most: int) -> Iterator[list[Waiting]]:
-    batch: list[Waiting] = []
-    nbytes = 0
-    for job in group:
-        if batch and (len(batch) >= jobs or nbytes + job.size > most):
-            yield batch
-            batch, nbytes = [], 0
-        batch.append(job)
-        nbytes += job.size
-    yield batch
 
 
 class BatchSizes:
@@ -165,32 +155,16 @@ def request_of(
             keep_going,
         )
     else:
-        made = _jobs_of_app(described)
+        made = [(name, job.job) for name, job in described]
     return SubmitRequest(
         batch.name,
         batch.app_name,
         made,
         parameters=first.parameters,
         app_version_num=first.app_version_num,
-        outputs={} if first.container else {name: _outputs(job) for name, job in described},
+        outputs={} if first.container else {name: job.other_outputs for name, job in described},
         lease=lease,
     )
-
-
-def _jobs_of_app(described: Iterable[tuple[str, JobDescription]]) -> list[tuple[str, Job]]:
-    return [
-        (
-            name,
-            Job(
-                job.args,
-                by_open_name(job.inputs),
-                priority=job.priority,
-                input_template=job.input_template,
-                output_template=job.output_template,
-            ),
-        )
-        for name, job in described
-    ]
 
 
 def local_bytes(jobs: Sequence[JobRow]) -> int:
@@ -205,17 +179,11 @@ def local_bytes(jobs: Sequence[JobRow]) -> int:
 
 
 def _description(job: JobRow) -> JobDescription:
-    try:
-        return JobDescription.from_json(job.description)
-    except ValueError as error:
+    description = description_of(job)
+    if description is None:
         raise JobRefused(
-            f"the description of job {job.job_directory} in the ledger cannot be read ({error}): "
-            "release the job to submit it again",
+            f"the description of job {job.job_directory} in the ledger cannot be read: release the "
+            "job to submit it again",
             job_name=job.job_name,
-        ) from error
-
-
-def _outputs(job: JobDescription) -> tuple[str, ...]:
-    """Return the outputs that the job names, without stdout and stderr, which always exist."""
-    standard = {Path(path).name for path in (job.stdout, job.stderr) if path is not None}
-    return tuple(name for name in job.outputs or () if Path(name).name not in standard)
+        )
+    return description

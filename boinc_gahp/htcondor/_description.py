@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.containers.image import Image
@@ -17,7 +18,7 @@ from boinc_gahp.containers.rules import JobOptions
 from boinc_gahp.containers.script import Program
 from boinc_gahp.htcondor._files import go_to_one_file
 from boinc_gahp.submit.container_jobs import ContainerJob, Tree
-from boinc_gahp.submit.types import LocalFile, Parameters, RemoteFile
+from boinc_gahp.submit.types import Job, LocalFile, Parameters, RemoteFile, by_open_name
 
 if TYPE_CHECKING:
     from boinc_gahp.ledger.rows import JobRow
@@ -136,6 +137,23 @@ class JobDescription:
             return cls(**values)
         except (TypeError, LookupError, AttributeError) as error:
             raise ValueError(f"this is not a description of a job: {error}") from error
+
+    @property
+    def job(self) -> Job:
+        """What of it a request for an installed app has."""
+        return Job(
+            self.args,
+            by_open_name(self.inputs),
+            priority=self.priority,
+            input_template=self.input_template,
+            output_template=self.output_template,
+        )
+
+    @property
+    def other_outputs(self) -> tuple[str, ...]:
+        """The outputs that it names, without stdout and stderr, which always exist."""
+        standard = {Path(path).name for path in (self.stdout, self.stderr) if path is not None}
+        return tuple(name for name in self.outputs or () if Path(name).name not in standard)
 
     @property
     def bytes_received(self) -> int | None:

@@ -66,12 +66,15 @@ class Fetcher:
         """Put a finished job's outputs, stdout and stderr in place, and note it in the ledger.
 
         A job that could not be fetched now stays ``finished``, with its trouble noted. A repeated
-        fetch, after a crash at any point, gives the same files. Raises nothing.
+        fetch, after a crash at any point, gives the same files.
 
         Returns:
             ``fetched`` if that is in the ledger; ``stuck`` if the project did not answer a request
             that all jobs of the batch depend on; ``perhaps later`` if the ledger tells what is to
             be done.
+
+        Raises:
+            LedgerError: the ledger cannot be read or written.
         """
         context = self._context
         outcome: Literal["fetched"] | GahpError | None = None
@@ -86,23 +89,19 @@ class Fetcher:
                     # For a job that has ended this is in the ledger already, but not for one that
                     # was cancelled meanwhile: the cancel waits for it.
                     if outcome != "fetched":
-                        self._stop_writing(job)
+                        context.jobs.writing(job.id, False)
         except NoLongerWanted:
             log.info("Job %d (%s) is cancelled, so it is not fetched", job.id, job.job_name)
-        except LedgerError as error:
-            log.error("Job %d (%s) has to wait: %s", job.id, job.job_name, error)
+        except LedgerError:
+            raise
         except Exception as error:  # a bug must not keep the other jobs from being fetched
             log.exception("job %d (%s) cannot be fetched", job.id, job.job_name)
-            self._note(job, f"a fault of boinc_gahp ({type(error).__name__}), see its log")
+            fault = f"a fault of boinc_gahp ({type(error).__name__}), see its log"
+            context.jobs.job_trouble([job.id], fault)
         if outcome == "fetched":
             return outcome
         is_stuck = isinstance(outcome, RpcError) and outcome.rpc in _OF_ALL
         return "stuck" if is_stuck else "perhaps later"
-
-    def _stop_writing(self, job: JobRow) -> None:
-        row = self._context.jobs.job(job.id)
-        if row is None or row.writing:
-            self._context.jobs.writing(job.id, False)
 
     def _fetch(self, job: JobRow, scope: CancelScope) -> Literal["fetched"] | GahpError | None:
         """Fetch; return why the job has to wait, or None if it has ended in another way."""
@@ -209,12 +208,6 @@ class Fetcher:
         log.log(level, "Job %d (%s) is not fetched yet: %s", job.id, job.job_name, text)
         self._context.jobs.job_trouble([job.id], text)
         return False
-
-    def _note(self, job: JobRow, trouble: str) -> None:
-        try:
-            self._context.jobs.job_trouble([job.id], trouble)
-        except LedgerError as error:
-            log.error("Cannot record why job %d waits: %s", job.id, error)
 
 
 class FetchQueue:

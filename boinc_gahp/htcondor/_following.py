@@ -20,6 +20,7 @@ import math
 import threading
 import time
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from boinc_gahp.backoff import Backoff
@@ -28,6 +29,7 @@ from boinc_gahp.fetch.failures import attempts_words, unfinished_jobs
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._context import going
 from boinc_gahp.htcondor._upkeep import PeriodicTask
+from boinc_gahp.quantities import in_parts
 from boinc_gahp.states import LEDGER_STATES, JobState, job_state
 from boinc_gahp.submit.query import query_batches, query_jobs
 from boinc_gahp.threads import in_parallel
@@ -403,24 +405,16 @@ class Follower:
 
 
 def _groups(batches: Iterable[_Followed]) -> Iterator[list[_Followed]]:
-    """Yield the batches for each request; those that made trouble come last."""
-    group: list[_Followed] = []
-    weight = 0
-    for batch in sorted(batches, key=lambda each: (each.alone, each.since == _EVERYTHING)):
-        everything = batch.since == _EVERYTHING
-        adds = batch.alive if everything else 0
-        if group and (
-            batch.alone
-            or (group[0].since == _EVERYTHING) != everything
-            or len(group) == _BATCHES_PER_QUERY
-            or weight + adds > _JOBS_PER_QUERY
-        ):
-            yield group
-            group, weight = [], 0
-        group.append(batch)
-        weight += adds
-    if group:
-        yield group
+    """Yield the batches for each request; those that made trouble come last, one by one."""
+
+    def kind(batch: _Followed) -> tuple[bool, bool]:
+        return batch.alone, batch.since == _EVERYTHING
+
+    def weight(batch: _Followed) -> int:
+        return batch.alive if batch.since == _EVERYTHING else 0
+
+    for (alone, _), alike in groupby(sorted(batches, key=kind), kind):
+        yield from in_parts(alike, weight, _JOBS_PER_QUERY, 1 if alone else _BATCHES_PER_QUERY)
 
 
 def _is_time(server_time: str) -> bool:

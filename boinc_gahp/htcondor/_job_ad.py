@@ -45,7 +45,7 @@ from boinc_gahp.htcondor.attributes import (
 from boinc_gahp.quantities import SIZES
 from boinc_gahp.secret import hide_logins
 from boinc_gahp.submit.buda import buda_request
-from boinc_gahp.submit.types import Job, Parameters, SubmitRequest, by_open_name
+from boinc_gahp.submit.types import Parameters, SubmitRequest
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
@@ -134,16 +134,10 @@ def _with_buda_app(description: JobDescription) -> JobDescription:
     Raises:
         AdRefused: the job cannot be made, or does not name its outputs.
     """
-    job = Job(
-        description.args,
-        by_open_name(description.inputs),
-        input_template=description.input_template,
-        output_template=description.output_template,
-    )
     request = SubmitRequest(
         "",
         description.app_name,
-        [("", job)],
+        [("", description.job)],
         parameters=description.parameters,
         outputs={} if description.outputs is None else {"": description.outputs},
     )

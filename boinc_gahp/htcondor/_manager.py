@@ -279,8 +279,7 @@ class AccountManager:
         times = []
         drop_past(self._next_send, now, self._context.longest_pause)
         for batch in self._jobs.batches(*self._owner, *UNCLEAR):
-            at = max(batch.not_before, self._next_send.get(batch.id, 0.0))
-            if is_ahead(at, now, self._context.longest_pause):
+            if at := self._wait_for(batch, now):
                 times.append(at)
                 continue
             slot = self._sender.sizes.slot_of(batch)
@@ -357,18 +356,16 @@ class AccountManager:
         Returns:
             The time at which there is more to do; None if there is nothing more.
         """
-        times = []
         for batch in self._unclear_batches():
-            if time.monotonic() > deadline:
-                break
-            if is_ahead(batch.not_before, now, self._context.longest_pause):
-                times.append(batch.not_before)
-                continue
-            self._send_one(batch.id)
-            left = self._jobs.batch(batch.id)
-            if left is not None and left.state in UNCLEAR:
-                times.append(max(left.not_before, self._next_send.get(batch.id, now)))
+            if time.monotonic() <= deadline and not self._wait_for(batch, now):
+                self._send_one(batch.id)
+        times = (self._wait_for(each, now) or now for each in self._unclear_batches())
         return min(times, default=None)
+
+    def _wait_for(self, batch: BatchRow, now: float) -> float:
+        """Return when to work on a batch, if that is in the future; 0 for now."""
+        at = max(batch.not_before, self._next_send.get(batch.id, 0.0))
+        return at if is_ahead(at, now, self._context.longest_pause) else 0.0
 
     def _unclear_batches(self) -> list[BatchRow]:
         """Return the batches without a wanted job of which it is unclear what the project has."""

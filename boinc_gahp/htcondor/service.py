@@ -423,21 +423,19 @@ class Service:
                 self._problems.hold_unknown(jobs, self._settings, (url, account, name), time.time())
                 continue
             jobs.set_unknown(url, account, False)
-            try:
-                self._manager(owner, project)
-            except (GahpError, RuntimeError) as error:  # others have theirs
-                log.warning("%s", error)
-                jobs.project_trouble(url, account, str(error))
+            if trouble := self._wake(owner, project):
+                jobs.project_trouble(url, account, trouble)
 
-    def _wake(self, owner: Owner, project: ProjectSettings) -> None:
-        """Have a manager look at a new job; the job is accepted even if that fails."""
+    def _wake(self, owner: Owner, project: ProjectSettings) -> str:
+        """Have a manager look at the owner's jobs; return why there is none, empty if there is."""
         try:
             manager = self._manager(owner, project)
-        except (GahpError, RuntimeError) as error:
-            log.error("Jobs for %s have to wait: %s", project.url, error)
-        else:
-            if manager is not None:
-                manager.wake()
+        except (GahpError, RuntimeError) as error:  # the jobs wait; others have theirs
+            log.warning("Jobs for %s have to wait: %s", project.url, error)
+            return str(error)
+        if manager is not None:
+            manager.wake()
+        return ""
 
     def _manager(self, owner: Owner, project: ProjectSettings) -> AccountManager | None:
         """Return the owner's manager, started if need be; None if this service is being closed.

@@ -220,16 +220,6 @@ def test_a_bug_costs_no_more_than_one_fetch(site, context, monkeypatch, caplog):
     assert sent.states == ["fetched"]
 
 
-def test_a_ledger_that_fails_is_no_reason_to_raise(site, context, caplog):
-    sent = finished(site, context)
-    job = sent.job
-    with site.context() as closed:
-        fetcher = Fetcher(closed)
-    fetcher.fetch(job)
-    assert "has to wait" in caplog.text
-    assert contents(sent.iwds[0]) == {}
-
-
 def test_a_job_cancelled_as_its_last_output_arrives_is_left_alone(site, context, monkeypatch):
     sent = finished(site, context, (), ())
     job = sent.jobs[0]
