@@ -25,7 +25,6 @@ from boinc_gahp.ledger.rows import (
     Waiting,
     batch_rows,
     column,
-    job_rows,
     project_id,
     sql_set,
 )
@@ -40,21 +39,20 @@ class Batches(Requests):
 
     def owners(self) -> tuple[tuple[str, str, str], ...]:
         """Return URL, account and project name of owners with live jobs or requests to send."""
-        with self.store.read() as connection:
-            rows = connection.execute(
+        return tuple(
+            self.store.rows(
                 f"SELECT url, account, name FROM project WHERE {HAS_WORK} ORDER BY id"  # noqa: S608
             )
-            return tuple(rows)
+        )
 
     def waiting(self, url: str, account: str) -> list[Waiting]:
         """Return the jobs that are not in a batch, oldest first."""
-        with self.store.read() as connection:
-            rows = connection.execute(
-                "SELECT id, group_key, app_name, accepted, size FROM job "
-                "WHERE project_id = ? AND state = 'waiting' ORDER BY id",
-                (project_id(connection, url, account),),
-            )
-            return [Waiting(*row) for row in rows]
+        rows = self.store.rows(
+            "SELECT id, group_key, app_name, accepted, size FROM job "
+            "WHERE project_id = ? AND state = 'waiting' ORDER BY id",
+            self._owner(url, account),
+        )
+        return [Waiting(*row) for row in rows]
 
     def plan(  # noqa: PLR0917
         self,
@@ -91,18 +89,15 @@ class Batches(Requests):
 
     def batches(self, url: str, account: str, *states: str) -> list[BatchRow]:
         """Return an owner's batches in these states (without any: in all states), oldest first."""
-        with self.store.read() as connection:
-            return batch_rows(
-                connection,
-                f"WHERE batch.project_id = ? AND batch.state IN "
-                f"{sql_set(states or BATCH_STATES)} ORDER BY batch.id",
-                (project_id(connection, url, account),),
-            )
+        return self._batch_rows(
+            f"WHERE batch.project_id = ? AND batch.state IN {sql_set(states or BATCH_STATES)} "
+            "ORDER BY batch.id",
+            self._owner(url, account),
+        )
 
     def batch(self, batch_id: int) -> BatchRow | None:
         """Return a batch, or None if the ledger does not have it (any more)."""
-        with self.store.read(once=True) as connection:
-            rows = batch_rows(connection, "WHERE batch.id = ?", (batch_id,))
+        rows = self._batch_rows("WHERE batch.id = ?", batch_id)
         return rows[0] if rows else None
 
     def jobs_of(self, batch_id: int, *states: str, described: bool = True) -> list[JobRow]:
@@ -110,14 +105,12 @@ class Batches(Requests):
 
         ``described``: with their descriptions, which are long.
         """
-        with self.store.read(once=True) as connection:
-            return job_rows(
-                connection,
-                f"WHERE job.batch_id = ? AND job.state IN {sql_set(states or STATES)} "
-                "ORDER BY job.number",
-                (batch_id,),
-                described=described,
-            )
+        return self._job_rows(
+            f"WHERE job.batch_id = ? AND job.state IN {sql_set(states or STATES)} "
+            "ORDER BY job.number",
+            batch_id,
+            described=described,
+        )
 
     def about_to_send(
         self, batch_id: int, project_batch_id: int, job_ids: Collection[int]
@@ -225,26 +218,23 @@ class Batches(Requests):
 
     def on_project(self, url: str, account: str) -> dict[int, int]:
         """Return how many jobs are alive in each submitted batch that has any."""
-        with self.store.read() as connection:
-            rows = connection.execute(
-                "SELECT id, (SELECT count(*) FROM job WHERE job.batch_id = batch.id "  # noqa: S608
-                f"AND job.state IN {ALIVE_SQL}) AS alive "
-                "FROM batch WHERE project_id = ? AND state = 'submitted' AND alive > 0 "
-                "ORDER BY id",
-                (project_id(connection, url, account),),
-            )
-            return dict(rows.fetchall())
+        rows = self.store.rows(
+            "SELECT id, (SELECT count(*) FROM job WHERE job.batch_id = batch.id "  # noqa: S608
+            f"AND job.state IN {ALIVE_SQL}) AS alive "
+            "FROM batch WHERE project_id = ? AND state = 'submitted' AND alive > 0 ORDER BY id",
+            self._owner(url, account),
+        )
+        return dict(rows)
 
     def pending_aborts(self, url: str, account: str) -> list[PendingAbort]:
         """Return the cancelled jobs that must still be aborted on the project."""
-        with self.store.read() as connection:
-            rows = connection.execute(
-                f"SELECT job.id, {JOB_NAME}, batch.id, batch.state "  # noqa: S608
-                "FROM job CROSS JOIN batch ON batch.id = job.batch_id "
-                "WHERE job.project_id = ? AND job.abort_pending = 1 ORDER BY job.id",
-                (project_id(connection, url, account),),
-            )
-            return [PendingAbort(*row) for row in rows]
+        rows = self.store.rows(
+            f"SELECT job.id, {JOB_NAME}, batch.id, batch.state "  # noqa: S608
+            "FROM job CROSS JOIN batch ON batch.id = job.batch_id "
+            "WHERE job.project_id = ? AND job.abort_pending = 1 ORDER BY job.id",
+            self._owner(url, account),
+        )
+        return [PendingAbort(*row) for row in rows]
 
     def abort_done(self, job_ids: Iterable[int]) -> None:
         """Note that these jobs were aborted, or that this is not needed any more."""
@@ -259,15 +249,15 @@ class Batches(Requests):
 
         HTCondor must have asked about one of the batch's live jobs within ``silence`` seconds.
         """
-        with self.store.read() as connection:
-            return batch_rows(
-                connection,
-                "WHERE batch.project_id = ? AND batch.state IN ('sent', 'submitted') "  # noqa: S608
-                "AND batch.lease_until < ? AND EXISTS (SELECT * FROM job "
-                f"WHERE job.batch_id = batch.id AND job.state IN {ALIVE_SQL} "
-                "AND job.last_polled >= ?) ORDER BY batch.lease_until, batch.id",
-                (project_id(connection, url, account), now + ahead, now - silence),
-            )
+        return self._batch_rows(
+            "WHERE batch.project_id = ? AND batch.state IN ('sent', 'submitted') "  # noqa: S608
+            "AND batch.lease_until < ? AND EXISTS (SELECT * FROM job "
+            f"WHERE job.batch_id = batch.id AND job.state IN {ALIVE_SQL} "
+            "AND job.last_polled >= ?) ORDER BY batch.lease_until, batch.id",
+            self._owner(url, account),
+            now + ahead,
+            now - silence,
+        )
 
     def leased(self, batch_id: int, until: float) -> None:
         """Note when the project may expire the batch."""
@@ -280,13 +270,10 @@ class Batches(Requests):
 
     def sending(self, batch_id: int) -> frozenset[int]:
         """Return the numbers of a batch's jobs that still have to be sent."""
-        with self.store.read() as connection:
-            numbers = column(
-                connection,
-                "SELECT number FROM job WHERE batch_id = ? AND state = 'sending'",
-                (batch_id,),
-            )
-        return frozenset(numbers)
+        rows = self.store.rows(
+            "SELECT number FROM job WHERE batch_id = ? AND state = 'sending'", batch_id
+        )
+        return frozenset(number for (number,) in rows)
 
     def divide(
         self,
@@ -344,20 +331,17 @@ class Batches(Requests):
 
     def refused_parts(self, family: str, depth: int) -> int:
         """Return how many parts of a family were refused at a depth; 0 if one was accepted."""
-        with self.store.read() as connection:
-            accepted = connection.execute(
-                "SELECT 1 FROM batch WHERE group_key LIKE ? AND (state IN ('submitted', 'ended') "
-                "OR EXISTS (SELECT 1 FROM job WHERE job.batch_id = batch.id AND job.state IN "
-                "('queued', 'running', 'finished', 'fetched', 'done'))) LIMIT 1",
-                (f"%/{family}/%",),
-            ).fetchone()
-            if accepted is not None:
-                return 0
-            (count,) = connection.execute(
-                "SELECT count(*) FROM batch WHERE group_key LIKE ? AND state = 'retired'",
-                (f"%/{family}/{depth:d}",),
-            ).fetchone()
-            return int(count)
+        accepted = self.store.rows(
+            "SELECT 1 FROM batch WHERE group_key LIKE ? AND (state IN ('submitted', 'ended') "
+            "OR EXISTS (SELECT 1 FROM job WHERE job.batch_id = batch.id AND job.state IN "
+            "('queued', 'running', 'finished', 'fetched', 'done'))) LIMIT 1",
+            f"%/{family}/%",
+        )
+        refused = self.store.rows(
+            "SELECT 1 FROM batch WHERE group_key LIKE ? AND state = 'retired'",
+            f"%/{family}/{depth:d}",
+        )
+        return 0 if accepted else len(refused)
 
 
 def _in_order(wanted: Iterable[int], present: Iterable[int]) -> list[int]:

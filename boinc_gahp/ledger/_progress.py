@@ -15,7 +15,6 @@ from boinc_gahp.ledger.rows import (
     JobRow,
     ProgramFailure,
     column,
-    job_rows,
     project_id,
 )
 
@@ -76,13 +75,12 @@ class Progress(Requests):
 
     def program_failure(self, job_id: int) -> ProgramFailure | None:
         """Return how a job's program failed, until that is in place; None if it did not fail."""
-        with self.store.read(once=True) as connection:
-            row = connection.execute(
-                "SELECT job.exit_code, job.cpu_time, job.exit_reason, failure.stderr FROM failure "
-                "CROSS JOIN job ON job.id = failure.job_id WHERE failure.job_id = ?",
-                (job_id,),
-            ).fetchone()
-        return None if row is None else ProgramFailure(*row)
+        rows = self.store.rows(
+            "SELECT job.exit_code, job.cpu_time, job.exit_reason, failure.stderr FROM failure "
+            "CROSS JOIN job ON job.id = failure.job_id WHERE failure.job_id = ?",
+            job_id,
+        )
+        return ProgramFailure(*rows[0]) if rows else None
 
     def statuses(
         self, batch_id: int, changes: Mapping[str, Literal["queued", "running", "finished"]]
@@ -92,13 +90,12 @@ class Progress(Requests):
         Only ``queued`` and ``running`` jobs change; finished ones do not.
         """
         # Called at every poll: write only if there is something new.
-        with self.store.read(once=True) as connection:
-            rows = connection.execute(
-                f"SELECT job.id, {JOB_NAME}, job.state "  # noqa: S608
-                "FROM job CROSS JOIN batch ON batch.id = job.batch_id "
-                "WHERE job.batch_id = ? AND job.state IN ('queued', 'running')",
-                (batch_id,),
-            ).fetchall()
+        rows = self.store.rows(
+            f"SELECT job.id, {JOB_NAME}, job.state "  # noqa: S608
+            "FROM job CROSS JOIN batch ON batch.id = job.batch_id "
+            "WHERE job.batch_id = ? AND job.state IN ('queued', 'running')",
+            batch_id,
+        )
         now = time.time()
         self.store.execute(
             "UPDATE job SET state = ?, changed = ? WHERE id = ? AND state IN ('queued', 'running')",
@@ -127,15 +124,16 @@ class Progress(Requests):
             of: return only jobs of this batch.
             without: leave out jobs of these batches.
         """
-        with self.store.read() as connection:
-            return job_rows(
-                connection,
-                "WHERE job.project_id = ? AND job.state = 'finished' "
-                "AND job.batch_id = coalesce(?, job.batch_id) "
-                "AND job.batch_id NOT IN (SELECT value FROM json_each(?)) "
-                "ORDER BY job.id LIMIT ?",
-                (project_id(connection, url, account), of, json.dumps(list(without)), limit),
-            )
+        return self._job_rows(
+            "WHERE job.project_id = ? AND job.state = 'finished' "
+            "AND job.batch_id = coalesce(?, job.batch_id) "
+            "AND job.batch_id NOT IN (SELECT value FROM json_each(?)) "
+            "ORDER BY job.id LIMIT ?",
+            self._owner(url, account),
+            of,
+            json.dumps(list(without)),
+            limit,
+        )
 
     def writing(self, job_id: int, yes: bool) -> bool:
         """Note whether the job's directory is about to be written, or no longer written.
@@ -227,12 +225,11 @@ class Progress(Requests):
 
     def troubles(self) -> dict[tuple[str, str], tuple[str, float]]:
         """Return the projects' troubles and when they began, by URL and account."""
-        with self.store.read() as connection:
-            rows = connection.execute(
-                "SELECT url, account, trouble, trouble_since FROM project "
-                "WHERE trouble IS NOT NULL ORDER BY id"
-            )
-            return {(url, account): (words, since) for url, account, words, since in rows}
+        rows = self.store.rows(
+            "SELECT url, account, trouble, trouble_since FROM project "
+            "WHERE trouble IS NOT NULL ORDER BY id"
+        )
+        return {(url, account): (words, since) for url, account, words, since in rows}
 
     def set_unknown(self, url: str, account: str, yes: bool) -> float | None:
         """Note whether the settings lack an owner.
@@ -240,16 +237,13 @@ class Progress(Requests):
         Returns:
             Since when they have lacked it, in seconds since the epoch; None if they do not.
         """
-        with self.store.read() as connection:
-            # Called every minute: write only if there is something new.
-            row = connection.execute(
-                "SELECT id, unknown_since FROM project WHERE id = ?",
-                (project_id(connection, url, account),),
-            ).fetchone()
-        if row is None or (row[1] is not None) == yes:
-            return None if row is None else row[1]
+        # Called every minute: write only if there is something new.
+        owner = self._owner(url, account)
+        rows = self.store.rows("SELECT unknown_since FROM project WHERE id = ?", owner)
+        if not rows or (rows[0][0] is not None) == yes:
+            return rows[0][0] if rows else None
         since = time.time() if yes else None
-        self.store.execute("UPDATE project SET unknown_since = ? WHERE id = ?", (since, row[0]))
+        self.store.execute("UPDATE project SET unknown_since = ? WHERE id = ?", (since, owner))
         return since
 
     def polled(self, url: str, account: str, at: float) -> None:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.rows import (
     ALIVE_SQL,
+    BatchRow,
     JobRow,
     NewJob,
+    batch_rows,
     job_rows,
     project_id,
 )
@@ -47,6 +49,11 @@ class Postponing:
             (until, listed, words, words, now, now, batch_id),
         )
 
+    def _batch_rows(self, rest: str, *values: object) -> list[BatchRow]:
+        """Return the batches selected by ``rest`` (WHERE, ORDER BY, LIMIT)."""
+        with self.store.read(once=True) as connection:
+            return batch_rows(connection, rest, values)
+
 
 class Requests(Postponing):
     """The operations for HTCondor's requests; see :class:`boinc_gahp.ledger.jobs.JobLedger`."""
@@ -54,10 +61,9 @@ class Requests(Postponing):
     def __init__(self, store: Store) -> None:
         #: The ledger's file.
         self.store = store
-        with store.read() as connection:
-            row = connection.execute("SELECT value FROM meta WHERE key = 'token'").fetchone()
+        ((token,),) = store.rows("SELECT value FROM meta WHERE key = 'token'")
         #: 8 hex digits that distinguish this ledger's job ids from others; made with it.
-        self.token = str(row[0])
+        self.token = str(token)
 
     def htcondor_id(self, job: JobRow) -> str:
         """Return a job's id for HTCondor."""
@@ -100,8 +106,7 @@ class Requests(Postponing):
 
         ``described``: with its description, which is long.
         """
-        with self.store.read(once=True) as connection:
-            rows = job_rows(connection, "WHERE job.id = ?", (job_id,), described=described)
+        rows = self._job_rows("WHERE job.id = ?", job_id, described=described)
         return rows[0] if rows else None
 
     def htcondor_polled(self, times: Mapping[int, float]) -> None:
@@ -148,6 +153,11 @@ class Requests(Postponing):
             return job
 
         return self.store.write(change)
+
+    def _job_rows(self, rest: str, *values: object, described: bool = True) -> list[JobRow]:
+        """Return the jobs selected by ``rest`` (WHERE, ORDER BY, LIMIT)."""
+        with self.store.read(once=True) as connection:
+            return job_rows(connection, rest, values, described=described)
 
     def _owner(self, url: str, account: str) -> int:
         """Return the row id of a project and account; 0 if there is none."""

@@ -23,9 +23,6 @@ from boinc_gahp.ledger.rows import (
     STATES,
     BatchRow,
     JobRow,
-    batch_rows,
-    column,
-    job_rows,
     project_id,
 )
 from boinc_gahp.ledger.store import CHUNK
@@ -71,25 +68,23 @@ class JobLedger(Batches, Progress, Problems):
 
         Also those on hold of which HTCondor does not know yet.
         """
-        with self.store.read() as connection:
-            return job_rows(
-                connection,
-                # Each of the alternatives has an index of its own.
-                "WHERE job.project_id = ?1 AND job.abort_pending = 1 "
-                f"OR job.project_id = ?1 AND job.state IN {ALIVE_SQL} "
-                "OR job.project_id = ?1 AND job.state = 'failed' AND NOT job.end_reported "
-                "ORDER BY job.id",
-                (project_id(connection, url, account),),
-                described=False,
-            )
+        return self._job_rows(
+            # Each of the alternatives has an index of its own.
+            "WHERE job.project_id = ?1 AND job.abort_pending = 1 "
+            f"OR job.project_id = ?1 AND job.state IN {ALIVE_SQL} "
+            "OR job.project_id = ?1 AND job.state = 'failed' AND NOT job.end_reported "
+            "ORDER BY job.id",
+            self._owner(url, account),
+            described=False,
+        )
 
     def counts(self, batch_id: int) -> dict[str, int]:
         """Return how many jobs of a batch are in each state, without empty states."""
-        with self.store.read() as connection:
-            rows = connection.execute(
-                "SELECT state, count(*) FROM job WHERE batch_id = ? GROUP BY state", (batch_id,)
+        found = dict(
+            self.store.rows(
+                "SELECT state, count(*) FROM job WHERE batch_id = ? GROUP BY state", batch_id
             )
-            found = dict(rows.fetchall())
+        )
         return {state: found[state] for state in STATES if state in found}
 
     def find_jobs(self, words: str) -> list[JobRow]:
@@ -99,11 +94,9 @@ class JobLedger(Batches, Progress, Problems):
         JobDirectory; ``12.0``, the cluster and process in one; a name on the project; else a part
         of a JobDirectory.
         """
-        with self.store.read() as connection:
-            for rest, values in self._job_questions(words):
-                found = job_rows(connection, f"{rest} ORDER BY job.id", values)
-                if found:
-                    return found
+        for rest, value in self._job_questions(words):
+            if found := self._job_rows(f"{rest} ORDER BY job.id", *value):
+                return found
         return []
 
     def find_batches(self, words: str) -> list[BatchRow]:
@@ -112,18 +105,14 @@ class JobLedger(Batches, Progress, Problems):
         BOINC_SUBMIT's are left out, as there is nothing to show of them.
         """
         name = text(words)
-        with self.store.read() as connection:
-            found = batch_rows(
-                connection, "WHERE batch.project_id IS NOT NULL AND batch.name = ?", (name,)
-            )
-            if found or not name:
-                return found
-            return batch_rows(
-                connection,
-                "WHERE batch.project_id IS NOT NULL AND substr(batch.name, 1, ?) = ? "
-                "ORDER BY batch.id",
-                (len(name), name),
-            )
+        if not name:
+            return []
+        found = self._batch_rows(
+            "WHERE batch.project_id IS NOT NULL AND substr(batch.name, 1, ?) = ? ORDER BY batch.id",
+            len(name),
+            name,
+        )
+        return [batch for batch in found if batch.name == name] or found
 
     def forget(
         self, job_ids: Collection[int], batch_ids: Collection[int] = (), *, alive: bool = False
@@ -135,13 +124,11 @@ class JobLedger(Batches, Progress, Problems):
         Batches without jobs are dropped once they are retired.
         """
         dropped = 0
-        with self.store.read() as connection:
-            of_batches = column(
-                connection,
-                "SELECT id FROM job WHERE batch_id IN (SELECT value FROM json_each(?))",
-                (json.dumps(list(batch_ids)),),
-            )
-        wanted = sorted({*job_ids, *of_batches})
+        of_batches = self.store.rows(
+            "SELECT id FROM job WHERE batch_id IN (SELECT value FROM json_each(?))",
+            json.dumps(list(batch_ids)),
+        )
+        wanted = sorted({*job_ids, *(job_id for (job_id,) in of_batches)})
         for start in range(0, len(wanted), CHUNK):
             some = wanted[start : start + CHUNK]
             dropped += self.store.write(partial(_drop_jobs, job_ids=some, alive=alive))
@@ -171,15 +158,14 @@ class JobLedger(Batches, Progress, Problems):
 
     def accounts(self, url: str) -> list[str]:
         """Return the accounts with anything in the ledger for a project."""
-        with self.store.read() as connection:
-            return column(
-                connection,
-                f"SELECT account FROM project WHERE {PROJECT_IDENTITY} = ? "  # noqa: S608
-                "UNION SELECT project_account FROM batch WHERE project_id IS NULL AND identity = ? "
-                "UNION SELECT account FROM aborted_job WHERE identity = ? "
-                "UNION SELECT account FROM owed_request WHERE identity = ? ORDER BY account",
-                (url_identity(url),) * 4,
-            )
+        rows = self.store.rows(
+            f"SELECT account FROM project WHERE {PROJECT_IDENTITY} = ?1 "  # noqa: S608
+            "UNION SELECT project_account FROM batch WHERE project_id IS NULL AND identity = ?1 "
+            "UNION SELECT account FROM aborted_job WHERE identity = ?1 "
+            "UNION SELECT account FROM owed_request WHERE identity = ?1 ORDER BY account",
+            url_identity(url),
+        )
+        return [account for (account,) in rows]
 
     def move(self, old: tuple[str, str], new: tuple[str, str], name: str) -> Moved:
         """Move everything of one owner to another, which may have jobs already.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from boinc_gahp.config.urls import url_identity
 from boinc_gahp.ledger._requests import Postponing
 from boinc_gahp.ledger.opening import text
-from boinc_gahp.ledger.rows import OF_SUBMIT, batch_rows, column
+from boinc_gahp.ledger.rows import OF_SUBMIT, batch_rows
 from boinc_gahp.ledger.store import Store
 
 if TYPE_CHECKING:
@@ -61,13 +61,12 @@ class Ledger(Postponing):
 
     def aborted_jobs(self, project_url: str, account: str) -> frozenset[str]:
         """Return the names of the aborted jobs whose batch was not retired yet."""
-        with self.store.read() as connection:
-            names = column(
-                connection,
-                "SELECT job_name FROM aborted_job WHERE identity = ? AND account = ?",
-                (url_identity(project_url), account),
-            )
-        return frozenset(names)
+        rows = self.store.rows(
+            "SELECT job_name FROM aborted_job WHERE identity = ? AND account = ?",
+            url_identity(project_url),
+            account,
+        )
+        return frozenset(name for (name,) in rows)
 
     def learn_batch(
         self, project_url: str, account: str, batch_name: str, job_names: Iterable[str]
@@ -75,21 +74,18 @@ class Ledger(Postponing):
         """Note that these aborted jobs are in ``batch_name``."""
         batch = text(batch_name)
         wanted = {text(name) for name in job_names}
-        with self.store.read() as connection:
-            # Called at every query of a batch: write only if there is something new.
-            other = column(
-                connection,
-                "SELECT job_name FROM aborted_job WHERE identity = ? AND account = ? "
-                "AND batch_name IS NOT ?",
-                (url_identity(project_url), account, batch),
-            )
-        new = wanted.intersection(other)
-        if not new:
-            return
+        owner = url_identity(project_url), account
+        # Called at every query of a batch: write only what is new.
+        other = self.store.rows(
+            "SELECT job_name FROM aborted_job WHERE identity = ? AND account = ? "
+            "AND batch_name IS NOT ?",
+            *owner,
+            batch,
+        )
         self.store.execute(
             "UPDATE aborted_job SET batch_name = ? "
             "WHERE identity = ? AND account = ? AND job_name = ?",
-            *((batch, url_identity(project_url), account, name) for name in new),
+            *((batch, *owner, name) for (name,) in other if name in wanted),
         )
 
     def forget_aborted(self, project_url: str, account: str, batch_name: str) -> None:
@@ -121,13 +117,13 @@ class Ledger(Postponing):
 
     def owed(self, project_url: str, account: str, command: str) -> tuple[str, ...]:
         """Return the names of the jobs or batches of :meth:`record_owed`."""
-        with self.store.read() as connection:
-            names = column(
-                connection,
-                "SELECT name FROM owed_request WHERE identity = ? AND account = ? AND command = ?",
-                (url_identity(project_url), account, command),
-            )
-        return tuple(names)
+        rows = self.store.rows(
+            "SELECT name FROM owed_request WHERE identity = ? AND account = ? AND command = ?",
+            url_identity(project_url),
+            account,
+            command,
+        )
+        return tuple(name for (name,) in rows)
 
     def owed_done(self, project_url: str, account: str, command: str, names: Iterable[str]) -> None:
         """Drop what is not owed any more."""
@@ -192,15 +188,15 @@ class Ledger(Postponing):
 
     def pending_aborts(self, project_url: str, account: str, now: float) -> tuple[BatchRow, ...]:
         """Return BOINC_SUBMIT's batches, soonest first; those due before ``now`` come first."""
-        with self.store.read() as connection:
-            return tuple(
-                batch_rows(
-                    connection,
-                    f"WHERE {OF_SUBMIT} ORDER BY batch.not_before > ?, batch.not_before, "
-                    "batch.project_batch_id",
-                    (url_identity(project_url), account, now),
-                )
+        return tuple(
+            self._batch_rows(
+                f"WHERE {OF_SUBMIT} ORDER BY batch.not_before > ?, batch.not_before, "
+                "batch.project_batch_id",
+                url_identity(project_url),
+                account,
+                now,
             )
+        )
 
     def abort_done(self, project_url: str, account: str, batch_id: int | None) -> None:
         """Drop the pending abort of a batch; ``batch_id``: the project's id."""

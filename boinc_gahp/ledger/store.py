@@ -175,6 +175,11 @@ class Store:
             for start in range(0, len(rows), CHUNK)
         )
 
+    def rows(self, statement: str, *values: object) -> list[Any]:
+        """Return the rows of a query, as of one moment."""
+        with self.read(once=True) as connection:
+            return connection.execute(statement, values).fetchall()
+
     @contextmanager
     def read(self, *, once: bool = False) -> Iterator[sqlite3.Connection]:
         """Lend a read-only connection that sees the ledger as of one moment.
