@@ -106,7 +106,7 @@ def _tree(path: tuple[str, ...], line: str) -> argparse.ArgumentParser:
     """Return the parser at a path, with the parsers below it that the line may need."""
     from argcomplete.completers import ChoicesCompleter, DirectoriesCompleter, FilesCompleter
 
-    from boinc_gahp.cli.commands import parser_at
+    from boinc_gahp.cli import parser_at
 
     # Importing all of the commands takes a while.
     if path and path[-1] not in line:

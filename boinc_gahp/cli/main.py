@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp import __version__
-from boinc_gahp.cli import COMMANDS
+from boinc_gahp.cli import COMMANDS, root_parser
 from boinc_gahp.errors import GahpError
 from boinc_gahp.text import did_you_mean, ended, nearest
 
@@ -125,8 +125,6 @@ def _run(arguments: list[str]) -> int:
             print(f"boinc_gahp {__version__}")
             return 0
         elif first in {"--help", "-h"}:
-            from boinc_gahp.cli.commands import root_parser
-
             print(root_parser().format_help(), end="")
             return 0
         elif first.startswith("-"):

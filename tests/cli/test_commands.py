@@ -4,12 +4,12 @@ import sys
 
 import pytest
 
-from boinc_gahp.cli import COMMANDS, commands
+from boinc_gahp.cli import COMMANDS, all_parsers
 from boinc_gahp.terminal.parsing import Group, arguments_of
 from tests.cli.conftest import InProcess
 from tests.helpers import ran
 
-PARSERS = commands.all_parsers()
+PARSERS = all_parsers()
 ACTIONS = {path: parser for path, parser in PARSERS.items() if not isinstance(parser, Group)}
 
 
@@ -117,7 +117,7 @@ def test_all_of_it_helps_without_the_extras():
     program = (
         "import sys\n"
         "sys.modules.update(dict.fromkeys(['flask', 'waitress', 'werkzeug', 'jinja2', 'sphinx']))\n"
-        "from boinc_gahp.cli.commands import all_parsers\n"
+        "from boinc_gahp.cli import all_parsers\n"
         "from boinc_gahp.cli.main import main\n"
         "for path in all_parsers():\n"
         "    try:\n"

@@ -7,8 +7,7 @@ import pytest
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.project import Project
-from boinc_gahp.cli import completion
-from boinc_gahp.cli.commands import all_parsers
+from boinc_gahp.cli import all_parsers, completion
 from boinc_gahp.cli.main import main
 from boinc_gahp.submit.types import Job, SubmitRequest
 from boinc_gahp.terminal.parsing import Group, arguments_of

@@ -6,7 +6,7 @@ needs. Of those that are not run it is said who answers for them.
 
 import pytest
 
-from boinc_gahp.cli import commands
+from boinc_gahp.cli import all_parsers
 from tests.documents.examples import Command
 from tests.documents.sandbox import LIMIT, Sandbox
 
@@ -62,7 +62,7 @@ BEFORE = {
 
 def steps():
     """Return what is run: each example once, after what it needs."""
-    shown = {" ".join(path): parser.examples for path, parser in commands.all_parsers().items()}
+    shown = {" ".join(path): parser.examples for path, parser in all_parsers().items()}
     order = [command.strip() for command in ORDER.split(",")]
     assert shown.keys() == set(order) >= BEFORE.keys()
     lines = {}
@@ -87,6 +87,6 @@ def test_the_examples_of_help_do_work(tmp_path):
 
 
 def test_every_example_that_is_not_run_is_shown():
-    shown = [line for parser in commands.all_parsers().values() for line in parser.examples]
+    shown = [line for parser in all_parsers().values() for line in parser.examples]
     for beginning in NOT_RUN:
         assert any(line.startswith(beginning) for line in shown), beginning

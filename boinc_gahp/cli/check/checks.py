@@ -110,7 +110,7 @@ def check_directories(settings: Settings) -> Iterator[Check]:
 
 def _check_ledger(settings: Settings) -> Iterator[Check]:
     from boinc_gahp.cli.ledger.monitoring import stopped
-    from boinc_gahp.cli.ledger.words import problem_words
+    from boinc_gahp.cli.ledger.showing import problem_words
 
     try:
         ledger = Ledger(ledger_file(settings))

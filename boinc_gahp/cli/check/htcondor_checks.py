@@ -10,11 +10,12 @@ import os
 import re
 import shutil
 import stat
+import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import boinc_gahp
-from boinc_gahp.cli.check import condor_tools
 from boinc_gahp.cli.check.checks import Check, failed, note, ok, warning
 from boinc_gahp.config.accounts import named_projects, no_account
 from boinc_gahp.config.layers import load
@@ -40,6 +41,15 @@ _COUNT_INTERVAL = 60
 #: Variables that move this user's files away from where HTCondor's daemon looks for them.
 _MOVERS = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state"}
 
+#: Seconds that a tool may take; condor_config_val may run commands to read settings.
+_TIMEOUT = 20
+
+_VERSION = re.compile(r"\$CondorVersion: (\d+)\.(\d+)\.(\d+)")
+_ROUTE = re.compile(r'^Name +: "(.*)"$', re.MULTILINE)
+# Such as  # at: /etc/condor/condor_config.local, line 1  (or <Default>, <Environment>).
+_DEFINED = re.compile(r"^([\w.]+) = (.*)\n # at: (.+)$", re.MULTILINE)
+_DEFAULT = "<Default>"
+
 
 def check_htcondor(settings: Settings, command: Path, config: str | None) -> Iterator[Check]:
     """Check whether HTCondor's configuration fits, if there is an HTCondor.
@@ -49,16 +59,16 @@ def check_htcondor(settings: Settings, command: Path, config: str | None) -> Ite
         command: the boinc_gahp to check.
         config: the settings file named on the command line.
     """
-    if not condor_tools.is_here():
+    if not _is_here():
         yield note("HTCondor: condor_config_val is not on the PATH, so this was not looked at")
         return
-    broken = condor_tools.broken()
+    broken = _broken()
     if broken is not None:
         yield failed(f"HTCondor: it cannot read its own settings, so nothing works: {broken}")
         return
-    version = condor_tools.version()
+    version = _version()
     yield _check_version(version)
-    silent = condor_tools.silent()
+    silent = _silent()
     if silent is not None:
         yield warning(f"HTCondor: condor_q gets no answer; is HTCondor running here? {silent}")
     yield from _check_program(command)
@@ -86,7 +96,7 @@ def _check_version(version: tuple[int, int, int] | None) -> Check:
 
 
 def _check_program(command: Path) -> Iterator[Check]:
-    named = condor_tools.value("BOINC_GAHP")
+    named = _setting("BOINC_GAHP")
     if named is None:
         yield failed(
             f"HTCondor: BOINC_GAHP is not set; set it to {command} ({_EXAMPLE}), or jobs fail with "
@@ -192,7 +202,7 @@ def _check_submit_time(submit: float) -> Check:
 
 
 def _check_count_interval() -> Iterator[Check]:
-    text = condor_tools.value("SCHEDD_INTERVAL") or "0"
+    text = _setting("SCHEDD_INTERVAL") or "0"
     if not text.isdigit() or int(text) > _COUNT_INTERVAL:
         yield warning(
             f"HTCondor: SCHEDD_INTERVAL is {text}: new jobs may stay idle for so many seconds "
@@ -201,7 +211,7 @@ def _check_count_interval() -> Iterator[Check]:
 
 
 def _call_timeout() -> int | Check:
-    text = condor_tools.value("GRIDMANAGER_GAHP_CALL_TIMEOUT") or str(CALL_TIMEOUT)
+    text = _setting("GRIDMANAGER_GAHP_CALL_TIMEOUT") or str(CALL_TIMEOUT)
     if text.isdigit():
         return int(text)
     return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is not a number")
@@ -257,9 +267,9 @@ _OWN_PROGRAM = "WantBoinc = true"
 
 def check_routes() -> Iterator[Check]:
     """Check the routes to BOINC; never raises."""
-    listed = condor_tools.definition("JOB_ROUTER_ROUTE_NAMES")
+    listed = _definition("JOB_ROUTER_ROUTE_NAMES")
     routes, unlisted = _divided(listed, "JOB_ROUTER_ROUTE_", _LEADS_TO_BOINC)
-    entries = _LEADS_TO_BOINC.search(condor_tools.value("JOB_ROUTER_ENTRIES") or "")
+    entries = _LEADS_TO_BOINC.search(_setting("JOB_ROUTER_ENTRIES") or "")
     if entries:
         yield failed(
             "Job Router: HTCondor 24 and older read JOB_ROUTER_ENTRIES only if "
@@ -279,7 +289,7 @@ def check_routes() -> Iterator[Check]:
                 f"({EXAMPLE} has one)"
             )
         return
-    daemons = condor_tools.definition("DAEMON_LIST", "MASTER")
+    daemons = _definition("DAEMON_LIST", "MASTER")
     if "JOB_ROUTER" not in map(str.upper, daemons.words):
         yield failed(
             f"Job Router: there is a route to BOINC ({', '.join(routes)}), but no JOB_ROUTER in "
@@ -287,7 +297,7 @@ def check_routes() -> Iterator[Check]:
             "add it there, and run condor_reconfig",
         )
     yield from _check_constraint()
-    accepted = condor_tools.accepted_routes()
+    accepted = _accepted_routes()
     for name, text in routes.items():
         if accepted is not None and name not in accepted:
             yield failed(
@@ -311,7 +321,7 @@ def check_attributes() -> Iterator[Check]:
 
     Says nothing if there are no such settings at all: jobs for installed apps need none.
     """
-    listed = condor_tools.definition("JOB_TRANSFORM_NAMES")
+    listed = _definition("JOB_TRANSFORM_NAMES")
     used, unlisted = _divided(listed, "JOB_TRANSFORM_", _PASSED_ON)
     lost = "so container_image, request_cpus and request_disk do not reach boinc_gahp"
     for name in unlisted:
@@ -322,7 +332,7 @@ def check_attributes() -> Iterator[Check]:
                 "add it there, and run condor_reconfig",
             )
     name = "EXTENDED_SUBMIT_COMMANDS"
-    kept = condor_tools.value(name) or ""
+    kept = _setting(name) or ""
     dropped = [word for word in ("container_image", "docker_image") if word not in kept]
     if dropped and (used or unlisted):
         # Its value has several lines, so where it was last set cannot be told.
@@ -336,9 +346,9 @@ def check_attributes() -> Iterator[Check]:
 def _check_constraint() -> Iterator[Check]:
     """Check whether the constraint on all routes admits jobs that set only what is needed."""
     name = "JOB_ROUTER_SOURCE_JOB_CONSTRAINT"
-    text = condor_tools.value(name)
+    text = _setting(name)
     if text is not None and not all(_lets_in(text, job) for job in (_OWN_PROGRAM, _APP)):
-        place = condor_tools.definition(name).place or "a file"
+        place = _definition(name).place or "a file"
         yield warning(
             f"Job Router: {name}, which is last set in {place}, does not let in every vanilla job "
             "for BOINC; add to it there: || (WantBoinc =?= true) || (BoincApp isnt undefined), and "
@@ -358,12 +368,10 @@ def _lets_in(expression: str, job: str) -> bool:
 
 
 def _divided(
-    listed: condor_tools.Definition, prefix: str, wanted: re.Pattern[str]
+    listed: _Definition, prefix: str, wanted: re.Pattern[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the settings of a family that are for BOINC: in use, and named in no list."""
-    found = {
-        name: text for name, text in condor_tools.family(prefix).items() if wanted.search(text)
-    }
+    found = {name: text for name, text in _family(prefix).items() if wanted.search(text)}
     used = {name.lower() for name in listed.words}
     return (
         {name: text for name, text in found.items() if name.lower() in used},
@@ -371,7 +379,7 @@ def _divided(
     )
 
 
-def _last_word(found: condor_tools.Definition) -> str:
+def _last_word(found: _Definition) -> str:
     return f"which is last set in {found.place}" if found.place else "which no file sets"
 
 
@@ -384,7 +392,7 @@ def _check_lost_files(name: str, text: str) -> Iterator[Check]:
         )
     used = " ".join("".join(found.groups("")) for found in _SETS_REMAPS.finditer(text))
     read = set(re.findall(r"\w+", used.lower()))
-    listed = condor_tools.definition("JOB_TRANSFORM_NAMES")
+    listed = _definition("JOB_TRANSFORM_NAMES")
     transforms, unlisted = _divided(listed, "JOB_TRANSFORM_", _COPIED)
     if any(_saves(read, each) for each in transforms.values()):
         return
@@ -406,3 +414,97 @@ def _check_lost_files(name: str, text: str) -> Iterator[Check]:
 def _saves(read: set[str], transform: str) -> bool:
     """Tell whether a transform keeps a job's remaps in an attribute that boinc_gahp reads."""
     return any(copy.lower() in read for copy in _COPIED.findall(transform))
+
+
+# -- HTCondor's own tools, if they are on the PATH
+
+
+@dataclass(frozen=True)
+class _Definition:
+    """The definition of a setting that counts: of several, the last one that HTCondor reads.
+
+    Attributes:
+        name: of the setting, with ``MASTER.`` before it if it is for that daemon only.
+        words: the words of its value, which is a list.
+        place: the file and line, in HTCondor's words; None if it is not in a file.
+    """
+
+    name: str
+    words: list[str]
+    place: str | None
+
+
+def _is_here() -> bool:
+    """Tell whether this machine has an HTCondor whose settings can be read."""
+    return shutil.which("condor_config_val") is not None
+
+
+def _broken() -> str | None:
+    """Return HTCondor's message if it cannot read its settings at all; None if it can."""
+    answer = _run("condor_config_val", "DAEMON_LIST")
+    if answer is None or answer.returncode == 0 or "Not defined" in answer.stderr:
+        return None
+    return " ".join(answer.stderr.split())
+
+
+def _silent() -> str | None:
+    """Return condor_q's message if HTCondor does not answer it; None if it does."""
+    answer = _run("condor_q", "-totals")
+    if answer is None or answer.returncode == 0:
+        return None
+    return next(iter((answer.stderr.strip() or answer.stdout.strip()).splitlines()), "no words")
+
+
+def _version() -> tuple[int, int, int] | None:
+    """Return HTCondor's version; None if unknown."""
+    found = _VERSION.search(_output("condor_version") or "")
+    return (int(found[1]), int(found[2]), int(found[3])) if found else None
+
+
+def _setting(name: str) -> str | None:
+    """Return a setting, expanded; None if it is undefined or empty."""
+    return (_output("condor_config_val", name) or "").strip() or None
+
+
+def _definition(name: str, subsystem: str = "TOOL") -> _Definition:
+    """Return the value of a list setting, as HTCondor or one of its daemons reads it."""
+    command = ("condor_config_val", "-subsystem", subsystem, "-verbose", name)
+    found = _DEFINED.search(_output(*command) or "")
+    if found is None:
+        return _Definition(name, _words(_setting(name) or ""), None)
+    place = None if found[3] == _DEFAULT else found[3]
+    return _Definition(found[1], _words(found[2]), place)
+
+
+def _family(prefix: str) -> dict[str, str]:
+    """Return the settings whose names begin with ``prefix``, by the rest of their names."""
+    dumped = _output("condor_config_val", "-dump", f"^{prefix}") or ""
+    known = re.findall(rf"^{prefix}(\w+) @?=", dumped, re.IGNORECASE | re.MULTILINE)
+    return {each: _setting(f"{prefix}{each}") or "" for each in known}
+
+
+def _accepted_routes() -> list[str] | None:
+    """Return the Job Router's routes as HTCondor understands its settings; None if unknown.
+
+    It leaves out a route with a mistake in it, without any message (seen with 23.9.6).
+    """
+    output = _output("condor_job_router_info", "-config")
+    return None if output is None else _ROUTE.findall(output)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[,\s]+", text) if word]
+
+
+def _output(*command: str) -> str | None:
+    answer = _run(*command)
+    return answer.stdout if answer is not None and answer.returncode == 0 else None
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str] | None:
+    try:
+        return subprocess.run(
+            command, capture_output=True, timeout=_TIMEOUT, check=False, errors="replace"
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.ledger import words
-from boinc_gahp.cli.ledger.showing import find
+from boinc_gahp.cli.ledger import showing
 from boinc_gahp.config.accounts import authenticator_of, find_project
 from boinc_gahp.config.layers import load
 from boinc_gahp.config.places import state_dir
@@ -54,7 +53,7 @@ def move(arguments: list[str], config: str | None) -> int:
     """Move; print what was moved; return 0."""
     options = move_parser(config).read(arguments)
     settings = load(options.config)
-    with words.existing(settings, read_only=False) as jobs:
+    with showing.existing(settings, read_only=False) as jobs:
         name, project = find_project(settings, options.new)
         new = (project.url, authenticator_of(settings, project).account)
         old = (options.old, _account(jobs, options.old, new, options.account))
@@ -160,7 +159,7 @@ def _check(
 def forget(arguments: list[str], config: str | None) -> int:
     """Drop the named jobs and batches; return 0, or 1 if that was not done."""
     options = forget_parser(config).read(arguments)
-    with words.existing(load(options.config), read_only=False) as jobs:
+    with showing.existing(load(options.config), read_only=False) as jobs:
         rows, batches = _named(jobs, options.names)
         living = [row for row in rows.values() if row.is_alive or row.abort_pending]
         if living:
@@ -199,7 +198,7 @@ def _named(jobs: JobLedger, names: Sequence[str]) -> tuple[dict[int, JobRow], di
     rows: dict[int, JobRow] = {}
     batches: dict[int, BatchRow] = {}
     for name in names:
-        found, of_name = find(jobs, name)
+        found, of_name = showing.find(jobs, name)
         if len(found) + len(of_name) > 1:
             several = [jobs.htcondor_id(row) for row in found]
             several += [batch.name for batch in of_name]
@@ -216,7 +215,7 @@ def _still_alive(jobs: JobLedger, living: Sequence[JobRow]) -> LedgerError:
     first = living[0]
     others = f", and {len(living) - 1} more like it" if len(living) > 1 else ""
     if first.is_alive:
-        state, remedy = words.state_words(first), "Remove it with condor_rm"
+        state, remedy = showing.state_words(first), "Remove it with condor_rm"
     else:
         state = "cancelled, but not aborted on the project yet"
         remedy = "Abort it with boinc_gahp ledger reconcile"

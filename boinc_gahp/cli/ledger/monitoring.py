@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from boinc_gahp.cli.ledger import words
+from boinc_gahp.cli.ledger import showing
 from boinc_gahp.config.layers import load
 from boinc_gahp.config.places import ledger_file, state_dir, user_name
 from boinc_gahp.errors import ConfigError, LedgerError
@@ -125,7 +125,7 @@ def _look(status: Status, config: str | None, after: float, *, details: bool) ->
     # Look at this before the ledger, which cannot be opened if there is no room at all.
     yield from _disk(status, path)
     try:
-        with words.opened(settings) as ledger:
+        with showing.opened(settings) as ledger:
             if ledger is not None:
                 found = _projects(ledger, settings, status.time, details=details)
                 status.projects = list(found)
@@ -193,11 +193,11 @@ def _projects(
         if details:
             each.details = {
                 "batches": [
-                    words.batch_columns(jobs, batch, now)
-                    for batch in jobs.batches(*owner, *words.UNFINISHED)
+                    showing.batch_columns(jobs, batch, now)
+                    for batch in jobs.batches(*owner, *showing.UNFINISHED)
                 ],
                 "jobs": [
-                    words.job_columns(jobs, job, settings.htcondor.lease, now)
+                    showing.job_columns(jobs, job, settings.htcondor.lease, now)
                     for job in jobs.under_way(*owner)
                 ],
             }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.ledger import words
+from boinc_gahp.cli.ledger import showing
 from boinc_gahp.config.layers import load
 from boinc_gahp.config.places import ledger_file, state_dir
 from boinc_gahp.htcondor.owners import owner_key
@@ -45,7 +45,7 @@ def run(arguments: list[str], config: str | None) -> int:
     deadline = time.monotonic() + options.timeout
     settings = load(options.config)
     path = ledger_file(settings)
-    if not words.exists(path):
+    if not showing.exists(path):
         if not options.quiet:
             print(f"Nothing is owed: there is no ledger {path} yet.")
         return 0
@@ -100,7 +100,7 @@ def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:
 def _lines(
     settings: Settings, store: Store, reconciliation: Reconciliation, quiet: bool
 ) -> Iterator[str]:
-    project = f"{reconciliation.url} {words.project_words(reconciliation.project_name)}"
+    project = f"{reconciliation.url} {showing.project_words(reconciliation.project_name)}"
     if reconciliation.problem is not None:
         yield f"{project}: {printable(reconciliation.problem)}"
         return
@@ -134,7 +134,7 @@ def _reasons(store: Store, reconciliation: Reconciliation) -> Iterator[str]:
         text, since = trouble
         yield f"since {at(since)}: {printable(text)}"
     for batch in jobs.batches(*owner, "planned", "sent", "giving_up", "ended"):
-        for note in words.batch_notes(batch, now):
+        for note in showing.batch_notes(batch, now):
             yield f"batch {printable(batch.name)}: {note}"
     for abort in jobs.pending_aborts(*owner):
         job = jobs.job(abort.job_id)

@@ -1,14 +1,18 @@
-"""``boinc_gahp ledger show``."""
+"""``boinc_gahp ledger show``; and what all actions share: opening the ledger to read it, words."""
 
 from __future__ import annotations
 
 import json
+import re
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli.ledger import words
 from boinc_gahp.config.layers import load
+from boinc_gahp.config.places import ledger_file
 from boinc_gahp.errors import LedgerError
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.store import Store
 from boinc_gahp.states import LEDGER_WORDS
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.terminal.words import at
@@ -16,10 +20,160 @@ from boinc_gahp.text import printable, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from boinc_gahp.config.settings import Settings
-    from boinc_gahp.ledger.jobs import JobLedger
     from boinc_gahp.ledger.rows import BatchRow, JobRow
+
+#: A batch's states.
+BATCH_WORDS = {
+    "planned": "to be sent",
+    "sent": "being sent",
+    "submitted": "on the project",
+    "giving_up": "being given up",
+    "ended": "to be retired",
+    "retired": "over",
+}
+
+#: Those of batches that are not over.
+UNFINISHED = tuple(state for state in BATCH_WORDS if state != "retired")
+
+_CLUSTER_PROC = re.compile(r"_([0-9]+\.[0-9]+)_[0-9]+\Z")
+
+
+def exists(path: Path) -> bool:
+    """Tell whether there is a ledger; raises LedgerError if that cannot be found out."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise LedgerError(
+            f"the ledger {path} cannot be opened: {error.strerror}; it can be read only by the "
+            "user whose jobs are in it"
+        ) from error
+    return True
+
+
+def none_yet(path: Path) -> str:
+    """Return the message if there is no ledger."""
+    return f"There is no ledger {path} yet; the first job creates it."
+
+
+@contextmanager
+def opened(settings: Settings, *, read_only: bool = True) -> Iterator[JobLedger | None]:
+    """Open this user's ledger; None if there is none yet. Raises LedgerError."""
+    path = ledger_file(settings)
+    if not exists(path):
+        yield None
+        return
+    store = Store(path, read_only=read_only)
+    try:
+        yield JobLedger(store)
+    finally:
+        store.close()
+
+
+@contextmanager
+def existing(settings: Settings, *, read_only: bool = True) -> Iterator[JobLedger]:
+    """Open this user's ledger; raises LedgerError, also if there is none yet."""
+    with opened(settings, read_only=read_only) as ledger:
+        if ledger is None:
+            raise LedgerError(none_yet(ledger_file(settings)))
+        yield ledger
+
+
+def cluster_proc(job: JobRow) -> str | None:
+    """Return a job's id in HTCondor's queue, from its JobDirectory, if that has one."""
+    found = _CLUSTER_PROC.search(job.job_directory)
+    return found[1] if found else None
+
+
+def state_words(job: JobRow) -> str:
+    """Return the state of a job for people."""
+    if job.state == "cancelled" and job.hold_reason is not None:
+        return LEDGER_WORDS["failed"].words  # HTCondor cancels a job that it has put on hold
+    state = LEDGER_WORDS[job.state]
+    if job.exit_reason is not None and state.failed:
+        return state.failed.format(job.exit_code)
+    return state.words
+
+
+def project_words(name: str) -> str:
+    """Return the section of the settings with which a project's jobs were accepted."""
+    return f"[projects.{printable(name)}]" if name else "[project]"
+
+
+def is_orphan(job: JobRow, orphaned_after: float, now: float) -> bool:
+    """Tell whether HTCondor has not asked about a live job for ``orphaned_after`` s."""
+    return job.is_alive and now - job.last_polled > orphaned_after
+
+
+def job_columns(jobs: JobLedger, job: JobRow, orphaned_after: float, now: float) -> dict[str, Any]:
+    """Return a job as the ledger has it, without its description, and what it tells people."""
+    values = job._asdict()
+    del values["description"]
+    return {
+        **values,
+        "htcondor_id": jobs.htcondor_id(job),
+        "cluster_proc": cluster_proc(job),
+        "orphan": is_orphan(job, orphaned_after, now),
+        "state_words": state_words(job),
+        "notes": job_notes(job, orphaned_after, now),
+    }
+
+
+def batch_columns(jobs: JobLedger, batch: BatchRow, now: float) -> dict[str, Any]:
+    """Return a batch as the ledger has it, its jobs by state, and what it tells people."""
+    return {
+        **batch._asdict(),
+        "jobs": jobs.counts(batch.id),
+        "state_words": BATCH_WORDS[batch.state],
+        "notes": batch_notes(batch, now),
+    }
+
+
+def problem_words(project: str | None, since: float | None, text: str, now: float) -> str:
+    """Return a problem for people, on one line."""
+    ago = f" for {span(now - since)}" if since else ""
+    place = f"{printable(project)}{ago}: " if project else ""
+    return f"{place}{printable(text)}"
+
+
+def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
+    """Return problems that somebody may want to solve."""
+    notes = []
+    if is_orphan(job, orphaned_after, now):
+        notes.append(
+            f"orphan: HTCondor has not asked for {span(now - job.last_polled)}; its lease is not "
+            "renewed"
+        )
+    # HTCondor cancels a job after putting it on hold.
+    if job.hold_reason is not None and not job.is_alive:
+        notes.append(
+            f"{printable(job.hold_reason or '')} (code {job.hold_code}, subcode {job.hold_subcode})"
+        )
+    if job.exit_reason is not None and job.hold_reason is None:
+        notes.append(printable(job.exit_reason))
+    if job.trouble and job.is_alive:
+        notes.append(printable(job.trouble))
+    if job.abort_pending:
+        notes.append("it is still to be aborted on the project")
+    return notes
+
+
+def batch_notes(batch: BatchRow, now: float) -> list[str]:
+    """Return problems that somebody may want to solve."""
+    notes = []
+    if batch.state in {"planned", "sent", "submitted"} and batch.lease_until < now:
+        notes.append(f"its lease ended {span(now - batch.lease_until)} ago")
+    if batch.trouble and batch.state != "retired":
+        again = f"; tried again at {at(batch.not_before)}" if batch.not_before > now else ""
+        notes.append(printable(batch.trouble) + again)
+    return notes
+
+
+# -- the action
 
 #: With more jobs than this, the user has to name one.
 _MANY = 20
@@ -39,7 +193,7 @@ def run(arguments: list[str], config: str | None) -> int:
     """Print what was found; return 0."""
     options = run_parser(config).read(arguments)
     settings = load(options.config)
-    with words.existing(settings) as ledger:
+    with existing(settings) as ledger:
         jobs, batches = find(ledger, options.name)
         if options.json:
             print(json.dumps(_as_json(ledger, jobs, batches, settings), indent=1))
@@ -84,10 +238,10 @@ def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str
     yield from _lines(
         {
             "state": f"{_state(job)} since {at(job.changed)}",
-            "in HTCondor's queue": words.cluster_proc(job),
+            "in HTCondor's queue": cluster_proc(job),
             "JobDirectory": job.job_directory,
             "attempt": job.attempt if job.attempt > 1 else None,
-            "project": f"{job.project_url} {words.project_words(job.project_name)}",
+            "project": f"{job.project_url} {project_words(job.project_name)}",
             "account": f"key {job.account}",
             "app": job.app_name,
             "on the project": job.job_name,
@@ -100,7 +254,7 @@ def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str
             "outputs being written": "yes" if job.writing else None,
         }
     )
-    for note in words.job_notes(job, settings.htcondor.lease, now):
+    for note in job_notes(job, settings.htcondor.lease, now):
         yield f"  ! {note}"
     yield "  asked for:"
     yield from _description(job.description)
@@ -110,7 +264,7 @@ def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str
 
 
 def _state(job: JobRow) -> str:
-    shown = words.state_words(job)
+    shown = state_words(job)
     # One that HTCondor holds is cancelled, too.
     return shown if job.state in {shown, "cancelled"} else f"{shown} ({job.state})"
 
@@ -121,7 +275,7 @@ def _batch_lines(jobs: JobLedger, batch: BatchRow) -> Iterator[str]:
     yield f"Batch {printable(batch.name)}"
     yield from _lines(
         {
-            "state": f"{words.BATCH_WORDS[batch.state]} ({batch.state})",
+            "state": f"{BATCH_WORDS[batch.state]} ({batch.state})",
             "project": batch.project_url,
             "app": batch.app_name,
             "id on the project": batch.project_batch_id,
@@ -131,7 +285,7 @@ def _batch_lines(jobs: JobLedger, batch: BatchRow) -> Iterator[str]:
             or "none",
         }
     )
-    for note in words.batch_notes(batch, now):
+    for note in batch_notes(batch, now):
         yield f"  ! {note}"
 
 
@@ -172,9 +326,9 @@ def _as_json(
             description = json.loads(job.description)
         except ValueError:
             description = job.description
-        values = words.job_columns(ledger, job, settings.htcondor.lease, now)
+        values = job_columns(ledger, job, settings.htcondor.lease, now)
         shown.append({**values, "description": description})
     return {
         "jobs": shown,
-        "batches": [words.batch_columns(ledger, batch, now) for batch in batches],
+        "batches": [batch_columns(ledger, batch, now) for batch in batches],
     }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp import __version__
 from boinc_gahp.cli.batch.jsons import document_of, print_json
-from boinc_gahp.cli.ledger import words
+from boinc_gahp.cli.ledger import showing
 from boinc_gahp.cli.ledger.monitoring import REASONS, status_of
 from boinc_gahp.config.places import expand
 from boinc_gahp.errors import LedgerError
@@ -157,11 +157,13 @@ def _print(status: Status) -> None:
     elif status.readable and status.ledger is not None:
         path = Path(status.ledger)
         empty = f"The ledger {path} is empty."
-        print(words.none_yet(path) if status.bytes is None else empty)
+        print(showing.none_yet(path) if status.bytes is None else empty)
     if problems:
         _title("\nProblems" if projects else "Problems")
         for each in problems:
-            text = f"{each.reason}: {words.problem_words(each.project, each.since, each.text, now)}"
+            text = (
+                f"{each.reason}: {showing.problem_words(each.project, each.since, each.text, now)}"
+            )
             print("  " + coloured(text, "yellow", sys.stdout))
     elif projects:
         print("\nNo problems.")
@@ -169,7 +171,7 @@ def _print(status: Status) -> None:
 
 def _print_tables(status: Status) -> None:
     projects, now = status.projects, status.time
-    sections = [(each.url, words.project_words(each.project_name)) for each in projects]
+    sections = [(each.url, showing.project_words(each.project_name)) for each in projects]
     names = [
         (*section, each.account if sections.count(section) > 1 else "")
         for section, each in zip(sections, projects, strict=True)

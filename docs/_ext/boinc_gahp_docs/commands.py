@@ -23,7 +23,7 @@ _WIDTH = 70
 
 def parsers() -> list[Parser]:
     """Return all parsers, a command before its actions."""
-    from boinc_gahp.cli.commands import all_parsers  # noqa: PLC0415  (imports all of the program)
+    from boinc_gahp.cli import all_parsers  # noqa: PLC0415  (imports all of the program)
 
     return list(all_parsers().values())
 
