@@ -8,71 +8,46 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp._version import __version__
 
 if TYPE_CHECKING:
     from boinc_gahp import errors as errors
-    from boinc_gahp.api.batch import Batch, BatchJob
-    from boinc_gahp.api.finding import App
-    from boinc_gahp.api.futures.functions import Function
-    from boinc_gahp.api.futures.job_futures import JobFuture, JobFutures, JobResult
-    from boinc_gahp.api.known_batch import Counts
-    from boinc_gahp.api.manifest import SubmittedInput, SubmittedJob
-    from boinc_gahp.api.outputs.fetching import Fetched
-    from boinc_gahp.api.outputs.logs import Reason
-    from boinc_gahp.api.project import Project
-    from boinc_gahp.api.rows.reading import jobs_from
-    from boinc_gahp.api.session import Session
-    from boinc_gahp.api.submission import Plan
-    from boinc_gahp.api.watching import Poll
-    from boinc_gahp.fetch.job_end import JobEnd
-    from boinc_gahp.states import BatchState, JobState
-    from boinc_gahp.submit.types import (
-        File,
-        InlineFile,
-        Job,
-        LocalFile,
-        OnProgress,
-        Parameters,
-        Progress,
-        RemoteFile,
-        StagedFile,
+    from boinc_gahp.api.batch import Batch as Batch, BatchJob as BatchJob
+    from boinc_gahp.api.finding import App as App
+    from boinc_gahp.api.futures.functions import Function as Function
+    from boinc_gahp.api.futures.job_futures import (
+        JobFuture as JobFuture,
+        JobFutures as JobFutures,
+        JobResult as JobResult,
     )
-
-__all__ = [
-    "App",
-    "Batch",
-    "BatchJob",
-    "BatchState",
-    "Counts",
-    "Fetched",
-    "File",
-    "Function",
-    "InlineFile",
-    "Job",
-    "JobEnd",
-    "JobFuture",
-    "JobFutures",
-    "JobResult",
-    "JobState",
-    "LocalFile",
-    "OnProgress",
-    "Parameters",
-    "Plan",
-    "Poll",
-    "Progress",
-    "Project",
-    "Reason",
-    "RemoteFile",
-    "Session",
-    "StagedFile",
-    "SubmittedInput",
-    "SubmittedJob",
-    "__version__",
-    "jobs_from",
-]
+    from boinc_gahp.api.known_batch import Counts as Counts
+    from boinc_gahp.api.manifest import (
+        SubmittedInput as SubmittedInput,
+        SubmittedJob as SubmittedJob,
+    )
+    from boinc_gahp.api.outputs.fetching import Fetched as Fetched
+    from boinc_gahp.api.outputs.logs import Reason as Reason
+    from boinc_gahp.api.project import Project as Project
+    from boinc_gahp.api.rows.reading import jobs_from as jobs_from
+    from boinc_gahp.api.session import Session as Session
+    from boinc_gahp.api.submission import Plan as Plan
+    from boinc_gahp.api.watching import Poll as Poll
+    from boinc_gahp.fetch.job_end import JobEnd as JobEnd
+    from boinc_gahp.states import BatchState as BatchState, JobState as JobState
+    from boinc_gahp.submit.types import (
+        File as File,
+        InlineFile as InlineFile,
+        Job as Job,
+        LocalFile as LocalFile,
+        OnProgress as OnProgress,
+        Parameters as Parameters,
+        Progress as Progress,
+        RemoteFile as RemoteFile,
+        StagedFile as StagedFile,
+    )
 
 #: The names of the Python API, by the module that has them.
 _PLACES = {
@@ -103,6 +78,8 @@ _PLACES = {
         "StagedFile",
     ],
 }
+
+__all__ = ["__version__", *sorted(chain.from_iterable(_PLACES.values()))]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ import trustme
 from hypothesis import strategies as st
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.rpc._refusals import meaning
+from boinc_gahp.rpc._reply_errors import meaning
 
 #: Any text that was decoded from bytes.
 TEXTS = st.binary().map(lambda data: data.decode("utf-8", "surrogateescape")) | st.text(

@@ -112,7 +112,7 @@ def test_a_room_imports_only_what_it_may(room):
         ("rpc/client.py", "from boinc_gahp import ledger", True),
         ("rpc/client.py", "from ..templates import read_templates", True),
         ("rpc/client.py", "def f():\n    from boinc_gahp.daemon import main", True),
-        ("rpc/client.py", "if TYPE_CHECKING:\n    from boinc_gahp.gahp import words", True),
+        ("rpc/client.py", "if TYPE_CHECKING:\n    from boinc_gahp.gahp import lines", True),
         ("daemon/main.py", "from boinc_gahp.rpc.client import WebRpcs", True),
         ("daemon/main.py", "import_module('boinc_gahp.rpc')", True),
         ("rpc/deep/er.py", "from ...ledger import Ledger", True),

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from boinc_gahp.extras import need_extra
-from boinc_gahp.gahp.words import decode, join, split
+from boinc_gahp.gahp.lines import decode, join, split
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.logs import redact
 from boinc_gahp.states import JobState, job_state

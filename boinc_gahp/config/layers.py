@@ -40,7 +40,7 @@ from boinc_gahp.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from boinc_gahp.config.settings import HTCondor
+    from boinc_gahp.config.settings import HTCondor, Timeouts
     from boinc_gahp.secret import Authenticator
 
 T = TypeVar("T")
@@ -175,8 +175,20 @@ def _merge(layers: Sequence[Layer], problems: list[str]) -> Settings:
         for layer in layers:
             merged |= layer.sections.get(name, {})
         values[name] = cls(**merged)
-    _check_timeouts(values["timeouts"].submit, values["timeouts"].submit_margin, layers)
-    _check_polls(values["htcondor"], layers)
+    timeouts: Timeouts = values["timeouts"]
+    if timeouts.submit_margin >= timeouts.submit:
+        raise ConfigError(
+            f"{_with(layers, 'timeouts')}: submit_margin in [timeouts] is "
+            f"{timeouts.submit_margin:g}; it must be less than submit, which is "
+            f"{timeouts.submit:g}, or no batch would ever be submitted"
+        )
+    htcondor: HTCondor = values["htcondor"]
+    if htcondor.poll_shortest > htcondor.poll_longest:
+        raise ConfigError(
+            f"{_with(layers, 'htcondor')}: poll_shortest in [htcondor] is "
+            f"{htcondor.poll_shortest:g}; it must not be greater than poll_longest, which is "
+            f"{htcondor.poll_longest:g}"
+        )
     state: State = values["state"]
     values["state"] = replace(
         state,
@@ -199,22 +211,9 @@ def _merge(layers: Sequence[Layer], problems: list[str]) -> Settings:
     )
 
 
-def _check_timeouts(submit: float, margin: float, layers: Sequence[Layer]) -> None:
-    if margin >= submit:
-        where = ", ".join(str(each.path) for each in layers if "timeouts" in each.sections)
-        raise ConfigError(
-            f"{where}: submit_margin in [timeouts] is {margin:g}; it must be less than submit, "
-            f"which is {submit:g}, or no batch would ever be submitted"
-        )
-
-
-def _check_polls(htcondor: HTCondor, layers: Sequence[Layer]) -> None:
-    if htcondor.poll_shortest > htcondor.poll_longest:
-        where = ", ".join(str(each.path) for each in layers if "htcondor" in each.sections)
-        raise ConfigError(
-            f"{where}: poll_shortest in [htcondor] is {htcondor.poll_shortest:g}; it must not be "
-            f"greater than poll_longest, which is {htcondor.poll_longest:g}"
-        )
+def _with(layers: Sequence[Layer], section_name: str) -> str:
+    """Return the files that have a section."""
+    return ", ".join(str(each.path) for each in layers if section_name in each.sections)
 
 
 def _merge_project(

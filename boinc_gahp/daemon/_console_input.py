@@ -14,7 +14,7 @@ from prompt_toolkit.layout.utils import explode_text_fragments
 
 from boinc_gahp.files import check_private_file, make_private_directory, open_private_file
 from boinc_gahp.gahp.commands import COMMANDS, PREFIXES
-from boinc_gahp.gahp.words import decode, encode
+from boinc_gahp.gahp.lines import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.fetch.types import FetchRequest
-from boinc_gahp.gahp import blah_commands, boinc_commands, words
+from boinc_gahp.gahp import blah_commands, boinc_commands, lines
 from boinc_gahp.gahp.grammar import is_number
 from boinc_gahp.gahp.results import NO_AD, seconds
 from boinc_gahp.quantities import SIZES
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from boinc_gahp.htcondor.service import Service
 
 #: Given as stderr_filename, it means "don't keep it".
-_NOWHERE = frozenset({"", words.NULL, os.devnull})
+_NOWHERE = frozenset({"", lines.NULL, os.devnull})
 
 
 def carry_out(context: FetchContext, request: AsyncRequest, client: Client) -> Iterable[str]:
@@ -149,4 +149,4 @@ def _number(name: str, word: str | None) -> float | None:
 
 def _path(text: str) -> str:
     """Return ``text`` as the os module expects it: in a Latin-1 locale, bytes differ from UTF-8."""
-    return os.fsdecode(words.encode(text))
+    return os.fsdecode(lines.encode(text))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import NO_BATCH_NAMED, BadRequest, GahpError
-from boinc_gahp.gahp import blah_commands, boinc_commands, common_commands
+from boinc_gahp.gahp import blah_commands, boinc_commands, commands
 from boinc_gahp.gahp.boinc_commands import SelectProject
 from boinc_gahp.gahp.command import AsyncRequest, Request
 from boinc_gahp.gahp.commands import COMMANDS, parse_request
@@ -124,7 +124,7 @@ class Engine:
         try:
             request = parse_request(line)
             reply = self._answer(request, read_at)
-            if isinstance(request, common_commands.Results):
+            if isinstance(request, commands.Results):
                 # Results that this line itself asks for need no R.
                 announcement, ended, self._given = b"", self._given, []
         except BadRequest as error:

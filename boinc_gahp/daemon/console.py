@@ -31,7 +31,7 @@ from boinc_gahp.errors import GahpError
 from boinc_gahp.gahp import boinc_commands
 from boinc_gahp.gahp.command import AsyncRequest, help_text
 from boinc_gahp.gahp.commands import COMMANDS, PREFIXES
-from boinc_gahp.gahp.words import decode, encode
+from boinc_gahp.gahp.lines import decode, encode
 from boinc_gahp.states import HTCondorState
 from boinc_gahp.text import count, quoted, visible
 

@@ -1,9 +1,9 @@
 """The protocol, without I/O: bytes to requests, results to lines, state of a conversation.
 
-Modules, in the order of a request's way: ``lines`` (bytes to Request Lines), ``words`` (lines to
-arguments), ``commands`` (all commands, arguments to typed requests), ``conversation`` (Return
-Lines, RESULTS, ``R``, the prefix), ``results`` (Result Lines). ``common_commands``,
-``boinc_commands`` and ``blah_commands`` have each command's request, syntax and help; they are made
-of ``command`` and ``grammar``. ``banner`` comes first: before it is out, nothing else may load, so
+Modules, in the order of a request's way: ``lines`` (bytes to Request Lines, lines to arguments),
+``commands`` (all commands, arguments to typed requests), ``conversation`` (Return Lines, RESULTS,
+``R``, the prefix), ``results`` (Result Lines). ``commands``, ``boinc_commands`` and
+``blah_commands`` have each command's request, syntax and help; they are made of ``command`` and
+``grammar``. ``banner`` comes first: before it is out, nothing else may load, so
 nothing is imported here.
 """

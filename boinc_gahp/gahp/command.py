@@ -23,7 +23,7 @@ Pool = Literal["work", "control", "accept", "cancel", "status"]
 class Request:
     """The base of all requests: the name of their command.
 
-    Text is as :func:`boinc_gahp.gahp.words.split` returns it. A request without fields of its own
+    Text is as :func:`boinc_gahp.gahp.lines.split` returns it. A request without fields of its own
     needs no decorator, which would take longer than all else of its module's import.
     """
 

@@ -1,18 +1,120 @@
-"""All commands, and the typed request in a complete Request Line."""
+"""All commands, those of all GAHP servers among them, and the request in a complete Request Line.
+
+Each of the common commands (``gahp.rst``, "Common commands") has its request and its row here.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp import blah_commands, boinc_commands, common_commands, words as gahp_words
-from boinc_gahp.gahp.lines import TooLong
+from boinc_gahp.gahp import blah_commands, boinc_commands
+from boinc_gahp.gahp.command import Command, Request
+from boinc_gahp.gahp.grammar import Text
+from boinc_gahp.gahp.lines import TooLong, split
 from boinc_gahp.text import quoted
 
-if TYPE_CHECKING:
-    from boinc_gahp.gahp.command import Command, Request
 
-_ALL = (*common_commands.TABLE, *boinc_commands.TABLE, *blah_commands.TABLE)
+class Commands(Request):
+    """COMMANDS."""
+
+    command = "COMMANDS"
+
+
+class Version(Request):
+    """VERSION."""
+
+    command = "VERSION"
+
+
+class Quit(Request):
+    """QUIT."""
+
+    command = "QUIT"
+
+
+class Results(Request):
+    """RESULTS."""
+
+    command = "RESULTS"
+
+
+class AsyncModeOn(Request):
+    """ASYNC_MODE_ON."""
+
+    command = "ASYNC_MODE_ON"
+
+
+class AsyncModeOff(Request):
+    """ASYNC_MODE_OFF."""
+
+    command = "ASYNC_MODE_OFF"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsePrefix(Request):
+    """RESPONSE_PREFIX; an empty prefix means none."""
+
+    command = "RESPONSE_PREFIX"
+    prefix: str
+
+
+_COMMON: tuple[Command, ...] = (
+    Command(
+        AsyncModeOff,
+        summary="do not print R when results are ready",
+        help="""\
+From now on no R is printed; RESULTS shows whether there are results.""",
+    ),
+    Command(
+        AsyncModeOn,
+        summary="print R when results are ready",
+        help="""\
+From now on a line R is printed when a new result can be fetched with RESULTS. It is printed once
+until the next RESULTS, and not for results that exist already.
+The console does not need this: it prints results as they come.""",
+    ),
+    Command(
+        Commands,
+        returns="command...",
+        summary="list the commands",
+        help="""\
+You can also type command names in small letters.""",
+    ),
+    Command(
+        Quit,
+        summary="exit at once",
+        help="""\
+Unfinished requests are dropped; those that reached the project continue there.""",
+    ),
+    Command(
+        ResponsePrefix,
+        (Text("prefix", "the prefix, starting with the next line; NULL: none"),),
+        summary="set a prefix for all printed lines",
+        help="""\
+A gridmanager sets it to tell answers from stray output. It also tells boinc_gahp that the requests
+come from a gridmanager. Then an error to BOINC_SUBMIT guarantees that none of the jobs exists, and
+answers to BOINC_QUERY_BATCHES leave out jobs that were aborted here.""",
+    ),
+    Command(
+        Results,
+        returns="n, then n lines",
+        summary="print the results so far",
+        help="""\
+Prints the number of results, then the results, one per line, in the order in which they came. Each
+result is printed once. The console prints results as they come, and keeps none for RESULTS.""",
+    ),
+    Command(
+        Version,
+        returns="$GahpVersion: ... $",
+        summary="print the version",
+        help="""\
+It is the text that was printed at the start.""",
+    ),
+)
+
+_ALL = (*_COMMON, *boinc_commands.TABLE, *blah_commands.TABLE)
 
 #: All commands by name, in alphabetical order.
 COMMANDS: dict[str, Command] = {
@@ -38,7 +140,7 @@ def parse_request(line: bytes | TooLong) -> Request:
         )
     if b"\0" in line:
         raise BadRequest("the line has a NUL byte; no argument can hold one")
-    words = gahp_words.split(line)
+    words = split(line)
     command = COMMANDS.get(words[0].upper())
     if not words[0]:
         raise BadRequest("the line does not begin with a command; COMMANDS lists them")

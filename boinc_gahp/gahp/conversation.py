@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp import common_commands, words
+from boinc_gahp.gahp import commands
 from boinc_gahp.gahp.banner import VERSION_TEXT
-from boinc_gahp.gahp.commands import COMMANDS
+from boinc_gahp.gahp.lines import NULL, encode, join
 
 if TYPE_CHECKING:
     from boinc_gahp.gahp.command import Request
@@ -37,11 +37,11 @@ class Conversation:
 
     def success(self, *values: str) -> bytes:
         """Return the Return Line ``S``, for a command carried out or a request accepted."""
-        return self._line(words.join(["S", *values]))
+        return self._line(join(["S", *values]))
 
     def busy(self) -> bytes:
         """Return the Return Line for a request that the client is to send again later."""
-        return self._line(words.join(["F", BUSY]))
+        return self._line(join(["F", BUSY]))
 
     def syntax_error(self) -> bytes:
         """Return the Return Line for a line that was not understood."""
@@ -67,19 +67,19 @@ class Conversation:
             TypeError: the request is not for the conversation.
         """
         match request:
-            case common_commands.Results():
+            case commands.Results():
                 return self._take_results()
-            case common_commands.ResponsePrefix(prefix=prefix):
+            case commands.ResponsePrefix(prefix=prefix):
                 return self._set_prefix(prefix)
-            case common_commands.Commands():
-                return self.success(*COMMANDS)
-            case common_commands.Version():
+            case commands.Commands():
+                return self.success(*commands.COMMANDS)
+            case commands.Version():
                 return self._line(b"S " + VERSION_TEXT.encode("ascii"))
-            case common_commands.AsyncModeOn():
+            case commands.AsyncModeOn():
                 self.async_mode = True
-            case common_commands.AsyncModeOff():
+            case commands.AsyncModeOff():
                 self.async_mode = False
-            case common_commands.Quit():
+            case commands.Quit():
                 self.quitting = True
             case _:
                 raise TypeError(f"{request.command} is not a synchronous command")
@@ -88,15 +88,15 @@ class Conversation:
     def _take_results(self) -> bytes:
         taken, self._results = self._results, []
         self._announced = False
-        head = self._line(words.join(["S", str(len(taken))]))
+        head = self._line(join(["S", str(len(taken))]))
         return head + b"".join(map(self._line, taken))
 
     def _set_prefix(self, prefix: str) -> bytes:
         if "\n" in prefix or "\r" in prefix:
             raise BadRequest("the prefix has a line end in it")
         answer = self.success()  # still with the old prefix (``gahp.rst``, "Common commands")
-        self.prefix = "" if prefix == words.NULL else prefix
+        self.prefix = "" if prefix == NULL else prefix
         return answer
 
     def _line(self, line: bytes) -> bytes:
-        return words.encode(self.prefix) + line + b"\n"
+        return encode(self.prefix) + line + b"\n"

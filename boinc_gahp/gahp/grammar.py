@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp.words import NULL
+from boinc_gahp.gahp.lines import NULL
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.text import quoted
 

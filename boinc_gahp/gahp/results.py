@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.gahp.words import NULL, encode, escape, join
+from boinc_gahp.gahp.lines import NULL, encode, escape, join
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:

@@ -1,15 +1,26 @@
-"""One RPC from end to end: attempts, redirects, time limits, errors, and its log line."""
+"""One RPC from end to end: attempts, redirects, time limits, errors, and its log line.
+
+Redirects are followed to the same server, and from http to https of the same host. A request has
+the authenticator in its body, and perhaps in its URL. So the URL is parsed by the same parser that
+connects, :func:`urllib3.util.parse_url`, and the next URL is built from the parts that it found. A
+location that two parsers may read differently is refused.
+"""
 
 from __future__ import annotations
 
 import logging
 import math
+import re
 import threading
 import time
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+from urllib3.util import Url, parse_url
 
 from boinc_gahp.errors import (
     GahpError,
@@ -18,14 +29,14 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.rpc import _redirects
 from boinc_gahp.rpc._limits import TimeLimits
 from boinc_gahp.rpc._pages import PAGE_BYTES, page_beginning
 from boinc_gahp.rpc._replies import IncompleteReply, Reply, read
 from boinc_gahp.rpc._reply_errors import ReplyErrors
 from boinc_gahp.rpc._transport import HttpRequest, odd_encoding
 from boinc_gahp.rpc.retry import repeated
-from boinc_gahp.text import shorten
+from boinc_gahp.secret import hide_logins
+from boinc_gahp.text import quoted, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,6 +56,12 @@ T = TypeVar("T")
 log = logging.getLogger("boinc_gahp.rpc")
 
 _REDIRECTS = 5
+#: Statuses that ask for the same request elsewhere. 303 asks for a GET of something else instead,
+#: so it is not a reply to the request.
+_AGAIN = (301, 302, 307, 308)
+_PORTS = {"http": 80, "https": 443}
+#: Allowed in a Location: visible ASCII without the backslash, which some read as a slash.
+_PLAIN = re.compile(r"[!-\[\]-~]+")
 _SAME_MESSAGE_AGAIN = 3600.0
 _MESSAGES_REMEMBERED = 500
 #: No request is started with less time left than this.
@@ -174,7 +191,7 @@ class Caller:
         """Send the request and follow redirects; return a reply with HTTP status 200."""
         url = call.url
         if self.speaks_https.is_set():
-            url = _redirects.upgraded(url)
+            url = upgraded(url)
         for _ in range(_REDIRECTS + 1):
             request = self._request(call, url)
             reply = errors.translate(partial(self.transport.send, request))
@@ -233,16 +250,16 @@ class Caller:
         """Return the next URL; the request's method and body do not change."""
         rpc = call.rpc
         try:
-            there = _redirects.followed(reply.status, reply.headers.get("Location", ""), url)
+            there = followed(reply.status, reply.headers.get("Location", ""), url)
         except ValueError as refused:
             what = str(refused)
         else:
-            if _redirects.is_login_form(there):
+            if is_login_form(there):
                 raise errors.refusal(-1, "it wants a login (login_form.php)")
-            if _redirects.is_upgrade(url, there):
+            if is_upgrade(url, there):
                 self.speaks_https.set()
             self._log_once(
-                f"{rpc.name} of {self.host} was redirected to {_redirects.shown(there)}: set the "
+                f"{rpc.name} of {self.host} was redirected to {shown(there)}: set the "
                 "project's URL accordingly"
             )
             return there
@@ -305,3 +322,73 @@ def _in_short(error: BaseException) -> str:
     if isinstance(error, ProtocolError) and error.php_fatal:
         return f"{kind} (PHP fatal error)"
     return f"{kind} ({shorten(str(error), 200)})"
+
+
+# -- redirects
+
+
+def followed(status: int, location: str, url: str) -> str:
+    """Return the next URL after ``url`` was answered with ``status`` and ``location``.
+
+    Raises:
+        ValueError: it is not followed, because it leads to another server, nowhere, or is
+            ambiguous; the text says what the server does, without its name.
+    """
+    if status not in _AGAIN or not location:
+        raise ValueError(f"answered HTTP {status}: check the project's URL")
+    here = parse_url(url)
+    there = _read(location, url)
+    server, other = _server(here), _server(there)
+    upgrade = server[:2] == ("http", other[1]) and other[::2] == ("https", _PORTS["https"])
+    if other[0] not in {server[0], "https"}:
+        raise ValueError(
+            f"redirects from {server[0]} to {shown(there.url)}, which is not followed: check "
+            "the project's URL"
+        )
+    if other != server and not upgrade:
+        raise ValueError(
+            f"redirects to another server, {shown(there.url)}: if that is right, set the project's "
+            "URL accordingly"
+        )
+    if there == here:
+        raise ValueError(f"answered HTTP {status}: check the project's URL")
+    return there.url
+
+
+def is_upgrade(url: str, to: str) -> bool:
+    """Tell whether a followed redirect leads from http to https."""
+    return url.startswith("http:") and to.startswith("https:")
+
+
+def is_login_form(to: str) -> bool:
+    """Tell whether a redirect asks for a login, as pages for people do."""
+    return (parse_url(to).path or "").endswith("/login_form.php")
+
+
+def upgraded(url: str) -> str:
+    """Return the same URL on the https server of its host."""
+    return parse_url(url)._replace(scheme="https", port=None).url
+
+
+def _read(location: str, url: str) -> Url:
+    """Return the parts of ``location``, which may be relative to ``url``."""
+    found, login = Url(), False
+    if _PLAIN.fullmatch(location) is not None:
+        with suppress(ValueError):  # includes urllib3's LocationParseError
+            joined = urljoin(url, location)
+            login = "@" in urlsplit(joined).netloc
+            found = parse_url(joined)
+    if not found.host or found.auth is not None or login:
+        shown = quoted(hide_logins(location.partition("?")[0]), 120)
+        raise ValueError(f"redirects to an invalid URL ({shown}): check the project's URL")
+    return found._replace(path=found.path or "/", fragment=None)
+
+
+def _server(parts: Url) -> tuple[str, str, int]:
+    scheme = parts.scheme or ""
+    return scheme, parts.host or "", parts.port or _PORTS.get(scheme, 0)
+
+
+def shown(url: str) -> str:
+    """Return a URL for messages: without its query, which may have ``auth_str``."""
+    return shorten(parse_url(url)._replace(query=None).url, 200)

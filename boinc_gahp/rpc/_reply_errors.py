@@ -1,13 +1,41 @@
-"""The errors of RPCs: the right exception, with a message that says what to do."""
+"""The errors of RPCs: the right exception, with a message that says what to do.
+
+``error_num`` is -1 for nearly all refusals, so the text must be read (``web-rpcs.rst``, "Transport
+and framing"). This is done only here.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from http.client import responses
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from boinc_gahp.errors import ProjectError, ProtocolError, RpcError, TransportError
+from boinc_gahp.errors import (
+    AppNotFound,
+    BadAuthenticator,
+    BatchNotFound,
+    BatchSubmitted,
+    DatabaseTrouble,
+    DuplicateJob,
+    FileDiffers,
+    FileTooLarge,
+    InputGone,
+    JobNotFound,
+    NoFileAccess,
+    NoSubmitAccess,
+    NotFound,
+    NotOwner,
+    OutputGone,
+    ProjectDown,
+    ProjectError,
+    ProtocolError,
+    QuotaExceeded,
+    RequestTooLarge,
+    RpcError,
+    TemplatesMissing,
+    TransportError,
+)
 from boinc_gahp.rpc._foreign_errors import FOREIGN, translated
 from boinc_gahp.rpc._pages import page_text, page_title
 from boinc_gahp.text import shorten
@@ -36,6 +64,121 @@ _ADVICE = {
 }
 _QUERY = re.compile(r"\n[ \t]*query=")
 _XML_PREFIX = re.compile(r"\s*<\?xml")
+
+#: Numbers of the project's own error list.
+WEB_STOPPED = -183
+DATABASE_DOWN = -138
+
+
+class ErrorRule(NamedTuple):
+    """A refusal of the project that is known by its words.
+
+    Attributes:
+        words: a regular expression for them. Its group ``named`` is the batch, job or other object
+            that they name.
+        error: the error class.
+        advice: what the reader should do; "": the message says it.
+        anywhere: whether the words may stand anywhere; else the message begins with them.
+    """
+
+    words: str
+    error: type[ProjectError]
+    advice: str = ""
+    anywhere: bool = False
+
+    def find(self, message: str) -> re.Match[str] | None:
+        """Return what a message without white space before it has of the words, if it has them."""
+        find = re.search if self.anywhere else re.match
+        return find(self.words, message, re.IGNORECASE | re.DOTALL)
+
+
+#: The authenticator came from BOINC_SELECT_PROJECT, so from the file in a job's grid_resource, or
+#: from a settings file.
+_WRONG_KEY = (
+    "the key in the file that grid_resource or the settings name is wrong: boinc_gahp login URL "
+    "saves a new one in the settings"
+)
+
+#: The first one that matches counts.
+_RULES = (
+    ErrorRule("(?:bad|no) authenticator|bad auth str", BadAuthenticator, _WRONG_KEY),
+    ErrorRule(
+        "no submit access",
+        NoSubmitAccess,
+        "ask the project's admin for the right to submit to this app",
+    ),
+    ErrorRule(
+        "no file access",
+        NoFileAccess,
+        "ask the project's admin for the right to submit (user_submit)",
+    ),
+    ErrorRule(
+        "not owner(?: of (?P<named>.*))?", NotOwner, "it belongs to another account of the project"
+    ),
+    ErrorRule("no batch named (?P<named>.*)|no (?:such )?batch", BatchNotFound),
+    ErrorRule("no job (?P<named>.*)|no such job|job not found|no (?:such )?workunit", JobNotFound),
+    ErrorRule("app not found|no such app|no app", AppNotFound),
+    ErrorRule(
+        "template file missing",
+        TemplatesMissing,
+        "the app has no template files on the project, so each of its jobs has to bring its own",
+    ),
+    ErrorRule(
+        "couldn't parse input template file",
+        ProjectError,
+        "its file templates/APP_in is not XML, or its PHP 8 reads no template files: then the "
+        'admin changes html/inc/util_basic.inc as "PHP 8 and templates" in the guide for project '
+        "admins says",
+    ),
+    ErrorRule("no such file:? ?(?P<named>.*)|bad file num", OutputGone),
+    ErrorRule(
+        r"(?P<named>\S*) upload failed.*exceeds (?:upload_max_filesize|MAX_FILE_SIZE)",
+        FileTooLarge,
+    ),
+    ErrorRule("no canonical result", NotFound),
+    ErrorRule(
+        # Nothing after the colon: PHP dropped the request because of its size.
+        r"can't parse request message:\s*\Z",
+        RequestTooLarge,
+        "the request was larger than the project's post_max_size, or did not arrive whole",
+    ),
+    ErrorRule(r"md5_file: can't open (?:\S*/)?(?P<named>\S*)", InputGone, anywhere=True),
+    ErrorRule(r"Duplicate entry '(?P<named>[^']*)' for key", DuplicateJob, anywhere=True),
+    ErrorRule("batch not in init state", BatchSubmitted, anywhere=True),
+    ErrorRule("limit on jobs in progress|too many jobs in progress", QuotaExceeded, anywhere=True),
+    ErrorRule(
+        # These are about the project's database, not about the request (``web-rpcs.rst``,
+        # "submit_batch", has those that a job's text can cause: syntax, length, duplicates).
+        "deadlock found|lock wait timeout|server has gone away|lost connection to"
+        "|too many connections|is full|disk full|no space left|error writing file|read-only"
+        "|crashed",
+        DatabaseTrouble,
+        "its database has trouble: try again later, or tell its admin",
+        anywhere=True,
+    ),
+    ErrorRule(
+        r"# of uploaded files \((?P<named>\d{1,9})\) doesn't agree with",
+        RequestTooLarge,
+        anywhere=True,
+    ),
+    ErrorRule(r"file immutability violation(?: for (?P<named>\S*))?", FileDiffers, anywhere=True),
+)
+
+
+def meaning(number: int, words: str) -> tuple[type[ProjectError], str, str]:
+    """Return the meaning of a refusal, from the project's number and words.
+
+    Returns:
+        The error class; the batch, job or other object that the message names, as the project
+        wrote it, or ""; and advice, or "".
+    """
+    if number in {WEB_STOPPED, DATABASE_DOWN}:
+        return ProjectDown, "", "the project is down: try again later"
+    message = words.lstrip()
+    for rule in _RULES:
+        if found := rule.find(message):
+            return rule.error, found.groupdict().get("named") or "", rule.advice
+    return ProjectError, "", ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +215,10 @@ class ReplyErrors:
 
     def refusal(self, number: int, words: str) -> ProjectError:
         """Return the error for the project's number and words."""
-        from boinc_gahp.rpc import _refusals  # noqa: PLC0415  (slow to import, and seldom needed)
-
         words = self.redact(words)
         # The database's error is followed by the query, which may have a megabyte.
         shown = shorten(_QUERY.split(words, maxsplit=1)[0]) or f"error {number}"
-        kind, named, advice = _refusals.meaning(number, words)
+        kind, named, advice = meaning(number, words)
         advice = f" ({advice})" if advice else ""
         return kind(
             f"{self.host} refuses {self._question}{advice}: {shown}",
@@ -148,14 +289,10 @@ class ReplyErrors:
 
     def page(self, page: str) -> RpcError:
         """Return the error for a web page instead of a reply."""
-        from boinc_gahp.rpc import _refusals  # noqa: PLC0415  (slow to import, and seldom needed)
-
         text = self.redact(page_text(page))
         down = _DOWN.search(text)
         if down:
-            number = (
-                _refusals.DATABASE_DOWN if "database" in down[0].lower() else _refusals.WEB_STOPPED
-            )
+            number = DATABASE_DOWN if "database" in down[0].lower() else WEB_STOPPED
             return self.refusal(number, down[0])
         title = shorten(self.redact(page_title(page)), 120)
         return self.protocol(f"a web page ({title!r}) came instead of an answer: {_CHECK_URL}")

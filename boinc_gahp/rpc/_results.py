@@ -112,6 +112,22 @@ def whole(found: str, tag: str) -> int:
 _STATES = {int(state): state for state in BatchState}
 
 
+def _state(found: str, tag: str) -> BatchState:
+    return _STATES.get(whole(found, tag), BatchState.UNKNOWN)
+
+
+#: How a batch's fields are read, and the text for one that the reply lacks; None: it must have it.
+_BATCH: dict[str, tuple[Callable[[str, str], Any], str | None]] = {
+    "id": (whole, None),
+    **dict.fromkeys(("name", "app_name"), (word, None)),
+    "state": (_state, None),
+    **dict.fromkeys(("create_time", "expire_time", "completion_time"), (time, "0")),
+    "njobs": (whole, None),
+    "nerror_jobs": (whole, "0"),
+    **dict.fromkeys(("fraction_done", "credit_estimate", "credit_canonical"), (number, "0")),
+}
+
+
 def batch(element: etree._Element) -> BatchInfo:
     """Return the batch whose fields are children of ``element``.
 
@@ -120,33 +136,16 @@ def batch(element: etree._Element) -> BatchInfo:
     texts: dict[str, str] = {}
     for child in element:
         texts.setdefault(child.tag, child.text or "")
-
-    def text_of(tag: str) -> str:
-        if tag not in texts:
+    values = {}
+    for tag, (read, otherwise) in _BATCH.items():
+        found = texts.get(tag, otherwise)
+        if found is None:
             raise IncompleteReply(f"<{element.tag}> has no <{tag}>")
-        return texts[tag]
-
-    def decimal_of(tag: str) -> float:
-        return number(texts[tag], tag) if tag in texts else 0.0
-
-    def time_of(tag: str) -> float:
-        return time(texts[tag], tag) if tag in texts else 0.0
-
-    return BatchInfo(
-        id=whole(text_of("id"), "id"),
-        name=word(text_of("name"), "name"),
-        app_name=word(text_of("app_name"), "app_name"),
-        state=_STATES.get(whole(text_of("state"), "state"), BatchState.UNKNOWN),
-        create_time=time_of("create_time"),
-        expire_time=time_of("expire_time"),
-        completion_time=time_of("completion_time"),
-        njobs=whole(text_of("njobs"), "njobs"),
-        nerror_jobs=whole(texts.get("nerror_jobs", "0"), "nerror_jobs"),
-        fraction_done=decimal_of("fraction_done"),
-        credit_estimate=decimal_of("credit_estimate"),
-        credit_canonical=decimal_of("credit_canonical"),
-        total_cpu_time=decimal_of("total_cpu_time") if "total_cpu_time" in texts else None,
-    )
+        values[tag] = read(found, tag)
+    cpu_time = texts.get("total_cpu_time")
+    if cpu_time is not None:
+        values["total_cpu_time"] = number(cpu_time, "total_cpu_time")
+    return BatchInfo(**values)
 
 
 def batch_job(element: etree._Element) -> JobInfo:

@@ -15,10 +15,9 @@ from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, RpcError
 from boinc_gahp.rpc import _build, _results, _table
 from boinc_gahp.rpc._build import FormBody
-from boinc_gahp.rpc._caller import Caller, RpcCall, beginning
+from boinc_gahp.rpc._caller import Caller, RpcCall, beginning, upgraded
 from boinc_gahp.rpc._pages import page_beginning
 from boinc_gahp.rpc._redact import Redactor
-from boinc_gahp.rpc._redirects import upgraded
 from boinc_gahp.rpc._replies import RepeatedElements
 from boinc_gahp.rpc._spool import Dropped, SpooledJobs
 from boinc_gahp.rpc._transport import Clock, HttpTransport

@@ -6,7 +6,7 @@ import statistics
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.gahp import words
+from boinc_gahp.gahp.lines import join
 from scripts.benchmarks.measure import MB, Measure
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def at_a_time(
         while len(order) - len(found) >= IN_FLIGHT:
             found |= gahp.next_results()
         order.append(gahp.next_id())
-        line = words.join([command, order[-1], argument])
+        line = join([command, order[-1], argument])
         began = time.perf_counter()
         if gahp.call(line) != b"S":
             raise RuntimeError(f"{command} was not accepted")

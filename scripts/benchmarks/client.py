@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.gahp import words
+from boinc_gahp.gahp import lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -162,7 +162,7 @@ class Gahp:
         self._ready = False
         self._fetch()
         taken, self._results = self._results, {}
-        return {each: words.split(line) for each, line in taken.items()}
+        return {each: lines.split(line) for each, line in taken.items()}
 
     def _fetch(self) -> None:
         head = self.call("RESULTS")

@@ -8,7 +8,7 @@ from hypothesis import example, given, strategies as st
 from urllib3.util import parse_url
 
 from boinc_gahp.errors import TransportError
-from boinc_gahp.rpc._redirects import followed
+from boinc_gahp.rpc._caller import followed
 from boinc_gahp.rpc.types import BatchSubmission, JobSubmission, UploadFile
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status
 

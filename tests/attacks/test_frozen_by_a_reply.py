@@ -16,7 +16,7 @@ from hypothesis import settings
 
 from boinc_gahp.errors import GahpError, RpcError
 from boinc_gahp.fetch.stderr import unwrap
-from boinc_gahp.rpc import _refusals
+from boinc_gahp.rpc import _reply_errors
 from boinc_gahp.rpc._pages import is_page, page_text, page_title
 from boinc_gahp.rpc._redact import Redactor
 from boinc_gahp.rpc._replies import stderr_text, unescaped_words
@@ -147,7 +147,7 @@ PARSERS = {
     "escapes of an error": (unescaped_words, MARKUP),
     "escapes of stderr": (stderr_text, MARKUP),
     "a job's own stderr": (unwrap, MARKUP + STDERR),
-    "a refusal's words": (partial(_refusals.meaning, -1), MARKUP + REFUSALS),
+    "a refusal's words": (partial(_reply_errors.meaning, -1), MARKUP + REFUSALS),
     "templates": (read_templates, MARKUP + TEMPLATE),
     "a template's tags": (check_template, MARKUP + TEMPLATE),
 }

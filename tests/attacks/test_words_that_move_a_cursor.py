@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.gahp import words
+from boinc_gahp.gahp import lines
 from boinc_gahp.text import visible
 from tests import faultproxy
 from tests.cli.conftest import COMMAND
@@ -77,7 +77,7 @@ def test_result_lines_and_the_log_have_what_can_be_seen_alone(environ, tmp_path)
             proxy.fail("query_batch2", fault, times=None)
             for word in gridmanager.do("BOINC_QUERY_BATCHES", "1795261323.5", "1", "b"):
                 check(word)
-        check(words.decode(daemon.output))
+        check(lines.decode(daemon.output))
         # But the gridmanager looks for the name that it asked for.
         proxy.heal()
         name = "never\u202eseen\u00a0"

@@ -7,7 +7,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from boinc_gahp.gahp import words
+from boinc_gahp.gahp import lines
 
 PREFIX = b"GAHP:"
 #: Requests that a gridmanager has under way at most (``gridmanager-batch.rst``, "Concurrency").
@@ -45,7 +45,7 @@ class Gridmanager:
 
     def say(self, arguments):
         """Send a line; return the arguments of its Return Line."""
-        self.daemon.send(words.join(arguments) + b"\r\n")
+        self.daemon.send(lines.join(arguments) + b"\r\n")
         while (answer := self._line()) == ["R"]:
             self._note_ready()
         return answer
@@ -88,7 +88,7 @@ class Gridmanager:
         except AssertionError as error:
             raise type(error)(f"{error}; unanswered: {self._asked}") from None
         assert line.startswith(PREFIX), line
-        return words.split(line.removeprefix(PREFIX))
+        return lines.split(line.removeprefix(PREFIX))
 
     def do_all(self, requests):
         """Make requests, 50 under way at a time; return their results in the same order."""
@@ -220,7 +220,7 @@ def _value(value):
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, bytes):
-        return words.decode(value)
+        return lines.decode(value)
     if not isinstance(value, str):
         return repr(value)
     escaped = re.sub(r'(["\\])', r"\\\1", value).replace("\n", "\\n")

@@ -3,7 +3,7 @@
 import pytest
 
 from boinc_gahp.errors import ConfigError
-from boinc_gahp.gahp import words
+from boinc_gahp.gahp import lines
 from tests.daemon.conversation import conversing
 from tests.helpers import wait_for
 
@@ -13,7 +13,7 @@ ERRORS = {"BLAH_JOB_SUBMIT": ["NULL"], "BLAH_JOB_STATUS": ["0", "[ ]"], "BLAH_JO
 
 def refused(result, command):
     """Return the message of a result that must be an error with the words that HTCondor wants."""
-    request_id, code, message, *rest = words.split(words.encode(result))
+    request_id, code, message, *rest = lines.split(lines.encode(result))
     assert (request_id, code, rest) == ("2", "1", ERRORS.get(command, []))
     assert message.strip() not in ("", "NULL")
     return message

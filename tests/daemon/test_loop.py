@@ -8,7 +8,7 @@ from boinc_gahp.daemon import _loop as loop_module
 from boinc_gahp.daemon._engine import Engine
 from boinc_gahp.daemon._loop import Loop
 from boinc_gahp.daemon.main import Wakeup
-from boinc_gahp.gahp import words
+from boinc_gahp.gahp import lines
 from boinc_gahp.gahp.banner import BANNER
 from tests.daemon.stand_in import SETTINGS, StandIn, StandInService, StoodIn, end
 from tests.helpers import wait_for
@@ -160,7 +160,7 @@ def test_htcondor_was_told_when_the_last_byte_is_written(running):
 
 def _read_all_but(running, kept):
     """Read a big result up to ``kept`` bytes before its end."""
-    whole = len(words.escape(running.service.statuses["big"][1]) + "\n")
+    whole = len(lines.escape(running.service.statuses["big"][1]) + "\n")
     running.read(whole - kept - running.seen_of_big)
     running.seen_of_big = whole - kept
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from boinc_gahp.gahp import words
+from boinc_gahp.gahp import lines
 from boinc_gahp.gahp.banner import BANNER
 from tests.daemon.gridmanager import BatchGridmanager
 from tests.daemon.process import STAND_IN, Daemon
@@ -79,10 +79,10 @@ def test_a_conversation_is_byte_for_byte_that_of_a_gridmanager(daemon, cut):
 )
 def test_an_ad_arrives_whatever_is_in_it(daemon, ad):
     daemon.line()
-    assert daemon.ask(words.join(["BLAH_JOB_SUBMIT", "2", words.decode(ad)])) == b"S"
+    assert daemon.ask(lines.join(["BLAH_JOB_SUBMIT", "2", lines.decode(ad)])) == b"S"
     assert daemon.await_results(1) == [b"2 0 NULL boinc/0a1b2c3d.1"]
     (noted,) = daemon.notes
-    assert noted == f"submit {len(words.decode(ad))} {hashlib.sha256(ad).hexdigest()}"
+    assert noted == f"submit {len(lines.decode(ad))} {hashlib.sha256(ad).hexdigest()}"
 
 
 def test_what_was_read_is_reported_and_what_was_not_is_not(daemon):

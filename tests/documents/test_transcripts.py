@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from boinc_gahp.gahp import words
+from boinc_gahp.gahp import lines
 from boinc_gahp.localproject.project import LocalProject
 from tests.cli.conftest import write_settings
 from tests.daemon.process import Daemon
@@ -64,7 +64,7 @@ class Replay:
 
     def send(self, line):
         for name, ours in self._names.items():
-            line = line.replace(name, words.escape(ours))
+            line = line.replace(name, lines.escape(ours))
         if "boinc/0a1b2c3d.7" in line:
             line = line.replace("boinc/0a1b2c3d.7", self._job)
         self._daemon.send(line.encode() + b"\r\n")

@@ -1,13 +1,13 @@
 import pytest
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp import boinc_commands, common_commands
+from boinc_gahp.gahp import boinc_commands, commands
 from boinc_gahp.gahp.conversation import Conversation
 from boinc_gahp.gahp.results import seconds
 
-RESULTS = common_commands.Results()
-ON = common_commands.AsyncModeOn()
-OFF = common_commands.AsyncModeOff()
+RESULTS = commands.Results()
+ON = commands.AsyncModeOn()
+OFF = commands.AsyncModeOff()
 
 
 def test_without_asynchronous_mode_there_is_no_r():
@@ -37,21 +37,21 @@ def test_r_is_not_repeated_when_asynchronous_mode_is_switched_off_and_on():
 def test_the_prefix_is_on_every_line_after_the_answer_that_set_it():
     conversation = Conversation()
     conversation.answer(ON)
-    assert conversation.answer(common_commands.ResponsePrefix("GAHP:")) == b"S\n"
+    assert conversation.answer(commands.ResponsePrefix("GAHP:")) == b"S\n"
     assert conversation.success() == b"GAHP:S\n"
     assert conversation.syntax_error() == b"GAHP:E\n"
     assert conversation.busy() == b"GAHP:F Threads\\ limit\\ reached\n"
     assert conversation.add_result(b"2 NULL") == b"GAHP:R\n"
     assert conversation.answer(RESULTS) == b"GAHP:S 1\nGAHP:2 NULL\n"
-    assert conversation.answer(common_commands.ResponsePrefix("b\udcff ")) == b"GAHP:S\n"
+    assert conversation.answer(commands.ResponsePrefix("b\udcff ")) == b"GAHP:S\n"
     assert conversation.success() == b"b\xff S\n"
 
 
 @pytest.mark.parametrize("none", ["", "NULL"])
 def test_a_prefix_can_be_taken_back(none):
     conversation = Conversation()
-    conversation.answer(common_commands.ResponsePrefix("GAHP:"))
-    assert conversation.answer(common_commands.ResponsePrefix(none)) == b"GAHP:S\n"
+    conversation.answer(commands.ResponsePrefix("GAHP:"))
+    assert conversation.answer(commands.ResponsePrefix(none)) == b"GAHP:S\n"
     assert conversation.success() == b"S\n"
     assert conversation.prefix == ""
 
@@ -60,13 +60,13 @@ def test_a_prefix_can_be_taken_back(none):
 def test_a_prefix_that_breaks_lines_is_refused(prefix):
     conversation = Conversation()
     with pytest.raises(BadRequest):
-        conversation.answer(common_commands.ResponsePrefix(prefix))
+        conversation.answer(commands.ResponsePrefix(prefix))
     assert conversation.success() == b"S\n"
 
 
 def test_quit_is_answered():
     conversation = Conversation()
-    assert conversation.answer(common_commands.Quit()) == b"S\n"
+    assert conversation.answer(commands.Quit()) == b"S\n"
     assert conversation.quitting
 
 

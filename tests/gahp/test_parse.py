@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp import boinc_commands, common_commands, words
+from boinc_gahp.gahp import boinc_commands, commands, lines
 from boinc_gahp.gahp.boinc_commands import FetchOutput, SelectProject
 from boinc_gahp.gahp.commands import COMMANDS, parse_request
 from boinc_gahp.gahp.lines import TooLong
@@ -20,15 +20,15 @@ def submit_of(*inputs, estimates=()):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("COMMANDS", common_commands.Commands()),
-        ("commands", common_commands.Commands()),
-        ("Version", common_commands.Version()),
-        ("QUIT", common_commands.Quit()),
-        ("RESULTS", common_commands.Results()),
-        ("ASYNC_MODE_ON", common_commands.AsyncModeOn()),
-        ("ASYNC_MODE_OFF", common_commands.AsyncModeOff()),
-        ("RESPONSE_PREFIX GAHP:", common_commands.ResponsePrefix("GAHP:")),
-        ("RESPONSE_PREFIX ", common_commands.ResponsePrefix("")),
+        ("COMMANDS", commands.Commands()),
+        ("commands", commands.Commands()),
+        ("Version", commands.Version()),
+        ("QUIT", commands.Quit()),
+        ("RESULTS", commands.Results()),
+        ("ASYNC_MODE_ON", commands.AsyncModeOn()),
+        ("ASYNC_MODE_OFF", commands.AsyncModeOff()),
+        ("RESPONSE_PREFIX GAHP:", commands.ResponsePrefix("GAHP:")),
+        ("RESPONSE_PREFIX ", commands.ResponsePrefix("")),
         ("BOINC_SELECT_PROJECT http://x/ k", SelectProject("http://x/", Authenticator("k"))),
         ("BOINC_SELECT_PROJECT http://x/ ", SelectProject("http://x/", Authenticator(""))),
         ("BOINC_PING 007", boinc_commands.Ping("007")),
@@ -164,7 +164,7 @@ word = st.one_of(
 
 @given(st.sampled_from([*COMMANDS, "FROB"]), st.lists(word, max_size=14))
 def test_any_line_is_a_request_or_a_bad_one(command, arguments):
-    line = words.join([command, *arguments])
+    line = lines.join([command, *arguments])
     outcome = request_or_reason(line)
     if isinstance(outcome, str):
         assert outcome
@@ -199,5 +199,5 @@ def test_a_submit_gives_back_the_jobs_that_it_was_made_of(jobs):
     for one in jobs:
         line += [one.name, str(len(one.args)), *one.args, str(len(one.inputs))]
         line += [text for pair in one.inputs for text in pair]
-    request = parse_request(words.join(line))
+    request = parse_request(lines.join(line))
     assert request == boinc_commands.Submit("2", "b", "app", tuple(jobs))

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp import blah_commands, boinc_commands, common_commands
+from boinc_gahp.gahp import blah_commands, boinc_commands, commands
 from boinc_gahp.gahp.banner import BANNER
 from boinc_gahp.gahp.command import AsyncRequest
 from boinc_gahp.gahp.commands import parse_request
@@ -124,7 +124,7 @@ def test_pairs_of_a_fetch_arrive_in_their_order():
 def test_jobs_of_the_batch_grid_type_make_the_requests_that_they_say():
     _expected, _output, peer = replay(BATCH, whole)
     job = "boinc/0a1b2c3d.1"
-    assert [one for one in peer.requests if not isinstance(one, common_commands.Results)] == [
+    assert [one for one in peer.requests if not isinstance(one, commands.Results)] == [
         blah_commands.Ping("2", "boinc"),
         blah_commands.JobSubmit("3", BATCH_AD),
         blah_commands.JobStatus("4", job),

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from boinc_gahp.gahp.commands import COMMANDS
+from boinc_gahp.gahp.lines import split
 from boinc_gahp.gahp.results import BOINC, NO_AD
-from boinc_gahp.gahp.words import split
 from tests.helpers import TEXTS
 
 #: ``gridmanager-batch.rst``, "Result lines": a command's words in a success and in an error.

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp import words
+from boinc_gahp.gahp import lines
 from boinc_gahp.gahp.lines import LineSplitter
 
 
@@ -28,15 +28,15 @@ from boinc_gahp.gahp.lines import LineSplitter
     ],
 )
 def test_arguments_are_divided_by_unescaped_spaces(line, expected):
-    assert words.split(line) == expected
+    assert lines.split(line) == expected
 
 
 def test_a_backslash_at_the_end_is_an_error():
-    assert words.split(b"a \\\\") == ["a", "\\"]
+    assert lines.split(b"a \\\\") == ["a", "\\"]
     with pytest.raises(BadRequest, match="nothing to escape"):
-        words.split(b"a \\")
+        lines.split(b"a \\")
     with pytest.raises(BadRequest, match="nothing to escape"):
-        words.split(b"a \\\\\\")
+        lines.split(b"a \\\\\\")
 
 
 arguments = st.lists(
@@ -50,13 +50,13 @@ arguments = st.lists(
 
 @given(arguments)
 def test_any_bytes_come_back_as_they_were(raw):
-    line = words.join([words.decode(argument) for argument in raw])
-    assert [words.encode(word) for word in words.split(line)] == raw
+    line = lines.join([lines.decode(argument) for argument in raw])
+    assert [lines.encode(word) for word in lines.split(line)] == raw
 
 
 @given(arguments)
 def test_any_arguments_stay_on_one_line(raw):
-    line = words.join([words.decode(argument) for argument in raw])
+    line = lines.join([lines.decode(argument) for argument in raw])
     assert LineSplitter().feed(line + b"\nB\n") == [line, b"B"]
 
 
@@ -73,6 +73,6 @@ def test_splitting_agrees_with_one_character_at_a_time(line):
             word = ""
     if escaped:
         with pytest.raises(BadRequest):
-            words.split(line)
+            lines.split(line)
     else:
-        assert words.split(line) == [*found, word]
+        assert lines.split(line) == [*found, word]

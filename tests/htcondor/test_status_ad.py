@@ -8,7 +8,7 @@ import classad2
 import pytest
 from hypothesis import given
 
-from boinc_gahp.gahp import words
+from boinc_gahp.gahp import lines
 from boinc_gahp.htcondor.status_ad import status_ad
 from boinc_gahp.ledger.rows import JobRow, State
 from tests.helpers import TEXTS
@@ -108,8 +108,8 @@ def test_a_job_that_was_cancelled_since_it_was_to_be_held_is_told_to_be_held():
 @given(TEXTS)
 def test_any_reason_is_one_word_that_htcondor_can_parse(reason):
     _, ad = status_ad(row("failed", hold_reason=reason, hold_code=2304, hold_subcode=1))
-    line = words.join(["7", "0", "NULL", "5", ad])
-    assert words.split(line)[4] == ad
+    line = lines.join(["7", "0", "NULL", "5", ad])
+    assert lines.split(line)[4] == ad
     found = parsed(ad)["HoldReason"]
     if reason.isprintable() and len(reason) < 2000 and reason.strip():
         assert found == " ".join(reason.split())
