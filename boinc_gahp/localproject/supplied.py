@@ -52,7 +52,7 @@ def output_template(
         files=tuple(
             OutputFileInfo(
                 open_name=name,
-                file_name=f"<OUTFILE_{number}/>",
+                name=f"<OUTFILE_{number}/>",
                 max_nbytes=max_nbytes,
                 gzip_when_done=gzip_when_done,
                 copy_file=True,

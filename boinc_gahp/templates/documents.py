@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.templates._markup import Fields, parse
 from boinc_gahp.templates.reading import file_refs
-from boinc_gahp.templates.types import TemplateError, wrong
+from boinc_gahp.templates.types import OutputFileInfo, TemplateError, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,23 +67,6 @@ class WorkunitDocument:
     avg_ncpus: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ResultFile:
-    """An output file as a volunteer sees it; ``urls`` are upload handlers."""
-
-    name: str
-    open_name: str
-    max_nbytes: float | None = None
-    gzip_when_done: bool = False
-    copy_file: bool = False
-    optional: bool = False
-    no_validate: bool = False
-    no_delete: bool = False
-    urls: tuple[str, ...] = ()
-    generated_locally: bool = False
-    upload_when_present: bool = False
-
-
 def read_workunit(document: str) -> WorkunitDocument:
     """Read ``workunit.xml_doc``.
 
@@ -129,8 +112,10 @@ def _character(reference: re.Match[str]) -> str:
     return bytes([int(reference[2]) % 256]).decode("ascii", "replace")
 
 
-def read_result(document: str) -> tuple[ResultFile, ...]:
-    """Return the files of ``result.xml_doc_in``; a file's place is its number.
+def read_result(document: str) -> tuple[OutputFileInfo, ...]:
+    """Return the files of ``result.xml_doc_in`` as a volunteer sees them, by their numbers.
+
+    Their ``urls`` are upload handlers.
 
     Raises:
         TemplateError: it is not such a document.
@@ -138,11 +123,11 @@ def read_result(document: str) -> tuple[ResultFile, ...]:
     infos, body = _document(document, _RESULT, "result")
     problems: list[Problem] = []
     files = tuple(
-        ResultFile(
-            name,
+        OutputFileInfo(
             fields.text("open_name") or "",
+            name,
             urls=fields.texts("url"),
-            **fields.values(ResultFile),
+            **fields.values(OutputFileInfo),
         )
         for name, fields in _joined(infos, body, problems)
     )

@@ -109,7 +109,7 @@ def fill_output(
     """
     infos = refs = ""
     for file in template.files:
-        name = file.file_name
+        name = file.name
         if file.number is not None:
             name = f"{result_name}_{suffix}_{file.number}"
         urls = tuple(escape(upload_url if url == UPLOAD_URL else url) for url in file.urls)

@@ -268,7 +268,7 @@ def _numbered(files: list[OutputFileInfo], body: Fields) -> list[OutputFileInfo]
         return files
     ordered = sorted(files, key=lambda file: -1 if file.number is None else file.number)
     if [file.number for file in ordered] != list(range(len(ordered))):
-        names = " ".join(file.file_name for file in files)
+        names = " ".join(file.name for file in files)
         body.problem(
             "file-order",
             f"output files are called {names}: expected <OUTFILE_0/> to "

@@ -186,10 +186,13 @@ PARAMETERS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class OutputFileInfo:
-    """An output file: its ``<file_info>`` and the ``<file_ref>`` of the same name."""
+    """An output file: its ``<file_info>`` and the ``<file_ref>`` of the same name.
+
+    In a template ``name`` is ``<OUTFILE_n/>``, or a name that is the same for all jobs.
+    """
 
     open_name: str
-    file_name: str
+    name: str
     generated_locally: bool = True
     upload_when_present: bool = True
     max_nbytes: float | None = None
@@ -206,7 +209,7 @@ class OutputFileInfo:
     @property
     def number(self) -> int | None:
         """The n of ``<OUTFILE_n/>``; None if the name is fixed."""
-        return outfile_number(self.file_name)
+        return outfile_number(self.name)
 
 
 @dataclass(frozen=True, slots=True)

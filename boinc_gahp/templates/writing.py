@@ -101,7 +101,7 @@ def write_output_template(template: OutputTemplate, *, terse: bool = False) -> s
     """
     infos, refs = [], []
     for file in template.files:
-        name = file.file_name
+        name = file.name
         if file.number is None:
             name = _checked("name", name)
         urls = tuple(url if url == UPLOAD_URL else _checked("url", url) for url in file.urls)

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.hosts.slot import Slot
-    from boinc_gahp.templates.documents import ResultFile
+    from boinc_gahp.templates.types import OutputFileInfo
 
 
 def upload(
     core: Core,
     slot: Slot,
-    files: Sequence[ResultFile],
+    files: Sequence[OutputFileInfo],
     result_name: str,
     wrong: Container[str] = (),
 ) -> str:
@@ -56,7 +56,7 @@ def upload(
     )
 
 
-def upload_first(core: Core, slot: Slot, files: Sequence[ResultFile], result_name: str) -> str:
+def upload_first(core: Core, slot: Slot, files: Sequence[OutputFileInfo], result_name: str) -> str:
     """Send what is sent of a job whose program has failed; return ``xml_doc_out``.
 
     A client sends files until it reports the failure (``client/cs_apps.cpp``, app_finished), so not
@@ -72,7 +72,7 @@ def upload_first(core: Core, slot: Slot, files: Sequence[ResultFile], result_nam
     return ""
 
 
-def _find(slot: Slot, file: ResultFile) -> Path | None:
+def _find(slot: Slot, file: OutputFileInfo) -> Path | None:
     try:
         path = slot.output(file.open_name)
     except ValueError as error:
@@ -87,7 +87,7 @@ def _find(slot: Slot, file: ResultFile) -> Path | None:
     return path
 
 
-def _check_size(file: ResultFile, path: Path) -> None:
+def _check_size(file: OutputFileInfo, path: Path) -> None:
     size = path.stat().st_size
     if file.max_nbytes is not None and size > file.max_nbytes:
         raise JobFailed(
@@ -109,7 +109,7 @@ def _change(path: Path, result_name: str, max_nbytes: float | None) -> None:
         file.write(text if room >= len(text) else text[-min(len(text), size) :])
 
 
-def _send(core: Core, file: ResultFile, path: Path, *, cut: bool) -> str:
+def _send(core: Core, file: OutputFileInfo, path: Path, *, cut: bool) -> str:
     try:
         nbytes, md5 = _store(core, file, path, cut=cut)
     except (OSError, ValueError) as error:
@@ -123,7 +123,7 @@ def _send(core: Core, file: ResultFile, path: Path, *, cut: bool) -> str:
     )
 
 
-def _store(core: Core, file: ResultFile, path: Path, *, cut: bool) -> tuple[int, str]:
+def _store(core: Core, file: OutputFileInfo, path: Path, *, cut: bool) -> tuple[int, str]:
     incoming = core.upload.incoming()
     try:
         with path.open("rb") as source:

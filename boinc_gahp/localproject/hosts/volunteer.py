@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.hosts.engine import Containers
-    from boinc_gahp.templates.documents import ResultFile, WorkunitDocument
+    from boinc_gahp.templates.documents import WorkunitDocument
+    from boinc_gahp.templates.types import OutputFileInfo
 
     T = TypeVar("T")
 
@@ -233,7 +234,7 @@ class Volunteer:
         return CLIENTS[WITHOUT if self._containers.found is None else WITH]
 
     def _run_app(
-        self, task: Task, stderr: BinaryIO, files: Sequence[ResultFile]
+        self, task: Task, stderr: BinaryIO, files: Sequence[OutputFileInfo]
     ) -> ProcessEnd | None:
         """Bring the inputs and run the app."""
         workunit = read_workunit(task.xml_doc)
@@ -264,7 +265,7 @@ class Volunteer:
         workunit: WorkunitDocument,
         arguments: Sequence[str],
         *,
-        outputs: Sequence[ResultFile],
+        outputs: Sequence[OutputFileInfo],
         stderr: BinaryIO,
         watch: LimitWatch,
     ) -> ProcessEnd | None:
