@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,11 @@ HTCONDOR_HAS_ASKED = 3600.0
 UNUSED = 86400.0
 
 
+def end_process() -> None:
+    """End the daemon; HTCondor starts another."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 class Program:
     """The program that this process was started from.
 
@@ -55,13 +61,8 @@ class Program:
         except OSError:
             self._began_as = None
 
-    def watch(self, closing: threading.Event, end: Callable[[], object]) -> None:
-        """Watch it until ``closing`` is set, if it was found at the start; never raises.
-
-        Args:
-            closing: ends the watch.
-            end: ends the process.
-        """
+    def watch(self, closing: threading.Event) -> None:
+        """Watch it until ``closing`` is set, if it was found at the start; never raises."""
         if self._began_as is None:
             return
         seen = time.monotonic()
@@ -84,7 +85,7 @@ class Program:
                 seen = time.monotonic()
         else:
             return
-        end()
+        end_process()
 
 
 def _identity(path: str) -> Identity | None:
@@ -99,7 +100,6 @@ def ledger_housekeeping(
     opener: Opener,
     settings: Callable[[], HTCondor],
     closing: threading.Event,
-    end: Callable[[], object],
 ) -> None:
     """Look after the ledger that ``opener`` has opened, until ``closing`` is set; never raises.
 
@@ -107,7 +107,6 @@ def ledger_housekeeping(
         opener: the opener of the process's ledger.
         settings: returns the section ``[htcondor]``.
         closing: ends this function when it is set.
-        end: ends the process: its ledger was deleted or replaced.
     """
     from boinc_gahp.ledger.jobs import JobLedger  # noqa: PLC0415  (after the banner)
     from boinc_gahp.ledger.upkeep import drop_unneeded  # noqa: PLC0415  (after the banner)
@@ -128,7 +127,7 @@ def ledger_housekeeping(
                     "is there then",
                     ledger.path,
                 )
-                end()
+                end_process()
                 return
             has_asked = time.monotonic() - began > HTCONDOR_HAS_ASKED
             drop_unneeded(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import signal
 import threading
 from dataclasses import replace
 from functools import partial
@@ -176,9 +174,7 @@ class Projects:
     def _housekeeping(self, opener: Opener) -> None:
         from boinc_gahp.daemon._housekeeping import ledger_housekeeping  # noqa: PLC0415  (after the banner)
 
-        # It ends the daemon if need be, and HTCondor starts a new one.
-        end = partial(os.kill, os.getpid(), signal.SIGTERM)
-        ledger_housekeeping(opener, lambda: self.settings().htcondor, self._closing, end)
+        ledger_housekeeping(opener, lambda: self.settings().htcondor, self._closing)
 
     def _reconcile(self, context: FetchContext) -> None:
         from boinc_gahp.submit.control import reconcile  # noqa: PLC0415  (after the banner)

@@ -152,11 +152,16 @@ def _converse(
     load_settings: Callable[[], Settings],
     on_settings: Callable[[Settings], object],
 ) -> None:
-    from boinc_gahp.daemon._engine import Engine  # noqa: PLC0415  (after the banner, see above)
+    import threading  # noqa: PLC0415  (after the banner, see above)
+    from functools import partial  # noqa: PLC0415
+
+    from boinc_gahp.daemon._engine import Engine  # noqa: PLC0415
+    from boinc_gahp.daemon._housekeeping import Program  # noqa: PLC0415
     from boinc_gahp.daemon._loop import Loop  # noqa: PLC0415
     from boinc_gahp.daemon._projects import Projects  # noqa: PLC0415
+    from boinc_gahp.threads import start  # noqa: PLC0415
 
-    _watch_program()
+    start(partial(Program(sys.argv[0]).watch, threading.Event()), "program")
     projects = Projects(load_settings, on_settings)
     projects.prepare()
     engine = Engine(projects, on_result=wakeup.notify)
@@ -167,16 +172,6 @@ def _converse(
         # if time runs out, the next daemon does again.
         engine.finish_telling(TELLING)
         projects.close_service(CLOSING)
-
-
-def _watch_program() -> None:
-    import threading  # noqa: PLC0415
-
-    from boinc_gahp.daemon._housekeeping import Program  # noqa: PLC0415  (after the banner)
-    from boinc_gahp.threads import start  # noqa: PLC0415
-
-    program, never = Program(sys.argv[0]), threading.Event()
-    start(lambda: program.watch(never, lambda: os.kill(os.getpid(), signal.SIGTERM)), "program")
 
 
 def prepare_process() -> None:

@@ -192,16 +192,11 @@ def version(path: Path, connection: sqlite3.Connection) -> int:
         LedgerError: this program cannot use it.
     """
     found = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if 0 < found <= _UNRELEASED:
+    if 0 < found <= _UNRELEASED or found > VERSION:
         raise LedgerError(
-            f"the ledger {path} was made by a boinc_gahp from before the first release (version "
-            f"{found}), and was not changed: install that boinc_gahp again until its jobs have "
-            "ended, or move the file away; jobs that are only in it are then held"
-        )
-    if found > VERSION:
-        raise LedgerError(
-            f"the ledger {path} has version {found}, but this boinc_gahp knows versions up to "
-            f"{VERSION}: install a later boinc_gahp, or set another dir in the section [state]"
+            f"the ledger {path} has version {found}, but this boinc_gahp knows versions from "
+            f"{_UNRELEASED + 1} to {VERSION}: install the boinc_gahp that made it, or set another "
+            "dir in the section [state]; jobs that are only in it are then held"
         )
     return found
 

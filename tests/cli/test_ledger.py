@@ -126,17 +126,12 @@ def test_an_empty_ledger_says_so(ledger, jobs):
     assert "is empty" in ledger.prints("status", "--jobs")
 
 
-@pytest.mark.parametrize(
-    ("version", "remedy"),
-    [(5, "or move the file away"), (VERSION + 1, "install a later boinc_gahp")],
-    ids=["before the first release", "later"],
-)
-def test_a_ledger_of_another_version_is_refused(ledger, desk, version, remedy):
+def test_a_ledger_of_another_version_is_refused(ledger, desk):
     desk.path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(desk.path)) as connection:
-        connection.execute(f"PRAGMA user_version = {version:d}")
+        connection.execute(f"PRAGMA user_version = {VERSION + 1:d}")
     for action in ("show x", "reconcile", "forget x"):
-        assert remedy in ledger.refuses(*action.split())
+        assert "install the boinc_gahp that made it" in ledger.refuses(*action.split())
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")

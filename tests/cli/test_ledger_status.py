@@ -274,7 +274,7 @@ def later_version(desk):
     desk.close()
     with closing(sqlite3.connect(desk.path)) as connection:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
-    return "install a later boinc_gahp"
+    return "install the boinc_gahp that made it"
 
 
 def no_ledger(desk):

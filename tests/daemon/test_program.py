@@ -39,13 +39,15 @@ def watched(path):
     """Yield what is set when the process would be ended."""
     closing, ended = threading.Event(), threading.Event()
     watching = _housekeeping.Program(str(path))
-    thread = threading.Thread(target=watching.watch, args=(closing, ended.set))
-    thread.start()
-    try:
-        yield ended
-    finally:
-        closing.set()
-        thread.join()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_housekeeping, "end_process", ended.set)
+        thread = threading.Thread(target=watching.watch, args=(closing,))
+        thread.start()
+        try:
+            yield ended
+        finally:
+            closing.set()
+            thread.join()
 
 
 def test_one_that_was_replaced_ends_the_process(path, caplog):
@@ -88,7 +90,7 @@ def test_one_that_is_gone_for_a_moment_does_not_end_it_but_for_good_does(path, m
 
 def test_nothing_is_looked_at_where_it_is_not_known_what_was_run(path):
     for unknown in ("", "x" * 5000):
-        _housekeeping.Program(unknown).watch(threading.Event(), lambda: None)
+        _housekeeping.Program(unknown).watch(threading.Event())
 
 
 @pytest.mark.long

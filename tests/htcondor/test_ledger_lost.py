@@ -51,14 +51,16 @@ def looked_after(opener):
     """Run the housekeeping; lend what it sets to end the process."""
     closing, ended = threading.Event(), threading.Event()
     thread = threading.Thread(
-        target=_housekeeping.ledger_housekeeping, args=(opener, HTCondor, closing, ended.set)
+        target=_housekeeping.ledger_housekeeping, args=(opener, HTCondor, closing)
     )
-    thread.start()
-    try:
-        yield ended
-    finally:
-        closing.set()
-        thread.join()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_housekeeping, "end_process", ended.set)
+        thread.start()
+        try:
+            yield ended
+        finally:
+            closing.set()
+            thread.join()
 
 
 def test_files_that_no_container_job_has_needed_for_a_day_are_removed(site, opener, monkeypatch):
