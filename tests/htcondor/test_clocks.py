@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.fetch.context import Opener
-from boinc_gahp.submit.control import set_lease
 from tests.helpers import wait_for
 from tests.htcondor.desk import desk_of
 from tests.htcondor.helpers import expire_times
-from tests.htcondor.onproject import send
 from tests.htcondor.process import Gahp, write_settings
 
 HOUR, DAY = 3600.0, 86400.0
@@ -49,22 +46,6 @@ def test_leases_and_files_are_kept_for_as_long_as_they_should_whatever_the_clock
     now = time.time()
     assert expire_times(site) == pytest.approx([now + seen + settings.htcondor.lease], abs=60)
     assert delete_times(site) == pytest.approx([now + seen + settings.staging.keep], abs=60)
-
-
-def test_the_time_of_a_boinc_set_lease_is_by_the_submit_node_s_clock(site):
-    site.local.pause_volunteers()
-    with site.context() as context:
-        name = send(site, context).batch.name
-    site.proxy.fail("*", other_clock(-HOUR), times=None)
-    opener = Opener()
-    project = opener.open(site.settings, site.project)
-    try:
-        until = time.time() + 5 * DAY
-        set_lease(project, name, until)
-    finally:
-        project.close()
-        opener.close()
-    assert expire_times(site) == pytest.approx([until - HOUR], abs=60)
 
 
 @pytest.mark.long

@@ -52,9 +52,26 @@ def test_the_image_can_be_named_in_three_ways(tmp_path, name):
     assert inside(tmp_path, **values).image.name == "docker.io/library/debian:13"
 
 
-def test_a_job_without_an_image_gets_the_sites(tmp_path):
-    found = job(tmp_path, WITH_IMAGE, ContainerImage=None)
-    assert found.container.image.name == "docker.io/library/debian:13"
+@pytest.mark.parametrize(
+    ("values", "settings", "app", "image"),
+    [
+        ({"ContainerImage": None}, HTCondor(), "docker", "debian:13"),
+        ({"BoincApp": "docker"}, HTCondor(), "docker", "python:3"),
+        ({"BoincApp": "uppercase"}, HTCondor(), "uppercase", None),
+        ({"Queue": "uppercase@"}, HTCondor(), "uppercase", None),
+        ({"ContainerImage": None}, HTCondor(ignore="executable"), "fit.py", None),
+    ],
+)
+def test_the_app_decides_whether_a_job_runs_in_a_container(tmp_path, values, settings, app, image):
+    found = job(tmp_path, WITH_IMAGE, settings, **values)
+    assert found.app_name == app
+    name = found.container and found.container.image.name
+    assert name == (image and f"docker.io/library/{image}")
+
+
+def test_a_mere_name_is_still_an_app(tmp_path):
+    values = {"Cmd": f"{tmp_path}/uppercase", "ContainerImage": None, "TransferExecutable": False}
+    assert job(tmp_path, WITH_IMAGE, **values).app_name == "uppercase"
 
 
 def test_without_any_image_both_ways_are_told(tmp_path):
@@ -67,29 +84,6 @@ def test_without_an_app_for_containers_the_admin_is_told_what_to_set(tmp_path):
     for values in ({}, {"ContainerImage": None}):
         told = refused(tmp_path, project=NO_CONTAINERS, **values)
         assert "container_app in boinc_gahp.toml" in told
-
-
-@pytest.mark.parametrize(
-    "values", [{"BoincApp": "uppercase"}, {"Queue": "uppercase@"}], ids=["attribute", "queue"]
-)
-def test_a_job_for_an_installed_app_goes_on_as_before(tmp_path, values):
-    found = job(tmp_path, project=WITH_IMAGE, **values)
-    assert (found.app_name, found.container) == ("uppercase", None)
-
-
-def test_a_mere_name_is_still_an_app(tmp_path):
-    name = f"{tmp_path}/uppercase"
-    found = job(tmp_path, WITH_IMAGE, Cmd=name, ContainerImage=None, TransferExecutable=False)
-    assert (found.app_name, found.container) == ("uppercase", None)
-
-
-def test_ignore_executable_still_sends_such_jobs_to_an_app(tmp_path):
-    found = job(tmp_path, PROJECT, HTCondor(ignore="executable"), ContainerImage=None)
-    assert (found.app_name, found.container) == ("fit.py", None)
-
-
-def test_the_app_for_containers_can_be_named_itself(tmp_path):
-    assert inside(tmp_path, BoincApp="docker").image.name == "docker.io/library/python:3"
 
 
 @pytest.mark.parametrize(
@@ -159,27 +153,15 @@ def test_output_and_error_may_be_one_file(tmp_path):
     assert not inside(tmp_path).stdout
 
 
-@pytest.mark.parametrize("name", ["GITHUB_TOKEN", "api_key", "Secret", "DB_PASSWORD"])
-def test_a_variable_that_looks_like_a_secret_holds_the_job(tmp_path, name):
-    told = refused(tmp_path, Environment=f"A=1 {name}=sesame")
-    assert name in told
+def test_variables_that_look_like_secrets_hold_the_job_and_are_named_at_once(tmp_path):
+    values = {"Environment": None, "Env": "A=x y;API_TOKEN=sesame;KEYS=3"}
+    told = refused(tmp_path, **values, BoincAllowEnvironment="B, KEYS")
+    assert 'look like those of secrets ("API_TOKEN");' in told
     assert "sesame" not in told
-    assert f'+BoincAllowEnvironment = "{name}"' in told
-    allowed = inside(tmp_path, Environment=f"{name}=1", BoincAllowEnvironment=f"B, {name}")
-    assert allowed.program.environment == ((name, "1"),)
-
-
-def test_all_variables_that_look_like_secrets_are_named_at_once(tmp_path):
-    told = refused(
-        tmp_path, Environment="A=1 API_TOKEN=2 KEYS=3 SSH_KEY=4", BoincAllowEnvironment="KEYS"
-    )
-    assert 'look like those of secrets ("API_TOKEN", "SSH_KEY");' in told
-    assert '+BoincAllowEnvironment = "API_TOKEN, KEYS, SSH_KEY" in the submit file' in told
-
-
-def test_an_environment_in_the_old_syntax_is_read(tmp_path):
-    found = inside(tmp_path, Environment=None, Env="A=1;B=x y")
-    assert found.program.environment == (("A", "1"), ("B", "x y"))
+    assert '+BoincAllowEnvironment = "API_TOKEN, KEYS" in the submit file' in told
+    allowed = inside(tmp_path, **values, BoincAllowEnvironment="API_TOKEN, KEYS")
+    wanted = (("A", "x y"), ("API_TOKEN", "sesame"), ("KEYS", "3"))
+    assert allowed.program.environment == wanted
 
 
 @pytest.mark.parametrize(
@@ -199,6 +181,8 @@ def test_an_environment_in_the_old_syntax_is_read(tmp_path):
         ({"BoincQuorum": 21}, "from 1 to 20"),
         ({"BoincMaxErrors": 101}, "from 0 to 100"),
         ({"RequestCpus": 1.5}, "whole number"),
+        ({"RequestDisk": 1e308}, "more than any computer has"),
+        ({"TransferOutput": "results\\out.csv"}, "has a backslash"),
         ({"TransferInput": "none"}, "none"),
         ({"TransferInput": "none/"}, "none"),
         ({"Environment": "-x=1"}, "variable"),
@@ -221,14 +205,6 @@ def test_requests_reach_the_description(tmp_path):
     assert (found.container.max_errors, found.container.priority) == (7, 5)
     assert found.parameters.disk_bound == 2 * 2**20
     assert found.parameters.memory_bound == 512 * 2**20
-
-
-def test_an_image_in_a_file_is_looked_at_when_the_job_is_accepted(tmp_path):
-    (tmp_path / "root.tar.gz").write_text("image")
-    found = inside(tmp_path, BoincImage="rootfs:root.tar.gz")
-    assert found.image == Image("rootfs", f"{tmp_path}/root.tar.gz")
-    status = (tmp_path / "root.tar.gz").stat()
-    assert found.image_file == LocalFile(found.image.name, (status.st_size, status.st_mtime_ns))
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\udc80\udcff"))
@@ -295,10 +271,6 @@ def test_an_input_directory_has_its_real_name(tmp_path):
     assert [tree.name for tree in inside(iwd, TransferInput="../").trees] == [""]
 
 
-def test_a_disk_without_end_is_refused(tmp_path):
-    assert "more than any computer has" in refused(tmp_path, RequestDisk=1e308)
-
-
 @pytest.mark.parametrize(
     ("outputs", "remaps", "kept"),
     [
@@ -322,10 +294,6 @@ def test_another_file_of_the_executables_name_is_refused(tmp_path, how):
     (tmp_path / "conf" / "fit.py").write_text("settings")
     assert "two files of the name" in refused(tmp_path, **{how: "conf/fit.py"})
     assert inside(tmp_path, **{how: "fit.py"}).command == "./fit.py"
-
-
-def test_an_output_with_a_backslash_is_refused(tmp_path):
-    assert "has a backslash" in refused(tmp_path, TransferOutput="results\\out.csv")
 
 
 STORED = (

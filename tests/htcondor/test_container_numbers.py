@@ -14,7 +14,7 @@ from boinc_gahp.submit.container_jobs import ContainerJob, Tree
 from boinc_gahp.submit.trees import look
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.desk import desk_of, for_sending, kill_at, refuse
+from tests.htcondor.desk import desk_of, for_sending, kill_at
 from tests.localproject.in_containers import APP
 
 
@@ -111,18 +111,6 @@ def test_a_batch_is_not_given_up_while_it_is_unknown_whether_it_is_there(site, d
     check(desk, ids)
 
 
-def test_made_files_that_vanish_are_made_again(site, desk):
-    def fault(exchange):
-        shutil.rmtree(site.directory / "state" / "made")
-        exchange.send(exchange.forward())
-        return True
-
-    site.proxy.fail("query_files", fault)
-    ids = accept(desk, 20)
-    desk.run()
-    check(desk, ids)
-
-
 def test_a_file_in_a_directory_that_cannot_be_read_holds_only_the_jobs_with_it(desk, tmp_path):
     for name in ("good", "bad"):
         (tmp_path / name).mkdir()
@@ -133,44 +121,6 @@ def test_a_file_in_a_directory_that_cannot_be_read_holds_only_the_jobs_with_it(d
     assert desk.states(bad) == ["failed"]
     assert "pipe" in str(desk.row(bad[0]).hold_reason)
     check(desk, ids)
-
-
-def test_a_batch_whose_jobs_are_cancelled_before_it_is_sent_gets_other_scripts(site, desk):
-    site.proxy.fail("create_batch", faultproxy.status(500), times=None)
-    ids = accept(desk, 150, padding=1000)
-    desk.turn()
-    assert desk.batches("planned")
-    for job_id in ids[::3]:
-        desk.context.jobs.cancel(job_id)
-    site.proxy.heal()
-    desk.run()
-    check(desk, [job_id for job_id in ids if job_id not in ids[::3]])
-
-
-def test_the_parts_of_a_refused_batch_have_scripts_of_their_own(site, desk):
-    ids = accept(desk, 64, padding=2000)
-    refused = str(37)
-
-    def fault(exchange):
-        exchange.read_body()
-        if exchange.body.count(b"<job>") > 20:
-            return bool(refuse(f"create_work failed: {refused}")(exchange))
-        exchange.send(exchange.forward())
-        return True
-
-    site.proxy.fail("submit_batch", fault, times=None)
-    desk.run()
-    check(desk, ids)
-    assert len(site.batches()) > 2
-
-
-def test_jobs_that_are_more_than_the_project_accepts_at_once_are_divided(site):
-    site.max_post_bytes = 40_000
-    with desk_of(site) as desk:
-        ids = accept(desk, 100)
-        desk.run()
-        check(desk, ids)
-        assert len(site.batches()) > 2
 
 
 @pytest.mark.long

@@ -324,20 +324,6 @@ def test_trouble_of_the_project_is_noted_and_passes(site, context):
     assert context.jobs.troubles() == {}
 
 
-@pytest.mark.parametrize("by_name", [True, False], ids=["by name", "only by its id"])
-def test_one_batch_that_cannot_be_asked_about_keeps_no_failure_of_another_from_being_told(
-    by_name, site, context
-):
-    bad, other = send(site, context), send(site, context, ("--fail", "197"))
-    deadly = [*bad.markers, *([] if by_name else other.markers[:1])]
-    other.await_end()
-    site.timeouts = ONCE
-    fail_queries(site, only_for(faultproxy.status(500), *deadly))
-    with site.context() as fresh:
-        follow(fresh, other, "failed")
-    assert bad.states == ["queued"]
-
-
 def test_a_poll_repeats_no_request_and_the_next_process_knows_which_batch_makes_it_fail(
     site, context
 ):

@@ -216,11 +216,6 @@ def test_what_becomes_of_a_failed_job_is_one_of_two_words(tmp_path):
     assert refused(tmp_path, BoincFailedJobs="retry") == told
 
 
-def test_a_word_that_cannot_be_ignored_is_named(tmp_path):
-    text = refused(tmp_path, BoincIgnore="cpu")
-    assert 'BoincIgnore is "cpu"; words among environment, executable, cpus' in text
-
-
 def test_requested_disk_and_run_time_are_bounds_that_give_way_to_boincs_own(tmp_path):
     found = job(tmp_path, RequestDisk=4 * 2**20, BatchRuntime=3600).parameters
     assert (found.disk_bound, found.fpops_bound) == (4 * 2**30, 3600 * 1e11)
@@ -249,12 +244,6 @@ def test_an_environment_is_refused_with_its_names_and_without_its_values(tmp_pat
     assert "geheim" not in text
     assert "environment" in refused(tmp_path, Environment="'")
     assert read_ad(ad(tmp_path, Environment="A=b"), HTCondor(ignore="environment"))
-
-
-def test_an_environment_in_the_old_syntax_is_refused_too(tmp_path):
-    text = refused(tmp_path, Environment=None, Env="A=geheim;B=2")
-    assert "environment (A, B)" in text
-    assert "geheim" not in text
 
 
 @pytest.mark.parametrize("text", ["", "  ", None])

@@ -72,17 +72,3 @@ def test_files_that_no_container_job_has_needed_for_a_day_are_removed(site, open
     with looked_after(opener):
         wait_for(lambda: not old.exists(), "the end of the old file")
     assert new.exists()
-
-
-@pytest.mark.parametrize("how", ["deleted", "replaced"])
-def test_it_is_noticed_and_reported_and_ends_the_process(site, opener, monkeypatch, caplog, how):
-    monkeypatch.setattr(_housekeeping, "INTERVAL", 0.02)
-    path = site.directory / "state" / "ledger.sqlite"
-    path.unlink()
-    if how == "replaced":
-        path.touch(0o600)
-    with looked_after(opener) as ended:
-        assert ended.wait(60)
-    assert f"{path} was deleted or replaced " in caplog.text
-    assert path.exists() == (how == "replaced")
-    assert not path.exists() or path.stat().st_size == 0

@@ -62,23 +62,6 @@ def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain
     assert site.batch_states() == [BatchState.RETIRED]
 
 
-@pytest.mark.parametrize("state", ["queued", "running"])
-def test_a_job_cancelled_on_the_project_is_aborted_and_its_batch_retired(
-    service, site, jobs, state
-):
-    if state == "queued":
-        site.local.pause_volunteers()
-    job = site.job("--sleep 1.5")
-    before = listing(job.iwd)
-    job_id = service.submit(job.ad)
-    await_state(jobs, job_id, state)
-    service.cancel(job_id)
-    await_end(jobs)
-    assert len(site.failed()) == 1
-    assert site.batch_states() == [BatchState.RETIRED]
-    assert listing(job.iwd) == before
-
-
 def fetching(service, site, rpc="result_file"):
     """Return a job whose fetch hangs."""
     hang = faultproxy.hang()
@@ -123,29 +106,6 @@ def test_a_retirement_that_does_not_come_in_time_is_owed(site, jobs):
         site.proxy.heal()
         await_end(jobs)
     assert site.batch_states() == [BatchState.RETIRED]
-
-
-@pytest.mark.parametrize("when", ["submit", "poll", "fetch"])
-def test_a_project_that_is_down_for_a_while_costs_time_and_nothing_else(service, site, jobs, when):
-    if when == "submit":
-        site.local.core.web_stopped = True
-    elif when == "poll":
-        site.local.pause_volunteers()
-    else:
-        site.proxy.fail("result_file", faultproxy.reset(), times=None)
-    job = site.job()
-    job_id = service.submit(job.ad)
-    if when == "poll":
-        await_state(jobs, job_id, "queued")
-        site.proxy.fail("*", faultproxy.status(503), times=None)
-    wait_for(lambda: jobs.troubles() or row_of(jobs, job_id).trouble, "the trouble")
-    assert service.status(job_id)[0] in {1, 2}
-    assert row_of(jobs, job_id).is_alive
-    site.heal()
-    await_status(service, [job_id], 4)
-    assert job.is_right()
-    assert len(site.workunits()) == 1
-    wait_for(lambda: not jobs.troubles(), "all is well")
 
 
 def test_a_job_accepted_by_a_process_that_is_not_the_manager_is_seen_by_the_manager(site, jobs):

@@ -39,25 +39,6 @@ def context(site):
 # -- leases, aborts, retirements
 
 
-@pytest.mark.parametrize("trouble", ["504", "not owner"])
-def test_a_batch_that_cannot_be_retired_keeps_no_other_from_a_new_lease(trouble, site, context):
-    ended, wanted = send(site, context), send(site, context)
-    context.jobs.cancel(ended.job.id)
-    fault = faultproxy.status(504) if trouble == "504" else refuse(NOT_OWNER, rpc="retire_batch")
-    site.proxy.fail("retire_batch", fault, times=None)
-    runner = TaskRunner(context)
-    runner.run(time.time())
-    later = wanted.batch.lease_until - DAY / 2
-    context.jobs.htcondor_polled({wanted.job.id: later})
-    runner.run(later)
-    assert wanted.batch.lease_until == later + context.htcondor.lease
-    assert site.proxy.count("set_expire_time") == 1
-    assert [row.name for row in context.jobs.batches(*site.owner, "ended")] == [ended.batch.name]
-    site.proxy.heal()
-    runner.run(runner.due(later + DAY))
-    assert ended.batch.state == "retired"
-
-
 def test_a_lease_that_is_not_renewed_keeps_no_other_from_it(site, context):
     bad, good = send(site, context), send(site, context)
     later = good.batch.lease_until - DAY / 2

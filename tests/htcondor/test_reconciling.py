@@ -2,15 +2,8 @@
 
 import time
 
-import pytest
-
-from boinc_gahp.config.settings import ProjectSettings, Settings
-from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.context import Opener
-from boinc_gahp.htcondor.owners import known_owners, owner_key
 from boinc_gahp.htcondor.reconciling import reconcile
-from boinc_gahp.rpc.client import WebRpcs
-from boinc_gahp.secret import Authenticator
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import await_state, row_of
@@ -46,22 +39,6 @@ def test_reconciling_sends_what_is_pending_and_leaves_jobs_that_are_wanted_alone
     assert len(site.failed()) == 1
     assert row_of(jobs, waiting).state == "waiting"
     assert row_of(jobs, ids[1]).state == "queued"
-
-
-@pytest.mark.parametrize(
-    "spelling",
-    [
-        "https://boinc.example.edu:443/test",
-        "http://BOINC.example.edu:80/test/",
-        "https://boinc.example.edu/test/",
-    ],
-)
-def test_an_owner_is_found_however_the_settings_and_the_ledger_write_its_address(spelling):
-    project = ProjectSettings(ProjectUrl(spelling), Authenticator("0123456789abcdef"))
-    known = known_owners(Settings(project=project))
-    with WebRpcs(spelling, "0123456789abcdef") as client:
-        assert owner_key(client.url, client.account) in known
-    assert owner_key("https://boinc.example.edu:443/test/", client.account) in known
 
 
 def test_reconciling_ends_batches_of_which_nothing_is_wanted(site, jobs):

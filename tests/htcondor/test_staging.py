@@ -41,17 +41,6 @@ def cancel_after(desk, uploads, ids):
     desk.site.proxy.fail("upload_files", cancel, times=None)
 
 
-def test_of_jobs_that_are_all_cancelled_no_more_files_are_sent(site):
-    with desk_of(site) as desk:
-        ids = desk.accept(30, files=30)
-        cancel_after(desk, 3, ids)
-        desk.run()
-        # The empty one is retired by what retires batches that have ended.
-        assert len(desk.batches("ended")) == 1
-    assert site.proxy.count("upload_files") <= 3 + _AT_A_TIME
-    assert site.proxy.count("submit_batch") == 0
-
-
 def test_of_jobs_that_are_cancelled_the_files_are_not_sent_and_the_others_are(site):
     with desk_of(site) as desk:
         ids = desk.accept(30, files=30)

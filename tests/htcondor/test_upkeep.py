@@ -85,18 +85,6 @@ def test_jobs_that_the_project_does_not_have_keep_no_others_from_their_abort(con
     assert sent.states == ["cancelled", "cancelled", "queued"]
 
 
-def test_an_abort_that_the_projects_database_has_no_time_for_stays_pending(context, site):
-    sent = send(site, context, (), ())
-    cancel(context, sent.jobs[0])
-    words = "Lock wait timeout exceeded; try restarting transaction"
-    site.proxy.fail("abort_jobs", refuse(words, rpc="abort_jobs"))
-    runner = TaskRunner(context)
-    runner.run(time.time())
-    assert pending(context) == 1
-    runner.run(time.time() + 10)
-    assert (pending(context), site.failed()) == (0, [sent.jobs[0].job_name])
-
-
 @pytest.mark.parametrize("trouble", ["stopped", "lost"])
 def test_what_is_to_be_sent_to_a_project_that_is_down_stays_pending_and_is_sent_later(
     context, site, trouble
