@@ -6,7 +6,7 @@ import json
 import re
 import time
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from boinc_gahp.config.urls import url_identity
 from boinc_gahp.ledger._batches import Batches
@@ -16,7 +16,6 @@ from boinc_gahp.ledger.monitoring import Problems
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.rows import (
     ALIVE_SQL,
-    ENDED,
     ENDED_SQL,
     OF_SUBMIT,
     PROJECT_IDENTITY,
@@ -29,7 +28,7 @@ from boinc_gahp.ledger.store import CHUNK
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
 #: The most digits of a job's id; SQLite can look for all such numbers.
 _DIGITS = 18
@@ -123,16 +122,16 @@ class JobLedger(Batches, Progress, Problems):
         A batch that loses its last live jobs here counts as retired: nothing more is done for it.
         Batches without jobs are dropped once they are retired.
         """
-        dropped = 0
         of_batches = self.store.rows(
             "SELECT id FROM job WHERE batch_id IN (SELECT value FROM json_each(?))",
             json.dumps(list(batch_ids)),
         )
         wanted = sorted({*job_ids, *(job_id for (job_id,) in of_batches)})
-        for start in range(0, len(wanted), CHUNK):
-            some = wanted[start : start + CHUNK]
-            dropped += self.store.write(partial(_drop_jobs, job_ids=some, alive=alive))
-        self.store.write(lambda connection: _drop_batches(connection, batch_ids, alive))
+        dropped = sum(
+            self.store.write(partial(_drop_jobs, wanted[start : start + CHUNK], alive))
+            for start in range(0, len(wanted), CHUNK)
+        )
+        self.store.execute(_DROP_BATCH, *((batch_id, alive) for batch_id in batch_ids))
         return dropped
 
     def _job_questions(self, words: str) -> Iterable[tuple[str, tuple[object, ...]]]:
@@ -213,34 +212,30 @@ class JobLedger(Batches, Progress, Problems):
         return self.store.write(change)
 
 
-def _drop_jobs(connection: sqlite3.Connection, job_ids: Collection[int], alive: bool) -> int:
-    dropped = 0
-    batches: set[tuple[int, bool]] = set()
-    for job_id in job_ids:
-        row = connection.execute(
-            "SELECT state, abort_pending, batch_id FROM job WHERE id = ?", (job_id,)
-        ).fetchone()
-        if row is None or (not alive and (row[0] not in ENDED or row[1])):
-            continue
-        connection.execute("DELETE FROM job WHERE id = ?", (job_id,))
-        dropped += 1
-        if row[2] is not None:
-            batches.add((row[2], row[0] not in ENDED))
-    for batch_id, lost_one_alive in batches:
-        if lost_one_alive:
-            connection.execute(
-                "UPDATE batch SET state = 'retired', changed = ? WHERE id = ? AND NOT EXISTS "  # noqa: S608
-                f"(SELECT * FROM job WHERE batch_id = batch.id AND state NOT IN {ENDED_SQL})",
-                (time.time(), batch_id),
-            )
-        _drop_batches(connection, [batch_id], False)
+def _drop_jobs(job_ids: Sequence[int], alive: bool, connection: sqlite3.Connection) -> int:
+    """Drop jobs, and what is left of their batches; those that are alive only with ``alive``."""
+    these = (
+        "job WHERE id IN (SELECT value FROM json_each(?)) "  # noqa: S608
+        f"AND (? OR state IN {ENDED_SQL} AND abort_pending = 0)"
+    )
+    values = (json.dumps(job_ids), alive)
+    batches = connection.execute(
+        f"SELECT batch_id, max(state NOT IN {ENDED_SQL}) FROM {these} "  # noqa: S608
+        "AND batch_id IS NOT NULL GROUP BY batch_id",
+        values,
+    ).fetchall()
+    dropped = connection.execute(f"DELETE FROM {these}", values).rowcount  # noqa: S608
+    connection.executemany(
+        "UPDATE batch SET state = 'retired', changed = ? WHERE id = ? AND NOT EXISTS "  # noqa: S608
+        f"(SELECT * FROM job WHERE batch_id = batch.id AND state NOT IN {ENDED_SQL})",
+        [(time.time(), batch_id) for batch_id, lost_one_alive in batches if lost_one_alive],
+    )
+    connection.executemany(_DROP_BATCH, [(batch_id, False) for batch_id, _ in batches])
     return dropped
 
 
-def _drop_batches(connection: sqlite3.Connection, batch_ids: Collection[int], alive: bool) -> None:
-    """Drop batches without jobs; those that are not retired only with ``alive``."""
-    connection.executemany(
-        "DELETE FROM batch WHERE id = ? AND (? OR state = 'retired') AND NOT EXISTS "
-        "(SELECT * FROM job WHERE batch_id = batch.id)",
-        [(batch_id, alive) for batch_id in batch_ids],
-    )
+#: Drops a batch without jobs; one that is not retired only if the second value is true.
+_DROP_BATCH: Final = (
+    "DELETE FROM batch WHERE id = ? AND (? OR state = 'retired') AND NOT EXISTS "
+    "(SELECT * FROM job WHERE batch_id = batch.id)"
+)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.errors import LedgerError
@@ -116,25 +117,17 @@ def shrink(store: Store, stopping: threading.Event) -> None:
     try:
         # It makes its own transactions.
         connection = sqlite3.connect(store.path, timeout=BUSY_TIMEOUT, isolation_level=None)
-        try:
+        with closing(connection):
             while not stopping.is_set() and _has_many_free(connection):
-                _give_back(connection)
+                # execute() would end it after the first page.
+                connection.executescript(f"PRAGMA incremental_vacuum({STEP:d})")
                 stopping.wait(_PAUSE)
-        finally:
-            connection.close()
     except (sqlite3.Error, OSError) as error:
         raise LedgerError(explain(store.path, "made smaller", error)) from error
 
 
-def _number(connection: sqlite3.Connection, pragma: str) -> int:
-    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
-
-
 def _has_many_free(connection: sqlite3.Connection) -> bool:
-    pages = _number(connection, "page_count")
-    return _number(connection, "freelist_count") > max(_FREE_PAGES, pages // _FREE_PART)
-
-
-def _give_back(connection: sqlite3.Connection) -> None:
-    # execute() would end it after the first page.
-    connection.executescript(f"PRAGMA incremental_vacuum({STEP:d})")
+    (pages,), (free,) = (
+        connection.execute(f"PRAGMA {each}").fetchone() for each in ("page_count", "freelist_count")
+    )
+    return bool(free > max(_FREE_PAGES, pages // _FREE_PART))

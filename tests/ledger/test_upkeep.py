@@ -112,14 +112,14 @@ def test_the_file_shrinks_in_steps_between_which_others_write(store, elsewhere, 
     filled(jobs, 100)
     before = size(store)
     steps = []
-    give_back = upkeep._give_back
+    has_many_free = upkeep._has_many_free
 
     def step(connection):
-        give_back(connection)
         steps.append(connection.execute("PRAGMA freelist_count").fetchone()[0])
         turn.release()
+        return has_many_free(connection)
 
-    monkeypatch.setattr(upkeep, "_give_back", step)
+    monkeypatch.setattr(upkeep, "_has_many_free", step)
     monkeypatch.setattr(upkeep, "_PAUSE", 0.0)
     written = []
     # As much as there are steps, or the file grows by what others write.
