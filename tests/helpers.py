@@ -2,7 +2,9 @@
 
 import functools
 import http.server
+import importlib
 import os
+import pkgutil
 import resource
 import signal
 import ssl
@@ -16,7 +18,9 @@ from contextlib import contextmanager
 import trustme
 from hypothesis import strategies as st
 
+import boinc_gahp
 from boinc_gahp.cli.main import main
+from boinc_gahp.errors import GahpError
 from boinc_gahp.rpc._reply_errors import meaning
 
 #: Any text that was decoded from bytes.
@@ -151,3 +155,18 @@ def files_up_to(nbytes):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, bound))
+
+
+@functools.cache
+def error_classes():
+    """Return all of the program's classes of errors that have a code."""
+    for module in pkgutil.walk_packages(boinc_gahp.__path__, "boinc_gahp."):
+        # The workflows need Snakemake, and have no errors.
+        if not module.name.startswith("boinc_gahp.workflows"):
+            importlib.import_module(module.name)
+
+    def below(base):
+        return [base, *(found for child in base.__subclasses__() for found in below(child))]
+
+    found = dict.fromkeys(below(GahpError))
+    return tuple(each for each in found if each.__module__.startswith("boinc_gahp."))

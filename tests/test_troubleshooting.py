@@ -1,7 +1,5 @@
 """docs/troubleshooting.rst: each error's code leads to a situation, and what it quotes is said."""
 
-import importlib
-import pkgutil
 import re
 from functools import cache
 from itertools import chain
@@ -10,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import boinc_gahp
-from boinc_gahp.errors import GahpError
+from tests.helpers import error_classes
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "troubleshooting.rst"
@@ -18,24 +16,6 @@ PAGE = ROOT / "docs" / "troubleshooting.rst"
 CODE = re.compile(r"\bBG(?:-[A-Z]+)+\b")
 #: What stands for a part that varies.
 VARIES = "…"
-
-
-@cache
-def error_classes():
-    """Return all of the program's classes of errors that have a code."""
-    for module in pkgutil.walk_packages(boinc_gahp.__path__, "boinc_gahp."):
-        # The workflows need Snakemake, and have no errors.
-        if not module.name.startswith("boinc_gahp.workflows"):
-            importlib.import_module(module.name)
-
-    def below(base):
-        return [base, *(found for child in base.__subclasses__() for found in below(child))]
-
-    return tuple(each for each in dict.fromkeys(below(GahpError)) if _is_ours(each))
-
-
-def _is_ours(error):
-    return error.__module__.startswith("boinc_gahp.")
 
 
 @cache
@@ -97,15 +77,6 @@ def test_no_document_has_a_code_that_no_class_has():
     for path in [*ROOT.glob("docs/**/*.rst"), *ROOT.glob("*.rst"), *ROOT.glob("conf/**/*")]:
         if path.is_file():
             assert set(CODE.findall(path.read_text("utf-8"))) <= known, path
-
-
-def test_a_code_stands_in_brackets_behind_the_text():
-    for each in error_classes():
-        error = each.__new__(each)
-        Exception.__init__(error, "the text")
-        assert str(error) == "the text"
-        assert error.with_code() == f"the text [{each.code}]"
-        assert error.with_code("another") == f"another [{each.code}]"
 
 
 @pytest.mark.parametrize("text", quoted())

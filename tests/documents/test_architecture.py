@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 import pytest
 
 from boinc_gahp_docs import picture, rooms
-from tests import test_arrows
+from tests import arrows
 from tests.documents.conftest import ROOT
 
 pytestmark = pytest.mark.timeout(600)
@@ -14,9 +14,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def test_the_arrows_are_those_that_the_test_of_imports_sees():
     seen = {
-        (test_arrows.room_of(path), other)
-        for path in test_arrows.SOURCES
-        for _, other in test_arrows.rooms_imported(path.read_text("utf-8"), path)
+        (arrows.room_of(path), other)
+        for path in arrows.SOURCES
+        for _, other in arrows.rooms_imported(path.read_text("utf-8"), path)
     }
     no_rooms = {"", "_version"}
     expected = {(a, b) for a, b in seen if a != b and not {a, b} & no_rooms}

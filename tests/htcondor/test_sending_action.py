@@ -100,15 +100,6 @@ def test_an_error_calls_for_an_action_in_each_state(error, actions):
     assert tuple(action_after(state, error) for state in STATES.values()) == actions
 
 
-PASSING = {what: error for what, (error, _) in ERRORS.items() if error.passes}
-
-
-@pytest.mark.parametrize("error", PASSING.values(), ids=PASSING)
-def test_what_passes_is_sent_again_and_no_command_or_program_gives_its_batch_up(error):
-    assert not error.is_final
-    assert {action_after(state, error) for state in STATES.values()} == {Action.LATER}
-
-
 LONG = REFUSAL_FINAL + 1
 SPECIAL = {
     "one job is not divided: too large": (replace(CLEAR, jobs=1), TOO_LARGE, Action.HOLD),
