@@ -6,7 +6,7 @@ from boinc_gahp.localproject import new_app
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from tests import faultproxy
-from tests.cli.conftest import InProcess, told, write_settings
+from tests.cli.conftest import InProcess, write_settings
 from tests.faultproxy import FaultProxy
 from tests.helpers import command
 from tests.inside import workunit_names
@@ -107,14 +107,6 @@ def test_apps_and_check_say_what_a_project_does_not_tell(capsys, check, settings
     assert report.of("app buda")[0][0] == "ok"
     report.only("app buda:fit", "note", "wait for ever", "Jobs have to name the outputs")
     assert "FAILED" in check("--app", "buda:a/b").levels()
-
-
-def test_check_sees_a_template_that_would_apply_to_all_jobs(check, settings, project):
-    path = project.core.templates / "buda_in"
-    path.write_text("<workunit><rsc_fpops_est>1</rsc_fpops_est></workunit>")
-    report = check("--app", "buda:fit")
-    path.unlink()
-    told(report.of("app buda")[0], "FAILED", "templates/buda_in")
 
 
 def test_an_app_that_the_projects_form_does_not_find_is_refused(do, check, settings, project):

@@ -211,16 +211,11 @@ class TestApps:
         told(inputs, "warning", "<no_delete/> for a:")
         told(outputs, "warning", "<no_delete/> for out:")
 
-    @pytest.mark.parametrize(("count", "levels"), [(80, []), (150, ["warning"]), (300, ["FAILED"])])
-    def test_templates_that_fill_the_documents(self, check, project, count, levels):
-        files = tuple(InputFileInfo(f"in{i}", no_delete=True) for i in range(count))
-        project.add_app(f"large{count}", "true", outputs="out")
-        write_templates(
-            project,
-            f"large{count}",
-            InputTemplate(files, max_total_results=10),
-            OutputTemplate((replace(OUT, no_delete=True),)),
-        )
-        [_, _, _, *found] = check("--app", f"large{count}").of(f"app large{count}")
-        assert [level for level, _ in found] == levels
-        assert all("65,535" in text for _, text in found)
+    def test_templates_that_fill_the_documents(self, check, project):
+        files = tuple(InputFileInfo(f"in{i}", no_delete=True) for i in range(300))
+        project.add_app("large", "true", outputs="out")
+        template = InputTemplate(files, max_total_results=10)
+        output = OutputTemplate((replace(OUT, no_delete=True),))
+        write_templates(project, "large", template, output)
+        [_, _, _, *found] = check("--app", "large").of("app large")
+        told(found[0], "FAILED", "65,535")

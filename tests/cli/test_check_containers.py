@@ -78,14 +78,6 @@ def test_an_app_without_templates_that_the_settings_do_not_name_fails_with_what_
     check("--app", "docker").only("app docker", "FAILED", "no template files", said)
 
 
-def test_a_missing_app_and_a_missing_right_fail(check, settings, project):
-    write_settings(settings, project.url, project.authenticator, "container_app = 'dokcer'")
-    check().only("app dokcer", "FAILED", "no app of this name")
-    other = project.add_user("other", apps=["multi"])
-    write_settings(settings, project.url, other, APP)
-    check().only("app docker", "FAILED", "the account may not submit to it")
-
-
 def test_a_question_that_the_project_does_not_answer_fails(check, settings, project):
     with FaultProxy(project.url) as proxy:
         write_settings(settings, proxy.url, project.authenticator, APP)

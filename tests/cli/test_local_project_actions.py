@@ -88,17 +88,6 @@ def container_app(directory, do):
 
 
 @pytest.mark.usefixtures("container_app")
-def test_a_container_app_has_the_wrapper_a_plan_class_and_no_templates(directory):
-    (row,) = rows(
-        directory,
-        "SELECT a.validator, v.command, v.plan_class FROM app a JOIN app_version v "
-        "ON v.appid = a.id WHERE a.name = 'docker'",
-    )
-    assert [*row.values()] == ["bitwise", '["docker_wrapper"]', "docker"]
-    assert not list((directory / "templates").glob("docker_*"))
-
-
-@pytest.mark.usefixtures("container_app")
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [

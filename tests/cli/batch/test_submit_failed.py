@@ -48,21 +48,6 @@ def test_a_file_that_the_project_does_not_take_leaves_no_batch_and_its_name_free
     batch.prints(*told(again))
 
 
-@pytest.mark.parametrize("place", ["first", "last"])
-def test_a_name_in_use_is_noticed_before_a_batch_is_made(site, batch, here, taken, place):
-    names = (taken, f"{taken}2") if place == "first" else (f"{taken}2", taken.upper())
-    rows(here, *names)
-    line, name = (2, names[0]) if place == "first" else (3, names[1])
-    before = batches(site)
-    for dry in (["--dry-run"], []):
-        status, _, err = batch(*ROWS, *dry, "--name", f"{taken}-2")
-        assert f"boinc_gahp: rows.csv:{line}: job name {name!r} is in use on " in err
-        assert (status, "[BG-NAME-IN-USE]" in err) == (1, True)
-    assert batches(site) == before
-    rows(here, f"{taken}2")
-    assert batch(*told(err.splitlines()[-1]))[0] == 0
-
-
 @pytest.mark.parametrize("named", [False, True])
 def test_a_batch_whose_jobs_are_refused_for_good_is_retired(site, batch, here, taken, named):
     rows(here, f"{taken}b", taken, f"{taken}c")
@@ -78,18 +63,6 @@ def test_a_batch_whose_jobs_are_refused_for_good_is_retired(site, batch, here, t
         assert "with another --name: " in again
         repeated[-1] = f"--name={taken}-4"
     assert batch(*repeated)[0] == 0
-
-
-@pytest.mark.long
-def test_jobs_that_were_made_before_one_is_refused_are_aborted(site, batch, here, taken):
-    # A project makes jobs in portions of about 1,300.
-    names = [f"{taken}-n{n}" for n in range(3000)]
-    rows(here, *names[:2500], taken, *names[2500:])
-    # A busy project may not answer at once, which is told, too.
-    *_, refusal, again = batch.refuses(*ROWS, "--name", f"{taken}-2").splitlines()
-    assert "rows.csv:2502: job name" in refusal
-    assert f"{taken}-2" not in batches(site)
-    assert "with another --name: " in again
 
 
 def test_a_batch_that_an_earlier_submit_made_stays_for_a_corrected_table(site, batch, here, taken):
