@@ -1,9 +1,13 @@
 """``boinc_gahp batch run``: what is sent for a command. Real containers: ``test_containers_*``."""
 
+import inspect
 import json
 
 import pytest
 
+from boinc_gahp.api.project import Project
+from boinc_gahp.cli.batch.running import run_program_parser
+from boinc_gahp.containers.rules import ASKED
 from boinc_gahp.localproject.project import LocalProject
 from tests.cli.batch.conftest import Site
 from tests.cli.conftest import write_settings
@@ -176,3 +180,11 @@ def test_a_submit_tells_what_it_sends_along(site, batch, here):
     assert [each["path"] for each in plan["sent_along"]] == names
     assert batch.prints(*follow, *words).count(told) == 1
     assert "sent along" not in batch.prints(*follow, *words)
+
+
+def test_what_may_be_asked_for_is_the_same_on_the_command_line_and_in_python():
+    given = vars(run_program_parser().read(["--image", "x", "--", "id"]))
+    for each in ASKED.values():
+        for method in (Project.run, Project.function):
+            assert inspect.signature(method).parameters[each.name].default == each.default
+        assert given[each.name] == each.default
