@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from boinc_gahp.api.program_files import FileFinder, together
-from boinc_gahp.api.request import list_of
-from boinc_gahp.api.rows.reading import jobs_from
+from boinc_gahp.api.request import Options, list_of
+from boinc_gahp.api.rows.reading import jobs_from, rows_or_jobs
 from boinc_gahp.api.rows.texts import split_args
 from boinc_gahp.containers.image import read_image
 from boinc_gahp.containers.rules import (
@@ -40,11 +40,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boinc_gahp.api.program_files import Source
-    from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.containers.image import Image
     from boinc_gahp.submit.types import File
-
 
 #: Seconds for which files that were made for programs are kept: a retry of them needs these, or the
 #: project's copies.
@@ -77,6 +75,18 @@ class Programs(ProgramOptions):
     app: str | None = None
     find_files: bool = True
     allow_environment: Iterable[str] = ()
+
+
+class ProgramKeywords(Options, total=False):
+    """What :meth:`boinc_gahp.Project.run` and :meth:`boinc_gahp.Project.function` take alike."""
+
+    environment: Mapping[str, str] | None
+    network: bool
+    cpus: int
+    max_errors: int
+    app: str | None
+    allow_environment: Iterable[str]
+    follow_links: bool
 
 
 class ProgramBatch(NamedTuple):
@@ -254,34 +264,26 @@ def _paths(inputs: Iterable[str | os.PathLike[str]]) -> list[str]:
         raise BadRequest(f"inputs: expected paths: {error}") from None
 
 
-def _jobs(
-    rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Job] | None,
-    words: list[object],
-    inputs: Mapping[str, File],
-) -> list[Job]:
+def _jobs(rows: Any, words: list[object], inputs: Mapping[str, File]) -> list[Job]:
     """Return the jobs, with the words of the command and of inputs as their arguments."""
-    if rows is None:
-        return jobs_from([{}], args=words, inputs=inputs)
-    if isinstance(rows, Job) or (
-        isinstance(rows, Sequence) and rows and all(isinstance(each, Job) for each in rows)
-    ):
-        given = list_of(rows)
-        [like] = jobs_from([{}], args=words, inputs=inputs)
-        return [
-            replace(
-                each,
-                args=(
-                    *like.args,
-                    *(split_args(each.args) if isinstance(each.args, str) else each.args),
-                ),
-                inputs={**like.inputs, **each.inputs},
-            )
-            for each in given
-        ]
-    made = jobs_from(cast("Iterable[Mapping[str, Any]]", rows), args=words, inputs=inputs)
+    rows, are_jobs = rows_or_jobs([{}] if rows is None else rows)
+    made = jobs_from([{}] if are_jobs else rows, args=words, inputs=inputs)
     if not made:
         raise BadRequest("there are no rows: expected at least one job")
-    return made
+    if not are_jobs:
+        return made
+    [like] = made
+    return [
+        replace(
+            each,
+            args=(
+                *like.args,
+                *(split_args(each.args) if isinstance(each.args, str) else each.args),
+            ),
+            inputs={**like.inputs, **each.inputs},
+        )
+        for each in list_of(rows)
+    ]
 
 
 def _image(text: str) -> Image:

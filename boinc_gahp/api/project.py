@@ -15,12 +15,12 @@ from boinc_gahp.api.session import impatient, open_session
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.config import layers
 from boinc_gahp.config.accounts import authenticator_of, find_project
-from boinc_gahp.containers.rules import MAX_ERRORS
 from boinc_gahp.errors import BadRequest, GahpError
 from boinc_gahp.submit.types import Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
     from types import ModuleType
     from typing import Any
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from boinc_gahp.api.finding import App
     from boinc_gahp.api.futures.functions import Function
     from boinc_gahp.api.futures.job_futures import JobFutures, JobResult
-    from boinc_gahp.api.futures.mapping import MappedJobs
+    from boinc_gahp.api.programs import ProgramKeywords
     from boinc_gahp.api.request import Options
-    from boinc_gahp.api.submission import Plan
+    from boinc_gahp.api.submission import Plan, Submitted
     from boinc_gahp.config.settings import Settings
     from boinc_gahp.rpc.client import WebRpcs as Rpc
     from boinc_gahp.rpc.types import BatchInfo
     from boinc_gahp.secret import Authenticator
-    from boinc_gahp.submit.types import File, Job, OnProgress
+    from boinc_gahp.submit.types import File, Job, OnProgress, Parameter
 
 T = TypeVar("T")
 
@@ -338,15 +338,23 @@ class Project:
         """
         return Batch(self, info)
 
-    def futures(self, mapped: MappedJobs[T], poll: Poll) -> JobFutures[T]:
-        """Return the futures of jobs that were submitted.
+    def futures(
+        self,
+        sent: Submitted,
+        jobs: Iterable[tuple[str, Mapping[str, Parameter]]],
+        directory: Path,
+        make: Callable[[JobResult], T],
+        *,
+        poll: Poll,
+    ) -> JobFutures[T]:
+        """Return the futures of jobs that were submitted; see :class:`JobFutures`.
 
         :meta private:
         """
         from boinc_gahp.api.futures.job_futures import JobFutures  # noqa: PLC0415  (not for lists of batches)
 
-        batch = control.submitted(self.handle(mapped.sent.info), mapped.sent)
-        return JobFutures(batch, mapped.jobs, mapped.directory, mapped.make, poll=poll)
+        batch = control.submitted(self.handle(sent.info), sent)
+        return JobFutures(batch, jobs, directory, make, poll=poll)
 
     def map(
         self,
@@ -394,17 +402,17 @@ class Project:
         """
         from boinc_gahp.api.futures.mapping import map_jobs  # noqa: PLC0415  (not for lists of batches)
 
-        mapped = map_jobs(
+        return map_jobs(
             self.session,
             name_of_app(app),
             rows,
+            partial(self.futures, poll=poll),
             args=args,
             inputs=inputs,
             outputs=outputs,
             directory=directory,
             **options,
         )
-        return self.futures(mapped, poll)
 
     def run(
         self,
@@ -414,17 +422,10 @@ class Project:
         rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Job] | None = None,
         inputs: Iterable[str | os.PathLike[str]] | Mapping[str, File] = (),
         outputs: Sequence[str] | None = None,
-        environment: Mapping[str, str] | None = None,
-        network: bool = False,
-        cpus: int = 1,
-        max_errors: int = MAX_ERRORS,
-        app: str | None = None,
         find_files: bool = True,
-        allow_environment: Iterable[str] = (),
-        follow_links: bool = False,
         directory: str | os.PathLike[str] | None = None,
         poll: Poll = Poll(),  # noqa: B008  (frozen)
-        **options: Unpack[Options],
+        **options: Unpack[ProgramKeywords],
     ) -> JobFutures[JobResult]:
         """Run a program in containers on volunteers' computers; return a future for each job.
 
@@ -476,25 +477,18 @@ class Project:
         """
         from boinc_gahp.api.futures.mapping import run_program  # noqa: PLC0415  (not for lists of batches)
 
-        mapped = run_program(
+        return run_program(
             self.session,
             command,
+            partial(self.futures, poll=poll),
             image=image,
             rows=rows,
             inputs=inputs,
             outputs=outputs,
-            environment=environment,
-            network=network,
-            cpus=cpus,
-            max_errors=max_errors,
-            app=app,
             find_files=find_files,
-            allow_environment=allow_environment,
-            follow_links=follow_links,
             directory=directory,
             **options,
         )
-        return self.futures(mapped, poll)
 
     def function(
         self,
@@ -503,16 +497,9 @@ class Project:
         image: str | None = None,
         modules: Iterable[ModuleType] = (),
         inputs: Iterable[str | os.PathLike[str]] | Mapping[str, File] = (),
-        environment: Mapping[str, str] | None = None,
-        network: bool = False,
-        cpus: int = 1,
-        max_errors: int = MAX_ERRORS,
-        app: str | None = None,
-        allow_environment: Iterable[str] = (),
-        follow_links: bool = False,
         python: str = "python3",
         poll: Poll = Poll(),  # noqa: B008  (frozen)
-        **options: Unpack[Options],
+        **options: Unpack[ProgramKeywords],
     ) -> Function[T]:
         """Return a function that volunteers call, in containers with the same version of Python.
 
@@ -557,17 +544,6 @@ class Project:
         """
         from boinc_gahp.api.futures.functions import Function  # noqa: PLC0415  (not for lists of batches)
 
-        how = {
-            "inputs": inputs,
-            "environment": environment,
-            "network": network,
-            "cpus": cpus,
-            "max_errors": max_errors,
-            "app": app,
-            "allow_environment": allow_environment,
-            "follow_links": follow_links,
-            **options,
-        }
         return Function(
             self.session,
             function,
@@ -575,7 +551,7 @@ class Project:
             modules=modules,
             python=python,
             futures=partial(self.futures, poll=poll),
-            how=how,
+            how={"inputs": inputs, **options},
         )
 
     # -- the end

@@ -19,7 +19,6 @@ from boinc_gahp.api.finding import find_batch
 from boinc_gahp.api.futures.collecting import failed_job
 from boinc_gahp.api.futures.mapping import (
     UNNAMED,
-    MappedJobs,
     contents_name,
     directory_for,
     free_name,
@@ -89,7 +88,7 @@ class Function(Generic[T]):
         image: str | None,
         modules: Iterable[ModuleType],
         python: str,
-        futures: Callable[[MappedJobs[T]], JobFutures[T]],
+        futures: Callable[..., JobFutures[T]],
         how: Mapping[str, Any],
     ) -> None:
         self.image = f"python:{PYTHON}-slim" if image is None else image
@@ -207,12 +206,10 @@ class Function(Generic[T]):
         names = job_names(found.info.name, jobs)
         keys = {name: call.key for name, call in zip(names, sent, strict=True)}
         return self._futures(
-            MappedJobs(
-                found,
-                [(name, job.parameters) for name, job in zip(names, jobs, strict=True)],
-                directory_for(found.info.name, directory),
-                _Reader(KnownBatch(self._session, found.info), self.name, keys),
-            )
+            found,
+            [(name, job.parameters) for name, job in zip(names, jobs, strict=True)],
+            directory_for(found.info.name, directory),
+            _Reader(KnownBatch(self._session, found.info), self.name, keys),
         )
 
     def _parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Parameter]:

@@ -13,12 +13,11 @@ import json
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.api import submission
 from boinc_gahp.api.finding import look_up
@@ -28,45 +27,25 @@ from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import request_md5s
 from boinc_gahp.api.outputs.folders import folder_name
 from boinc_gahp.api.progress import StepView, shown
-from boinc_gahp.api.request import build_request, renamed, similar_names
-from boinc_gahp.api.rows.reading import jobs_from
+from boinc_gahp.api.request import build_request, list_of, renamed, similar_names
+from boinc_gahp.api.rows.reading import jobs_from, rows_or_jobs
 from boinc_gahp.api.rows.texts import BATCH
 from boinc_gahp.errors import BadRequest, NotFound, NotOwner
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.checks import MAX_BATCH_NAME, buda_name, short_name
-from boinc_gahp.submit.types import Job
 from boinc_gahp.text import did_you_mean, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from typing_extensions import Unpack
 
-    from boinc_gahp.api.futures.job_futures import JobResult
+    from boinc_gahp.api.futures.job_futures import JobFutures, JobResult
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
-    from boinc_gahp.api.submission import Submitted
-    from boinc_gahp.submit.types import File, Parameter, SubmitRequest
+    from boinc_gahp.submit.types import File, Job, SubmitRequest
 
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class MappedJobs(Generic[T]):
-    """Jobs that were submitted, and what their futures are made of.
-
-    Attributes:
-        sent: their batch.
-        jobs: their names, and the values of their rows.
-        directory: where the outputs are put.
-        make: returns the value of a job that is done; what it raises is raised by the job's future.
-    """
-
-    sent: Submitted
-    jobs: Sequence[tuple[str, Mapping[str, Parameter]]]
-    directory: Path
-    make: Callable[[JobResult], T]
+    MakeFutures = Callable[..., JobFutures[JobResult]]
 
 
 #: The name of a batch whose name is not known yet.
@@ -90,13 +69,14 @@ def map_jobs(
     session: Session,
     app_name: str,
     rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Job],
+    futures: MakeFutures,
     *,
     args: Sequence[object] | str | None,
     inputs: Mapping[str, File] | None,
     outputs: Collection[str] | None,
     directory: str | os.PathLike[str] | None,
     **options: Unpack[Options],
-) -> MappedJobs[JobResult]:
+) -> JobFutures[JobResult]:
     """Submit a job for each row; see :meth:`Project.map`."""
     jobs = _jobs(rows, args, inputs)
     wanted = (outputs,) if isinstance(outputs, str) else tuple(outputs or ())
@@ -104,16 +84,17 @@ def map_jobs(
         jobs = [job if job.outputs else replace(job, outputs=wanted) for job in jobs]
     elif wanted:
         _check_outputs(session, app_name, jobs, wanted, options)
-    return _mapped(session, app_name, jobs, wanted, directory=directory, **options)
+    return _mapped(session, app_name, jobs, wanted, futures, directory=directory, **options)
 
 
 def run_program(
     session: Session,
     command: Sequence[object] | str,
+    futures: MakeFutures,
     *,
     directory: str | os.PathLike[str] | None,
     **given: Any,
-) -> MappedJobs[JobResult]:
+) -> JobFutures[JobResult]:
     """Submit a program; see :meth:`Project.run`."""
     from boinc_gahp.api.programs import program_batch  # noqa: PLC0415  (not for apps)
 
@@ -125,6 +106,7 @@ def run_program(
         made.app,
         made.jobs,
         (),
+        futures,
         stem=called or made.app,
         directory=directory,
         **made.options,
@@ -136,11 +118,12 @@ def _mapped(
     app_name: str,
     jobs: Sequence[Job],
     wanted: Collection[str],
+    futures: MakeFutures,
     *,
     stem: str | None = None,
     directory: str | os.PathLike[str] | None,
     **options: Unpack[Options],
-) -> MappedJobs[JobResult]:
+) -> JobFutures[JobResult]:
     """Submit jobs.
 
     Args:
@@ -148,6 +131,7 @@ def _mapped(
         app_name: the app that runs the jobs.
         jobs: the jobs.
         wanted: open names of the outputs that each job has to have.
+        futures: makes the futures.
         stem: what the batch's name begins with, if none is given; None: the app's name.
         directory: where the outputs are put; None: a folder with the batch's name in the working
             directory.
@@ -166,7 +150,7 @@ def _mapped(
             name = contents_name(session, stem or short_name(app_name), request)
             request = renamed(request, free_name(session, name))
         sent = submission.submit(session, app_name, request)
-    return MappedJobs(
+    return futures(
         sent,
         [(name, job.parameters) for name, job in request.jobs],
         directory_for(request.batch_name, directory),
@@ -206,18 +190,15 @@ def _jobs(
     rows: Any, args: Sequence[object] | str | None, inputs: Mapping[str, File] | None
 ) -> list[Job]:
     """Return a job for each row; rows may be jobs already."""
-    is_table = isinstance(rows, (str, os.PathLike, Mapping)) or hasattr(rows, "to_dict")
-    if is_table or hasattr(rows, "to_dicts") or not isinstance(rows, Iterable):
+    rows, are_jobs = rows_or_jobs(rows)
+    if not are_jobs:
         return jobs_from(rows, args=args, inputs=inputs)
-    several = list(rows)
-    if not any(isinstance(each, Job) for each in several):
-        return jobs_from(several, args=args, inputs=inputs)
     if args is not None or inputs is not None:
         raise BadRequest(
             "rows has jobs, which have arguments and inputs of their own: leave out args and "
             "inputs, or give mappings"
         )
-    return several
+    return list_of(rows)
 
 
 def _check_outputs(

@@ -23,7 +23,7 @@ from boinc_gahp.api.outputs import records
 from boinc_gahp.api.outputs.fetching_batch import BatchFetch, Jobs, jobs_of
 from boinc_gahp.api.outputs.folders import NOTE, folder_name, read_note
 from boinc_gahp.api.outputs.logs import ends_of
-from boinc_gahp.api.outputs.records import RowMaker, as_fetched
+from boinc_gahp.api.outputs.records import RowMaker
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.destinations import Directories, explain
 from boinc_gahp.fetch.temporary import registry
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.outputs.folders import FetchRecord, FinishedJob, Folder
     from boinc_gahp.errors import GahpError
+    from boinc_gahp.rpc.types import JobInfo
     from boinc_gahp.submit.types import OnProgress
 
 
@@ -277,19 +278,18 @@ def _table(
     texts = {name: str(error) for name, error in errors.items()}
     listed, attempts = selected.listed, selected.attempts
     maker = RowMaker(batch.manifest, ends_of(batch, listed))
-    rows = (
-        maker.row(
-            job,
-            as_fetched(root, job, notes, texts.get(job.name, "")),
-            attempts.get(job.name, 1),
-        )
-        for job in listed
-    )
+
+    def row(job: JobInfo) -> records.Row:
+        folder, note = folder_name(job.name), notes.get(job.id)
+        is_there = job.state.is_over and (note is not None or (root / folder).is_dir())
+        trouble, sent = texts.get(job.name, ""), attempts.get(job.name, 1)
+        return maker.row(job, note, folder if is_there else None, trouble=trouble, attempts=sent)
+
     return records.write_table(
         root,
         maker.keys,
         {job.name for job in listed},
-        rows,
+        map(row, listed),
         known=batch.manifest is not None,
         order=() if batch.manifest is None else batch.manifest.jobs,
     )

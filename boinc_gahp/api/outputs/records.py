@@ -17,7 +17,7 @@ import shlex
 import stat
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.api import finding
 from boinc_gahp.api.family import with_retries
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.outputs.folders import FetchRecord
     from boinc_gahp.fetch.job_end import JobEnd
-    from boinc_gahp.fetch.types import FetchResult
     from boinc_gahp.rpc.types import JobInfo
 
 
@@ -52,24 +51,6 @@ _LONGEST = 100
 
 #: A row: keys of :attr:`RowMaker.keys`.
 Row = dict[str, Any]
-
-
-class Ended(NamedTuple):
-    """How a job that is done ended, and where its outputs are.
-
-    Attributes:
-        result: exit status and times; None: they were not fetched.
-        folder: the folder of its outputs; None: it has none.
-        trouble: why its outputs could not be fetched; "": nothing went wrong.
-        failure: why its program counts as failed; "": it does not, or there is none.
-        exit_status: its program's; None: it is not known, or there is none.
-    """
-
-    result: FetchResult | None = None
-    folder: str | None = None
-    trouble: str = ""
-    failure: str = ""
-    exit_status: int | None = None
 
 
 def parameter_key(name: str) -> str:
@@ -103,34 +84,38 @@ class RowMaker:
     def row(
         self,
         job: JobInfo,
-        ended: Ended = Ended(),  # noqa: B008  (a tuple)
+        note: FetchRecord | None = None,
+        folder: str | None = None,
+        *,
+        trouble: str = "",
         attempts: int = 1,
     ) -> Row:
         """Return a job's row; what is not known is None.
 
         Args:
             job: the job, as it counts (:func:`~boinc_gahp.api.family.with_retries`).
-            ended: how it ended, as far as that is known here.
+            note: that in the folder of its outputs; None: it was not fetched.
+            folder: the folder of its outputs; None: it has none.
+            trouble: why its outputs could not be fetched.
             attempts: how often it was sent.
         """
         row = {**self._empty, FIRST: job.name, "state": job.state.value}
         row.update(self._submitted(job.name))
-        row["cpu_time"] = job.cpu_time
+        row.update(cpu_time=job.cpu_time, attempts=attempts, folder=folder)
         if job.state is JobState.FAILED:
             end = self._ends[job.id]
-            row["exit_status"], row["why"] = end.exit_status, end.why
-        elif ended.trouble:
-            row["why"] = ended.trouble
-        if ended.result is not None:
-            row["exit_status"] = ended.result.exit_status
-            row["cpu_time"] = ended.result.cpu_time
-            row["elapsed_time"] = ended.result.elapsed_time
-        if ended.exit_status is not None:
-            row["exit_status"] = ended.exit_status
-        if ended.failure:
-            row["state"], row["why"] = JobState.FAILED.value, ended.failure
-        row["attempts"] = attempts
-        row["folder"] = ended.folder
+            row.update(exit_status=end.exit_status, why=end.why)
+        elif trouble:
+            row["why"] = trouble
+        if note is not None:
+            if note.result is not None:
+                row["exit_status"] = note.result.exit_status
+                row["cpu_time"] = note.result.cpu_time
+                row["elapsed_time"] = note.result.elapsed_time
+            if note.exit_status is not None:
+                row["exit_status"] = note.exit_status
+            if note.failure:
+                row.update(state=JobState.FAILED.value, why=note.failure)
         return row
 
     def _submitted(self, name: str) -> Iterator[tuple[str, Any]]:
@@ -154,11 +139,16 @@ def records(batch: KnownBatch, which: Iterable[int | str] | None) -> list[Row]:
     found, family = with_retries(batch, finding.find_jobs(batch, which))
     maker = RowMaker(batch.manifest, ends_of(batch, found))
     counts = family.counts
-    return [maker.row(job, ended_in(batch, job, root), counts.get(job.name, 1)) for job in found]
+    return [
+        maker.row(job, *fetched_in(batch, job, root), attempts=counts.get(job.name, 1))
+        for job in found
+    ]
 
 
-def ended_in(batch: KnownBatch, job: JobInfo, root: Path | None) -> Ended:
-    """Return how a job ended, by the note in its folder.
+def fetched_in(
+    batch: KnownBatch, job: JobInfo, root: Path | None
+) -> tuple[FetchRecord | None, str | None]:
+    """Return the note in a job's folder, and the folder; None: there is none.
 
     Args:
         batch: the batch.
@@ -166,34 +156,14 @@ def ended_in(batch: KnownBatch, job: JobInfo, root: Path | None) -> Ended:
         root: where the batch was fetched; None: nowhere.
     """
     if root is None:
-        return Ended()
+        return None, None
     folder = root / folder_name(job.name)
     note = note_of(batch, job, root)
     if note is None:
-        return Ended(folder=str(folder) if job.state.is_over and folder.is_dir() else None)
+        return None, str(folder) if job.state.is_over and folder.is_dir() else None
     # Of a retry and the job that it repeats, the outputs of either count.
     is_older = note.job_id == job.id and note.instance_id != job.canonical_instance_id
-    if is_older:
-        return Ended(folder=str(folder))
-    return Ended(note.result, str(folder), "", note.failure, note.exit_status)
-
-
-def as_fetched(root: Path, job: JobInfo, notes: Mapping[int, FetchRecord], trouble: str) -> Ended:
-    """Return how a job ended that was fetched just now; the folder is its name in ``root``.
-
-    Args:
-        root: where the folders are.
-        job: the job.
-        notes: those of the folders, by the jobs' ids.
-        trouble: why it could not be fetched.
-    """
-    folder = folder_name(job.name)
-    note = notes.get(job.id)
-    there = job.state.is_over and (note is not None or (root / folder).is_dir())
-    where = folder if there else None
-    if note is None:
-        return Ended(None, where, trouble)
-    return Ended(note.result, where, trouble, note.failure, note.exit_status)
+    return None if is_older else note, str(folder)
 
 
 log = logging.getLogger("boinc_gahp.api")

@@ -37,12 +37,13 @@ from boinc_gahp.api.rows.jobs import (
 )
 from boinc_gahp.api.rows.texts import Patterns
 from boinc_gahp.errors import BadRequest
+from boinc_gahp.submit.types import Job
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from typing import BinaryIO
 
-    from boinc_gahp.submit.types import File, Job, Parameter
+    from boinc_gahp.submit.types import File, Parameter
 
 Format = Literal["csv", "json", "jsonl"]
 
@@ -395,6 +396,15 @@ def jobs_from(
             )
         made.append(jobs.job(number, {key: _cell(cell) for key, cell in row.items()}))
     return made
+
+
+def rows_or_jobs(rows: Any) -> tuple[Any, bool]:
+    """Return rows, those of an iterator as a list, and whether they are jobs already."""
+    is_table = isinstance(rows, (str, os.PathLike, Mapping)) or hasattr(rows, "to_dict")
+    if is_table or hasattr(rows, "to_dicts") or not isinstance(rows, Iterable):
+        return rows, False
+    several = list(rows)
+    return several, any(isinstance(each, Job) for each in several)
 
 
 def _mappings(rows: Any) -> Iterable[Any]:
