@@ -414,57 +414,25 @@ class BatchJob:
         info: the values from the reply.
         id: the job's number on the project (its workunit).
         name: unique over the whole project.
+        state: the job's state when the project was asked.
         canonical_instance_id: the instance whose outputs count; 0 if there is none yet.
         errors: the project's words for what went wrong ("too_many_error_results", "cancelled").
         exit_statuses: of a failed job: one for each instance that failed.
         cpu_time: seconds used by the canonical instance; None if there is none yet.
     """
 
-    __slots__ = ("batch", "info")
-
     def __init__(self, batch: Batch, info: JobInfo) -> None:
         self.batch = batch
         self.info = info
-
-    @property
-    def id(self) -> int:
-        """The job's number on the project (its workunit)."""
-        return self.info.id
-
-    @property
-    def name(self) -> str:
-        """The job's name, unique over the whole project."""
-        return self.info.name
-
-    @property
-    def state(self) -> JobState:
-        """The job's state when the project was asked."""
-        return self.info.state
+        self.id, self.name, self.state = info.id, info.name, info.state
+        self.canonical_instance_id = info.canonical_instance_id
+        self.errors, self.exit_statuses = info.errors, info.exit_statuses
+        self.cpu_time = info.cpu_time
 
     @property
     def is_over(self) -> bool:
         """Whether the job is done or has failed."""
-        return self.info.state.is_over
-
-    @property
-    def canonical_instance_id(self) -> int:
-        """The instance whose outputs count; 0 if there is none yet."""
-        return self.info.canonical_instance_id
-
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """The project's words for what went wrong."""
-        return self.info.errors
-
-    @property
-    def exit_statuses(self) -> tuple[int, ...]:
-        """Of a failed job: one number for each instance that failed."""
-        return self.info.exit_statuses
-
-    @property
-    def cpu_time(self) -> float | None:
-        """Seconds used by the canonical instance; None if there is none yet."""
-        return self.info.cpu_time
+        return self.state.is_over
 
     # -- what was submitted
 

@@ -65,11 +65,8 @@ class Source(NamedTuple):
         return 1 if self.look is None else self.look.files
 
 
-class Found(NamedTuple):
-    """A word that names a file: the word as the job has it, and the file."""
-
-    word: str
-    source: Source
+#: A word that names a file: the word as the job has it, and the file.
+Found = tuple[str, Source]
 
 
 class FileFinder:
@@ -110,12 +107,13 @@ class FileFinder:
             if found is None:
                 filled.append(word)
             else:
-                path = getattr(found.source.file, "path", "")
+                shown, source = found
+                path = getattr(source.file, "path", "")
                 if path not in self._public and path not in named:
                     check_public(path)
                     self._public.add(path)
-                filled.append(before + found.word)
-                sources.append(found.source)
+                filled.append(before + shown)
+                sources.append(source)
         return filled, sources
 
     def in_word(self, word: str) -> Found | None:
@@ -141,7 +139,7 @@ class FileFinder:
         as_typed = not plain.startswith(("/", "../")) and ".." not in word.split("/")
         name = plain if as_typed else posixpath.basename(plain)
         shown = word if as_typed else name + "/" * word.endswith("/")
-        return Found(shown, self.local(name, plain))
+        return shown, self.local(name, plain)
 
     def local(self, name: str, path: str) -> Source:
         """Return a file or directory of this machine under a name in the job's directory.
@@ -189,7 +187,7 @@ class FileFinder:
             raise BadRequest(f"input {quoted(text)} has no name: write NAME={text}")
         found = self._look(file.path)
         if found is not None:
-            return found.source
+            return found[1]
         return self.named(posixpath.basename(posixpath.normpath(file.path)), file)
 
     def named(self, name: str, given: File) -> Source:

@@ -364,10 +364,10 @@ def _described(
         sources += found
     is_input = False
     if "/" in program:
-        its = finder.in_word(program)
-        if its is not None and not isinstance(its.source.file, Tree):
-            sources.append(its.source)
-            is_input, program = True, f"./{its.source.name}"
+        _, its = finder.in_word(program) or ("", None)
+        if its is not None and not isinstance(its.file, Tree):
+            sources.append(its)
+            is_input, program = True, f"./{its.name}"
         else:
             _check_program(program, sources)
     elif not program:

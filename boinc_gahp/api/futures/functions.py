@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from boinc_gahp.api import submission
@@ -30,7 +31,7 @@ from boinc_gahp.api.progress import StepView, shown
 from boinc_gahp.api.request import build_request, job_names, renamed
 from boinc_gahp.api.submission import Submitted
 from boinc_gahp.containers.job_files import OWN_FILES, WORK
-from boinc_gahp.errors import BadRequest, BatchConflict, JobFailed, NotFound, RemoteError
+from boinc_gahp.errors import BadRequest, BatchConflict, NotFound, RemoteError
 from boinc_gahp.functions.payload import (
     PROGRAM,
     PYTHON,
@@ -209,7 +210,7 @@ class Function(Generic[T]):
             found,
             [(name, job.parameters) for name, job in zip(names, jobs, strict=True)],
             directory_for(found.info.name, directory),
-            _Reader(KnownBatch(self._session, found.info), self.name, keys),
+            partial(_value, KnownBatch(self._session, found.info), self.name, keys),
         )
 
     def _parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Parameter]:
@@ -381,64 +382,47 @@ def _listed(parameters: Mapping[str, Parameter]) -> str:
 # -- reading what came back
 
 
-class _Reader:
-    """Makes the values of a batch's calls, or raises what they raised.
+def _value(batch: KnownBatch, function: str, keys: Mapping[str, str], result: JobResult) -> Any:
+    """Return the value of a call.
 
     Args:
         batch: the batch.
         function: the function's name.
         keys: the keys of the calls, by the names of their jobs.
+        result: what came of the call's job.
+
+    Raises:
+        RemoteError: it has none.
+        JobFailed: the program did not get so far as to say why.
     """
-
-    def __init__(self, batch: KnownBatch, function: str, keys: Mapping[str, str]) -> None:
-        self._batch = batch
-        self._function = function
-        self._keys = keys
-
-    def __call__(self, result: JobResult) -> Any:
-        """Return the value of a call.
-
-        Raises:
-            RemoteError: it has none.
-            JobFailed: the program did not get so far as to say why.
-        """
-        directory = result.folder / RETURNED
-        if not directory.joinpath(RESULT).is_symlink() and not directory.joinpath(RESULT).exists():
-            raise self._no_result(result)
-        try:
-            value, raised = read_result(directory, self._keys[result.name])
-        except WrongResult as error:
-            # It may not even be of this program.
-            raised = Raised("", f"what came back is not the value of this call: {error}", "")
-        if raised is None:
-            return value
-        raise self._error(result, raised)
-
-    def _error(self, result: JobResult, raised: Raised) -> RemoteError:
-        said = shorten(f"{raised.type_name}: {raised.message}".removeprefix(": "), _LONG)
-        text = (
-            f"{self._function}({_listed(result.parameters)}), job {result.name!r} of "
-            f"{self._batch.called}, {'raised' if raised.type_name else 'has no value:'} {said}"
-        )
-        error = RemoteError(
-            text,
-            job=result.name,
-            exit_status=result.exit_status,
-            why=said,
-            stderr=result.stderr,
-            type_name=raised.type_name,
-            message=raised.message,
-            traceback=raised.traceback,
-        )
-        if raised.traceback and hasattr(error, "add_note"):  # Python 3.11
-            error.add_note(f"On the volunteer's computer:\n{raised.traceback.rstrip()}")
-        return error
-
-    def _no_result(self, result: JobResult) -> JobFailed:
-        return failed_job(
-            self._batch,
+    directory = result.folder / RETURNED
+    if not directory.joinpath(RESULT).is_symlink() and not directory.joinpath(RESULT).exists():
+        raise failed_job(
+            batch,
             result.name,
             f"the call ended without a result: {result.failure or 'its process was ended'}",
             exit_status=result.exit_status,
             stderr=result.stderr,
         )
+    try:
+        value, raised = read_result(directory, keys[result.name])
+    except WrongResult as error:
+        # It may not even be of this program.
+        raised = Raised("", f"what came back is not the value of this call: {error}", "")
+    if raised is None:
+        return value
+    said = shorten(f"{raised.type_name}: {raised.message}".removeprefix(": "), _LONG)
+    remote = RemoteError(
+        f"{function}({_listed(result.parameters)}), job {result.name!r} of {batch.called}, "
+        f"{'raised' if raised.type_name else 'has no value:'} {said}",
+        job=result.name,
+        exit_status=result.exit_status,
+        why=said,
+        stderr=result.stderr,
+        type_name=raised.type_name,
+        message=raised.message,
+        traceback=raised.traceback,
+    )
+    if raised.traceback and hasattr(remote, "add_note"):  # Python 3.11
+        remote.add_note(f"On the volunteer's computer:\n{raised.traceback.rstrip()}")
+    raise remote

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import threading
 import time
 from contextlib import suppress
@@ -15,13 +16,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import finding
 from boinc_gahp.api.family import with_retries
-from boinc_gahp.api.outputs.folders import FinishedJob, Folder, JobTemplates, ProgramFolder
+from boinc_gahp.api.outputs.folders import (
+    FinishedJob,
+    Folder,
+    ProgramFolder,
+    own_template,
+    unknown_template,
+)
+from boinc_gahp.containers.job_files import ENDING
 from boinc_gahp.errors import (
     GahpError,
     OutputError,
     ProtocolError,
     RpcError,
     Stopped,
+    TemplatesMissing,
     TransportError,
 )
 from boinc_gahp.fetch.cancel import CancelScope
@@ -193,7 +202,10 @@ class BatchFetch:
         self.stopped = False
         self._batch = batch
         self._session = batch.session
-        self._templates = JobTemplates(batch)
+        self._manifest = batch.manifest
+        self._asking = threading.Lock()
+        #: Whether all jobs ran programs, if there is no manifest; None: this was not asked yet.
+        self._programs: bool | None = None
         self._jobs = jobs
         self._counter = _Counter(progress, len(jobs))
         self._stop = stop or threading.Event()
@@ -273,23 +285,49 @@ class BatchFetch:
     ) -> Folder:
         """Return the folder for a job; of a program, perhaps only for its streams.
 
+        The machine that submitted the batch has the jobs' own templates in its manifest. A project
+        does not tell them (``web-rpcs.rst``, "Queries"); but programs' own files tell what they
+        are.
+
         Raises:
             RpcError: the project could not be asked what the job is.
+            TemplateError: its template cannot be read.
         """
-        own = self._templates.of(job)
-        if own is None or not own.is_program:
+        template, is_program, outputs = None, False, None
+        # A retry has the templates of the job that it repeats.
+        if self._manifest is not None and job.called in self._manifest.jobs:
+            sent = self._manifest.job(job.called)
+            if sent.output_template is not None:
+                template = own_template(sent.output_template)
+                is_program = any(file.open_name == ENDING for file in template.files)
+            if sent.program is not None:
+                outputs = json.loads(sent.program.shared)["outputs"]
+        elif self._all_are_programs():
+            template, is_program = unknown_template(), True
+        if not is_program:
             made = Folder(path, job, stderr=stderr, again=again)
         else:
+            # Those that the program has to make, as far as that is known.
+            named = () if streams_only else None if outputs is None else tuple(outputs)
             made = ProgramFolder(
-                path,
-                job,
-                stderr=stderr,
-                again=again,
-                named=() if streams_only else own.outputs,
-                streams_only=streams_only,
+                path, job, stderr=stderr, again=again, named=named, streams_only=streams_only
             )
-        made.own_template = None if own is None else own.template
+        made.own_template = template
         return made
+
+    def _all_are_programs(self) -> bool:
+        """Tell whether the batch's app is for programs: it has no templates, and needs none."""
+        with self._asking:
+            if self._programs is None:
+                app = self._batch.app_name
+                is_theirs = app == self._session.project_settings.container_app
+                try:
+                    if not is_theirs:
+                        self._session.rpc.get_templates(app_name=app)
+                except TemplatesMissing:
+                    is_theirs = True
+                self._programs = is_theirs
+            return self._programs
 
     def bring(
         self, folder: Folder, directories: Directories, have: Mapping[Path, int]

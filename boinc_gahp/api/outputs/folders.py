@@ -16,14 +16,13 @@ import json
 import os
 import posixpath
 import stat
-import threading
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.containers.ending import LARGEST, Ending, read_ending
 from boinc_gahp.containers.job_files import ENDING, PACKED, STDERR, STDOUT, WORK
-from boinc_gahp.errors import OutputError, TemplatesMissing
+from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.destinations import Directories
 from boinc_gahp.fetch.leftovers import sweep
 from boinc_gahp.fetch.names import new_file, shown
@@ -523,72 +522,8 @@ def unknown_template() -> OutputTemplate:
 
 
 @lru_cache(64)  # most jobs of a batch have the same
-def _read(text: str) -> OutputTemplate:
+def own_template(text: str) -> OutputTemplate:
+    """Return what the text of a job's own output template says; raises TemplateError."""
     from boinc_gahp.templates.reading import read_output_template  # noqa: PLC0415  (as above)
 
     return read_output_template(text)
-
-
-class OwnTemplate(NamedTuple):
-    """A job's own output template.
-
-    Attributes:
-        template: what it says.
-        is_program: whether the job ran a program in a container.
-        outputs: the outputs that its program has to make, as far as that is known; None: it is not.
-    """
-
-    template: OutputTemplate
-    is_program: bool = False
-    outputs: tuple[str, ...] | None = None
-
-
-class JobTemplates:
-    """Which of a batch's jobs have an output template of their own, and which ran programs.
-
-    The machine that submitted the batch has the templates in its manifest. A project does not tell
-    them (``web-rpcs.rst``, "Queries"); but programs' own files tell what they are. Thread-safe.
-
-    Args:
-        batch: the batch.
-    """
-
-    def __init__(self, batch: KnownBatch) -> None:
-        self._batch = batch
-        self._manifest = batch.manifest
-        self._lock = threading.Lock()
-        #: Whether all jobs ran programs, if there is no manifest; None: this was not asked yet.
-        self._programs: bool | None = None
-
-    def of(self, job: FinishedJob) -> OwnTemplate | None:
-        """Return a job's own template; None: it has none, or it is not known.
-
-        Raises:
-            RpcError: the project could not be asked.
-            TemplateError: it cannot be read.
-        """
-        manifest = self._manifest
-        # A retry has the templates of the job that it repeats.
-        if manifest is not None and job.called in manifest.jobs:
-            sent = manifest.job(job.called)
-            if sent.output_template is None:
-                return None
-            outputs = None if sent.program is None else json.loads(sent.program.shared)["outputs"]
-            template = _read(sent.output_template)
-            is_program = any(file.open_name == ENDING for file in template.files)
-            return OwnTemplate(template, is_program, None if outputs is None else tuple(outputs))
-        with self._lock:
-            if self._programs is None:
-                self._programs = self._runs_programs()
-        return OwnTemplate(unknown_template(), is_program=True) if self._programs else None
-
-    def _runs_programs(self) -> bool:
-        """Tell whether the batch's app is for programs: it has no templates, and needs none."""
-        app = self._batch.app_name
-        if app == self._batch.session.project_settings.container_app:
-            return True
-        try:
-            self._batch.session.rpc.get_templates(app_name=app)
-        except TemplatesMissing:
-            return True
-        return False
