@@ -21,7 +21,7 @@ from boinc_gahp.fetch import locate
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.engine import fetch
 from boinc_gahp.fetch.names import DEV_NULL, below, is_hidden, new_file
-from boinc_gahp.fetch.placements import JobPlace, Placement, Placements
+from boinc_gahp.fetch.placements import JobPlace, Placement, Placements, remapped
 from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.submit.checks import base_name
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.placements import Read
-    from boinc_gahp.fetch.types import ContainerRequest
+    from boinc_gahp.fetch.types import AdRequest
 
 log = logging.getLogger("boinc_gahp.fetch")
 
@@ -54,7 +54,7 @@ class ContainerDirectory(JobPlace):
 
     makes_directories = True
 
-    def __init__(self, request: ContainerRequest) -> None:
+    def __init__(self, request: AdRequest) -> None:
         super().__init__(request.job_name, Path(os.path.normpath(request.directory)))
         self.ending = Ending()
         self._request = request
@@ -262,8 +262,7 @@ class ContainerDirectory(JobPlace):
 
         None: there is no remap.
         """
-        names = (name.rstrip("/"), base_name(name.rstrip("/")))
-        paths = [to for of, to in self._request.remaps if of.rstrip("/") in names]
+        paths = remapped(self._request.remaps, name)
         if not paths:
             return None
         return [(self.absolute(to), to.endswith("/")) for to in paths if to != DEV_NULL]
@@ -273,7 +272,7 @@ class ContainerDirectory(JobPlace):
 
 
 def fetch_container(
-    context: FetchContext, request: ContainerRequest, scope: CancelScope = NEVER_CANCELLED
+    context: FetchContext, request: AdRequest, scope: CancelScope = NEVER_CANCELLED
 ) -> FetchResult:
     """Put a container job's outputs in place; return how its program ended, and its times.
 

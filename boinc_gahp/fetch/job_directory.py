@@ -18,8 +18,8 @@ from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.engine import FailedAttempt, fetch
 from boinc_gahp.fetch.failures import failed_job
 from boinc_gahp.fetch.names import DEV_NULL, new_file
-from boinc_gahp.fetch.placements import JobPlace, Placement, Placements
-from boinc_gahp.fetch.types import FetchResult
+from boinc_gahp.fetch.placements import JobPlace, Placement, Placements, remapped
+from boinc_gahp.fetch.types import FetchRequest, FetchResult
 from boinc_gahp.submit.checks import base_name, find_output
 from boinc_gahp.text import listed
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.placements import Read
-    from boinc_gahp.fetch.types import FetchRequest
+    from boinc_gahp.fetch.types import AdRequest
 
 log = logging.getLogger("boinc_gahp.fetch")
 
@@ -200,6 +200,39 @@ class JobDirectory(JobPlace):
 
     def _placement(self, output: str, path: str, inside: Path | None = None) -> Placement:
         return Placement(output, self.absolute(path), inside)
+
+
+def of_ad(ad: AdRequest) -> FetchRequest:
+    """Return what a job ad wants of an installed app, each output with the file it goes to.
+
+    As in HTCondor, an output that goes to a directory (its path ends in a slash, or is one) keeps
+    its base name there.
+    """
+
+    def pair(name: str, path: str) -> tuple[str, str]:
+        at = os.path.join(ad.directory, path)  # noqa: PTH118  (keeps bytes that are not UTF-8)
+        if path.endswith("/") or os.path.isdir(at):  # noqa: PTH112
+            path = os.path.join(path, base_name(name))  # noqa: PTH118
+        return name, path
+
+    specs = [pair(*remap) for remap in ad.remaps]
+    if ad.outputs is not None:
+        specs = [
+            pair(name, path)
+            for name in ad.outputs
+            for path in remapped(ad.remaps, name) or [base_name(name)]
+        ]
+    return FetchRequest(
+        ad.job_name,
+        ad.directory,
+        ad.stderr,
+        "ALL" if ad.outputs is None else "SOME",
+        tuple(specs),
+        is_ad=True,
+        stdout=ad.stdout,
+        batch_id=ad.batch_id,
+        output_template=ad.output_template,
+    )
 
 
 def fetch_output(

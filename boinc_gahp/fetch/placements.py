@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.containers.job_files import WORK
 from boinc_gahp.errors import OutputError
+from boinc_gahp.submit.checks import base_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -63,6 +64,12 @@ class Placements(NamedTuple):
     stderr: Placement | None = None
     archive: str | None = None
     directories: tuple[tuple[Path, Path | None], ...] = ()
+
+
+def remapped(remaps: Iterable[tuple[str, str]], name: str) -> list[str]:
+    """Return the paths to which remaps send an output, by its name or its base name."""
+    names = (name.rstrip("/"), base_name(name))
+    return [path for of, path in remaps if of.rstrip("/") in names]
 
 
 class JobPlace(ABC):

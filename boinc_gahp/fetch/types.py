@@ -44,25 +44,25 @@ class FetchRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerRequest:
-    """Which outputs of a container job are wanted, and where each goes.
+class AdRequest:
+    """Which outputs of a job a job ad wants, and where each goes.
 
     Paths are absolute, or relative to ``directory``. The directories of stdout and
     stderr are made if they are missing. A volunteer's computer has sent all that is in the files.
 
     Attributes:
         directory: where the files go; absolute.
-        outputs: the files and directories that are wanted, by their names relative to the job's own
-            directory in the container; None: the new or changed files at its top. A file or a
-            directory goes under its base name into ``directory``; of a directory whose name ends in
-            a slash, what is in it goes there.
+        outputs: the outputs that are wanted; None: all of them. Each goes under its base name into
+            ``directory``. Those of a container job are files and directories, by their names
+            relative to the job's own directory in the container, and all are the new or changed
+            files at its top; of a directory whose name ends in a slash, what is in it goes there.
         remaps: (name, path) pairs: where an output goes instead, by its name as in ``outputs`` or
             its base name. If the path ends in a slash, or if it is a directory and the output is a
             file, the output keeps its base name there.
         stdout: where stdout goes; None to drop it. An empty file, if the program wrote nothing.
         stderr: where stderr goes, likewise. If it is the same path, both are in that one file.
         batch_id: the project's id of the job's batch, if it is known.
-        output_template: the job's own.
+        output_template: the job's own; None: the app's.
     """
 
     job_name: str
@@ -72,7 +72,7 @@ class ContainerRequest:
     stdout: str | None
     stderr: str | None
     batch_id: int | None
-    output_template: OutputTemplate
+    output_template: OutputTemplate | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from boinc_gahp.containers.rules import (
 from boinc_gahp.containers.script import Program
 from boinc_gahp.errors import StagingError
 from boinc_gahp.htcondor._files import look_at_file, names_in, read_remote, refuse_url
-from boinc_gahp.htcondor.attributes import AdRefused, show, split_v2, whole
+from boinc_gahp.htcondor.attributes import AdRefused, show, whole
 from boinc_gahp.submit.container_jobs import ContainerJob, Tree
 from boinc_gahp.submit.trees import look
 from boinc_gahp.submit.types import LocalFile
@@ -281,15 +281,7 @@ def _environment(attributes: Attributes) -> Iterator[tuple[str, str]]:
 
 def variables(attributes: Attributes) -> Iterator[tuple[str, str]]:
     """Yield the variables of the environment that a submit file gives; raises AdRefused."""
-    text = attributes.text("Environment")
-    if text is None:
-        entries = (attributes.text("Env") or "").split(";")
-    else:
-        try:
-            entries = list(split_v2(text))
-        except ValueError as error:
-            raise AdRefused(f"Environment is {show(text)}, which cannot be read: {error}") from None
-    for entry in entries:
+    for entry in attributes.split("Environment", "Env", ";"):
         name, equals, value = entry.partition("=")
         if equals:
             yield name.strip(), value

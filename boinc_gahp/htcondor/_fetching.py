@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from boinc_gahp.errors import PASSING, GahpError, JobFailed, LedgerError, OutputError, RpcError
 from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
 from boinc_gahp.fetch.destinations import errno_of
-from boinc_gahp.fetch.job_directory import fetch_failed, fetch_output
+from boinc_gahp.fetch.job_directory import fetch_failed, fetch_output, of_ad
 from boinc_gahp.fetch.leftovers import sweep
-from boinc_gahp.fetch.types import ContainerRequest, FetchRequest, FetchResult
+from boinc_gahp.fetch.types import AdRequest, FetchRequest, FetchResult
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._context import NoLongerWanted, drop_past
 from boinc_gahp.htcondor._description import JobDescription, description_of
@@ -107,22 +107,17 @@ class Fetcher:
         """Fetch; return why the job has to wait, or None if it has ended in another way."""
         context = self._context
         batch = None if job.batch_id is None else context.jobs.batch(job.batch_id)
-        try:
-            description = JobDescription.from_json(job.description)
-        except ValueError as error:
-            self._hold(
-                job, HoldCode.OUTPUT, f"its description in the ledger cannot be read: {error}", 0
-            )
+        description = description_of(job)
+        if description is None:
+            self._hold(job, HoldCode.OUTPUT, "its description in the ledger cannot be read", 0)
             return None
         batch_id = None if batch is None else batch.project_batch_id
         try:
-            container = description.container
-            if container is None:
-                request = request_for(job.job_name or "", description, batch_id)
-                result = self._put_in_place(job, request, scope)
+            request = request_for(job.job_name or "", description, batch_id)
+            if description.container is None:
+                result = self._put_in_place(job, of_ad(request), scope)
             else:
-                inside = container_request_for(job.job_name or "", description, container, batch_id)
-                result = fetch_container(context.project, inside, scope)
+                result = fetch_container(context.project, request, scope)
         except ProgramNotRun as error:
             self._hold(job, HoldCode.FAILED, error.with_code(), 0)
             return None
@@ -132,7 +127,7 @@ class Fetcher:
             found_out = isinstance(error, JobFailed) and context.jobs.program_failure(job.id)
             return self._fetch(job, scope) if found_out else None
         exit_code = result.exit_status
-        if container and exit_code and not _failures.completes(context, job):
+        if description.container and exit_code and not _failures.completes(context, job):
             how = f"signal {-exit_code}" if exit_code < 0 else f"exit status {exit_code}"
             self._hold(job, HoldCode.FAILED, f"the program ended with {how}", exit_code)
             return None
@@ -333,73 +328,38 @@ def clear_away(job: JobRow) -> None:
 
 def request_for(
     job_name: str, description: JobDescription, project_batch_id: int | None
-) -> FetchRequest:
+) -> AdRequest:
     """Return which files of a job to fetch, and where to.
-
-    A remap names an output as TransferOutput does or by its base name, as in HTCondor. If it goes
-    to a directory (its path ends in a slash, or is one), the output keeps its base name there.
 
     Raises:
         TemplateError: the job's own output template cannot be read.
     """
-    own = description.output_template
-    if description.outputs is None:
-        specs = [
-            (name, _in_directory(description, name, path)) for name, path in description.remaps
-        ]
-    else:
-        specs = []
-        for name in description.outputs:
-            base = base_name(name)
-            paths = [path for of, path in description.remaps if of in (name, base)]
-            specs += [(name, _in_directory(description, name, path)) for path in paths or [base]]
-    return FetchRequest(
-        job_name=job_name,
-        directory=description.iwd,
-        stderr=description.stderr,
-        mode="ALL" if description.outputs is None else "SOME",
-        specs=tuple(specs),
-        is_ad=True,
-        stdout=description.stdout,
-        batch_id=project_batch_id,
-        output_template=None if own is None else read_output_template(own),
+    container, own = description.container, description.output_template
+    template = None if own is None else read_output_template(own)
+    if container is not None:
+        template = output_template(container)
+    return AdRequest(
+        job_name,
+        description.iwd,
+        description.outputs,
+        description.remaps + _kept(description, container),
+        description.stdout,
+        description.stderr,
+        project_batch_id,
+        template,
     )
 
 
-def container_request_for(
-    job_name: str,
-    description: JobDescription,
-    container: ContainerJob,
-    project_batch_id: int | None,
-) -> ContainerRequest:
-    """Return which files of a job in a container to fetch, and where to."""
-    return ContainerRequest(
-        job_name=job_name,
-        directory=description.iwd,
-        outputs=description.outputs,
-        remaps=description.remaps + _kept(description, container),
-        stdout=description.stdout,
-        stderr=description.stderr,
-        batch_id=project_batch_id,
-        output_template=output_template(container),
-    )
-
-
-def _kept(description: JobDescription, container: ContainerJob) -> tuple[tuple[str, str], ...]:
+def _kept(
+    description: JobDescription, container: ContainerJob | None
+) -> tuple[tuple[str, str], ...]:
     """Return a remap that keeps a volunteer from replacing the job's program on the submit node.
 
     If the job names no outputs, or what is in a directory, whatever a volunteer sends goes into the
     job's directory.
     """
-    if not container.is_input:
+    if container is None or not container.is_input:
         return ()
     name = base_name(container.command)
-    named = {base_name(output.rstrip("/")) for output in description.outputs or ()}
+    named = {base_name(output) for output in description.outputs or ()}
     return () if name in {*named, *dict(description.remaps)} else ((name, NOWHERE),)
-
-
-def _in_directory(description: JobDescription, name: str, path: str) -> str:
-    at = os.path.join(description.iwd, path)  # noqa: PTH118  (keeps bytes that are not UTF-8)
-    if path.endswith("/") or os.path.isdir(at):  # noqa: PTH112
-        return os.path.join(path, base_name(name))  # noqa: PTH118
-    return path

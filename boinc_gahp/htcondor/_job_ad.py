@@ -40,7 +40,6 @@ from boinc_gahp.htcondor.attributes import (
     attribute_of,
     positive,
     show,
-    split_v2,
 )
 from boinc_gahp.quantities import SIZES
 from boinc_gahp.secret import hide_logins
@@ -108,7 +107,8 @@ def read_ad(
         project=project,
         app_name=app,
         iwd=iwd,
-        args=_arguments(attributes),
+        # White space is between words in the old syntax (seen with HTCondor 23.9.6).
+        args=attributes.split("Arguments", "Args", r" \t\n\r"),
         inputs=inputs,
         outputs=_outputs(outputs, remaps, is_in_container=image is not None),
         remaps=remaps,
@@ -328,23 +328,6 @@ def _check_environment(attributes: Attributes) -> None:
         "environment and getenv out of the submit file, and pass what the app needs in arguments "
         "or in an input file"
     )
-
-
-def _arguments(attributes: Attributes) -> tuple[str, ...]:
-    """Return the arguments.
-
-    A submit file in the old syntax (not in double quotes) gives Args: words between white space,
-    without any quoting (seen with HTCondor 23.9.6).
-    """
-    text = attributes.text("Arguments")
-    if text is None:
-        return tuple(re.findall(r"[^ \t\n\r]+", attributes.text("Args") or ""))
-    try:
-        return split_v2(text)
-    except ValueError as error:
-        raise AdRefused(
-            f"Arguments is {show(text)}, which cannot be split into arguments: {error}"
-        ) from None
 
 
 def _outputs(

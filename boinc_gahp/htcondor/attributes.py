@@ -198,6 +198,19 @@ class Attributes:
         given = self.given(name)
         return default if given is None else BOINC[name](*given)
 
+    def split(self, name: str, old: str, separators: str) -> tuple[str, ...]:
+        """Return the words of an attribute in HTCondor's V2 syntax.
+
+        Without it, those of its ``old`` form, which has no quotes: the texts between separators.
+        """
+        text = self.text(name)
+        if text is None:
+            return tuple(filter(None, re.split(f"[{separators}]+", self.text(old) or "")))
+        try:
+            return split_v2(text)
+        except ValueError as error:
+            raise AdRefused(f"{name} is {show(text)}, which cannot be read: {error}") from None
+
     def _odd_text(self, name: str) -> str:
         """Return a text that is not UTF-8; classad2 shows such bytes as octal escapes."""
         try:

@@ -14,7 +14,7 @@ from boinc_gahp.config.settings import JobSettings, Settings
 from boinc_gahp.errors import Stopped
 from boinc_gahp.fetch.cancel import CancelScope
 from boinc_gahp.fetch.container_directory import fetch_container
-from boinc_gahp.fetch.types import ContainerRequest
+from boinc_gahp.fetch.types import AdRequest
 from boinc_gahp.templates.reading import read_output_template
 from tests.submit.scripted import Script, batch, job
 
@@ -223,7 +223,7 @@ class Job:
         names = [EXIT, OUT, ERR, *dict.fromkeys(named), PACKED]
         own = output_template(*names, optional=names[1:])
         outputs = None if outputs is None else tuple(outputs)
-        self.wanted = ContainerRequest(JOB, "/", outputs, remaps, out, err, 7, own)
+        self.wanted = AdRequest(JOB, "/", outputs, remaps, out, err, 7, own)
         present = [name for name in names if name in files]
         assert len(present) == len(files), "a file is no output"
         self.script = Script(

@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from boinc_gahp.containers.rules import FPOPS_BOUND
+from boinc_gahp.fetch.job_directory import of_ad
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._fetching import request_for
 from boinc_gahp.templates.reading import read_input_template, read_output_template
@@ -45,7 +46,7 @@ def test_the_outputs_that_a_job_names_are_those_that_it_has(tmp_path):
     found = job(tmp_path, TransferOutput="run/a.txt,b", BoincRscFpopsBound=1e12)
     assert outputs(found) == ["run/a.txt", "b"]
     assert found.parameters.fpops_bound == 1e12
-    fetch = request_for("job", found, 1)
+    fetch = of_ad(request_for("job", found, 1))
     assert fetch.specs == (("run/a.txt", "a.txt"), ("b", "b"))
     assert fetch.output_template == read_output_template(found.output_template)
 

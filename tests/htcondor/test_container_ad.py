@@ -12,7 +12,7 @@ from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.containers.image import Image
 from boinc_gahp.containers.script import Program
 from boinc_gahp.htcondor._description import JobDescription
-from boinc_gahp.htcondor._fetching import container_request_for
+from boinc_gahp.htcondor._fetching import request_for
 from boinc_gahp.rpc._build import submission_document
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.secret import Authenticator
@@ -284,7 +284,7 @@ def test_the_program_of_a_job_is_replaced_only_if_the_job_names_it(
     tmp_path, outputs, remaps, *, kept
 ):
     found = job(tmp_path, TransferOutput=outputs, TransferOutputRemaps=remaps)
-    request = container_request_for("j", found, found.container, None)
+    request = request_for("j", found, None)
     assert (("fit.py", "/dev/null") in request.remaps) is kept
 
 
