@@ -16,7 +16,7 @@ from boinc_gahp.gahp.results import NO_AD, seconds
 from boinc_gahp.quantities import SIZES
 from boinc_gahp.secret import mask
 from boinc_gahp.submit import control
-from boinc_gahp.submit.types import Client, Job, LocalFile, Parameters, SubmitRequest, by_open_name
+from boinc_gahp.submit.types import Job, LocalFile, Parameters, SubmitRequest, by_open_name
 from boinc_gahp.text import quoted, visible
 
 if TYPE_CHECKING:
@@ -31,8 +31,17 @@ if TYPE_CHECKING:
 _NOWHERE = frozenset({"", lines.NULL, os.devnull})
 
 
-def carry_out(context: FetchContext, request: AsyncRequest, client: Client) -> Iterable[str]:
+def carry_out(
+    context: FetchContext, request: AsyncRequest, gridmanager: bool, answer_by: float | None
+) -> Iterable[str]:
     """Do what the request asks for; return the values after NULL in its Result Line.
+
+    Args:
+        context: the project.
+        request: the request.
+        gridmanager: whether a response prefix was set when the Request Line was read.
+        answer_by: for a gridmanager's submit, ``time.monotonic()`` at which its result is needed;
+            otherwise None.
 
     Raises:
         GahpError: the request failed, or the project cannot be given one of the arguments.
@@ -43,9 +52,9 @@ def carry_out(context: FetchContext, request: AsyncRequest, client: Client) -> I
         case boinc_commands.Submit():
             from boinc_gahp.submit.boinc_submit import boinc_submit  # noqa: PLC0415
 
-            boinc_submit(context, _submission(request), client.answer_by)
+            boinc_submit(context, _submission(request), answer_by)
         case boinc_commands.QueryBatches():
-            return _query_batches(context, request, client)
+            return _query_batches(context, request, gridmanager)
         case boinc_commands.FetchOutput():
             return _fetch_output(context, request)
         case boinc_commands.AbortJobs(jobs=jobs):
@@ -58,14 +67,14 @@ def carry_out(context: FetchContext, request: AsyncRequest, client: Client) -> I
 
 
 def _query_batches(
-    context: FetchContext, request: boinc_commands.QueryBatches, client: Client
+    context: FetchContext, request: boinc_commands.QueryBatches, gridmanager: bool
 ) -> Iterable[str]:
     from boinc_gahp.fetch.failures import as_completed  # noqa: PLC0415
     from boinc_gahp.submit.query import query_batches  # noqa: PLC0415
 
-    answer = query_batches(context, request.batches, request.min_mod_time, client)
+    answer = query_batches(context, request.batches, request.min_mod_time, gridmanager=gridmanager)
     values = [visible(answer.server_time)]
-    completes = client.gridmanager and context.settings.htcondor.failed_jobs == "complete"
+    completes = gridmanager and context.settings.htcondor.failed_jobs == "complete"
     for batch_name, statuses in zip(request.batches, answer.batches, strict=True):
         batch = as_completed(context, batch_name, statuses) if completes else statuses
         values.append(str(len(batch)))

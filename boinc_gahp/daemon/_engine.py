@@ -246,7 +246,6 @@ class Engine:
         read_at: float,
     ) -> list[str]:
         from boinc_gahp.daemon._dispatch import carry_out, carry_out_blah  # noqa: PLC0415
-        from boinc_gahp.submit.types import Client  # noqa: PLC0415  (heavy: after the banner)
 
         if isinstance(request, blah_commands.BlahRequest):
             # Show people at once what is wrong; a gridmanager would not pass it on.
@@ -256,8 +255,7 @@ class Engine:
         if gridmanager and isinstance(request, boinc_commands.Submit):
             answer_by = read_at + self._projects.settings().timeouts.submit
         context = self._projects.context(selection)
-        client = Client(gridmanager=gridmanager, answer_by=answer_by)
-        return list(carry_out(context, request, client))
+        return list(carry_out(context, request, gridmanager, answer_by))
 
     def _fail(self, request: AsyncRequest, message: str) -> None:
         last = _name_in_error(request, message)

@@ -112,9 +112,7 @@ class GridmanagerJournal(ConsoleJournal):
     does what this one no longer can (:func:`~boinc_gahp.submit.control.reconcile`).
     """
 
-    def __init__(self, context: Context, request: SubmitRequest) -> None:
-        super().__init__(context, request)
-        self._is_unread = False
+    _is_unread = False
 
     def begin(self) -> SubmitState:
         """Return how far an earlier process has come with the batch.

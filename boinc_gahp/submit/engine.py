@@ -163,7 +163,7 @@ class _Submission:
 
         def keep_going() -> None:
             _check_time(self._stop_staging, "input files are being read, and none was sent yet")
-            self._needs.check()
+            self._needs.ask(now=False)
 
         # Many jobs may have the same files.
         distinct = {id(items): items for items in self._inputs.values()}

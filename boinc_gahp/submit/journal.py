@@ -132,7 +132,7 @@ class WantedFiles:
             files: some of the batch's files.
             now: whether to ask now; if not, an answer may be half a second old.
         """
-        jobs = self._ask(now=now)
+        jobs = self.ask(now=now)
         if jobs is None:
             return list(files)
         users = self._users
@@ -140,11 +140,8 @@ class WantedFiles:
             users = self._users = self._find_users()
         return [file for file in files if not jobs.isdisjoint(users[file])]
 
-    def check(self) -> None:
-        """Ask now and then, during work for all jobs."""
-        self._ask(now=False)
-
-    def _ask(self, *, now: bool) -> frozenset[str] | None:
+    def ask(self, *, now: bool) -> frozenset[str] | None:
+        """Return the names of the jobs that are wanted; ``now`` as for :meth:`of`."""
         with self._lock:
             if now or time.monotonic() >= self._asked_at + _LASTS:
                 names = self._wanted()

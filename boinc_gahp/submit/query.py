@@ -26,7 +26,7 @@ from boinc_gahp.rpc.types import OVERLAP, JobStatus, JobStatuses
 from boinc_gahp.states import STATUS_WORDS, BatchState
 from boinc_gahp.submit import checks
 from boinc_gahp.submit.context import find_batch
-from boinc_gahp.submit.types import BatchJobs, Client
+from boinc_gahp.submit.types import BatchJobs
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:
@@ -45,13 +45,15 @@ log = logging.getLogger("boinc_gahp.submit")
 #: every batch of the account (``web-rpcs.rst``, "Timings").
 _SINGLE_QUERIES = 2
 
-_A_PERSON = Client()
-
 _SUBMITTED = (BatchState.IN_PROGRESS, BatchState.COMPLETE)
 
 
 def query_batches(
-    context: Context, names: Sequence[str], min_mod_time: str | float, client: Client = _A_PERSON
+    context: Context,
+    names: Sequence[str],
+    min_mod_time: str | float,
+    *,
+    gridmanager: bool = False,
 ) -> JobStatuses:
     """Return the jobs of each batch that changed since ``min_mod_time``, in the order of names.
 
@@ -59,7 +61,7 @@ def query_batches(
         context: the project.
         names: batch names; a name may come twice.
         min_mod_time: 0 for all jobs, or the ``server_time`` of an earlier answer.
-        client: for a gridmanager the jobs that boinc_gahp aborted are left out.
+        gridmanager: whether one asks: then the jobs that boinc_gahp aborted are left out.
 
     Raises:
         BadRequest: ``min_mod_time`` is not a number.
@@ -71,14 +73,16 @@ def query_batches(
     since = _mod_time(min_mod_time)
     pending_aborts = _pending_aborts(context)
     submitting = frozenset(batch.name for batch in pending_aborts if batch.state == "sent")
-    if client.gridmanager:
+    if gridmanager:
         for name in submitting.intersection(names):
             _put_off(context, name)
     being_aborted = {
-        batch.name for batch in pending_aborts if batch.state == "giving_up" and client.gridmanager
+        batch.name for batch in pending_aborts if batch.state == "giving_up" and gridmanager
     }
     states = _states(context, names, submitting, everything=since == 0)
-    answer = _without_strangers(context, names, _statuses(context, names, since, client), client)
+    answer = _without_strangers(
+        context, names, _statuses(context, names, since, gridmanager), gridmanager
+    )
     batches: list[tuple[JobStatus, ...]] = []
     for name, told in zip(names, answer.batches, strict=True):
         # A gridmanager that recovers takes 0 jobs to mean that the batch has to be submitted, and
@@ -89,10 +93,10 @@ def query_batches(
         batches.append(pairs)
         if name in submitting and pairs and states[name] in _SUBMITTED:
             _end_submit(context, name)
-    return JobStatuses(answer.server_time, _without_aborted(context, names, batches, client))
+    return JobStatuses(answer.server_time, _without_aborted(context, names, batches, gridmanager))
 
 
-def _statuses(context: Context, names: Sequence[str], since: int, client: Client) -> JobStatuses:
+def _statuses(context: Context, names: Sequence[str], since: int, gridmanager: bool) -> JobStatuses:
     """Return what the project says about the batches; some can only be asked for by their ids."""
     cache = context.cache
     by_id = {name: number for name in names if (number := cache.shadowed.get(name)) is not None}
@@ -106,7 +110,7 @@ def _statuses(context: Context, names: Sequence[str], since: int, client: Client
         except NotOwner as error:
             name = _matching_name(error.named, by_name_only)
             own = None if name is None else cache.own_batch(name)
-            if name is None or (own is None and not client.gridmanager):
+            if name is None or (own is None and not gridmanager):
                 raise
             if own is None:
                 # With this answer a gridmanager that recovers submits it.
@@ -131,7 +135,7 @@ def _statuses_by_id(context: Context, name: str, batch_id: int) -> tuple[JobStat
 
 
 def _without_strangers(
-    context: Context, names: Sequence[str], answer: JobStatuses, client: Client
+    context: Context, names: Sequence[str], answer: JobStatuses, gridmanager: bool
 ) -> JobStatuses:
     """Leave out jobs whose names say that they are in another batch, and warn once.
 
@@ -142,7 +146,7 @@ def _without_strangers(
     others = set(names)
 
     def is_strange(named: str, batch_name: str) -> bool:
-        return named != batch_name and (named in others or bool(named and client.gridmanager))
+        return named != batch_name and (named in others or bool(named and gridmanager))
 
     batches = []
     for name, jobs in zip(names, answer.batches, strict=True):
@@ -306,7 +310,7 @@ def _without_aborted(
     context: Context,
     names: Sequence[str],
     batches: list[tuple[JobStatus, ...]],
-    client: Client,
+    gridmanager: bool,
 ) -> tuple[tuple[JobStatus, ...], ...]:
     """Leave out, for a gridmanager, the jobs that boinc_gahp aborted.
 
@@ -325,7 +329,7 @@ def _without_aborted(
     except LedgerError as error:
         log.warning("The answer to a query may have aborted jobs: %s", error)
         return tuple(batches)
-    if not (client.gridmanager and aborted):
+    if not (gridmanager and aborted):
         return tuple(batches)
     return tuple(tuple(pair for pair in jobs if pair[0] not in aborted) for jobs in batches)
 

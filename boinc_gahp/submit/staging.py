@@ -198,11 +198,17 @@ class Staging:
         self._meter.finish()
 
     def _round(self, sending: _Round) -> None:
-        """Send the absent files that nobody else is sending, then ask again."""
+        """Send the absent files that nobody else is sending, several POSTs at a time; ask again."""
         absent = self._absent
         with self._uploads.claim(absent, self._asked_at) as sending.mine:
             mine = set(sending.mine)
-            self._send(list(sending.mine), sending)
+            in_parallel(
+                lambda group: self._post(group, sending),
+                self._groups(list(sending.mine)),
+                threads=self._settings.concurrent_posts,
+                name="upload",
+                stop=self._broken_off,
+            )
         if len(mine) < len(absent):
             self._uploads.wait(absent, self._time_left())
         elif sending.trouble is None:
@@ -241,16 +247,6 @@ class Staging:
             self._absent = absent_names(self._project, self._needs.of(self._absent))
 
     # -- sending
-
-    def _send(self, names: Sequence[str], sending: _Round) -> None:
-        """Upload ``names``, several POSTs at a time."""
-        in_parallel(
-            lambda group: self._post(group, sending),
-            self._groups(names),
-            threads=self._settings.concurrent_posts,
-            name="upload",
-            stop=self._broken_off,
-        )
 
     def _post(self, group: Sequence[str], sending: _Round) -> None:
         if sending.limit_learned:

@@ -314,20 +314,6 @@ class BatchJobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
-    """The client, and until when it waits.
-
-    Attributes:
-        gridmanager: whether a response prefix was set when the Request Line was read.
-        answer_by: for a gridmanager's submit, ``time.monotonic()`` at which its result is needed;
-            otherwise None.
-    """
-
-    gridmanager: bool = False
-    answer_by: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class FilledSizes:
     """What becomes of the sizes that a job asks for.
 

@@ -117,8 +117,8 @@ class StandIn(Actor):
     def boinc_submit(self, request, answer_by):
         self.act("submit", request, answer_by, name=request.batch_name)
 
-    def query_batches(self, names, min_mod_time, client):
-        self.act("query", tuple(names), min_mod_time, client, name=names[0] if names else "")
+    def query_batches(self, names, min_mod_time, *, gridmanager):
+        self.act("query", tuple(names), min_mod_time, gridmanager, name=names[0] if names else "")
         return JobStatuses("1795261323.469543", tuple(((f"{n}#1.0", "DONE"),) for n in names))
 
     def fetch_output(self, request):

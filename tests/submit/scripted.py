@@ -76,7 +76,9 @@ class Script:
         with self.lock:
             self.asked.append((root.tag, arguments))
         reply = self.replies[root.tag]
-        text = reply if isinstance(reply, str) else reply(arguments)
+        text = reply(arguments) if callable(reply) else reply
+        if isinstance(text, Reply):
+            return text
         document = f'<?xml version="1.0" encoding="ISO-8859-1" ?>\n<{root.tag}>{text}</{root.tag}>'
         return Reply(document.encode(), {"Content-Type": "text/xml;charset=UTF-8"})
 
@@ -214,6 +216,7 @@ class FileList:
     present: set[str]
     associated: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    dies: object = FATAL
 
     def __post_init__(self):
         self.script = Script({"query_files": self.query_files})
@@ -226,7 +229,7 @@ class FileList:
                     absent += f"<file>{place}</file>"
                 elif arguments["batch_id"]:
                     if name in self.associated:
-                        return FATAL
+                        return self.dies
                     self.associated.add(name)
         return f"<absent_files>{absent}</absent_files>"
 

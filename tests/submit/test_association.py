@@ -6,9 +6,10 @@ import pytest
 
 from boinc_gahp.errors import PermissionDenied, ProjectDown, TransportError
 from boinc_gahp.submit.association import Association, absent_names
-from tests.submit.scripted import FileList, error
+from tests.submit.scripted import FATAL, FileList, Reply, error
 
 NAMES = [f"{number:032x}.dat" for number in range(2_000)]
+FAILED = Reply(b"", {}, status=500)
 
 
 ALREADY = {
@@ -30,10 +31,11 @@ def test_of_2000_files_each_is_associated_however_many_were_already(already, req
     assert server.requests <= requests
 
 
+@pytest.mark.parametrize("dies", [FATAL, FAILED], ids=["fatal error", "500"])
 @pytest.mark.parametrize("already", [0, 1, 5, 20], ids=lambda count: f"{count} already")
-def test_of_a_few_files_each_is_associated_whichever_were_already(already):
+def test_of_a_few_files_each_is_associated_whichever_were_already(already, dies):
     names = NAMES[:20]
-    server = FileList(set(names), set(names[::-3][:already]))
+    server = FileList(set(names), set(names[::-3][:already]), dies=dies)
     assert server.associate(names) == []
     assert server.associated == server.present
     assert server.requests <= 22
@@ -70,6 +72,18 @@ def test_a_no_of_another_kind_is_passed_on_at_once(reply, kind):
     with pytest.raises(kind):
         server.associate(NAMES)
     assert server.requests == 1
+
+
+def test_trouble_of_another_kind_does_not_pass_for_a_file_that_was_associated_before():
+    server = FileList(set(NAMES[:5]), set(NAMES[:2]))
+
+    def query_files(arguments):
+        alone = arguments["batch_id"] and len(arguments["phys_name"]) == 1
+        return Reply(b"", {}, status=503) if alone else server.query_files(arguments)
+
+    server.script.replies["query_files"] = query_files
+    with pytest.raises(TransportError):
+        server.associate(NAMES[:5])
 
 
 def test_a_deadline_ends_it():

@@ -13,7 +13,6 @@ from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.control import abort_jobs, retire_batch, set_lease
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.query import query_batches
-from boinc_gahp.submit.types import Client
 from tests.helpers import wait_for
 from tests.inside import batches, unfinished_jobs
 
@@ -33,7 +32,7 @@ def namesakes(first):
 
 
 def names(context, batch, since="0"):
-    (jobs,) = query_batches(context, [batch], since, Client(gridmanager=True)).batches
+    (jobs,) = query_batches(context, [batch], since, gridmanager=True).batches
     return sorted(name for name, _ in jobs)
 
 
@@ -89,7 +88,7 @@ def test_several_batches_of_which_one_has_a_namesake_are_told_together(site, sec
     for since in ("0", "1"):
         with second.context() as other:
             told = query_batches(
-                other, [request.batch_name for request in requests], since, Client(gridmanager=True)
+                other, [request.batch_name for request in requests], since, gridmanager=True
             )
         assert [sorted(name for name, _ in jobs) for jobs in told.batches] == [
             site.names(request) for request in requests

@@ -7,11 +7,10 @@ import pytest
 from boinc_gahp.errors import BadRequest, LedgerError, NotFound, PermissionDenied, ProjectDown
 from boinc_gahp.submit.control import reconcile
 from boinc_gahp.submit.query import query_batches
-from boinc_gahp.submit.types import Client
 from tests.submit.scripted import Script, batch, error, job, statuses
 
-GRIDMANAGER = Client(gridmanager=True)
-PERSON = Client()
+GRIDMANAGER = {"gridmanager": True}
+PERSON = {"gridmanager": False}
 TIME = "1795261752.9478"
 JOBS = [("b#1.0", "DONE"), ("b#1.1", "UNSENT")]
 
@@ -25,7 +24,7 @@ def of_state(state, *jobs):
 
 
 def test_jobs_and_the_projects_clock_are_passed_on_as_they_are():
-    answer = query_batches(of_state(1, *JOBS).context(), ["b"], "0", GRIDMANAGER)
+    answer = query_batches(of_state(1, *JOBS).context(), ["b"], "0", **GRIDMANAGER)
     assert answer.server_time == TIME
     assert answer.batches == (tuple(JOBS),)
 
@@ -45,7 +44,7 @@ TIMES = {
 @pytest.mark.parametrize(("given", "asked"), TIMES.values(), ids=TIMES)
 def test_min_mod_time_goes_back_by_minutes(given, asked):
     script = of_state(1, *JOBS)
-    query_batches(script.context(), ["b"], given, GRIDMANAGER)
+    query_batches(script.context(), ["b"], given, **GRIDMANAGER)
     [arguments] = script.arguments("query_batch2")
     assert arguments["min_mod_time"] == [asked]
 
@@ -54,7 +53,7 @@ def test_min_mod_time_goes_back_by_minutes(given, asked):
 def test_a_min_mod_time_that_is_no_number_is_a_bad_request(given):
     script = of_state(1)
     with pytest.raises(BadRequest, match="min_mod_time"):
-        query_batches(script.context(), ["b"], given, GRIDMANAGER)
+        query_batches(script.context(), ["b"], given, **GRIDMANAGER)
     assert script.asked == []
 
 
@@ -62,21 +61,21 @@ def test_a_min_mod_time_that_is_no_number_is_a_bad_request(given):
 @pytest.mark.parametrize("client", [GRIDMANAGER, PERSON], ids=["gridmanager", "person"])
 def test_a_batch_in_init_has_0_jobs_at_min_mod_time_0(jobs, client):
     script = of_state(0, *jobs)
-    assert query_batches(script.context(), ["b"], "0", client).batches == ((),)
+    assert query_batches(script.context(), ["b"], "0", **client).batches == ((),)
     assert [name for name, _ in script.asked] == ["query_batch", "query_batch2"]
 
 
 def test_a_batch_in_init_is_looked_at_again_each_time():
     script = of_state(0, *JOBS)
     context = script.context()
-    query_batches(context, ["b"], "0", GRIDMANAGER)
+    query_batches(context, ["b"], "0", **GRIDMANAGER)
     script.replies.update(of_state(1, *JOBS).replies)
-    assert query_batches(context, ["b"], "0", GRIDMANAGER).batches == (tuple(JOBS),)
+    assert query_batches(context, ["b"], "0", **GRIDMANAGER).batches == (tuple(JOBS),)
 
 
 def test_a_half_made_batch_shows_what_changed_later():
     script = of_state(0, *JOBS)
-    assert query_batches(script.context(), ["b"], TIME, GRIDMANAGER).batches == (tuple(JOBS),)
+    assert query_batches(script.context(), ["b"], TIME, **GRIDMANAGER).batches == (tuple(JOBS),)
     assert script.count("query_batch") == 0
 
 
@@ -84,7 +83,7 @@ def test_a_batch_that_was_seen_submitted_is_not_looked_at_again():
     script = of_state(1, *JOBS)
     context = script.context()
     for _ in range(3):
-        query_batches(context, ["b"], "0", GRIDMANAGER)
+        query_batches(context, ["b"], "0", **GRIDMANAGER)
     assert script.count("query_batch") == 1
 
 
@@ -92,7 +91,7 @@ def test_a_batch_that_this_process_submitted_is_not_looked_at():
     script = of_state(1, *JOBS)
     context = script.context()
     context.cache.submitted.set("b", True)
-    query_batches(context, ["b"], "0", GRIDMANAGER)
+    query_batches(context, ["b"], "0", **GRIDMANAGER)
     assert script.count("query_batch") == 0
 
 
@@ -112,21 +111,21 @@ def test_many_batches_are_looked_at_together():
     script = many(
         {"a": 1, "b": 2, "c": 3}, [[("a#1.1", "DONE")], [("b#1.1", "DONE")], [("c#1.1", "ERROR")]]
     )
-    answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
+    answer = query_batches(script.context(), ["a", "b", "c"], "0", **GRIDMANAGER)
     assert answer.batches == ((("a#1.1", "DONE"),), (("b#1.1", "DONE"),), (("c#1.1", "ERROR"),))
     assert [name for name, _ in script.asked] == ["query_batches", "query_batch2"]
 
 
 def test_of_many_batches_those_in_init_have_0_jobs():
     script = many({"a": 1, "b": 0, "c": 0}, [[("a#1.1", "DONE")], [("b#1.1", "UNSENT")], []])
-    answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
+    answer = query_batches(script.context(), ["a", "b", "c"], "0", **GRIDMANAGER)
     assert answer.batches == ((("a#1.1", "DONE"),), (), ())
     assert script.count("query_batch") == 2
 
 
 def test_a_retired_batch_that_is_not_listed_shows_its_jobs():
     script = many({"a": 1, "b": 1}, [[], [], [("c#1.1", "ERROR")]])
-    answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
+    answer = query_batches(script.context(), ["a", "b", "c"], "0", **GRIDMANAGER)
     assert answer.batches[2] == (("c#1.1", "ERROR"),)
     assert script.count("query_batch") == 0
 
@@ -134,28 +133,28 @@ def test_a_retired_batch_that_is_not_listed_shows_its_jobs():
 def test_a_name_that_a_retired_batch_has_too_means_the_older_one():
     script = many({"a": 1, "b": 1, "c": 0}, [[], [], [("c#1.1", "DONE")]])
     script.replies["query_batch"] = batch(1, "c", 4, job(1, "c#1.1", 5))
-    answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
+    answer = query_batches(script.context(), ["a", "b", "c"], "0", **GRIDMANAGER)
     assert answer.batches[2] == (("c#1.1", "DONE"),)
 
 
 def test_names_are_looked_up_without_regard_to_case():
     script = many({"Café": 0, "b": 1, "c": 1}, [[("x", "UNSENT")], [], []])
     script.replies["query_batch"] = batch(1, "Café", 0)
-    answer = query_batches(script.context(), ["CAFÉ ", "b", "c"], "0", GRIDMANAGER)
+    answer = query_batches(script.context(), ["CAFÉ ", "b", "c"], "0", **GRIDMANAGER)
     assert answer.batches[0] == ()
 
 
 def test_a_name_that_comes_twice_is_answered_twice():
     script = of_state(1)
     script.replies["query_batch2"] = statuses(TIME, JOBS, JOBS)
-    answer = query_batches(script.context(), ["b", "b"], "0", GRIDMANAGER)
+    answer = query_batches(script.context(), ["b", "b"], "0", **GRIDMANAGER)
     assert answer.batches == (tuple(JOBS), tuple(JOBS))
     assert script.count("query_batch") == 1
 
 
 def test_no_batches_give_the_projects_clock():
     script = Script({"query_batch2": statuses(TIME)})
-    answer = query_batches(script.context(), [], "0", PERSON)
+    answer = query_batches(script.context(), [], "0", **PERSON)
     assert (answer.server_time, answer.batches) == (TIME, ())
 
 
@@ -178,7 +177,7 @@ UNKNOWN = {
 def test_an_unknown_batch_is_named_last_as_it_was_asked_for(names, words, name, since):
     script = Script({"query_batch": error("no such batch"), "query_batch2": error(words)})
     with pytest.raises(NotFound) as caught:
-        query_batches(script.context(), names, since, GRIDMANAGER)
+        query_batches(script.context(), names, since, **GRIDMANAGER)
     assert str(caught.value).endswith(f"no batch named {name}")
     assert str(caught.value).count("no batch named ") == 1
 
@@ -192,23 +191,23 @@ def test_a_batch_of_another_account_is_an_error_that_says_so():
         }
     )
     with pytest.raises(PermissionDenied, match="not owner of b"):
-        query_batches(script.context(), ["b"], "0", PERSON)
+        query_batches(script.context(), ["b"], "0", **PERSON)
     # A gridmanager cannot choose another name, and submits a batch that nobody has.
     with pytest.raises(NotFound, match=r"no batch named b$"):
-        query_batches(script.context(), ["b"], "0", GRIDMANAGER)
+        query_batches(script.context(), ["b"], "0", **GRIDMANAGER)
 
 
 def test_aborted_jobs_are_left_out_for_a_gridmanager_only(ledger):
     context = of_state(1, *JOBS).context(ledger)
     ledger.record_aborted(*context.owner, ["b#1.1", "other"])
-    assert query_batches(context, ["b"], "0", GRIDMANAGER).batches == ((JOBS[0],),)
-    assert query_batches(context, ["b"], "0", PERSON).batches == (tuple(JOBS),)
+    assert query_batches(context, ["b"], "0", **GRIDMANAGER).batches == ((JOBS[0],),)
+    assert query_batches(context, ["b"], "0", **PERSON).batches == (tuple(JOBS),)
 
 
 def test_a_query_teaches_the_ledger_which_batch_an_aborted_job_is_in(ledger):
     context = of_state(1, *JOBS).context(ledger)
     ledger.record_aborted(*context.owner, ["b#1.1", "other"])
-    query_batches(context, ["b"], TIME, GRIDMANAGER)
+    query_batches(context, ["b"], TIME, **GRIDMANAGER)
     ledger.forget_aborted(*context.owner, "b")
     assert ledger.aborted_jobs(*context.owner) == {"other"}
 
@@ -219,7 +218,7 @@ def test_without_a_ledger_nothing_is_left_out(broken, ledger, caplog):
     with pytest.raises(LedgerError):
         ledger.aborted_jobs("", "")
     context = of_state(1, *JOBS).context(ledger if broken else None)
-    assert query_batches(context, ["b"], "0", GRIDMANAGER).batches == (tuple(JOBS),)
+    assert query_batches(context, ["b"], "0", **GRIDMANAGER).batches == (tuple(JOBS),)
     assert ("The answer to a query may have aborted jobs" in caplog.text) is bool(broken)
 
 
@@ -241,7 +240,7 @@ def test_a_submission_that_is_asked_about_and_went_well_is_not_pending_any_more(
     context = of_state(state, *jobs).context(ledger)
     ledger.begin_submit(*context.owner, "b", 7, time.time())
     ledger.record_abort(*context.owner, "other", 8, time.time())
-    query_batches(context, ["b"], since, GRIDMANAGER)
+    query_batches(context, ["b"], since, **GRIDMANAGER)
     pending_aborts = ledger.pending_aborts(*context.owner, time.time())
     assert [pending.name for pending in pending_aborts].count("b") == left
     assert [pending.name for pending in pending_aborts].count("other") == 1
@@ -260,7 +259,7 @@ def test_a_batch_that_was_given_up_looks_unsubmitted_to_a_gridmanager_that_recov
 ):
     context = of_state(3, *JOBS).context(ledger)
     ledger.record_abort(*context.owner, "b", 7, time.time() + 60)
-    assert query_batches(context, ["b"], since, client).batches == (tuple(shown),)
+    assert query_batches(context, ["b"], since, **client).batches == (tuple(shown),)
 
 
 @pytest.mark.parametrize(("client", "wanted"), [(GRIDMANAGER, True), (PERSON, False)])
@@ -272,7 +271,7 @@ def test_a_submission_that_a_gridmanager_asks_about_is_not_given_up_by_other_pro
     context = script.context(ledger)
     ledger.begin_submit(*context.owner, "b", 7, time.time() - 5000)
     with pytest.raises(ProjectDown):
-        query_batches(context, ["b"], "0", client)
+        query_batches(context, ["b"], "0", **client)
     script.replies.update(of_state(1, *JOBS).replies)
     reconcile(script.context(ledger), alone=True)
     assert script.count("abort_batch") == (0 if wanted else 1)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.config.settings import StagingSettings as Settings
 from boinc_gahp.errors import ProjectError, StagingError
 from boinc_gahp.rpc.client import WebRpcs
@@ -64,6 +65,8 @@ class FileServer(FileList):
             text = self.hook(names, body) or self.upload(post, body)
         finally:
             body.close()
+        if isinstance(text, Reply):
+            return text
         document = f"<?xml version='1.0'?>\n<upload_files>{text}</upload_files>"
         return Reply(document.encode(), {"Content-Type": "text/xml"})
 
@@ -270,6 +273,35 @@ def test_a_file_whose_post_failed_is_sent_again_and_believed_when_the_project_co
     server.staging(files).run()
     assert [len(post.names) for post in server.posts] == [2, 1, 1]
     assert server.associated == set(files)
+
+
+@pytest.mark.parametrize("gateway", [True, False], ids=["504", "no answer"])
+def test_a_file_that_the_project_still_works_on_is_waited_for(
+    server, tmp_path, monkeypatch, gateway
+):
+    monkeypatch.setattr("boinc_gahp.submit.staging._BACKOFF", Backoff(0.01, 0.01))
+    files = make(tmp_path, 100)
+    there = []
+
+    def arrive():
+        with server.lock:
+            server.present.update(files)
+
+    def hook(_names, rest):
+        there.append(bool(server.present))
+        if len(there) > 1:
+            return None
+        while rest.read(65536):
+            pass
+        threading.Timer(0.8, arrive).start()
+        time.sleep(0.5)  # the client waits as long for an answer, and then as long for the file
+        if gateway:
+            return Reply(b"", {}, status=504)
+        raise TimeoutError
+
+    server.hook = hook
+    server.staging(files).run()
+    assert there == [False, True]
 
 
 def test_a_file_that_the_project_cannot_compare_because_its_disk_is_full_is_not_believed(

@@ -11,7 +11,6 @@ from boinc_gahp.errors import NotFound
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.query import query_batches
-from boinc_gahp.submit.types import Client
 from tests import faultproxy
 from tests.helpers import wait_for
 
@@ -56,9 +55,8 @@ def submitter(site, request):
 
 def recover(context, request):
     """Do what a gridmanager does for a batch of unknown state; return whether it submitted."""
-    client = Client(gridmanager=True)
     try:
-        (jobs,) = query_batches(context, [request.batch_name], "0", client).batches
+        (jobs,) = query_batches(context, [request.batch_name], "0", gridmanager=True).batches
     except NotFound as error:
         assert str(error).endswith(f"no batch named {request.batch_name}")  # noqa: PT017
         jobs = ()

@@ -113,6 +113,23 @@ def test_a_name_in_another_batch_is_reported_when_a_second_look_has_not_found_it
     assert len(server.sent) == 2
 
 
+@pytest.mark.parametrize("retire", ["<success/>", error("not owner")], ids=["retired", "refused"])
+def test_an_empty_batch_that_lost_a_race_for_its_name_is_retired(retire, caplog):
+    def make(names):
+        server.make(names)
+        return SUCCESS
+
+    server = Server(answers=[make])
+    looks = iter([error("no batch named b")])
+    found = server.replies["query_batch"]
+    server.replies["query_batch"] = lambda asked: next(looks, None) or found(asked)
+    server.replies |= {"create_batch": "<batch_id>8</batch_id>", "retire_batch": retire}
+    server.submit()
+    assert server.made == NAMES
+    assert [asked["batch_id"] for asked in server.arguments("retire_batch")] == [["8"]]
+    assert ("The empty batch 8 stays on the project" in caplog.text) == ("error" in retire)
+
+
 @pytest.mark.long
 def test_a_project_that_never_takes_the_jobs_is_asked_five_times():
     server = Server(answers=[lambda _: NOT_INIT])
