@@ -81,8 +81,6 @@ class Exchange:
         while (line := self._stream.readline().rstrip(b"\r\n")) != b"":
             name, _, value = line.decode("latin-1").partition(":")
             self.headers.append((name, value.strip()))
-        if self.header("expect"):
-            self.client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._rest = self._chunks()
         while not (rpc := self._name()) and len(self.body) < _LOOK_AT:
             if not (chunk := next(self._rest, b"")):
@@ -116,12 +114,6 @@ class Exchange:
         return root[1] if root else ""
 
     def _chunks(self):
-        if "chunked" in self.header("transfer-encoding").lower():
-            while size := int(self._stream.readline().split(b";")[0], 16):
-                yield self._stream.read(size)
-                self._stream.readline()
-            self._stream.readline()
-            return
         left = self.length
         while left and (chunk := self._stream.read1(min(left, 16384))):
             left -= len(chunk)
@@ -151,7 +143,7 @@ class Exchange:
 
     def send(self, reply, *, length=None):
         """Send the client a reply, with a Content-Length of ``length`` bytes or the true one."""
-        self.client.sendall(reply.head(length) + (b"" if self.method == "HEAD" else reply.body))
+        self.client.sendall(reply.head(length) + reply.body)
 
 
 #: Deals with a request; returns whether the client's connection may be used again.

@@ -24,13 +24,6 @@ def test_pauses_grow_from_the_first_to_the_longest(first, longest, factor, failu
     assert next_ <= pause * factor * (1 + 1e-9)
 
 
-@given(SECONDS, SECONDS, st.floats(1.1, 10.0))
-def test_pauses_come_to_the_longest(first, longest, factor):
-    # 1.1 to the power of 60 is 304.
-    longest = min(longest, 300 * first)
-    assert Backoff(first, longest, factor).seconds(60) == max(first, longest)
-
-
 @given(SECONDS, SECONDS, FACTORS, JITTERS, FAILURES)
 def test_pauses_are_spread_within_their_bounds(first, longest, factor, jitter, failures):
     plain = Backoff(first, longest, factor).seconds(failures)

@@ -53,14 +53,6 @@ def test_requests_pass_untouched_and_are_named(proxy, upstream):
     assert upstream.requests[3].path == "/test/get_output.php?cmd=result_file&file_num=0"
 
 
-def test_a_body_in_chunks_is_passed_on(proxy, upstream):
-    pieces = iter([b"request=%3Cping%3E", b"+", b"%3C%2Fping%3E"])
-    headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    assert requests.post(proxy.url, data=pieces, headers=headers, timeout=60).ok
-    assert proxy.seen == ["ping"]
-    assert [each.body for each in upstream.requests] == [b"request=%3Cping%3E+%3C%2Fping%3E"]
-
-
 NO_ANSWERS = {
     "lose_reply": (faultproxy.lose_reply(), 1),
     "lose_request": (faultproxy.lose_request(), 0),
@@ -79,32 +71,12 @@ def test_the_connection_ends_without_an_answer(proxy, upstream, fault, carried_o
     assert proxy.seen == ["ping", "ping"]
 
 
-INSTEAD = {
-    "status": (faultproxy.status, 500),
-    "html": (faultproxy.html, 200),
-}
-
-
-@pytest.mark.parametrize("carried_out", [True, False], ids=["carried out", "not carried out"])
-@pytest.mark.parametrize(("make", "code"), INSTEAD.values(), ids=INSTEAD)
-def test_another_answer_comes_instead(proxy, upstream, make, code, carried_out):
-    proxy.fail("ping", make(carried_out=carried_out))
-    answer = rpc(proxy)
-    assert answer.status_code == code
-    assert answer.content in {b"", faultproxy.HTML_PAGE}
-    assert len(upstream.requests) == carried_out
-
-
-def test_warnings_stand_before_inside_and_after_the_real_reply(proxy):
-    proxy.fail("ping", faultproxy.php_warnings(after=True))
-    text = rpc(proxy).content
-    assert text.count(b"<b>Warning</b>") == 3
-    assert text.index(b"<b>Warning") < text.index(b"<ping>") < text.index(b"<success>")
-    assert text.replace(faultproxy.PHP_WARNING, b"") == REPLY
-
-
+WARNED = REPLY.replace(b"<ping>\n", b"%b<ping>\n%b" % ((faultproxy.PHP_WARNING,) * 2))
 CHANGED = {
+    "status": (faultproxy.status(text=b"x"), b"x"),
+    "html": (faultproxy.html(carried_out=True), faultproxy.HTML_PAGE),
     "body": (faultproxy.body(b"<ping>"), b"<ping>"),
+    "warnings": (faultproxy.php_warnings(), WARNED),
     "honest cut": (faultproxy.cut(0.25, honest=True), REPLY[: len(REPLY) // 4]),
     "drip": (faultproxy.drip(0.0001), REPLY),
     "delay": (faultproxy.delay(0.01), REPLY),

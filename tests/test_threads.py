@@ -47,23 +47,6 @@ def test_threads_are_started_when_they_are_needed_and_used_again():
     assert count("thrifty-") == 0
 
 
-def test_there_are_never_more_threads_than_the_size():
-    pool = Workers("bounded", size=lambda: 3)
-    gate = Gate()
-    done = threading.Semaphore(0)
-    gate.start(pool, 3)
-    for _ in range(10):
-        pool.start(done.release)
-    gate.await_inside(3)
-    assert count("bounded-") == 3
-    assert not done.acquire(blocking=False)
-    gate.open.set()
-    for _ in range(10):
-        assert done.acquire(timeout=60)
-    pool.close(20)
-    assert count("bounded-") == 0
-
-
 def test_a_project_holds_half_of_what_the_others_leave_and_always_one():
     pool = Workers("shared", size=lambda: 8)
     gates = [Gate() for _ in range(6)]
@@ -110,16 +93,6 @@ def test_tasks_that_no_thread_has_begun_are_dropped_at_the_end():
     gate.open.set()
     wait_for(lambda: count("closing-") == 0, "the thread has ended")
     assert not begun.is_set()
-
-
-def test_tasks_are_all_done_at_the_end_where_none_may_be_dropped():
-    pool = Workers("thorough", size=lambda: 2)
-    done = []
-    for number in range(100):
-        pool.start(lambda number=number: done.append(number))
-    pool.close(20, drop=False)
-    assert sorted(done) == list(range(100))
-    assert count("thorough-") == 0
 
 
 def test_a_task_is_not_begun_twice_and_one_that_fails_keeps_no_other_from_it():
@@ -177,11 +150,6 @@ def test_a_task_waits_where_the_system_gives_no_thread(monkeypatch):
     assert workers.wait(time.monotonic() + 60)
 
 
-def test_each_item_is_worked_on_once():
-    done = in_parallel(lambda item: item * item, range(100), threads=4, name="t")
-    assert sorted(done) == [(item, item * item) for item in range(100)]
-
-
 def test_no_more_threads_than_allowed_or_needed_are_started():
     names = set()
     barrier = threading.Barrier(3, timeout=60)
@@ -193,10 +161,6 @@ def test_no_more_threads_than_allowed_or_needed_are_started():
     in_parallel(work, range(3), threads=8, name="few")
     assert len(names) == 3
     assert all(name.startswith("few") for name in names)
-
-
-def test_nothing_is_nothing():
-    assert in_parallel(str, [], threads=4, name="t") == []
 
 
 def test_the_first_error_stops_what_runs_and_what_has_not_begun():

@@ -74,11 +74,6 @@ def test_projects_d_is_read_after_the_file_beside_it_by_name_and_before_the_next
     assert settings.project_files == {"a": (paths[1], paths[4]), "": (paths[3],)}
 
 
-def test_a_broken_file_in_projects_d_is_named(node):
-    path = node.write(node.user.parent / "projects.d/a.toml", "[project")
-    assert f"{path} is not TOML" in error_of(node.load)
-
-
 def test_config_is_preferred_to_the_variable(node):
     one = node.write(node.work / "one.toml", "[limits]\nworkers = 1")
     two = node.write(node.work / "two.toml", "[limits]\nworkers = 2")
@@ -145,13 +140,6 @@ class TestAuthenticator:
         assert revealed(settings.project) == SECRET
         assert settings.problems == ()
         assert SECRET not in repr(settings)
-
-    def test_a_later_file_replaces_an_earlier_authenticator_file(self, node):
-        node.write(node.admin, f'[project]\nurl = "{A}"\nauthenticator_file = "missing"')
-        node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
-        settings = node.load()
-        assert revealed(settings.project) == SECRET
-        assert settings.problems == ()
 
     def test_it_is_never_sent_to_another_url_that_a_later_file_names(self, node):
         node.write(node.admin, f'[project]\nurl = "{A}"')

@@ -12,10 +12,8 @@ import pytest
 
 from boinc_gahp.api.project import Project
 from boinc_gahp.states import BatchState
-from tests import faultproxy
 from tests.containers_engine import IMAGE
 from tests.documents.volunteers import CONTAINERS
-from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 
 pytestmark = [
@@ -207,20 +205,6 @@ rule slow:
     assert texts == [f"{n}\n" for n in range(6)]
     assert submitted(printed) == []
     assert batches(settings) == {}
-
-
-@pytest.mark.parametrize("rpc", ["get_templates", "query_batch"])
-def test_a_page_instead_of_an_answer_does_not_end_a_workflow(settings, tmp_path, rpc):
-    directory = made(tmp_path, 'rule one:\n    output: "out.txt"\n    shell: "echo 1 >{output}"\n')
-    with Project.from_settings(config=settings) as people, FaultProxy(people.url) as proxy:
-        through = tmp_path / "through.toml"
-        through.write_text(settings.read_text().replace(people.url, proxy.url))
-        through.chmod(0o600)
-        proxy.fail(rpc, faultproxy.html())
-        status, printed = run(through, directory)
-    assert status == 0, printed
-    assert "the jobs will be submitted later" in printed
-    assert (directory / "out.txt").read_text() == "1\n"
 
 
 def test_an_interrupted_workflow_aborts_its_jobs(settings, tmp_path):

@@ -31,15 +31,6 @@ def test_the_syntax_of_a_command_is_that_of_the_specification(line):
     assert COMMANDS[line.split(maxsplit=1)[0]].syntax == line
 
 
-def test_there_are_seven_commands_and_those_of_two_dialects():
-    dialects = [name.partition("_")[0] for name in COMMANDS]
-    assert (dialects.count("BOINC"), dialects.count("BLAH"), len(COMMANDS)) == (8, 5, 7 + 8 + 5)
-
-
-def test_the_table_is_in_alphabetical_order():
-    assert list(COMMANDS) == sorted(COMMANDS)
-
-
 def test_submits_and_fetches_keep_nothing_else_waiting():
     pools = {}
     for command in COMMANDS.values():

@@ -156,12 +156,6 @@ def test_an_error_of_the_database_is_told_without_its_query():
     )
 
 
-def test_templates_come_as_they_are():
-    text = '\n<?xml version="1.0"?>\r\n<a>&amp;<OUTFILE_0/><!-- </a -->\n<b attr="1"></a>\n'
-    body = inside("get_templates", f"<templates>{text}</templates>")
-    assert project(body).get_templates(app_name="x") == text
-
-
 def test_numbers_as_php_writes_them_are_read():
     fields = (
         "<id>1</id><name>b</name><app_name>a</app_name><state>1</state><njobs>1.0E+3</njobs>"
