@@ -16,14 +16,13 @@
 Its parts, in the order in which a batch meets them:
 
 =============== ===================================================================================
-session         the project, the account and the settings, which most functions take
-project, batch  the handles; what a batch keeps is known_batch's
+session         what most functions take: the project and the account; what is known of a batch
+project, batch  the handles
 rows            a package: jobs from a table, and their arguments and files as texts
 programs        commands as jobs in containers, with program_files from their words
 request         jobs as a request to submit
 submission      submits, plans and estimates
-manifest        what was submitted; manifest_files keeps it on this machine
-comparing       whether a batch that is there has the same jobs, and the difference
+manifest        what was submitted; manifest_files keeps it here, and compares with it
 finding         the app, the batch or the job of a name or id
 watching        asks until batches are over, and counts their jobs
 progress        shows it on terminals and in notebooks

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.api import finding
 from boinc_gahp.api.family import number_of, retry_name, standing_of
-from boinc_gahp.api.known_batch import KnownBatch
+from boinc_gahp.api.session import KnownBatch
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.types import Job, OnProgress
 
 #: Jobs that were sent by another process may still appear for so many seconds
-#: (:mod:`boinc_gahp.api._comparing`).
+#: (:mod:`boinc_gahp.api.manifest_files`).
 _AT_WORK = 60.0
 #: How often a retry is begun again, if another process was faster.
 _ROUNDS = 3
@@ -253,7 +253,7 @@ def _jobs_again(
         )
     kept = [manifest.job(name) for name in names]
     paths = (path for job in kept for path in job.paths)
-    md5s = readable_md5s(session, paths, progress=progress)
+    md5s = readable_md5s(session.context, paths, progress=progress)
     jobs = [replace(job.again(md5s), name=names[job.name]) for job in kept]
     staged = {
         item.physical_name: (job, open_name)
@@ -385,11 +385,9 @@ def abort_jobs(batch: KnownBatch, jobs: Iterable[int | str]) -> None:
 
 def retire(batch: KnownBatch) -> None:
     """Retire a batch."""
-    from boinc_gahp.api.manifest_files import Manifests  # noqa: PLC0415  (not for lists of batches)
-
     batch.session.rpc.retire_batch(batch_id=batch.id)
     # The project keeps the batch's and jobs' names taken, and can say so itself.
-    Manifests(batch.session).forget(batch.name, batch.id)
+    batch.session.manifests.forget(batch.name, batch.id)
     refresh(batch)
 
 

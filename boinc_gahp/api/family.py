@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.outputs.folders import FetchRecord
+    from boinc_gahp.api.session import KnownBatch
     from boinc_gahp.rpc.types import BatchInfo, JobInfo
 
 
@@ -171,10 +171,8 @@ def family_of(batch: KnownBatch) -> RetryChain:
     Raises:
         RpcError: the project could not be asked.
     """
-    from boinc_gahp.api.manifest_files import Manifests  # noqa: PLC0415  (not for lists of batches)
-
     session = batch.session
-    manifests = Manifests(session)
+    manifests = session.manifests
     retries: list[Retry] = []
     taken: set[int] = set()
     for number in range(1, _MOST + 1):

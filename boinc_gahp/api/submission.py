@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.api._comparing import ManifestJournal
 from boinc_gahp.api.finding import unknown_app
+from boinc_gahp.api.manifest_files import ManifestJournal
 from boinc_gahp.api.request import build_request, job_names, list_of, new_batch_name
 from boinc_gahp.errors import (
     AppNotFound,
@@ -167,7 +167,7 @@ def submit(
         RpcError: the project refused, or could not be asked.
     """
     _check_buda(session, app_name)
-    comparison = ManifestJournal(session, request, lineage)
+    comparison = ManifestJournal(session.context, session.manifests, request, lineage)
     comparison.check()
     try:
         from boinc_gahp.submit.engine import submit as send  # noqa: PLC0415  (heavy)
@@ -236,7 +236,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         problems.setdefault(name, absent)
     batch_id, there, compared = None, 0, False
     if options.get("name") is not None and refusal is None:
-        comparison = ManifestJournal(session, request)
+        comparison = ManifestJournal(session.context, session.manifests, request)
         try:
             batch_id, there = jobs_there(session.context, request)
             comparison.check()

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api._comparing import difference
 from boinc_gahp.api.manifest import describe
+from boinc_gahp.api.manifest_files import difference
 from boinc_gahp.api.rows.reading import jobs_from
 from boinc_gahp.errors import BatchConflict, RpcError
 from boinc_gahp.submit.types import InlineFile, Job, Parameters, SubmitRequest

@@ -10,9 +10,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api._comparing import difference
 from boinc_gahp.api.manifest import Lineage, Manifest, check_line, describe
-from boinc_gahp.api.manifest_files import Manifests
+from boinc_gahp.api.manifest_files import difference
 from boinc_gahp.api.project import Project
 from boinc_gahp.config.settings import Settings, State
 from boinc_gahp.errors import BatchConflict, StagingError
@@ -80,7 +79,7 @@ def test_a_local_file_is_sent_again_if_it_is_the_same_else_the_projects_copy(tmp
 
 
 def test_what_is_kept_is_read_again_by_its_account_on_its_machine(site):
-    manifests = Manifests(site.project.session)
+    manifests = site.project.session.manifests
     odd = "\udcff\n\t\"'é\0"
     request = SubmitRequest(
         "b",
@@ -96,7 +95,7 @@ def test_what_is_kept_is_read_again_by_its_account_on_its_machine(site):
     assert manifests.write("b", manifest, new=True)
     assert not manifests.write("b", replace(manifest, batch_id=8), new=True)
     for project in (site.open(home="other"), site.somebody_else()):
-        assert Manifests(project.session).find("b") is None
+        assert project.session.manifests.find("b") is None
     found = manifests.of("b", 7)
     assert found == manifest
     assert manifests.of("b", 8) is None
@@ -120,7 +119,7 @@ def test_a_manifest_of_another_form_is_refused_and_stays_as_it_is(site, form):
     with pytest.raises(BatchConflict, match=f"{path}; .* or move the file away"):
         site.submit(1)
     assert path.read_bytes() == before
-    assert Manifests(site.project.session).of(site.name, batch.id) is None
+    assert site.project.session.manifests.of(site.name, batch.id) is None
     path.unlink()
     assert not site.submit(1).compared
 
@@ -139,7 +138,7 @@ def manifests_in(directory):
     settings = Settings(state=State(dir=directory))
     project = Project("http://127.0.0.1:1/", "0" * 32, settings=settings)
     with project:
-        return Manifests(project.session)
+        return project.session.manifests
 
 
 @given(st.data())

@@ -7,7 +7,6 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.api import family
 from boinc_gahp.api.family import retry_name
-from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.errors import (
     BatchConflict,
     BatchTooLarge,
@@ -57,7 +56,7 @@ def test_failed_jobs_are_sent_again_with_the_same_contents(site):
     site.spoil(batch, f"{batch.name}_1")
     made = batch.retry()
     assert (made.name, names_of(made)) == (f"{batch.name}-retry1", [f"{batch.name}_1-retry1"])
-    manifest = Manifests(site.project.session).of(made.name, made.id)
+    manifest = site.project.session.manifests.of(made.name, made.id)
     job = manifest.job(f"{batch.name}_1-retry1")
     assert manifest.parent == batch.id
     assert (job.retry_of, job.args, job.parameters) == (f"{batch.name}_1", ("-n", "1"), {"n": 1})
@@ -115,7 +114,7 @@ def test_a_file_that_has_changed_is_the_projects_copy_or_an_error(site, tmp_path
     site.spoil(batch)
     path.write_text("another text")
     made = batch.retry()
-    manifest = Manifests(site.project.session).of(made.name, made.id)
+    manifest = site.project.session.manifests.of(made.name, made.id)
     [source] = [each.source for each in manifest.job(f"{site.name}_0-retry1").inputs.values()]
     assert source.startswith("staged:")
     site.spoil(made)

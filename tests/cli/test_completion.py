@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from boinc_gahp.api.manifest import describe
-from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.project import Project
 from boinc_gahp.cli import all_parsers, completion
 from boinc_gahp.cli.main import main
@@ -80,7 +79,7 @@ def ids(settings):
     with Project.from_settings(config=settings) as project:
         for name, number in found.items():
             sent = describe(SubmitRequest(name, "uppercase", [("job", Job())]), {})
-            Manifests(project.session).write(name, replace(sent, batch_id=number), new=True)
+            project.session.manifests.write(name, replace(sent, batch_id=number), new=True)
     return found
 
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from boinc_gahp.api._comparing import ManifestJournal
+from boinc_gahp.api.manifest_files import ManifestJournal
 from boinc_gahp.cli import main as command_line
 from boinc_gahp.cli.batch.jsons import error_json
 from boinc_gahp.cli.batch.submitting import _how_to_continue

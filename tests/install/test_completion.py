@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp.api.manifest import describe
-from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.project import Project
 from boinc_gahp.cli import completion
 from boinc_gahp.submit.types import Job, SubmitRequest
@@ -39,7 +38,7 @@ def settings(directory):
     with Project.from_settings(config=path) as project:
         for number, name in enumerate(BATCHES, 1):
             sent = describe(SubmitRequest(name, "uppercase", [("job", Job())]), {})
-            Manifests(project.session).write(name, replace(sent, batch_id=number), new=True)
+            project.session.manifests.write(name, replace(sent, batch_id=number), new=True)
     return path
 
 

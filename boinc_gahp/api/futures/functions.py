@@ -24,11 +24,10 @@ from boinc_gahp.api.futures.mapping import (
     directory_for,
     free_name,
 )
-from boinc_gahp.api.known_batch import KnownBatch
-from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.programs import ProgramBatch, program_batch
 from boinc_gahp.api.progress import StepView, shown
 from boinc_gahp.api.request import build_request, job_names, renamed
+from boinc_gahp.api.session import KnownBatch
 from boinc_gahp.api.submission import Submitted
 from boinc_gahp.containers.job_files import OWN_FILES, WORK
 from boinc_gahp.errors import BadRequest, BatchConflict, NotFound, RemoteError
@@ -248,7 +247,7 @@ class Function(Generic[T]):
             return submission.submit(session, made.app, replace(request, jobs=jobs))
         except BatchConflict:
             # Another process sends the same calls as other pickles, or did when it was killed.
-            old = Manifests(session).find(batch_name)
+            old = session.manifests.find(batch_name)
             if old is None or calls.difference(old, contents):
                 raise
         # What was sent before is sent once more.
@@ -289,7 +288,7 @@ class Function(Generic[T]):
         if info.state not in (BatchState.IN_PROGRESS, BatchState.COMPLETE) or not info.njobs:
             return None
         if given is not None:
-            manifest = Manifests(session).of(name, info.id)
+            manifest = session.manifests.of(name, info.id)
             if manifest is None:
                 return None
             changed = calls.difference(manifest, contents)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api import finding
 from boinc_gahp.api.family import parent_of
-from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.outputs import records
 from boinc_gahp.api.outputs.fetching_batch import BatchFetch, Jobs, jobs_of
 from boinc_gahp.api.outputs.folders import NOTE, folder_name, read_note
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.outputs.folders import FetchRecord, FinishedJob, Folder
+    from boinc_gahp.api.session import KnownBatch
     from boinc_gahp.errors import GahpError
     from boinc_gahp.rpc.types import JobInfo
     from boinc_gahp.submit.types import OnProgress
@@ -134,7 +133,7 @@ def fetch(
     bad: dict[str, str] = {}
     parent = root.stat()
     if noted:
-        Manifests(batch.session).note_fetch(batch.id, root)
+        batch.session.manifests.note_fetch(batch.id, root)
 
     def work(job: FinishedJob) -> None:
         path = root / folder_name(job.called)
@@ -213,7 +212,7 @@ def fetch_zip(
                 raise explain(error, target) from error
             ids = _ids_in(batch, room)
         whole.commit()
-        Manifests(batch.session).note_fetch(batch.id, zipped=ids)
+        batch.session.manifests.note_fetch(batch.id, zipped=ids)
     return replace(fetched, directory=target.parent, table=None, archive=target, files=files)
 
 
@@ -226,7 +225,7 @@ def unfetched(batch: KnownBatch) -> list[str]:
         RpcError: the project could not be asked.
     """
     session = batch.session
-    manifests = Manifests(session)
+    manifests = session.manifests
     here: set[int] = set()
     for batch_id in filter(None, (batch.id, parent_of(batch))):
         here |= manifests.zipped(batch_id)

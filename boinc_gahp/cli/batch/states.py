@@ -73,7 +73,6 @@ def unsent_words(batch: Batch) -> str | None:
 
     Only the machine that submitted them knows the version they are for.
     """
-    from boinc_gahp.api.manifest_files import Manifests
     from boinc_gahp.submit.checks import BUDA
 
     if batch.state is not BatchState.IN_PROGRESS or batch.fraction_done or batch.gone:
@@ -84,7 +83,7 @@ def unsent_words(batch: Batch) -> str | None:
             "do not have, and say nothing: if these wait for long, ask the project's admin for the "
             "app's name."
         )
-    version = Manifests(batch.project.session).common(batch.name, batch.id).get("app_version_num")
+    version = batch.project.session.manifests.common(batch.name, batch.id).get("app_version_num")
     if version is None:
         return None
     return f"No job of batch {batch.id} is done yet. {version_words(batch.app_name, version)}"
