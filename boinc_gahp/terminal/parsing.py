@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import textwrap
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from boinc_gahp.config.places import TrustedPath, trusted
@@ -277,11 +278,14 @@ def not_empty(text: str) -> str:
     return text
 
 
-def whole_number(text: str) -> int:
-    """Read a count, one or more."""
-    if not (text.isascii() and text.isdigit() and int(text[:18]) > 0 and len(text) <= 18):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
+def whole_number(least: int, most: int, text: str) -> int:
+    """Read a whole number."""
+    number = int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else least - 1
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} was given; a number from {least} to {most} is expected"
+        )
+    return number
 
 
 def seconds(text: str) -> float:
@@ -309,7 +313,7 @@ def quantity(kind: Quantity) -> Callable[[str], float]:
 
 #: How a value is read, by the word that stands for it in the help; any other is a text.
 _READ: dict[str, Callable[[str], Any]] = {
-    "N": whole_number,
+    "N": partial(whole_number, 1, 2**31 - 1),
     "SPAN": quantity(SPAN),
     "SECONDS": seconds,
     "WORDS": str,

@@ -6,12 +6,12 @@ a file with a row per job (``--rows``), or a set of files with a job per file (`
 
 from __future__ import annotations
 
-import argparse
 import glob
 import os
 import re
 import stat
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from boinc_gahp.terminal.parsing import quantity, whole_number
 from boinc_gahp.text import count, listed
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
 
     from boinc_gahp.api.project import Project
@@ -77,7 +78,7 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
     of_each = ", which is the only input that has no --input, or where --input NAME={path} says"
     add_which(parser, "--args", of_each)
     parser.takes(of_app, NEEDS).takes(outputs, NEEDS, dest="outputs")
-    parser.takes(numbers, NEEDS, type=_whole)
+    parser.takes(numbers, NEEDS, type=partial(whole_number, -(2**31), 2**31 - 1))
     add_needs(parser)
     parser.with_common(config, project=True, json=json)
 
@@ -110,7 +111,9 @@ def add_which(parser: Parser, words: str, of_each: str = "") -> None:
         "as in '{batch}_{seed}': a project accepts a job's name only once, for ever (default: the "
         "batch's name and the job's number)"
     }
-    parser.takes(count, _WHICH, type=_count).takes(each, _WHICH, nargs="+", action="store")
+    parser.takes(count, _WHICH, type=partial(whole_number, 1, _MOST_JOBS)).takes(
+        each, _WHICH, nargs="+", action="store"
+    )
     parser.takes(rows, _WHICH).takes(data, _WHICH, default=[]).takes(names, _WHICH)
 
 
@@ -270,24 +273,6 @@ def _only_input(project: Project, options: argparse.Namespace) -> str | None:
     if len(left) > 1:
         raise BadRequest(f"--each: {options.app} has the inputs {', '.join(wanted)}: {how}")
     return left[0]
-
-
-def _count(text: str) -> int:
-    number = whole_number(text)
-    if number > _MOST_JOBS:
-        raise argparse.ArgumentTypeError(
-            f"{number:,} jobs are too many: a batch has at most {_MOST_JOBS:,}"
-        )
-    return number
-
-
-def _whole(text: str) -> int:
-    digits = text[1:] if text[:1] in {"-", "+"} else text
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > 10 or int(digits) >= 2**31:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a whole number, or is too large for a project"
-        )
-    return int(text)
 
 
 def _on_project(given: str | None) -> str | None:

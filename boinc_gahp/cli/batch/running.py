@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -128,7 +129,7 @@ def run_program_parser(config: str | None = None) -> Parser:
         if each.is_flag:
             parser.takes({each.option: each.help}, runs)
             continue
-        read = whole_number if each.least else int
+        read = partial(whole_number, each.least, each.most)
         number = {f"{each.option} N": f"{each.help} (default: {each.default})"}
         parser.takes(number, NEEDS, type=read, default=each.default)
     add_needs(parser)

@@ -12,9 +12,9 @@ from boinc_gahp.localproject.commands.arguments import (
     number,
     opened,
     refused,
-    whole_number,
 )
 from boinc_gahp.localproject.settings import SUBMITTER_FILE
+from boinc_gahp.terminal.parsing import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set as AbstractSet

@@ -36,17 +36,6 @@ def directory(text: str) -> Path:
     return Path(not_empty(text)).expanduser().absolute()
 
 
-def whole_number(least: int, most: int, text: str) -> int:
-    """Read a whole number."""
-    digits = text.removeprefix("-")
-    number = int(text) if digits.isascii() and digits.isdigit() else least - 1
-    if not least <= number <= most:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} was given; a number from {least} to {most} is expected"
-        )
-    return number
-
-
 def number(text: str) -> float:
     """Read a number of at least 0; exponents are accepted, 1e9."""
     try:

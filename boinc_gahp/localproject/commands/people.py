@@ -13,10 +13,9 @@ from boinc_gahp.localproject.commands.arguments import (
     action_parser,
     opened,
     refused,
-    whole_number,
 )
 from boinc_gahp.localproject.errors import LocalProjectTrouble
-from boinc_gahp.terminal.parsing import not_empty
+from boinc_gahp.terminal.parsing import not_empty, whole_number
 
 if TYPE_CHECKING:
     from boinc_gahp.terminal.parsing import Parser

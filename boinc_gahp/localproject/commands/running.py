@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from boinc_gahp.extras import need_extra
 from boinc_gahp.localproject.commands.arguments import (
     action_parser,
-    whole_number,
 )
 from boinc_gahp.localproject.settings import SUBMITTER_FILE
-from boinc_gahp.terminal.parsing import not_empty
+from boinc_gahp.terminal.parsing import not_empty, whole_number
 
 if TYPE_CHECKING:
     from types import FrameType

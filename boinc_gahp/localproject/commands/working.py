@@ -13,12 +13,11 @@ from boinc_gahp.localproject.commands.arguments import (
     action_parser,
     number,
     opened,
-    whole_number,
 )
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.types import TemplateError
-from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal.parsing import Parser, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -50,7 +50,7 @@ def test_help_and_completion_import_nothing_that_takes_long():
 @pytest.mark.parametrize("text", ["0", "-3", "1.5", "", "٣", "9" * 30])
 def test_what_is_no_number_of_things_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError):
-        parsing.whole_number(text)
+        parsing.whole_number(1, 1000, text)
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_templates_that_let_the_project_delete_outputs_are_warned_of(site, batch
         (["--each", "d", "--count", "3"], "--each and --count do not go together"),
         (["--args", "{stem}"], "{stem} is not a placeholder; there are {index}, {batch}"),
         (["--args", "{stem}"], "stem are for files of --each, and there is no --each"),
-        (["--count", "0"], "not a whole number"),
+        (["--count", "0"], "a number from 1 to 1000000 is expected"),
         (["--memory", "2"], "2 bytes of memory: did you mean 2MB or 2GB? (2B is taken as it is)"),
         (["--lease", "30"], "a lease of 30 s: did you mean 30h or 30d?"),
         (["--input", "data/a.1.txt"], "expected NAME=FILE"),
