@@ -44,21 +44,6 @@ def test_a_job_is_accepted_as_it_is_described(jobs, elsewhere):
     assert row.is_alive
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_a_repeated_submit_is_the_same_job_until_it_is_cancelled_or_told(jobs, state):
-    job_id = in_state(jobs, state)
-    again = jobs.accept(new_job("d"))
-    assert (again.id == job_id) == (state != "cancelled")
-    assert again.attempt == (2 if state == "cancelled" else 1)
-
-
-@pytest.mark.parametrize("state", STATES)
-def test_only_an_end_can_be_told(jobs, state):
-    job_id = in_state(jobs, state)
-    jobs.end_reported([job_id, 12345])
-    assert jobs.job(job_id).end_reported == (state in {"done", "failed"})
-
-
 def test_the_latest_time_at_which_a_job_was_asked_about_counts(jobs):
     row = jobs.accept(new_job("d"))
     jobs.htcondor_polled({row.id: row.last_polled + 10, 12345: row.last_polled + 10})
@@ -69,25 +54,6 @@ def test_the_latest_time_at_which_a_job_was_asked_about_counts(jobs):
 def test_a_repeated_submit_counts_as_asking(jobs):
     row = jobs.accept(new_job("d"))
     assert jobs.accept(new_job("d")).last_polled > row.last_polled
-
-
-@pytest.mark.parametrize("state", STATES)
-def test_an_abort_is_pending_for_a_cancelled_job_that_the_project_may_have(jobs, state):
-    abort_pending = state in {"sending", "queued", "running", "finished", "cancelled"}
-    job_id = in_state(jobs, state)
-    before = jobs.job(job_id)
-    assert jobs.cancel(job_id) == before
-    after = jobs.job(job_id)
-    assert (after.state, after.abort_pending) == ("cancelled", abort_pending)
-    assert (after.batch_id, after.job_name) == (before.batch_id, before.job_name)
-    assert bool(jobs.pending_aborts(*MINE)) == abort_pending
-
-
-def test_a_cancel_after_the_abort_owes_none_again(jobs):
-    job_id = in_state(jobs, "cancelled")
-    jobs.abort_done([job_id])
-    jobs.cancel(job_id)
-    assert jobs.pending_aborts(*MINE) == []
 
 
 @pytest.mark.parametrize("job_id", [0, -1, 2])
@@ -175,19 +141,6 @@ def test_a_new_manager_knows_that_nobody_writes(jobs):
     assert jobs.job(job_id).writing
     jobs.stop_writing(*MINE)
     assert not jobs.job(job_id).writing
-
-
-@pytest.mark.parametrize("state", STATES)
-def test_only_a_finished_job_is_fetched(jobs, store, state):
-    job_id = in_state(jobs, state)
-    before = everything(store)
-    said = jobs.fetched(job_id, 3, 1.5)
-    if state != "finished":
-        assert said == "gone"
-        assert everything(store) == before
-        return
-    row = jobs.job(job_id)
-    assert (said, row.state, row.exit_code, row.cpu_time) == ("done", "done", 3, 1.5)
 
 
 def test_the_last_job_of_a_batch_waits_for_its_end(jobs):

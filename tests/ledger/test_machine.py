@@ -429,5 +429,5 @@ class Ledgers(RuleBasedStateMachine):
 
 TestLedgers = Ledgers.TestCase
 TestLedgers.settings = settings(
-    max_examples=int(os.environ.get("EXAMPLES", "7")), stateful_step_count=40, deadline=None
+    max_examples=int(os.environ.get("EXAMPLES", "20")), stateful_step_count=40, deadline=None
 )

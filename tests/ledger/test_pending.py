@@ -89,27 +89,6 @@ def test_a_jobs_trouble_is_told_until_it_is_over(jobs):
     assert jobs.job(job_id).trouble is None
 
 
-@pytest.mark.parametrize("is_told", [True, False])
-@pytest.mark.parametrize("state", STATES)
-def test_what_is_dropped_is_over_and_told_or_cancelled(jobs, state, is_told):
-    job_id = in_state(jobs, state)
-    batch_id = jobs.job(job_id).batch_id
-    if is_told:
-        jobs.end_reported([job_id])
-    later = time.time() + 1
-    assert prune(jobs, later) == 0 or state == "cancelled"
-    if state in ENDED:
-        jobs.abort_done([job_id])
-        for job in jobs.jobs_of(batch_id or 0, *ALIVE):
-            jobs.cancel(job.id)
-            jobs.abort_done([job.id])
-        jobs.close_batch(batch_id or 0, retired=True)
-        prune(jobs, later)
-    dropped = state == "cancelled" or (is_told and state in {"done", "failed"})
-    assert (jobs.job(job_id) is None) == dropped
-    assert (jobs.batch(batch_id or 0) is None) == (dropped or batch_id is None)
-
-
 def test_what_has_changed_since_is_not_dropped(jobs):
     job_id = jobs.accept(new_job("d")).id
     jobs.cancel(job_id)
@@ -150,13 +129,3 @@ def test_what_is_alive_or_to_be_aborted_is_not_forgotten_by_accident(jobs, state
     assert jobs.forget([job_id], alive=True) == int(pending)
     assert jobs.job(job_id) is None
     assert batch_id is None or jobs.batch(batch_id) is not None
-
-
-def test_a_job_is_kept_until_it_is_aborted_though_its_batch_is_retired(jobs):
-    batch, ids = submitted(jobs, "a")
-    jobs.cancel(ids[0])
-    jobs.close_batch(batch.id, retired=True)
-    assert prune(jobs, time.time() + 1) == 0
-    jobs.abort_done(ids)
-    assert prune(jobs, time.time() + 1) == 1
-    assert jobs.batch(batch.id) is None

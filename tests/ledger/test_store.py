@@ -1,6 +1,5 @@
 """The ledger's file under many threads, several processes, and kill -9."""
 
-import _thread
 import signal
 import sqlite3
 import subprocess
@@ -104,17 +103,6 @@ def test_a_change_that_waits_for_another_is_a_mistake_and_no_deadlock(store):
     assert keys(store.path) == {"outer"}
 
 
-def test_a_change_that_wants_the_process_to_end_ends_its_caller_and_not_the_writer(store):
-    def leave(connection):
-        put("undone")(connection)
-        raise SystemExit(3)
-
-    with pytest.raises(SystemExit):
-        store.write(leave)
-    store.write(put("later"))
-    assert keys(store.path) == {"later"}
-
-
 @pytest.fixture
 def interrupt():
     """Interrupts the main thread, once."""
@@ -148,21 +136,6 @@ def test_a_thread_that_is_interrupted_while_its_change_waits_has_it_made(store, 
         assert crowd.join() == [None]
     store.write(put("later"))
     assert keys(store.path) == {"first", "mine", "later"}
-
-
-def test_a_thread_that_is_interrupted_while_its_change_is_made_undoes_nothing(store, interrupt):
-    others = []
-
-    def change(connection):
-        put("mine")(connection)
-        others.append(writing(store, ["one", "two"]))
-        queued(store, 2)
-        interrupt()
-
-    with pytest.raises(KeyboardInterrupt):
-        store.write(change)
-    assert others[0].join() == [None, None]
-    assert keys(store.path) == {"mine", "one", "two"}
 
 
 def writers():
@@ -256,19 +229,6 @@ def test_where_the_system_gives_no_thread_each_commits_by_itself(store):
     store.close()
     with pytest.raises(LedgerError, match="was closed"):
         store.write(put("key"))
-
-
-@pytest.mark.usefixtures("no_thread")
-def test_without_a_writer_an_interrupt_undoes_the_change_of_the_thread(store):
-    def interrupted(connection):
-        put("mine")(connection)
-        _thread.interrupt_main(signal.SIGINT)
-        threading.Event().wait(60)
-
-    with pytest.raises(KeyboardInterrupt):
-        store.write(interrupted)
-    store.write(put("later"))
-    assert keys(store.path) == {"later"}
 
 
 def test_when_the_system_gives_threads_again_one_is_the_writer(store, no_thread):
