@@ -52,3 +52,13 @@ def test_what_postpones_a_batch_is_told_until_it_is_submitted(jobs):
     jobs.submitted(batch.id, 7)
     row = jobs.batch(batch.id)
     assert (row.not_before, row.trouble) == (0.0, None)
+
+
+def test_the_parts_of_a_batch_have_only_its_jobs_that_are_still_to_be_sent(jobs):
+    batch, ids = planned(jobs, "a", "b", "c", "d")
+    jobs.cancel(ids[1])
+    assert jobs.divide(batch.id, {"bg-1-1": ids[:2], "bg-1-2": [99]}, "t/f/1", "refused", LEASE)
+    old, part = jobs.batches(*MINE)
+    assert (old.state, part.state, part.trouble) == ("ended", "planned", "refused")
+    assert [job.id for job in jobs.jobs_of(part.id)] == ids[:1]
+    assert [jobs.job(job_id).state for job_id in ids[1:]] == ["cancelled", "waiting", "waiting"]
