@@ -114,26 +114,20 @@ def read_template(given: tuple[str, object] | None, iwd: str) -> str | None:
         return None
     shown, name = given[0], as_text(*given)
     path = Path(iwd, name)
+    where = f"{shown} is {show(name)}: {show(path)}"
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise AdRefused(f"{shown} is {show(name)}: {show(path)} is not a file")
+            raise AdRefused(f"{where} is not a file")
         with path.open("rb") as file:
             content = file.read(MAX_TEMPLATE + 1)
     except (OSError, ValueError) as error:
-        raise AdRefused(
-            f"{shown} is {show(name)}: {show(path)} cannot be read ({_why(error)})"
-        ) from None
+        raise AdRefused(f"{where} cannot be read ({_why(error)})") from None
     if len(content) > MAX_TEMPLATE:
-        raise AdRefused(
-            f"{shown} is {show(name)}: {show(path)} is larger than {MAX_TEMPLATE} bytes; a job "
-            "template is expected"
-        )
+        raise AdRefused(f"{where} is larger than {MAX_TEMPLATE} bytes; a job template is expected")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise AdRefused(
-            f"{shown} is {show(name)}: {show(path)} is not UTF-8 (at byte {error.start + 1})"
-        ) from None
+        raise AdRefused(f"{where} is not UTF-8 (at byte {error.start + 1})") from None
 
 
 def go_to_one_file(stdout: str | None, stderr: str | None, iwd: str) -> bool:
@@ -159,21 +153,20 @@ def look_at_file(source: str, name: str, iwd: str) -> LocalFile:
     """Return a file that a submit file names in ``source``, as it is now."""
     refuse_url(source, name)
     path = Path(iwd, name)
+    where = f"{source} names {show(name)}"
     try:
         status = path.stat()
     except (OSError, ValueError) as error:
-        raise AdRefused(
-            f"{source} names {show(name)}: {show(path)} cannot be read ({_why(error)})"
-        ) from None
+        raise AdRefused(f"{where}: {show(path)} cannot be read ({_why(error)})") from None
     if stat.S_ISDIR(status.st_mode) or name.endswith("/"):
         raise AdRefused(
-            f"{source} names {show(name)}, which is a directory; a BOINC job has input files only: "
+            f"{where}, which is a directory; a BOINC job has input files only: "
             "name the files, or put them into one archive that the app can read"
         )
     if not stat.S_ISREG(status.st_mode):
-        raise AdRefused(f"{source} names {show(name)}: {show(path)} is not a file")
+        raise AdRefused(f"{where}: {show(path)} is not a file")
     if not os.access(path, os.R_OK):
-        raise AdRefused(f"{source} names {show(name)}: you may not read {show(path)}")
+        raise AdRefused(f"{where}: you may not read {show(path)}")
     return LocalFile(path, (status.st_size, status.st_mtime_ns))
 
 

@@ -201,7 +201,7 @@ class Follower:
             self._pauses.forget(self._batches.pop(gone).key)
         for batch_id in alive.keys() - self._batches.keys():
             row = self._jobs.batch(batch_id)
-            if row is not None and row.state == "submitted":
+            if row is not None:
                 trouble = row.trouble or ""
                 self._batches[batch_id] = _Followed(row, alone=bool(trouble), trouble=trouble)
                 self._changed = True

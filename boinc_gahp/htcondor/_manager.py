@@ -157,13 +157,12 @@ class AccountManager:
         self.wake()
 
     def close(self, timeout: float) -> None:
-        """Begin nothing more; wait at most ``timeout`` seconds for work that is under way.
+        """Wait at most ``timeout`` seconds for work that is under way, after :meth:`stop`.
 
         The next manager does interrupted work again. The lock is released only when no work is
         under way any more, or when the process ends.
         """
         deadline = time.monotonic() + timeout
-        self.stop()
         # It is better to finish work that is nearly done than to do it again.
         self._workers.wait(time.monotonic() + min(_GRACE, timeout / 2))
         self._context.project.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.htcondor._context import NoLongerWanted
 from boinc_gahp.htcondor._description import description_of
-from boinc_gahp.htcondor.status_ad import HoldCode, held_until_mended
+from boinc_gahp.htcondor.status_ad import UNTIL_MENDED, HoldCode
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.submit.journal import Journal, SubmitState
 from boinc_gahp.templates.types import TemplateError
@@ -134,6 +134,34 @@ def _may_pass(attempt: Attempt, error: GahpError) -> bool:
     return isinstance(error, RpcError) and error.rpc != "submit_batch" and not error.concerns
 
 
+#: The code and the reason of a hold for each kind of error; the first match counts.
+_HOLDS: tuple[tuple[type[GahpError], HoldCode, str], ...] = (
+    (
+        BatchTooLarge,
+        HoldCode.REFUSED,
+        "the job takes {error.nbytes} bytes in a request to {batch.project_url}, more than the "
+        "project accepts: pass long arguments in an input file, or have the project's admin raise "
+        "post_max_size in php.ini (and max_post_bytes in the settings)",
+    ),
+    (StagingError, HoldCode.INPUT, "{error}"),
+    (PermissionDenied, HoldCode.ACCOUNT, UNTIL_MENDED),
+    (
+        AppNotFound,
+        HoldCode.REFUSED,
+        "project {batch.project_url} has no app {batch.app_name!r} ({error.words}): name another "
+        "app (BoincApp, or the queue; for jobs in containers container_app in the settings) or "
+        "another project, or have the project's admin add it and release the job",
+    ),
+    (
+        TemplateError,
+        HoldCode.REFUSED,
+        "app {batch.app_name!r} of {batch.project_url} cannot be used: {error}. Release the job "
+        "when the project's admin has fixed that",
+    ),
+    (GahpError, HoldCode.REFUSED, "{error}"),
+)
+
+
 def hold_for(error: GahpError, batch: BatchRow, *, alone: bool = False) -> Hold:
     """Return the hold for jobs that ``error`` is about.
 
@@ -142,43 +170,13 @@ def hold_for(error: GahpError, batch: BatchRow, *, alone: bool = False) -> Hold:
         batch: the batch that they were in.
         alone: whether the error is about a single job that was sent alone.
     """
-    hold = _hold_for(error, batch)
-    reason = hold.reason
-    if alone and hold.code == HoldCode.REFUSED:
+    code, words = next((code, words) for kind, code, words in _HOLDS if isinstance(error, kind))
+    reason = words.format(error=error, batch=batch)
+    if alone and code == HoldCode.REFUSED:
         advice = "change the job, or ask the project's admin what this means"
         reason = f"{reason} (this job was sent alone: {advice})"
-    return replace(hold, reason=error.with_code(reason))
-
-
-def _hold_for(error: GahpError, batch: BatchRow) -> Hold:
-    if isinstance(error, BatchTooLarge):
-        return Hold(
-            f"the job takes {error.nbytes} bytes in a request to {batch.project_url}, more than "
-            "the project accepts: pass long arguments in an input file, or have the project's "
-            "admin raise post_max_size in php.ini (and max_post_bytes in the settings)",
-            HoldCode.REFUSED,
-            0,
-        )
-    if isinstance(error, StagingError):
-        return Hold(str(error), HoldCode.INPUT, error.errno)
-    if isinstance(error, PermissionDenied):
-        return held_until_mended(str(error))
-    if isinstance(error, AppNotFound):
-        return Hold(
-            f"project {batch.project_url} has no app {batch.app_name!r} ({error.words}): name "
-            "another app (BoincApp, or the queue; for jobs in containers container_app in the "
-            "settings) or another project, or have the project's admin add it and release the job",
-            HoldCode.REFUSED,
-            0,
-        )
-    if isinstance(error, TemplateError):
-        return Hold(
-            f"app {batch.app_name!r} of {batch.project_url} cannot be used: {error}. Release the "
-            "job when the project's admin has fixed that",
-            HoldCode.REFUSED,
-            0,
-        )
-    return Hold(str(error), HoldCode.REFUSED, 0)
+    subcode = error.errno if isinstance(error, StagingError) else 0
+    return Hold(error.with_code(reason), code, subcode)
 
 
 def blamed(jobs: Sequence[JobRow], error: GahpError) -> Sequence[JobRow]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.htcondor.service import CANCEL_TIMEOUT
-from boinc_gahp.htcondor.status_ad import HoldCode, held_ad, held_until_mended, suspended
+from boinc_gahp.htcondor.status_ad import UNTIL_MENDED, HoldCode, held_ad, suspended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,4 +171,4 @@ class Refusals:
 
 
 def _hold_reason(error: GahpError) -> str:
-    return error.with_code(held_until_mended(str(error)).reason)
+    return error.with_code(UNTIL_MENDED.format(error=error))

@@ -15,7 +15,6 @@ import re
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.states import LEDGER_WORDS, HTCondorState
 from boinc_gahp.text import printable, shorten
 
@@ -53,9 +52,8 @@ class HoldCode(IntEnum):
     ABORTED = 2307
 
 
-def held_until_mended(words: str) -> Hold:
-    """Return the hold for jobs that an account or settings keep from being done."""
-    return Hold(f"{words}. Release the job when this is fixed", HoldCode.ACCOUNT, 0)
+#: The reason for jobs that an account or settings keep from being done.
+UNTIL_MENDED = "{error}. Release the job when this is fixed"
 
 
 def status_ad(row: JobRow) -> tuple[int, str]:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import time
 from dataclasses import replace
 
 import pytest
@@ -9,10 +10,13 @@ import pytest
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.htcondor import _fetching
+from boinc_gahp.htcondor._context import ErrorGuard
 from boinc_gahp.htcondor._description import JobDescription
-from boinc_gahp.htcondor._fetching import Fetcher, clear_away
+from boinc_gahp.htcondor._fetching import Fetcher, FetchQueue, clear_away
 from boinc_gahp.htcondor.status_ad import HoldCode
+from boinc_gahp.threads import Workers
 from tests import faultproxy
+from tests.helpers import wait_for
 from tests.htcondor.desk import TROUBLES
 from tests.htcondor.helpers import ONCE, PATIENT, assert_held, change
 from tests.htcondor.onproject import follow, send
@@ -129,6 +133,25 @@ def test_what_a_person_must_mend_is_held_and_reported(site, context):
         host = site.proxy.url.split("/")[2]
         parts = (words, job.job_name, host, " [BG-OUTPUT]")
         assert_held(job, HoldCode.OUTPUT, *parts, subcode=number)
+
+
+def test_of_a_fetch_that_succeeds_no_pause_is_remembered(site):
+    site.timeouts = ONCE
+    site.reset(poll_shortest=0.05, poll_longest=0.05)
+    with site.context() as context:
+        sent = finished(site, context)
+        site.proxy.fail("result_file", faultproxy.status(503), times=2)
+        workers = Workers("test", context.wake)
+        queue = FetchQueue(context, workers, ErrorGuard("the test"))
+
+        def is_home():
+            queue.begin(time.time())
+            return sent.states != ["finished"]
+
+        wait_for(is_home, "the outputs")
+        workers.close(60)
+        assert site.proxy.count("result_file") > 2
+        assert context.pauses.lasted(("fetch", sent.job.id)) == 0
 
 
 def test_a_full_disk_is_waited_for_and_then_held(site, context, monkeypatch, caplog):

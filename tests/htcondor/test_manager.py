@@ -108,12 +108,19 @@ def test_a_retirement_that_does_not_come_in_time_is_owed(site, jobs):
     assert site.batch_states() == [BatchState.RETIRED]
 
 
-def test_a_job_accepted_by_a_process_that_is_not_the_manager_is_seen_by_the_manager(site, jobs):
+def test_a_job_accepted_by_a_process_that_is_not_the_manager_is_seen_by_the_manager(
+    site, jobs, monkeypatch
+):
+    monkeypatch.setattr("boinc_gahp.htcondor._manager._LONGEST_WAIT", 3600.0)
     site.local.pause_volunteers()
     site.reset(poll_shortest=3600.0, poll_longest=3600.0)
     with site.service() as service, site.service() as another:
-        for each in (service, another):
-            await_state(jobs, each.submit(site.job().ad), "queued")
+        await_state(jobs, service.submit(site.job().ad), "queued")
+        # Until nothing that the manager has done itself wakes it.
+        threading.Event().wait(0.7)
+        job_id = another.submit(site.job().ad)
+        # Sooner than the next look at leases, after a minute.
+        wait_for(lambda: row_of(jobs, job_id).state == "queued", "the job on the project", 40)
 
 
 def test_a_cancel_through_another_process_stops_the_managers_fetch(service, site, jobs):
