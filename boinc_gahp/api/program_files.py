@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from boinc_gahp.api.rows.texts import KINDS, path_of, read_file
 from boinc_gahp.containers.rules import IF_HARMLESS, may_be_secret
 from boinc_gahp.errors import BadRequest, StagingError
-from boinc_gahp.submit.container_jobs import Tree
 from boinc_gahp.submit.digests import check_link
+from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.trees import look
 from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.text import quoted
@@ -54,7 +54,7 @@ class Source(NamedTuple):
     """
 
     name: str
-    file: Input | Tree
+    file: Input | Member
     nbytes: int = 0
     shown: str = ""
     look: Look | None = None
@@ -154,7 +154,7 @@ class FileFinder:
         if key not in self._sources:
             if os.path.isdir(absolute):  # noqa: PTH112
                 found = look(absolute, follow_links=self._follow_links)
-                tree = Tree(name, absolute, found.stamp)
+                tree = Member(name, absolute, found.stamp)
                 self._sources[key] = Source(name, tree, found.nbytes, f"{shown}/", found)
             else:
                 try:
@@ -235,7 +235,7 @@ def together(sources: Iterable[Source]) -> Mapping[str, Source]:
                 f"and {_path(source)} would be {quoted(source.name)}, below it: rename one, or "
                 "name it with an input NAME=FILE"
             )
-    trees = [source.file for source in found.values() if isinstance(source.file, Tree)]
+    trees = [source.file for source in found.values() if isinstance(source.file, Member)]
     return {
         name: source
         for name, source in found.items()
@@ -259,13 +259,13 @@ def _above(source: Source, found: Mapping[str, Source]) -> Source | None:
     """Return a file whose name is that of a directory in another's name; None: there is none."""
     name = posixpath.dirname(source.name)
     while name:
-        if name in found and not isinstance(found[name].file, Tree):
+        if name in found and not isinstance(found[name].file, Member):
             return found[name]
         name = posixpath.dirname(name)
     return None
 
 
-def _brings(tree: Tree, source: Source) -> bool:
+def _brings(tree: Member, source: Source) -> bool:
     """Tell whether a file of this path and name is in a directory that goes, too."""
     path = getattr(source.file, "path", "")
     inside = source.name.removeprefix(f"{tree.name}/")

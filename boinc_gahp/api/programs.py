@@ -32,7 +32,8 @@ from boinc_gahp.containers.rules import (
 from boinc_gahp.containers.script import Program
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import DISK
-from boinc_gahp.submit.container_jobs import ContainerJob, Tree, make_container_jobs
+from boinc_gahp.submit.container_jobs import ContainerJob, make_container_jobs
+from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.types import CommandRecord, Job, LocalFile, Parameters
 from boinc_gahp.text import count, listed, printable, quoted, size
 
@@ -365,7 +366,7 @@ def _described(
     is_input = False
     if "/" in program:
         _, its = finder.in_word(program) or ("", None)
-        if its is not None and not isinstance(its.file, Tree):
+        if its is not None and not isinstance(its.file, Member):
             sources.append(its)
             is_input, program = True, f"./{its.name}"
         else:
@@ -392,9 +393,9 @@ def _described(
             files=tuple(
                 (name, each.file)
                 for name, each in needed.items()
-                if not isinstance(each.file, Tree)
+                if not isinstance(each.file, Member)
             ),
-            trees=tuple(each.file for each in needed.values() if isinstance(each.file, Tree)),
+            trees=tuple(each.file for each in needed.values() if isinstance(each.file, Member)),
         ),
         needed.values(),
     )
@@ -408,7 +409,7 @@ def _check_program(program: str, sources: Iterable[Source]) -> None:
     for source in sources:
         if source.name == name:
             return
-        if isinstance(source.file, Tree) and name.startswith(f"{source.name}/"):
+        if isinstance(source.file, Member) and name.startswith(f"{source.name}/"):
             return
     raise BadRequest(
         f"the program {quoted(program)} is no file here: check its path; if it is in the image, "

@@ -25,7 +25,8 @@ from boinc_gahp.containers.script import Program
 from boinc_gahp.errors import StagingError
 from boinc_gahp.htcondor._files import look_at_file, names_in, read_remote, refuse_url
 from boinc_gahp.htcondor.attributes import AdRefused, show, whole
-from boinc_gahp.submit.container_jobs import ContainerJob, Tree
+from boinc_gahp.submit.container_jobs import ContainerJob
+from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.trees import look
 from boinc_gahp.submit.types import LocalFile
 
@@ -217,10 +218,10 @@ def _program(attributes: Attributes, iwd: str) -> tuple[str, LocalFile | None]:
 
 def _inputs(
     attributes: Attributes, iwd: str
-) -> tuple[str | None, dict[str, LocalFile], list[Tree]]:
+) -> tuple[str | None, dict[str, LocalFile], list[Member]]:
     """Return the name of the standard input, the input files by name, and the directories."""
     files: dict[str, LocalFile] = {}
-    trees: list[Tree] = []
+    trees: list[Member] = []
     image = _image_among_inputs(attributes)
     names = names_in(attributes.text("TransferInput"))
     named = {os.path.normpath(os.path.join(iwd, name)) for name in names}  # noqa: PTH118
@@ -244,7 +245,7 @@ def _inputs(
     return name, files, trees
 
 
-def _tree(name: str, path: Path, named: Collection[str], *, follow_links: bool) -> Tree:
+def _tree(name: str, path: Path, named: Collection[str], *, follow_links: bool) -> Member:
     """Return a directory; with a / at its end, only what is in it goes to the job's directory."""
     refuse_url("transfer_input_files", name)
     try:
@@ -254,7 +255,7 @@ def _tree(name: str, path: Path, named: Collection[str], *, follow_links: bool) 
         raise AdRefused(f"transfer_input_files names {show(name)}: {error}") from None
     # The name of ".." is that of the directory which it is.
     own = os.path.basename(os.path.normpath(path))  # noqa: PTH119
-    return Tree("" if name.endswith("/") else own, str(path), found.stamp)
+    return Member("" if name.endswith("/") else own, str(path), found.stamp)
 
 
 def _environment(attributes: Attributes) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,8 @@ from boinc_gahp.containers.image import Image
 from boinc_gahp.containers.rules import JobOptions
 from boinc_gahp.containers.script import Program
 from boinc_gahp.htcondor._files import go_to_one_file
-from boinc_gahp.submit.container_jobs import ContainerJob, Tree
+from boinc_gahp.submit.container_jobs import ContainerJob
+from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.types import Job, LocalFile, Parameters, RemoteFile, by_open_name
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ def _container(stored: dict[str, Any]) -> ContainerJob:
         image_file = LocalFile(path, tuple(values.pop("image_state")))
     environment = tuple((name, value) for name, value in values.pop("environment", ()))
     program = Program(environment=environment, stdin=values.pop("stdin", None))
-    values["trees"] = tuple(Tree(*each) for each in values.pop("trees", ()))
+    values["trees"] = tuple(Member(*each) for each in values.pop("trees", ()))
     return ContainerJob(image, image_file=image_file, program=program, **values)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.containers.job_files import (
     DOCKERFILE,
@@ -56,20 +56,6 @@ _REMEMBERED = 64
 _MORE_RESULTS = 5
 
 
-class Tree(NamedTuple):
-    """A directory that is an input.
-
-    Attributes:
-        name: its name in the job's directory; empty: what is in it is put there.
-        path: where it is on this machine.
-        stamp: as :func:`~boinc_gahp.submit.trees.look` gave it; None: it may have changed.
-    """
-
-    name: str
-    path: str
-    stamp: str | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class ContainerJob(JobOptions):
     """A job that runs a program in a container, with what is asked for it.
@@ -98,7 +84,7 @@ class ContainerJob(JobOptions):
     is_input: bool = False
     program: Program = _NOTHING
     files: tuple[tuple[str, Input], ...] = ()
-    trees: tuple[Tree, ...] = ()
+    trees: tuple[Member, ...] = ()
     outputs: tuple[str, ...] | None = None
     stdout: bool = True
     stderr: bool = True
@@ -140,9 +126,9 @@ class ContainerJob(JobOptions):
     @property
     def archives(self) -> list[list[Member]]:
         """What each archive of inputs has: one directory if possible, so that others share it."""
-        members = [Member(tree.path, tree.name, tree.stamp) for tree in self.trees]
-        archives = [[each] for each in members] if len(members) <= _MOST_TREES else [members]
-        files = [Member(file.path, name) for name, file in self.packed]
+        few = len(self.trees) <= _MOST_TREES
+        archives = [[each] for each in self.trees] if few else [list(self.trees)]
+        files = [Member(name, file.path) for name, file in self.packed]
         return [*archives, files] if files else archives
 
     @property

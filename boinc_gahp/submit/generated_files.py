@@ -13,10 +13,9 @@ import os
 import tarfile
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.errors import StagingError
 from boinc_gahp.files import make_private_directory, whole_file
@@ -37,21 +36,20 @@ _RECORD_AGAIN = 3600.0
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """A file or directory that goes into an archive, with all that is in it.
 
     Attributes:
-        path: its absolute path; bytes that are not UTF-8 as surrogates (PEP 383).
         name: its name in the archive, relative and without ``..``. Empty: what is in the directory
             ``path`` is put at the top.
-        expected: the stamp of :func:`~boinc_gahp.submit.trees.look` that it has to have; otherwise
-            it is not packed. None: it is packed as it is.
+        path: its absolute path; bytes that are not UTF-8 as surrogates (PEP 383).
+        stamp: that of :func:`~boinc_gahp.submit.trees.look` that it has to have; otherwise it is
+            not packed. None: it is packed as it is.
     """
 
-    path: str
     name: str
-    expected: str | None = None
+    path: str
+    stamp: str | None = None
 
 
 class GeneratedFiles:
@@ -191,7 +189,7 @@ class GeneratedFiles:
 
 
 def _check_expected(member: Member, stamp: str) -> None:
-    if member.expected not in (None, stamp):
+    if member.stamp not in (None, stamp):
         raise StagingError(
             f"input {member.path!r} changed since the job was submitted: submit it again",
             path=member.path,

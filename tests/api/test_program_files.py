@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from boinc_gahp.api.program_files import FileFinder, together
 from boinc_gahp.api.programs import program_batch
 from boinc_gahp.errors import BadRequest, StagingError
-from boinc_gahp.submit.container_jobs import Tree
+from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.types import LocalFile
 
 
@@ -89,7 +89,7 @@ def test_what_a_directory_brings_is_not_sent_twice():
     _, sources = FileFinder().in_words(["data/a.csv", "data", "data/deep"])
     needed = together(sources)
     assert list(needed) == ["data"]
-    assert isinstance(needed["data"].file, Tree)
+    assert isinstance(needed["data"].file, Member)
 
 
 @pytest.mark.parametrize(

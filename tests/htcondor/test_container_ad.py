@@ -16,8 +16,8 @@ from boinc_gahp.htcondor._fetching import request_for
 from boinc_gahp.rpc._build import submission_document
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.secret import Authenticator
-from boinc_gahp.submit.container_jobs import ContainerJob, Tree, make_container_jobs
-from boinc_gahp.submit.generated_files import GeneratedFiles
+from boinc_gahp.submit.container_jobs import ContainerJob, make_container_jobs
+from boinc_gahp.submit.generated_files import GeneratedFiles, Member
 from boinc_gahp.submit.types import LocalFile
 from tests.htcondor import ads
 from tests.htcondor.ads import MD5, PROJECT, container_job as job, inside
@@ -221,7 +221,7 @@ def test_a_description_comes_back_from_the_ledger(environment, trees, cpus, netw
     image = Image("registry", "debian") if file is None else Image("rootfs", file.path)
     container = ContainerJob(
         image, "x", program=Program(environment=tuple(environment)), cpus=cpus, network=network,
-        trees=tuple(Tree(*each) for each in trees),
+        trees=tuple(Member(*each) for each in trees),
         image_file=file,
     )  # fmt: skip
     described = JobDescription("key", None, "docker", "/iwd", container=container)
@@ -311,6 +311,6 @@ def test_a_description_of_the_ledger_is_read_as_it_was_written():
     assert found.container == ContainerJob(
         Image("rootfs", "/iwd/root.tar"), "./fit.py", LocalFile("/iwd/root.tar", (5, 6)),
         is_input=True, program=Program(("a",), (("A", "1"),), "in"), files=found.inputs,
-        trees=(Tree("", "/iwd/more", "stamp"),), outputs=("plots",), stderr=False, max_errors=7,
+        trees=(Member("", "/iwd/more", "stamp"),), outputs=("plots",), stderr=False, max_errors=7,
         output_bytes=2e9,
     )  # fmt: skip

@@ -10,7 +10,8 @@ from boinc_gahp.containers.image import Image
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
-from boinc_gahp.submit.container_jobs import ContainerJob, Tree
+from boinc_gahp.submit.container_jobs import ContainerJob
+from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.trees import look
 from tests import faultproxy
 from tests.helpers import wait_for
@@ -34,7 +35,7 @@ def site(site, monkeypatch):
 def accept(desk, count, *, padding=0, tree=None, first=0):
     """Have HTCondor hand over container jobs whose only argument begins with their number."""
     program = desk.file(b"#!/bin/sh\n")
-    trees = () if tree is None else (Tree(tree.name, str(tree), look(str(tree)).stamp),)
+    trees = () if tree is None else (Member(tree.name, str(tree), look(str(tree)).stamp),)
     image = Image("registry", "docker.io/library/busybox")
     inside = ContainerJob(image, "./fit.sh", is_input=True, trees=trees)
     more = {"outputs": ("result",), "container": inside}

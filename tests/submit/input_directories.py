@@ -24,7 +24,7 @@ def tree(directory, files, mtime=LONG_AGO):
 
 
 def pack(made, path, name="model"):
-    return Path(made.pack([Member(str(path), name)]).path)
+    return Path(made.pack([Member(name, str(path))]).path)
 
 
 def contents(archive):

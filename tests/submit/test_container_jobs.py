@@ -13,13 +13,8 @@ import pytest
 from boinc_gahp.containers.image import Image, read_image
 from boinc_gahp.containers.script import Program
 from boinc_gahp.errors import StagingError
-from boinc_gahp.submit.container_jobs import (
-    ContainerJob,
-    Tree,
-    make_container_jobs,
-    output_template,
-)
-from boinc_gahp.submit.generated_files import GeneratedFiles
+from boinc_gahp.submit.container_jobs import ContainerJob, make_container_jobs, output_template
+from boinc_gahp.submit.generated_files import GeneratedFiles, Member
 from boinc_gahp.submit.trees import look
 from boinc_gahp.submit.types import LocalFile, RemoteFile
 from boinc_gahp.templates.reading import read_input_template, read_output_template
@@ -92,7 +87,7 @@ def test_jobs_of_different_priorities_share_their_files(home):
 
 
 def test_the_templates_name_the_inputs_in_their_order_and_keep_all_files(home):
-    tree = Tree("model", str(home / "model"))
+    tree = Member("model", str(home / "model"))
     files = (("fit.py", LocalFile(home / "fit.py")), ("a b.csv", LocalFile(home / "data.csv")))
     [made] = make(home, job(home, files=files, trees=(tree,)))
     wanted = ["run.sh", "Dockerfile", "job.toml", "work/fit.py", "work/a b.csv", "_in0.tar"]
@@ -147,7 +142,7 @@ def test_more_files_than_a_line_of_create_work_holds_travel_in_an_archive(home):
 def test_many_directories_travel_in_one_archive(home):
     for number in range(100):
         (home / f"d{number}").mkdir()
-    trees = tuple(Tree(f"d{number}", str(home / f"d{number}")) for number in range(100))
+    trees = tuple(Member(f"d{number}", str(home / f"d{number}")) for number in range(100))
     few, many = make(home, job(home, trees=trees[:5]), job(home, trees=trees))
     assert [name for name in few.inputs if name.startswith("_in")] == [
         f"_in{number}.tar" for number in range(5)
@@ -230,7 +225,7 @@ def test_a_job_has_as_many_attempts_as_it_may_have_errors_and_one_more(home, err
 
 def test_a_directory_that_changed_since_the_submit_is_not_sent(home):
     stamp = look(str(home / "model")).stamp
-    tree = Tree("model", str(home / "model"), stamp)
+    tree = Member("model", str(home / "model"), stamp)
     make(home, job(home, trees=(tree,)))
     (home / "model" / "new").write_text("")
     # A look at a directory is remembered for a moment.

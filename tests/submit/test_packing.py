@@ -126,7 +126,7 @@ def test_members_are_sorted_of_1970_of_nobody_and_have_one_of_two_modes(made, tm
 def test_several_members_share_an_archive_and_the_last_of_a_name_is_taken(made, tmp_path):
     one = tree(tmp_path / "one", {"a": b"1", "b": b"1"})
     two = tree(tmp_path / "two", {"a": b"2", "c": b"2"})
-    members = [Member(str(one), ""), Member(str(two), ""), Member(str(one / "b"), "deep/down/b")]
+    members = [Member("", str(one)), Member("", str(two)), Member("deep/down/b", str(one / "b"))]
     archive = Path(made.pack(members).path)
     assert contents(archive) == {"a": b"2", "b": b"1", "c": b"2", "deep/down/b": b"1"}
 
@@ -134,8 +134,8 @@ def test_several_members_share_an_archive_and_the_last_of_a_name_is_taken(made, 
 def test_a_name_that_is_a_file_and_a_directory_is_refused(made, tmp_path):
     one = tree(tmp_path / "one", {"a": b"1"})
     two = tree(tmp_path / "two", {"a/x": b"2"})
-    file = Member(str(one / "a"), "a/x/y")
-    for members in ([Member(str(one), ""), Member(str(two), "")], [Member(str(two), ""), file]):
+    file = Member("a/x/y", str(one / "a"))
+    for members in ([Member("", str(one)), Member("", str(two))], [Member("", str(two)), file]):
         with pytest.raises(StagingError, match=r"would have the same name.*rename one"):
             made.pack(members)
 
@@ -143,7 +143,7 @@ def test_a_name_that_is_a_file_and_a_directory_is_refused(made, tmp_path):
 @pytest.mark.parametrize("name", ["/a", "../a", "a/../b"])
 def test_a_member_cannot_leave_the_archive(made, tmp_path, name):
     with pytest.raises(ValueError, match="not a name"):
-        made.pack([Member(str(tree(tmp_path / "in", {})), name)])
+        made.pack([Member(name, str(tree(tmp_path / "in", {})))])
 
 
 def test_the_size_of_a_file_of_any_length_is_in_its_header():
@@ -291,7 +291,7 @@ def test_a_tree_that_changes_while_it_is_packed_is_an_error_and_leaves_no_file(m
             (path / "c").write_bytes(b"2")
 
     with pytest.raises(StagingError, match=r"while it was read: submit|No such file") as caught:
-        made.pack([Member(str(path), "model")], change)
+        made.pack([Member("model", str(path))], change)
     assert caught.value.passes == (how != "vanishes")
     assert list((tmp_path / "state" / "made").iterdir()) == []
 
@@ -302,7 +302,7 @@ def test_packing_stops_when_it_is_told_to(made, tmp_path):
 
     path = tree(tmp_path / "in", {"a": b"x" * 3_000_000})
     with pytest.raises(KeyboardInterrupt):
-        made.pack([Member(str(path), "model")], stop)
+        made.pack([Member("model", str(path))], stop)
     assert list((tmp_path / "state" / "made").iterdir()) == []
 
 
@@ -330,11 +330,11 @@ def test_a_stamp_changes_with_the_tree(made, tmp_path, change):
     (path / "l").symlink_to("a")
     stamp = look(str(path)).stamp
     assert look(str(path)).stamp == stamp
-    made.pack([Member(str(path), "model", stamp)])
+    made.pack([Member("model", str(path), stamp)])
     CHANGES[change](path)
     assert look(str(path)).stamp != stamp
     with pytest.raises(StagingError, match=r"'.*/in' changed since the job was submitted"):
-        made.pack([Member(str(path), "model", stamp)])
+        made.pack([Member("model", str(path), stamp)])
 
 
 def test_a_restored_tree_has_the_same_stamp(tmp_path):

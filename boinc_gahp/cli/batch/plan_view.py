@@ -11,7 +11,7 @@ from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import picked, print_json
 from boinc_gahp.containers.job_files import OWN_FILES, is_archive
 from boinc_gahp.errors import JobRefused
-from boinc_gahp.submit.container_jobs import Tree
+from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.trees import walk
 from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile
 from boinc_gahp.terminal import table, words
@@ -208,7 +208,7 @@ def _along(options: Namespace) -> Iterator[tuple[str, int]]:
     """Yield the files that a program's words and inputs name, also in directories; and sizes."""
     made = getattr(options, "made", None)
     for source in () if made is None else made.sources:
-        if not isinstance(source.file, Tree):
+        if not isinstance(source.file, Member):
             yield source.name, source.nbytes
             continue
         for entry in walk(source.file.path):
