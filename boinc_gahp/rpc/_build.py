@@ -6,7 +6,7 @@ clients use. They are sent as multipart, read in blocks from memory and from dis
 
 Multipart instead of urlencoded, because the server's limit counts bytes on the wire, and
 urlencoding makes XML three times as long. requests' own ``files=`` would read every file into
-memory; here only small ones are.
+memory.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import hashlib
 import io
 import math
 import re
-from contextlib import closing
+from collections import deque
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from lxml import etree
 from urllib3 import encode_multipart_formdata
+from urllib3.fields import RequestField
 
 from boinc_gahp.errors import BadRequest, StagingError
 from boinc_gahp.quantities import SIZES
@@ -29,8 +30,6 @@ from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from requests_toolbelt import MultipartEncoder
 
     from boinc_gahp.rpc.types import BatchSubmission, InputFile, UploadFile
     from boinc_gahp.secret import Authenticator
@@ -53,10 +52,8 @@ _FORM, _FORM_TYPE = encode_multipart_formdata([("request", b"\0")])
 #: What is around the document in a request without files. It is made once, since making it takes
 #: ten times as long as joining the three.
 _BEFORE, _, _AFTER = _FORM.partition(b"\0")
-
-_BINARY = "application/octet-stream"
-#: Files that have no more bytes together are read before the request is sent.
-_IN_MEMORY = 1 << 18
+#: The line before each field.
+_BOUNDARY = _BEFORE.partition(b"\r\n")[0].decode()
 
 
 def document(rpc: str, authenticator: Authenticator | None, parts: Iterable[str] = ()) -> bytes:
@@ -287,6 +284,10 @@ class FormBody:
 
     Closing it closes the files. ``sent`` is called with the size of each block before it is sent,
     and can raise to stop.
+
+    Attributes:
+        len: the number of bytes on the wire.
+        content_type: the header.
     """
 
     def __init__(
@@ -296,39 +297,15 @@ class FormBody:
         sent: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._sent = sent
-        self._files: list[_Checked] = []
-        self._source: io.BytesIO | MultipartEncoder
-        self.content_type: str
-        if sum(file.nbytes for file in files) <= _IN_MEMORY:
-            # Most requests; the encoder takes ten times as long.
-            if files:
-                parts: dict[str, bytes | tuple[str, bytes, str]] = {"request": xml, **_whole(files)}
-                body, self.content_type = encode_multipart_formdata(parts)
-            else:
-                body, self.content_type = b"".join((_BEFORE, xml, _AFTER)), _FORM_TYPE
-            self._source, self._size = io.BytesIO(body), len(body)
-            return
-        from requests_toolbelt import MultipartEncoder  # noqa: PLC0415  (few requests have them)
-
         self._files = [_Checked(file) for file in files]
-        fields: list[tuple[str, object]] = [("request", _Memory(xml))]
-        fields += [
-            (f"file_{index}", (file.name, file, _BINARY)) for index, file in enumerate(self._files)
-        ]
-        try:
-            for file in self._files:
-                file.begin()
-        except BaseException:
-            self.close()
-            raise
-        self._source = MultipartEncoder(fields=fields)
-        self.content_type = self._source.content_type
-        self._size = int(self._source.len)
-
-    @property
-    def len(self) -> int:
-        """The number of bytes on the wire."""
-        return self._size
+        self.content_type = _FORM_TYPE
+        self._parts: deque[io.BytesIO | _Checked] = deque([io.BytesIO(_BEFORE + xml)])
+        self.len = size_of(xml)
+        for index, file in enumerate(self._files):
+            head = _file_head(index, file.name)
+            self._parts += [io.BytesIO(head), file]
+            self.len += len(head) + file.len
+        self._parts.append(io.BytesIO(_AFTER))
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes.
@@ -336,9 +313,18 @@ class FormBody:
         Raises:
             StagingError: a file cannot be read, or has changed.
         """
-        block: bytes = self._source.read(size)
-        self._sent(len(block))
-        return block
+        left = self.len if size < 0 else size
+        blocks = []
+        while left and self._parts:
+            block = self._parts[0].read(left)
+            if block:
+                blocks.append(block)
+                left -= len(block)
+            else:
+                self._parts.popleft()
+        whole = b"".join(blocks)
+        self._sent(len(whole))
+        return whole
 
     def close(self) -> None:
         """Close the files."""
@@ -351,27 +337,11 @@ def size_of(xml: bytes) -> int:
     return len(_BEFORE) + len(xml) + len(_AFTER)
 
 
-def _whole(files: Sequence[UploadFile]) -> dict[str, tuple[str, bytes, str]]:
-    """Return the fields for small files; one at a time is open."""
-    fields = {}
-    for index, file in enumerate(files):
-        with closing(_Checked(file)) as checked:
-            checked.begin()
-            fields[f"file_{index}"] = (file.physical_name, checked.read(), _BINARY)
-    return fields
-
-
-class _Memory:
-    """Bytes that know how many of them are left, as the encoder expects."""
-
-    def __init__(self, data: bytes) -> None:
-        self._file = io.BytesIO(data)
-        self.len = len(data)
-
-    def read(self, size: int = -1) -> bytes:
-        block = self._file.read(size)
-        self.len -= len(block)
-        return block
+def _file_head(index: int, name: str) -> bytes:
+    """Return what is before a file's contents in a form."""
+    field = RequestField(f"file_{index}", b"", filename=name)
+    field.make_multipart(content_type="application/octet-stream")
+    return f"\r\n{_BOUNDARY}\r\n{field.render_headers()}".encode()
 
 
 class _Checked:
@@ -387,22 +357,19 @@ class _Checked:
         self._wanted = file
         self._md5 = hashlib.md5(usedforsecurity=False)
         self._open: BinaryIO | None = None
+        self._is_checked = False
 
-    def begin(self) -> None:
-        """Check an empty file now, since it will never be read."""
-        if not self.len:
-            self._reading(self._check_end)
-
-    def read(self, size: int = -1) -> bytes:
-        if size < 0 or size > self.len:
-            size = self.len
+    def read(self, size: int) -> bytes:
+        """Return the next bytes; nothing only once the end was checked."""
+        size = min(size, self.len)
         block = self._reading(lambda: self._file().read(size)) if size else b""
         if len(block) < size:
             raise self._changed(f"it ended {self.len - len(block)} bytes early")
         self._md5.update(block)
         self.len -= len(block)
-        if size and not self.len:
+        if not self.len:
             self._reading(self._check_end)
+            self.close()
         return block
 
     def close(self) -> None:
@@ -415,6 +382,9 @@ class _Checked:
         return self._open
 
     def _check_end(self) -> None:
+        if self._is_checked:
+            return
+        self._is_checked = True
         if self._file().read(1):
             raise self._changed("it is longer now")
         if self._md5.hexdigest() != self._wanted.md5.lower():
