@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from boinc_gahp.terminal.parsing import Parser
 
-_MOST = 2**31 - 1
 #: Before the name of a BUDA app.
 _BUDA = "buda:"
 #: The options of a container app, whose jobs bring the rest, and of a BUDA app.
@@ -125,87 +124,32 @@ def add_app_parser(_config: str | None = None) -> Parser:
         'DIR NAME (--command "..." [--in NAME]... --out NAME... | --container | --dockerfile FILE) '
         "[OPTION]...",
     )
-    add = parser.add_argument
-    add("name", metavar="NAME", help="the app's name")
-    add(
-        "--command",
-        metavar='"PROGRAM ARG..."',
-        help="the command that volunteers run",
-    )
-    add(
-        "--container",
-        action="store_true",
-        help="an app for jobs of any program, in containers; instead of --command",
-    )
-    add(
-        "--dockerfile",
-        type=Path,
-        metavar="FILE",
-        help="for a BUDA app: the file from which hosts build its image",
-    )
-    add(
-        "--file",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="for a BUDA app: its program, or another file that it needs; can be given several "
-        "times",
-    )
-    add(
-        "--version",
-        type=partial(whole_number, 1, _MOST),
-        default=100,
-        metavar="N",
-        help="version of the command; hosts run the highest (default: 100)",
-    )
-    add(
-        "--in",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="name under which the app reads an input file; can be given several times",
-    )
-    add(
-        "--out",
-        action="append",
-        default=[],
-        type=lambda name: (name, False),
-        metavar="NAME",
-        help="name under which the app writes an output file; can be given several times",
-    )
-    add(
-        "--optional-out",
-        dest="out",
-        action="append",
-        type=lambda name: (name, True),
-        metavar="NAME",
-        help="the same, for an output file that may be missing",
-    )
-    add(
-        "--max-nbytes",
-        type=number,
-        default=5e6,
-        metavar="N",
-        help="size in bytes above which an output is an error (default: 5e6)",
-    )
-    add(
-        "--quorum",
-        type=partial(whole_number, 1, 100),
-        default=1,
-        metavar="N",
-        help="number of results of each job that must agree (default: 1)",
-    )
     spec = "a name or module:function (in DIR/modules, or installed)"
-    add("--validator", default="trivial", metavar="SPEC", help=f"trivial, bitwise, {spec}")
-    moves = "batch_collect_assimilator (moves outputs to results/, as BOINC's), "
-    add("--assimilator", default="", metavar="SPEC", help=f"{moves}{spec}")
-    add("--work-generator", default="", metavar="SPEC", help=spec)
-    add(
-        "--work-low",
-        type=partial(whole_number, 1, _MOST),
-        default=10,
-        metavar="N",
-        help="ask the work generator for jobs while fewer results than this wait (default: 10)",
-    )
+    quorum = {"--quorum N": "number of results of each job that must agree (default: 1)"}
+    moves = "batch_collect_assimilator (moves outputs to results/, as BOINC's)"
+    parser.takes({"NAME": "the app's name"})
+    command = {"--command WORDS": "the command that volunteers run"}
+    parser.takes(command, metavar='"PROGRAM ARG..."')
+    container = "an app for jobs of any program, in containers; instead of --command"
+    parser.takes({"--container": container})
+    dockerfile = "for a BUDA app: the file from which hosts build its image"
+    parser.takes({"--dockerfile FILE": dockerfile}, type=Path)
+    file = "for a BUDA app: its program, or another file that it needs; can be given several times"
+    parser.takes({"--file FILE ...": file}, type=Path, default=[])
+    version = "version of the command; hosts run the highest (default: 100)"
+    parser.takes({"--version N": version}, default=100)
+    names = "name under which the app {} file; can be given several times"
+    parser.takes({"--in NAME ...": names.format("reads an input")}, default=[])
+    out = {"--out NAME ...": names.format("writes an output")}
+    parser.takes(out, type=lambda name: (name, False), default=[])
+    optional = {"--optional-out NAME ...": "the same, for an output file that may be missing"}
+    parser.takes(optional, type=lambda name: (name, True), dest="out")
+    largest = {"--max-nbytes N": "size in bytes above which an output is an error (default: 5e6)"}
+    parser.takes(largest, type=number, default=5e6)
+    parser.takes(quorum, type=partial(whole_number, 1, 100), default=1)
+    parser.takes({"--validator SPEC": f"trivial, bitwise, {spec}"}, default="trivial")
+    others = {"--assimilator SPEC": f"{moves}, {spec}", "--work-generator SPEC": spec}
+    parser.takes(others, type=str, default="")
+    low = "ask the work generator for jobs while fewer results than this wait (default: 10)"
+    parser.takes({"--work-low N": low}, default=10)
     return parser

@@ -27,7 +27,7 @@ def action_parser(
 ) -> Parser:
     """Return the parser of an action's arguments; the first is the project's directory."""
     parser = kind(f"local-project {action}", description, examples=examples, usage=usage)
-    parser.add_argument("directory", type=directory, metavar="DIR", help="the project's directory")
+    parser.takes({"DIR": "the project's directory"}, dest="directory", type=directory)
     return parser
 
 

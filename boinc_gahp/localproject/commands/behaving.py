@@ -67,8 +67,8 @@ def behave_parser(_config: str | None = None) -> Parser:
         ),
         "DIR (HOST | --job NAME) BEHAVIOUR...",
     )
-    parser.add_argument("words", nargs="+", metavar="[HOST] BEHAVIOUR", help="see above")
-    parser.add_argument("--job", metavar="NAME", default="", help="any host that runs this job")
+    parser.takes({"BEHAVIOUR ...": "see above"}, dest="words", metavar="[HOST] BEHAVIOUR")
+    parser.takes({"--job NAME": "any host that runs this job"}, type=str, default="")
     return parser
 
 
@@ -112,8 +112,6 @@ def set_host_parser(_config: str | None = None) -> Parser:
         ),
         f"DIR HOST {' '.join(f'[{name}=X]' for name in _CAPACITIES)}",
     )
-    parser.add_argument("host", metavar="HOST", help="a host's name")
-    parser.add_argument(
-        "changes", nargs="+", metavar="NAME=X", help="capacity to change, and its new value"
-    )
+    changes = {"NAME=X ...": "capacity to change, and its new value"}
+    parser.takes({"HOST": "a host's name"}).takes(changes, dest="changes")
     return parser

@@ -6,7 +6,6 @@ import getpass
 import re
 import shlex
 import sys
-from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.commands.arguments import (
@@ -15,7 +14,6 @@ from boinc_gahp.localproject.commands.arguments import (
     refused,
 )
 from boinc_gahp.localproject.errors import LocalProjectTrouble
-from boinc_gahp.terminal.parsing import not_empty, whole_number
 
 if TYPE_CHECKING:
     from boinc_gahp.terminal.parsing import Parser
@@ -78,26 +76,12 @@ def add_user_parser(_config: str | None = None) -> Parser:
         ),
         "DIR NAME [OPTION]...",
     )
-    parser.add_argument("name", metavar="NAME", help="the user's name")
-    parser.add_argument(
-        "--app",
-        action="append",
-        default=[],
-        metavar="APP",
-        help="the user may submit only to this app; can be given several times",
-    )
-    parser.add_argument(
-        "--max-jobs",
-        type=partial(whole_number, 1, 10**9),
-        default=0,
-        metavar="N",
-        help="the user may have at most N jobs in progress",
-    )
-    parser.add_argument(
-        "--email",
-        type=not_empty,
-        metavar="ADDRESS",
-        help="the user can log in (boinc_gahp login --email) with this address, and with a "
-        "password that is asked for, or is the first line of standard input",
-    )
+    app = {"--app APP ...": "the user may submit only to this app; can be given several times"}
+    jobs = {"--max-jobs N": "the user may have at most N jobs in progress"}
+    email = {
+        "--email ADDRESS": "the user can log in (boinc_gahp login --email) with this address, and "
+        "with a password that is asked for, or is the first line of standard input"
+    }
+    parser.takes({"NAME": "the user's name"}).takes(app, default=[]).takes(jobs, default=0)
+    parser.takes(email)
     return parser

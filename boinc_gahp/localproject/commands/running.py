@@ -13,7 +13,7 @@ from boinc_gahp.localproject.commands.arguments import (
     action_parser,
 )
 from boinc_gahp.localproject.settings import SUBMITTER_FILE
-from boinc_gahp.terminal.parsing import not_empty, whole_number
+from boinc_gahp.terminal.parsing import whole_number
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -109,44 +109,23 @@ def run_parser(_config: str | None = None) -> Parser:
         ),
         "DIR [OPTION]...",
     )
-    parser.add_argument(
-        "--port",
-        type=partial(whole_number, 0, 65535),
-        default=0,
-        metavar="N",
-        help="port to listen on (default: the same as last time, or any free port)",
-    )
-    parser.add_argument(
-        "--hosts",
-        type=partial(whole_number, 0, _MOST_HOSTS),
-        default=4,
-        metavar="N",
-        help="number of volunteers (default: 4)",
-    )
-    parser.add_argument(
-        "--stock-php",
-        action="store_true",
-        help="PHP's own settings instead of those recommended to admins: its messages are in "
-        "replies, a file has at most 2 MiB and a request 8 MiB",
-    )
-    parser.add_argument(
-        "--listen",
-        type=not_empty,
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="address of this machine to listen on; 0.0.0.0 for all (default: 127.0.0.1). "
-        "Passwords and data are sent unencrypted",
-    )
-    parser.add_argument(
-        "--name",
-        type=not_empty,
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="another host name under which clients reach it, such as an alias of this "
-        "machine or the name of a proxy; can be given several times. It answers only "
-        "requests to localhost, to an IP address, to the machine's own name if others "
-        "can reach it, and to these names. Otherwise a web page elsewhere could read "
-        "it through a visitor's browser",
-    )
+    port = "port to listen on (default: the same as last time, or any free port)"
+    parser.takes({"--port N": port}, type=partial(whole_number, 0, 65535), default=0)
+    hosts = {"--hosts N": "number of volunteers (default: 4)"}
+    parser.takes(hosts, type=partial(whole_number, 0, _MOST_HOSTS), default=4)
+    php = {
+        "--stock-php": "PHP's own settings instead of those recommended to admins: its messages "
+        "are in replies, a file has at most 2 MiB and a request 8 MiB"
+    }
+    listen = {
+        "--listen ADDRESS": "address of this machine to listen on; 0.0.0.0 for all (default: "
+        "127.0.0.1). Passwords and data are sent unencrypted"
+    }
+    names = {
+        "--name NAME ...": "another host name under which clients reach it, such as an alias of "
+        "this machine or the name of a proxy; can be given several times. It answers only requests "
+        "to localhost, to an IP address, to the machine's own name if others can reach it, and to "
+        "these names. Otherwise a web page elsewhere could read it through a visitor's browser"
+    }
+    parser.takes(php).takes(listen, default="127.0.0.1").takes(names, default=[])
     return parser

@@ -46,8 +46,7 @@ def status_parser(_config: str | None = None) -> Parser:
         ),
         "DIR [--json]",
     )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
-    return parser
+    return parser.takes({"--json": "print everything as JSON"})
 
 
 def _contents(core: Core) -> dict[str, Any]:

@@ -75,12 +75,8 @@ def stage_file_parser(_config: str | None = None) -> Parser:
         ),
         "DIR [--gzip] FILE...",
     )
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="file to copy")
-    parser.add_argument(
-        "--gzip",
-        action="store_true",
-        help="also stage FILE.gz, for templates with <gzip/>; volunteers then download FILE.gz",
-    )
+    gzip = "also stage FILE.gz, for templates with <gzip/>; volunteers then download FILE.gz"
+    parser.takes({"FILE ...": "file to copy"}, dest="files", type=Path).takes({"--gzip": gzip})
     return parser
 
 
@@ -147,47 +143,25 @@ def create_work_parser(_config: str | None = None) -> Parser:
         "DIR APP [OPTION]... [FILE]...",
         kind=_CreateWorkParser,
     )
-    parser.add_argument("app", metavar="APP", help="the app's name")
-    parser.add_argument(
-        "files", nargs="*", type=_file, metavar="FILE", help="physical names of staged files"
-    )
-    add = parser.add_argument
-    add(
-        "--wu_name",
-        metavar="X",
-        default="",
-        help="the job's name, unique on the project (default: chosen by the project)",
-    )
-    add(
-        "--command_line",
-        metavar="X",
-        help="arguments for the app, stored unchanged: write &lt; for <, and &amp; for &",
-    )
-    add(
-        "--priority",
-        type=partial(whole_number, -(2**31), _MOST),
-        metavar="N",
-        help="priority; jobs with higher numbers are sent first",
-    )
-    for name, text in _REAL.items():
-        add(f"--{name}", type=number, metavar="X", help=text)
-    for name, text in _WHOLE.items():
-        add(f"--{name}", type=partial(whole_number, 0, _MOST), metavar="N", help=text)
-    for option in ("--wu_template", "--result_template"):
-        add(
-            option,
-            type=Path,
-            metavar="FILE",
-            help="use this file instead of the app's template",
-        )
-    add(
-        "--remote_file",
-        nargs=3,
-        metavar=("URL", "NBYTES", "MD5"),
-        help="an input file that volunteers download from another server; may appear among "
-        "the FILEs",
-    )
-    add("--stdin", action="store_true", help="read jobs from standard input")
+    files = {"[FILE ...]": "physical names of staged files"}
+    parser.takes({"APP": "the app's name"}).takes(files, dest="files", type=_file)
+    name = "the job's name, unique on the project (default: chosen by the project)"
+    parser.takes({"--wu_name X": name}, type=str, default="")
+    line = "arguments for the app, stored unchanged: write &lt; for <, and &amp; for &"
+    parser.takes({"--command_line X": line}, type=str)
+    priority = {"--priority N": "priority; jobs with higher numbers are sent first"}
+    parser.takes(priority, type=partial(whole_number, -(2**31), _MOST))
+    parser.takes({f"--{name} X": text for name, text in _REAL.items()}, type=number)
+    numbers = {f"--{name} N": text for name, text in _WHOLE.items()}
+    parser.takes(numbers, type=partial(whole_number, 0, _MOST))
+    own = "use this file instead of the app's template"
+    parser.takes({"--wu_template FILE": own, "--result_template FILE": own}, type=Path)
+    remote = {
+        "--remote_file URL": "an input file that volunteers download from another server; may "
+        "appear among the FILEs"
+    }
+    parser.takes(remote, type=str, nargs=3, metavar=("URL", "NBYTES", "MD5"))
+    parser.takes({"--stdin": "read jobs from standard input"})
     return parser
 
 
