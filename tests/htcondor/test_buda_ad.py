@@ -43,11 +43,17 @@ def test_a_job_of_a_buda_app_becomes_one_of_the_projects_app_with_its_own_templa
 
 
 def test_the_outputs_that_a_job_names_are_those_that_it_has(tmp_path):
-    found = job(tmp_path, TransferOutput="run/a.txt,b", BoincRscFpopsBound=1e12)
-    assert outputs(found) == ["run/a.txt", "b"]
+    (tmp_path / "old").mkdir()
+    found = job(
+        tmp_path,
+        TransferOutput="run/a.txt,run/b,c",
+        TransferOutputRemaps="a.txt=old;run/b=d",
+        BoincRscFpopsBound=1e12,
+    )
+    assert outputs(found) == ["run/a.txt", "run/b", "c"]
     assert found.parameters.fpops_bound == 1e12
     fetch = of_ad(request_for("job", found, 1))
-    assert fetch.specs == (("run/a.txt", "a.txt"), ("b", "b"))
+    assert fetch.specs == (("run/a.txt", "old/a.txt"), ("run/b", "d"), ("c", "c"))
     assert fetch.output_template == read_output_template(found.output_template)
 
 

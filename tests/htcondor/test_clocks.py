@@ -2,17 +2,13 @@
 
 import time
 from email.utils import formatdate
-from pathlib import Path
 
 import pytest
 
-from tests.helpers import wait_for
 from tests.htcondor.desk import desk_of
 from tests.htcondor.helpers import expire_times
-from tests.htcondor.process import Gahp, write_settings
 
 HOUR, DAY = 3600.0, 86400.0
-_FAKETIME = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
 
 
 def other_clock(ahead):
@@ -46,20 +42,3 @@ def test_leases_and_files_are_kept_for_as_long_as_they_should_whatever_the_clock
     now = time.time()
     assert expire_times(site) == pytest.approx([now + seen + settings.htcondor.lease], abs=60)
     assert delete_times(site) == pytest.approx([now + seen + settings.staging.keep], abs=60)
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not _FAKETIME, reason="needs Debian's libfaketime")
-@pytest.mark.parametrize("offset", ["-1d", "+1d", "-1h"])
-def test_a_submit_node_whose_clock_is_wrong_leases_batches_for_the_right_time(site, offset):
-    site.local.pause_volunteers()
-    environ = {
-        "LD_PRELOAD": str(_FAKETIME[0]),
-        "FAKETIME": offset,
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
-    with Gahp(write_settings(site), environ) as gahp:
-        gahp.submit(site.job().ad)
-        wait_for(site.workunits, "the workunit")
-    lease = site.settings.htcondor.lease
-    assert expire_times(site) == pytest.approx([time.time() + lease], abs=90)

@@ -42,18 +42,6 @@ def test_closing_by_job_does_not_wait_for_ever_for_a_fetch_that_hangs():
             scope.check()
 
 
-def test_pauses_grow_to_the_longest_and_begin_anew_after_a_success():
-    backoff, settings = FailureBackoff(), HTCondor(poll_shortest=5.0, poll_longest=300.0)
-    assert not backoff.succeeded()
-    pauses = [backoff.failed(1000.0, settings) - 1000.0 for _ in range(10)]
-    for pause, expected in zip(pauses, [5, 10, 20, 40, 80, 160, 300, 300, 300, 300], strict=True):
-        assert expected * 0.8 <= pause <= expected * 1.2
-    assert backoff.until == 1000.0 + pauses[-1]
-    assert backoff.succeeded()
-    assert backoff.until == 0
-    assert backoff.failed(0.0, settings) <= 6
-
-
 def test_a_pause_ends_in_time_though_the_clock_is_set_back():
     backoff, settings = FailureBackoff(), HTCondor(poll_shortest=0.01, poll_longest=0.01)
     tomorrow = time.time() + 86400

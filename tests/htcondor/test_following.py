@@ -354,17 +354,6 @@ def test_of_a_failure_there_is_what_helps(site, context):
     assert len(reason) < 1000
 
 
-def test_a_failed_job_of_a_batch_that_is_gone_is_lost(site, context):
-    site.local.pause_volunteers()
-    sent, other = send(site, context), send(site, context)
-    change(site, "DELETE FROM batch WHERE id = ?", _id(sent))
-    assert _failures.fail(context, sent.job)
-    assert sent.job.hold_code == HoldCode.LOST
-    context.jobs.cancel(other.job.id)
-    assert _failures.fail(context, other.job._replace(batch_id=None))
-    assert other.states == ["cancelled"]
-
-
 def test_a_process_that_ends_asks_nothing_more(site, context):
     site.local.pause_volunteers()
     sent = send(site, context)

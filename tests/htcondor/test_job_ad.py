@@ -6,9 +6,9 @@ from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._job_ad import read_ad
 from boinc_gahp.htcondor.attributes import BOINC, AdRefused, option
-from boinc_gahp.submit.types import Parameters, RemoteFile
+from boinc_gahp.submit.types import Parameters
 from boinc_gahp.text import visible
-from tests.htcondor.ads import MD5, SETTINGS, ad, job, local, refused
+from tests.htcondor.ads import SETTINGS, ad, job, local, refused
 
 # All of it.
 
@@ -339,11 +339,3 @@ def test_options_that_there_are_not_are_named_with_those_that_there_are(tmp_path
     found = refused(tmp_path, BatchExtraSubmitArgs=text)
     for each in words:
         assert each in found
-
-
-def test_remote_files_travel_as_an_option_too(tmp_path):
-    url = f"https://data.example.org/a,b/c.dat 12 {MD5}"
-    found = job(tmp_path, BatchExtraSubmitArgs=f"--remote-files '{url}'")
-    assert found.inputs == (
-        ("c.dat", RemoteFile("https://data.example.org/a,b/c.dat", 12, MD5.lower())),
-    )

@@ -109,14 +109,6 @@ def test_a_bad_authenticator_holds_the_jobs_and_says_what_to_mend(site):
         desk.check_once(ids)
 
 
-def test_an_app_that_the_project_does_not_have_is_named_with_the_project(site, desk):
-    ids = desk.accept(2, app="upercase")
-    desk.run()
-    row = desk.row(ids[0])
-    assert_held(row, HoldCode.REFUSED, "upercase", desk.context.url, subcode=0)
-    assert site.batches() == []
-
-
 def input_of(row):
     [(_, file)] = JobDescription.from_json(row.description).inputs
     return Path(file.path)
@@ -238,15 +230,6 @@ def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_n
     desk.run()
     desk.check_once(ids)
     assert len(site.workunits()) == 2
-
-
-def test_batches_keep_to_the_size_that_is_set(site):
-    site.reset(batch_bytes=4_000)
-    with desk_of(site) as desk:
-        ids = desk.accept(30)
-        desk.run()
-        desk.check_once(ids)
-        assert 3 <= len(site.batches()) <= 5
 
 
 # -- what people do on the project, and mistakes that last

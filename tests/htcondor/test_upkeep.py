@@ -73,18 +73,6 @@ def test_an_abort_waits_until_it_is_certain_what_the_project_has(context, site):
     assert site.failed() == [meanwhile.job_name]
 
 
-def test_jobs_that_the_project_does_not_have_keep_no_others_from_their_abort(context, site):
-    sent = plan(site, context, (), (), ())
-    left_out, cancelled, alive = sent.jobs
-    cancel(context, left_out)
-    sent.submit([cancelled, alive])
-    cancel(context, cancelled)
-    TaskRunner(context).run(time.time())
-    assert pending(context) == 0
-    assert site.failed() == [cancelled.job_name]
-    assert sent.states == ["cancelled", "cancelled", "queued"]
-
-
 @pytest.mark.parametrize("trouble", ["stopped", "lost"])
 def test_what_is_to_be_sent_to_a_project_that_is_down_stays_pending_and_is_sent_later(
     context, site, trouble
