@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -140,16 +141,8 @@ class Batch(KnownBatch):
 
     def counts(self) -> Counts:
         """Count the jobs by their states; asks the project for all jobs."""
-        found = dict.fromkeys(JobState, 0)
-        for info in self.project.rpc.iter_jobs(self.id):
-            found[info.state] += 1
-        return Counts(
-            queued=found[JobState.QUEUED],
-            in_progress=found[JobState.IN_PROGRESS],
-            done=found[JobState.DONE],
-            failed=found[JobState.FAILED],
-            unknown=found[JobState.UNKNOWN],
-        )
+        found = Counter(info.state for info in self.project.rpc.iter_jobs(self.id))
+        return Counts(**{state.name.lower(): found[state] for state in JobState})
 
     def cpu_time(self) -> float:
         """Return the processor time of all instances so far, in seconds; asks the project.

@@ -82,7 +82,13 @@ def plan_retry(batch: KnownBatch, jobs: Iterable[int | str] | None = None) -> Re
         RpcError: the project could not be asked.
     """
     parent, wanted = _root(batch, jobs)
-    manifest = _manifest(parent)
+    manifest = parent.manifest
+    if manifest is None:
+        raise NotKnownHere(
+            f"what was submitted as {parent.called} is not known here, and a project does not tell "
+            "it: retry the batch on the machine that submitted it, or submit the failed jobs as a "
+            "new batch"
+        )
     standing = standing_of(parent, wanted)
     if wanted is not None and standing.other is not None:
         raise _not_failed(parent, standing.other)
@@ -139,18 +145,6 @@ def _root(
         if job.name in own.jobs and (wanted is not None or job.state is JobState.FAILED)
     ]
     return parent, list(repeated)
-
-
-def _manifest(parent: KnownBatch) -> Manifest:
-    """Return what was sent for a batch; raises NotKnownHere."""
-    manifest = parent.manifest
-    if manifest is None:
-        raise NotKnownHere(
-            f"what was submitted as {parent.called} is not known here, and a project does not tell "
-            "it: retry the batch on the machine that submitted it, or submit the failed jobs as a "
-            "new batch"
-        )
-    return manifest
 
 
 def _not_failed(parent: KnownBatch, job: JobInfo) -> BatchConflict:
@@ -311,7 +305,7 @@ def renew(batch: KnownBatch, rpc: Rpc | None = None, *, stale: bool = False) -> 
             return
         if stale and not _is_due(refresh(batch)):
             return
-        until = float(int(time.time() + _lease_seconds(batch)))
+        until = float(int(time.time() + batch.session.settings.jobs.batch_lease))
         rpc = (rpc or batch.session.rpc).until(now + _TIMEOUT)
         rpc.set_expire_time(until, batch_id=batch.id)
     except GahpError as error:
@@ -327,15 +321,11 @@ def refresh(batch: B) -> B:
     return batch
 
 
-def _lease_seconds(batch: KnownBatch) -> float:
-    return batch.session.settings.jobs.batch_lease
-
-
 def _is_due(batch: KnownBatch) -> bool:
     end = batch.expire_time
     if end is None or batch.gone or batch.trouble is not None or batch.state in _ENDED:
         return False
-    seconds = _lease_seconds(batch)
+    seconds = batch.session.settings.jobs.batch_lease
     return end < time.time() + seconds - min(_OFTEN, seconds / 4)
 
 

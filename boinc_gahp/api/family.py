@@ -211,12 +211,15 @@ def _by_parents(
     return found
 
 
-def with_retries(batch: KnownBatch, jobs: Iterable[JobInfo]) -> tuple[list[JobInfo], RetryChain]:
+def with_retries(
+    batch: KnownBatch, jobs: Iterable[JobInfo], bad: Mapping[str, FetchRecord] | None = None
+) -> tuple[list[JobInfo], RetryChain]:
     """Return jobs of a batch as they count: those that failed as their retries are.
 
     Args:
         batch: their batch.
         jobs: the jobs.
+        bad: the :func:`failed_programs` among them; None: these are looked for.
 
     Returns:
         The jobs with their names in this batch, and the retries, which are asked about only if a
@@ -226,7 +229,7 @@ def with_retries(batch: KnownBatch, jobs: Iterable[JobInfo]) -> tuple[list[JobIn
         RpcError: the project could not be asked.
     """
     listed = list(jobs)
-    bad = failed_programs(batch, listed)
+    bad = failed_programs(batch, listed) if bad is None else bad
     if not bad and not any(job.state is JobState.FAILED for job in listed):
         return listed, RetryChain(batch.name)
     family = family_of(batch)
@@ -245,7 +248,7 @@ def with_retries(batch: KnownBatch, jobs: Iterable[JobInfo]) -> tuple[list[JobIn
 # -- how jobs stand
 
 
-@dataclass(frozen=True)
+@dataclass
 class RetryStatus:
     """How the failed jobs of a batch stand, with their retries.
 
@@ -284,23 +287,15 @@ def standing_of(batch: KnownBatch, which: Iterable[int | str] | None = None) -> 
         NoSuchJob: the batch has no such job.
         RpcError: the project could not be asked.
     """
-    failed = []
-    other = None
-    listed = finding.find_jobs(batch, which)
-    bad: dict[str, FetchRecord] = {}
-    if may_have_failed_programs(batch):
-        listed = list(listed)
-        bad = failed_programs(batch, listed)
-    for job in listed:
-        if job.state is JobState.FAILED or job.name in bad:
-            failed.append(job)
-        else:
-            other = other or job
-    family = family_of(batch) if failed else RetryChain(batch.name)
-    found = RetryStatus(family, [], {}, {}, other)
-    for job in failed:
-        note = bad.get(job.name)
-        attempt = family.latest(job, None if note is None else note.job_id)
+    listed = list(finding.find_jobs(batch, which))
+    bad = failed_programs(batch, listed)
+    counted, family = with_retries(batch, listed, bad)
+    found = RetryStatus(family, [], {}, {}, None)
+    for job, counting in zip(listed, counted, strict=True):
+        note, attempt = bad.get(job.name), family.of(counting)
+        if job.state is not JobState.FAILED and note is None:
+            found.other = found.other or job
+            continue
         is_bad = note is not None and attempt is not None and attempt.job.id == note.job_id
         if attempt is None or is_bad or attempt.job.state is JobState.FAILED:
             found.failed.append(job)

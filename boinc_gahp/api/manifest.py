@@ -144,19 +144,10 @@ class SubmittedJob:
         if md5s is None:
             md5s = _md5s_now(self.paths)
         inputs = {name: self._file(name, item, md5s) for name, item in self.inputs.items()}
-        return Job(
-            args=self.args,
-            inputs=inputs,
-            priority=self.priority,
-            fpops=self.fpops,
-            input_template=self.input_template,
-            output_template=self.output_template,
-            memory=self.memory,
-            disk=self.disk,
-            delay=self.delay,
-            parameters=dict(self.parameters),
-            program=self.program,
-        )
+        own: dict[str, Any] = {
+            name: getattr(self, name) for name in (*NUMBERS.values(), *TEMPLATES, "program")
+        }
+        return Job(self.args, inputs, parameters=dict(self.parameters), **own)
 
     def _file(self, open_name: str, item: SubmittedInput, md5s: Mapping[str, str]) -> Input:
         from boinc_gahp.submit.checks import extension  # noqa: PLC0415  (not for lists of batches)

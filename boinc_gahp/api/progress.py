@@ -32,6 +32,8 @@ _STEPS = {
     "staging": "sending files",
     "submitting": "sending jobs",
 }
+#: States in which people know jobs.
+_TOLD = [state for state in JobState if state is not JobState.UNKNOWN]
 #: Seconds between two updates of a notebook.
 _PAUSE = 0.25
 #: A job that has run for fewer seconds is not told about.
@@ -165,13 +167,8 @@ def counts_words(batch: KnownBatch) -> str:
         over = f"{batch.nover:,} of {words.count(batch.njobs, 'job')} over"
         failed = f", {batch.nerror_jobs:,} {JobState.FAILED.value}"
         return over + (failed if batch.nerror_jobs else "")
-    each = (
-        (counts.queued, JobState.QUEUED),
-        (counts.in_progress, JobState.IN_PROGRESS),
-        (counts.done, JobState.DONE),
-        (counts.failed, JobState.FAILED),
-    )
-    return ", ".join(f"{number:,} {state.value}" for number, state in each if number)
+    numbers = {state: getattr(counts, state.name.lower()) for state in JobState}
+    return ", ".join(f"{numbers[state]:,} {state.value}" for state in _TOLD if numbers[state])
 
 
 def rest_words(batch: KnownBatch, end: float | None, now: float) -> str:

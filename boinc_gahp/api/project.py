@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.submission import Plan, Submitted
     from boinc_gahp.config.settings import Settings
-    from boinc_gahp.rpc.client import WebRpcs as Rpc
     from boinc_gahp.rpc.types import BatchInfo
     from boinc_gahp.secret import Authenticator
     from boinc_gahp.submit.types import File, Job, OnProgress, Parameter
@@ -64,8 +63,11 @@ class Project:
 
     Attributes:
         session: connections and settings, shared by all objects made from this one.
-        rpc: the project's web RPCs.
+        rpc: the project's web RPCs, typed, and retried where that is safe.
         name: as given.
+        url: the project's address; always ends in ``/``.
+        host: the project's host, with the port unless it is the usual one.
+        account: 16 hex digits that identify the account and reveal nothing about it.
 
     Raises:
         BadRequest: ``url`` is not a project's address.
@@ -81,6 +83,8 @@ class Project:
     ) -> None:
         self.session = open_session(url, authenticator, settings, name)
         self.name = name
+        self.rpc = self.session.rpc
+        self.url, self.host, self.account = self.rpc.url, self.rpc.host, self.rpc.account
 
     @classmethod
     def from_settings(
@@ -111,26 +115,6 @@ class Project:
         return cls(project.url, authenticator, settings=settings, name=found or None)
 
     # -- what it is
-
-    @property
-    def rpc(self) -> Rpc:
-        """The project's web RPCs, typed, and retried where that is safe."""
-        return self.session.rpc
-
-    @property
-    def url(self) -> str:
-        """The project's address; always ends in ``/``."""
-        return self.rpc.url
-
-    @property
-    def host(self) -> str:
-        """The project's host, with the port unless it is the usual one."""
-        return self.rpc.host
-
-    @property
-    def account(self) -> str:
-        """16 hex digits that identify the account and reveal nothing about it."""
-        return self.rpc.account
 
     def ping(self) -> None:
         """Ask whether the project answers; raises RpcError if it does not."""

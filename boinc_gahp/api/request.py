@@ -14,6 +14,7 @@ from itertools import count
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypedDict
 
+from boinc_gahp.api.rows.jobs import plain
 from boinc_gahp.api.rows.texts import NameInBatch, prefix_of, split_args
 from boinc_gahp.errors import BadRequest, JobRefused
 from boinc_gahp.quantities import JOB_SIZES, LEASE, SIZES
@@ -30,7 +31,7 @@ from boinc_gahp.submit.types import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any, TypeGuard
+    from typing import Any
 
     from typing_extensions import Unpack
 
@@ -123,7 +124,7 @@ def build_request(
             for job, each in zip(listed, names, strict=True)
             if job.outputs is not None
         },
-        **{each: _plain(value) for each, value in given.items()},
+        **{each: plain(value) for each, value in given.items()},
     )
     return buda_request(request)
 
@@ -190,21 +191,6 @@ def _check_texts(where: str, *, optional: bool = False, **given: object) -> None
     for what, found in given.items():
         if not isinstance(found, str) and not (optional and found is None):
             raise BadRequest(f"{where}{what} is a {type(found).__name__}: expected a string")
-
-
-def _is_number(found: Any) -> TypeGuard[float]:
-    """Tell whether something is a number, including numpy's; True is not."""
-    return isinstance(found, Real) and not isinstance(found, bool)
-
-
-def _plain(found: Any) -> Any:
-    """Return a number as Python's own type, and everything else unchanged.
-
-    Other libraries' numbers may print differently.
-    """
-    if type(found) in (int, float) or not isinstance(found, Real):
-        return found
-    return int(found) if isinstance(found, Integral) else float(found)
 
 
 def _check_job(job: Job, name: str) -> None:
@@ -293,7 +279,7 @@ def _resolved(job: Job, name: str, shared: _Shared) -> Job:
         _words(job, name),
         inputs,
         job.name,
-        _plain(job.priority),
+        plain(job.priority),
         input_template=job.input_template,
         output_template=job.output_template,
         parameters=job.parameters,
@@ -318,7 +304,7 @@ def _word(name: str, word: object) -> str:
     if isinstance(word, str):
         return word
     # Numbers and paths mean what they look like; True and None do not.
-    if _is_number(word):
+    if not isinstance(word, bool) and isinstance(word, Real):
         return str(word)
     if isinstance(word, os.PathLike):
         return os.fsdecode(word)
