@@ -1,7 +1,5 @@
 """The console as a person sees it: on a real terminal, with a real project."""
 
-from __future__ import annotations
-
 import re
 import signal
 from contextlib import contextmanager
@@ -96,11 +94,6 @@ def test_it_says_how_to_select_a_project_when_none_is_set(desk):
         terminal.see("BOINC_PING 1: error: no settings file names a project")
 
 
-def test_a_result_is_printed_when_it_comes_and_in_words(lasting):
-    lasting.enter("boinc_ping 11")
-    lasting.see("BOINC_PING 11: ok")
-
-
 def test_a_job_can_be_typed_as_htcondor_sends_it(desk):
     (desk.home / "in.txt").write_text("some text\n")
     with desk.console() as terminal:
@@ -128,15 +121,6 @@ def test_what_is_wrong_with_a_line_is_reported(lasting):
     assert " E " not in seen
     lasting.enter("BOINC_PNIG 7")
     lasting.see('error: there is no command "BOINC_PNIG"')
-
-
-def test_help_tells_all_commands_and_the_syntax_of_one(lasting):
-    lasting.enter("help")
-    lasting.see("BOINC_FETCH_OUTPUT fetch the outputs of a finished job", "Ctrl-D leaves.")
-    lasting.enter("HELP boinc_set_lease")
-    lasting.see("BOINC_SET_LEASE id batch unix_time", "seconds since 1970, UTC")
-    lasting.enter("help nothing")
-    lasting.see('error: there is no command "nothing"; help lists the commands')
 
 
 def test_a_result_does_not_tear_a_line_being_typed(desk):
@@ -212,49 +196,8 @@ def test_an_authenticator_is_not_shown_and_not_kept_anywhere(desk):
     assert not [path for path in kept if secret.encode() in path.read_bytes()]
 
 
-def test_a_paste_of_several_lines_is_several_requests(lasting):
-    lasting.type("\x1b[200~BOINC_PING 41\rBOINC_PING 42\x1b[201~\r")
-    lasting.see("BOINC_PING 41: ok", "BOINC_PING 42: ok")
-
-
-def test_a_shown_result_is_no_longer_under_way(lasting):
-    for number in range(61, 65):
-        lasting.enter(f"BOINC_PING {number}")
-        lasting.see(f"BOINC_PING {number}: ok", "help | TAB completes")
-
-
 def test_the_line_below_the_prompt_is_the_form_of_the_command(lasting):
     lasting.type("BOINC_SET_LEASE ")
     lasting.see("BOINC_SET_LEASE id batch unix_time")
     lasting.type(CTRL_C)
     lasting.see_prompt()
-
-
-@pytest.mark.parametrize(
-    ("environ", "coloured"),
-    [({}, True), ({"NO_COLOR": "1"}, False)],
-    ids=["by itself", "with NO_COLOR"],
-)
-def test_colours_are_used_unless_unwanted(desk, environ, *, coloured):
-    with desk.console(environ) as terminal:
-        terminal.enter("BOINC_PING 7")
-        terminal.see("BOINC_PING 7: ok")
-        assert ("\x1b[0;32m" in terminal.raw) is coloured
-
-
-def test_what_is_wrong_with_the_settings_is_shown_until_it_is_mended(desk):
-    path = desk.home / "wrong.toml"
-    path.write_text("[project]\nurl = 7\n")
-    with Terminal(["--config", str(path)], desk.environ) as terminal:
-        terminal.see("settings: ")
-        terminal.see("is 7; a text in")
-        terminal.enter("BLAH_PING 2 boinc")
-        terminal.see("BLAH_PING 2: ")
-        terminal.see("is 7; a text in")
-        path.write_text(f'[project]\nurl = "{desk.proxy.url}"\n')
-        terminal.enter("BOINC_PING 3")
-        terminal.see("no authenticator")
-        path.write_text(Path(desk.settings()).read_text())
-        path.chmod(0o600)
-        terminal.enter("BOINC_PING 4")
-        terminal.see("BOINC_PING 4: ok")

@@ -4,9 +4,7 @@ import time
 import pytest
 
 from boinc_gahp.config.settings import Settings
-from boinc_gahp.daemon._engine import FinishedRequest
 from boinc_gahp.errors import ConfigError
-from boinc_gahp.gahp.commands import parse_request
 from boinc_gahp.gahp.lines import TooLong
 from boinc_gahp.gahp.results import LONGEST
 from boinc_gahp.secret import Authenticator
@@ -254,26 +252,6 @@ def test_r_comes_before_a_return_line_and_not_before_results(conversation):
         conversation.wait()
         assert conversation.say(line) == "R\nE\n"
         conversation.say("RESULTS")
-
-
-@pytest.mark.parametrize(
-    ("line", "result", "error"),
-    [
-        ("BOINC_PING 2", b"2 NULL", None),
-        ("BOINC_RETIRE_BATCH 3 fail\\ why", b"3 why\\ [BG-GAHP]", "why [BG-GAHP]"),
-    ],
-)
-def test_each_result_can_be_taken_once_with_its_request_and_error(
-    conversation, line, result, error
-):
-    conversation.say(line)
-    assert conversation.engine.unanswered == 1
-    conversation.wait()
-    values = () if error else []
-    expected = FinishedRequest(parse_request(line.encode()), result, values, error)
-    assert conversation.engine.take_results() == [expected]
-    assert conversation.engine.take_results() == []
-    assert conversation.engine.unanswered == 0
 
 
 def test_a_refused_line_has_its_reason(conversation):

@@ -165,23 +165,6 @@ def _read_all_but(running, kept):
     running.seen_of_big = whole - kept
 
 
-def test_a_client_that_stops_reading_was_told_of_what_it_was_given(running):
-    os.write(running.to_loop, b"ASYNC_MODE_ON\nBLAH_JOB_STATUS 2 held\n")
-    running.thread.start()
-    assert running.read(6) == b"S\nS\nR\n"
-    os.write(running.to_loop, b"RESULTS\n")
-    assert running.read(4) == b"S 1\n"  # and no more, but the pipe has it
-    os.write(running.to_loop, b"BLAH_JOB_STATUS 3 big\n")
-    wait_for(lambda: running.engine.conversation.waiting == 1, "the second status is there")
-    os.write(running.to_loop, b"RESULTS\n")
-    wait_for(lambda: running.service.tells == ["held"], "the service was told of the first")
-    wait_for(lambda: running.engine.unanswered == 0, "the second answer is in the output")
-    running.stop()
-    running.join()
-    running.engine.finish_telling(20)
-    assert running.service.tells == ["held"]
-
-
 def test_the_loop_does_not_wait_for_what_is_recorded(running):
     os.write(running.to_loop, b"ASYNC_MODE_ON\nBLAH_JOB_STATUS 2 hang\n")
     running.service.statuses["hang"] = (5, "[ ]")

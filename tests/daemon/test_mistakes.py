@@ -6,15 +6,11 @@ import subprocess
 import pytest
 
 from tests.cli.conftest import COMMAND
-from tests.daemon.gridmanager import BatchGridmanager, Gridmanager
+from tests.daemon.gridmanager import BatchGridmanager
 from tests.daemon.home import SETTINGS, Home, Node
-from tests.daemon.process import Daemon
 from tests.inside import workunit_names
 
 pytestmark = pytest.mark.long
-
-#: Nobody's, and in no answer.
-ODD = "5ecre7-kéy-of-nobody"
 
 
 class Newcomer(Node):
@@ -30,8 +26,6 @@ class Newcomer(Node):
 
     def mend(self):
         """Put all right, as ``docs/htcondor-admins.rst`` says."""
-        if self.key.is_dir():
-            self.key.rmdir()
         for path in (self.settings, self.key, self.state):
             if path.is_file():
                 path.unlink()
@@ -69,13 +63,7 @@ def state_is_a_file(of):
 
 #: What is done wrong, and what the reason must have; more in ``tests/config`` and ``tests/ledger``.
 MISTAKES = {
-    "no settings": (lambda of: of.settings.unlink(), ("no settings file names a project",)),
     "no authenticator": (lambda of: of.key.unlink(), ("/authenticator: No such file", "chmod 600")),
-    "odd": (lambda of: of.key.write_text(ODD), ("/authenticator: ", "not ASCII")),
-    "key is a directory": (
-        lambda of: (of.key.unlink(), of.key.mkdir()),
-        ("/authenticator: Is a directory",),
-    ),
     "state is a file": (state_is_a_file, ("/.local/state/boinc_gahp/ledger.sqlite", "[state]")),
 }
 
@@ -95,13 +83,12 @@ def test_a_mistake_is_the_hold_reason_of_a_job_which_is_accepted_once_it_is_mend
             assert (status["HoldReasonCode"], status["HoldReasonSubCode"]) == (2303, 0)
         for each in words:
             assert each in reason
-        assert ODD not in reason
         told, end, _ = reason.partition(". Release the job when this is fixed")
         assert end
         # With the same words, whoever asks.
         assert told in newcomer.check()
         [answer] = gridmanager.do("BOINC_PING")
-        assert answer.partition(" [BG-")[0] in (told, "NULL") or name == "no settings"
+        assert answer.partition(" [BG-")[0] in (told, "NULL")
         gridmanager.cancel(*jobs)
         newcomer.mend()
         # At once: a release must not come too early.
@@ -115,21 +102,6 @@ def test_a_mistake_is_the_hold_reason_of_a_job_which_is_accepted_once_it_is_mend
         assert code == 0
     # A line, where the log cannot be begun.
     assert errors.count(b"\n") <= 1
-
-
-def test_what_a_daemon_has_refused_the_next_one_holds(newcomer):
-    newcomer.key.unlink()
-    with newcomer.daemon() as daemon:
-        job = BatchGridmanager(daemon).submit(newcomer.ad("1.0"))
-        daemon.process.send_signal(signal.SIGKILL)
-    with newcomer.daemon() as daemon:
-        gridmanager = BatchGridmanager(daemon)
-        status = gridmanager.status(job)
-        assert (status.word, status["HoldReasonCode"]) == (5, 2303)
-        assert "/authenticator: No such file" in str(status["HoldReason"])
-        newcomer.mend()
-        gridmanager.submit(newcomer.ad("1.1"))
-        assert "could not accept this job" in str(gridmanager.status(job)["HoldReason"])
 
 
 def test_accepted_jobs_go_on_where_they_were_once_the_settings_are_mended(newcomer, project):
@@ -155,37 +127,3 @@ def test_accepted_jobs_go_on_where_they_were_once_the_settings_are_mended(newcom
         assert gridmanager.status(jobs[1]).word == 3
     assert (newcomer.directory / "1.0.out").read_text() == "SOME TEXT\n"
     assert len(workunit_names(project)) <= before + 2
-
-
-def test_people_are_told_in_the_very_result(newcomer):
-    newcomer.key.chmod(0o644)
-    with Daemon([COMMAND], environ=newcomer.environ) as daemon:
-        daemon.line()
-        for request in ("BLAH_PING 2 boinc", "BLAH_JOB_SUBMIT 3 []", "BOINC_PING 4"):
-            assert daemon.ask(request.encode()) == b"S"
-        results = sorted(daemon.await_results(3))
-    assert all(b"everyone\\ can\\ read\\ it" in result for result in (results[0], results[2]))
-
-
-def test_a_project_that_is_selected_needs_nothing_but_sound_settings(newcomer, project):
-    newcomer.key.chmod(0o644)
-    with newcomer.daemon() as daemon:
-        gridmanager = Gridmanager(daemon)
-        for key, words in (
-            (project.authenticator, "NULL"),
-            ("", "is empty"),
-            ("key\x01", "does not allow"),
-            ("0" * 32, "bad authenticator"),
-        ):
-            assert gridmanager.say(["BOINC_SELECT_PROJECT", project.url, key]) == ["S"]
-            [error, *_] = gridmanager.do("BOINC_QUERY_BATCHES", "0", "0")
-            assert words in error
-            assert not key or key not in error
-    newcomer.settings.write_text("[project\n")
-    with newcomer.daemon() as daemon:
-        gridmanager = Gridmanager(daemon)
-        gridmanager.say(["BOINC_SELECT_PROJECT", project.url, project.authenticator])
-        for _ in range(2):
-            [error, *_] = gridmanager.do("BOINC_QUERY_BATCHES", "0", "0")
-            assert (f"{newcomer.settings} is not TOML" in error) == newcomer.settings.exists()
-            newcomer.settings.unlink(missing_ok=True)
