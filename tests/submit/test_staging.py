@@ -257,6 +257,13 @@ def test_a_file_that_a_full_disk_cut_off_is_an_error_that_names_it(server, tmp_p
         server.staging(files).run()
 
 
+def test_of_the_files_of_a_post_the_one_that_differs_is_named(server, tmp_path):
+    _, large = files = make(tmp_path, 100, 200)
+    server.hook = lambda *_: error(f"file immutability violation for {large}")
+    with pytest.raises(StagingError, match=f"{large} with other contents"):
+        server.staging(files).run()
+
+
 def test_a_file_whose_post_failed_is_sent_again_and_believed_when_the_project_compared(
     server, tmp_path
 ):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
 
-from boinc_gahp.errors import JobRefused, ProjectError
+from boinc_gahp.errors import JobRefused, PermissionDenied, ProjectError
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import Journal
 from boinc_gahp.submit.types import Job, SubmitRequest
-from tests.submit.scripted import Script, batch, error, job
+from tests.submit.scripted import Reply, Script, batch, error, job
 
 NAMES = [f"b#1.{number}" for number in range(4)]
 REQUEST = SubmitRequest("b", "app", [(name, Job()) for name in NAMES])
@@ -111,6 +112,34 @@ def test_a_name_in_another_batch_is_reported_when_a_second_look_has_not_found_it
     with pytest.raises(JobRefused, match=re.escape(NAMES[1])):
         server.submit()
     assert len(server.sent) == 2
+
+
+CREATED = {
+    "after no answer": (Reply(b"", {}, status=500), 2),
+    "after an outage": (error("project down for maintenance", -183), 2),
+    "refused": (error("no submit access"), 1),
+}
+
+
+@pytest.mark.parametrize(("first", "times"), CREATED.values(), ids=CREATED)
+def test_a_batch_is_created_again_unless_the_project_refuses_it(first, times):
+    def make(names):
+        server.make(names)
+        return SUCCESS
+
+    def create(_):
+        if server.count("create_batch") == 1:
+            return first
+        server.replies["query_batch"] = found
+        return "<batch_id>7</batch_id>"
+
+    server = Server(answers=[make])
+    found = server.replies["query_batch"]
+    server.replies |= {"create_batch": create, "query_batch": error("no batch named b")}
+    with suppress(PermissionDenied):
+        server.submit()
+    assert server.count("create_batch") == times
+    assert server.made == (NAMES if times > 1 else [])
 
 
 @pytest.mark.parametrize("retire", ["<success/>", error("not owner")], ids=["retired", "refused"])
