@@ -73,17 +73,15 @@ def open_names(made):
 
 
 def test_jobs_that_differ_in_their_words_share_everything_but_a_number(home):
-    made = make(home, *(job(home, "--seed", str(seed)) for seed in range(1000)))
+    priorities = [5, *[None] * 999]
+    made = make(
+        home, *(job(home, "--seed", str(n), priority=each) for n, each in enumerate(priorities))
+    )
+    assert [each.priority for each in made] == priorities
     assert len({id(each.inputs) for each in made}) == 1
     assert len({(each.input_template, each.output_template) for each in made}) == 1
     assert [list(each.args) for each in made] == [[str(number + 1)] for number in range(1000)]
     assert b"17) set -- --seed 16;;" in content(made[0], "run.sh")
-
-
-def test_jobs_of_different_priorities_share_their_files(home):
-    one, two = make(home, job(home, "1", priority=5), job(home, "2"))
-    assert (one.priority, two.priority) == (5, None)
-    assert one.inputs is two.inputs
 
 
 def test_the_templates_name_the_inputs_in_their_order_and_keep_all_files(home):
@@ -197,19 +195,14 @@ def test_an_image_in_a_file_is_known_by_its_contents(home):
     assert content(made[0], "job.toml") != content(made[1], "job.toml")
 
 
-def test_processors_and_a_quorum_are_in_the_input_template(home):
-    [made] = make(home, job(home, cpus=2, quorum=2))
+@pytest.mark.parametrize("quorum", [1, 2, 20])
+def test_processors_are_in_the_template_and_a_quorum_that_can_be_reached(home, quorum):
+    [made] = make(home, job(home, cpus=2, quorum=quorum))
     template = read_input_template(made.input_template or "")
     assert (template.avg_ncpus, template.flops) == (2, 1e9)
-    assert (template.min_quorum, template.target_nresults) == (2, 2)
-
-
-@pytest.mark.parametrize("quorum", [1, 2, 20])
-def test_a_quorum_can_be_reached(home, quorum):
-    [made] = make(home, job(home, quorum=quorum))
-    template = read_input_template(made.input_template or "")
     counts = template.counts
-    assert counts["min_quorum"] == quorum < counts["max_success_results"]
+    assert counts["min_quorum"] == counts["target_nresults"] == quorum
+    assert quorum < counts["max_success_results"]
     assert counts["max_total_results"] == counts["max_success_results"] + 4
 
 

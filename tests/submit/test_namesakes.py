@@ -6,15 +6,12 @@ import time
 import pytest
 
 from boinc_gahp.errors import BatchConflict, NotFound, PermissionDenied
-from boinc_gahp.fetch.job_directory import fetch_output
-from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.localproject.states import BatchState
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.control import abort_jobs, retire_batch, set_lease
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.query import query_batches
-from tests.helpers import wait_for
-from tests.inside import batches, unfinished_jobs
+from tests.inside import batches
 
 
 @pytest.fixture
@@ -93,24 +90,6 @@ def test_several_batches_of_which_one_has_a_namesake_are_told_together(site, sec
         assert [sorted(name for name, _ in jobs) for jobs in told.batches] == [
             site.names(request) for request in requests
         ]
-
-
-def test_outputs_come_from_the_accounts_own_batch(site, second, tmp_path):
-    mine, theirs = namesakes(site)
-    site.boinc_submit(mine)
-    second.boinc_submit(theirs)
-    site.local.resume_volunteers()
-    try:
-        wait_for(lambda: unfinished_jobs(site.local) == 0, "the jobs' end")
-    finally:
-        site.local.pause_volunteers()
-    for where, request in ((site, mine), (second, theirs)):
-        with where.context() as context:
-            home = tmp_path / where.authenticator
-            home.mkdir()
-            job = where.names(request)[0]
-            fetch_output(context, FetchRequest(job, str(home), None, "ALL", ()))
-            assert (home / "out").exists()
 
 
 def test_an_error_takes_back_the_accounts_own_batch_alone(site, second):

@@ -114,15 +114,6 @@ def test_nobody_fails_because_another_had_less_time(begin):
     assert [question.count for question in others] == [0] * 9 + [1]
 
 
-def test_an_error_is_shared_with_those_who_had_no_more_time(begin):
-    question, until = Question(fails=True), time.monotonic() + 200
-    asked = begin(1, question, never, until)
-    wait_for(lambda: question.count, "the first question")
-    asked += begin(5, lambda: 7, never, until)
-    question.go.set()
-    assert answers(asked) == [ZeroDivisionError] * 6
-
-
 def test_who_has_less_time_does_not_wait_for_another(flight, begin):
     question, other = Question(), Question(fails=True)
     asked = begin(1, question, never)

@@ -11,10 +11,10 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.submit.abort import abort_empty
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import Journal
-from boinc_gahp.submit.types import InlineFile, Job, Parameters, RemoteFile, StagedFile
+from boinc_gahp.submit.types import InlineFile, Job, RemoteFile, StagedFile
 from boinc_gahp.submit.validate import BatchValidator
 from tests import faultproxy
-from tests.inside import batches, workunit_names
+from tests.inside import batches
 from tests.submit.requests import own_input, own_output, uppercase
 from tests.submit.scripted import error
 
@@ -79,37 +79,6 @@ def test_a_file_that_no_local_one_can_mend_is_not_staged_again_and_again(site):
     assert site.proxy.count("submit_batch") == 1
 
 
-def test_a_submit_that_ended_after_its_files_were_associated_is_completed(site):
-    there = staged(site, b"associated", "again-first")
-
-    def stop(progress):
-        if progress.step == "submitting":
-            raise ValueError("enough")
-
-    request = uppercase("again", Job(inputs={"in": StagedFile(there)}), progress=stop)
-    with site.context() as context:
-        for _ in range(2):
-            with pytest.raises(ValueError, match="enough"):
-                submit(context, request)
-        submit(context, replace(request, progress=None))
-    assert workunit_names(site.local, "again") == ["again-0"]
-
-
-def test_a_batch_and_its_jobs_have_their_own_priority_and_estimate(site):
-    file = InlineFile("x")
-    jobs = Job(inputs={"in": file}), Job(inputs={"in": file}, priority=9, fpops=2.5e12)
-    asked = Parameters(fpops_est=1e12)
-    request = uppercase("own-numbers", *jobs, parameters=asked, priority=4)
-    with site.context() as context:
-        both = BatchValidator(context, request).estimate()
-        first = BatchValidator(context, replace(request, jobs=request.jobs[:1])).estimate()
-        submit(context, request)
-    assert both == pytest.approx(3.5 * first)
-    found = [site.row("workunit", f"own-numbers-{n}") for n in range(2)]
-    assert [row["priority"] for row in found] == [4, 9]
-    assert [row["rsc_fpops_est"] for row in found] == [1e12, 2.5e12]
-
-
 def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site):
     (site.local.core.templates / "sweep_in").write_text(own_input("mine", "second"))
     (site.local.core.templates / "sweep_out").write_text(own_output("out"))
@@ -158,12 +127,13 @@ def test_jobs_can_have_a_priority_templates_and_a_remote_file_of_their_own(site)
         Job(inputs={"mine": plain}, priority=7, input_template=own),
         Job(inputs={"in": remote}, output_template=own_output("out")),
     ]
-    request = uppercase("own", *jobs, lease=5000.0)
+    request = uppercase("own", *jobs, lease=5000.0, priority=4)
     sent = []
     with site.context() as context:
         batch_id = submit(context, request, Told(sent.append))
         assert submit(context, request) == batch_id
         assert sent == [batch_id]
+    assert site.row("workunit", "own-0")["priority"] == 4
     changed = site.row("workunit", "own-1")
     assert (changed["priority"], changed["delay_bound"]) == (7, 1234)
     assert "mine" in changed["xml_doc"]

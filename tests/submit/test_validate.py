@@ -15,7 +15,6 @@ from boinc_gahp.submit.types import (
     InlineFile,
     Job,
     LocalFile,
-    Parameters,
     RemoteFile,
     StagedFile,
     SubmitRequest,
@@ -155,9 +154,8 @@ def test_jobs_that_share_their_files_are_still_checked_one_by_one(site):
         ({"batch_name": "a'b"}, "could never find the batch again"),
         ({"jobs": ()}, "has no jobs"),
         ({"output_template_filename": "a/b"}, "template file name"),
-        ({"parameters": Parameters(disk_bound=float("inf"))}, "rsc_disk_bound is inf"),
     ],
-    ids=["name", "no jobs", "template file", "number"],
+    ids=["name", "no jobs", "template file"],
 )
 def test_what_stands_against_the_batch_stands_beside_the_jobs(site, change, words):
     request = uppercase(("ok", Job(inputs={"in": TEXT})), ("not ok", Job(inputs={"in": TEXT})))
