@@ -193,21 +193,17 @@ class JobDescription:
 
         Which input template it takes with it is only known when it is sent.
         """
-        texts = [*self.args, self.input_template or "", self.output_template or ""]
-        texts += [file.url for _, file in self.inputs if isinstance(file, RemoteFile)]
-        if self.container is not None:
-            return self._size_in_container(self.container)
-        nbytes = _JOB_BYTES + _INPUT_BYTES * len(self.inputs) + sum(map(_xml_size, texts))
-        return nbytes + _TEMPLATE_BYTES * (self.parameters != Parameters())
-
-    def _size_in_container(self, container: ContainerJob) -> int:
-        """Return :attr:`size` of a job in a container; its arguments are in a file."""
-        names = [*(name for name, _ in self.inputs), *(self.outputs or ())]
-        names += [file.url for _, file in self.inputs if isinstance(file, RemoteFile)]
-        inputs = len(self.inputs) + len(container.trees) + _OWN_INPUTS
-        outputs = len(self.outputs or ()) + _OWN_OUTPUTS
-        templates = _INPUT_IN_TEMPLATES * inputs + _OUTPUT_IN_TEMPLATES * outputs
-        return _JOB_BYTES + templates + sum(map(_xml_size, names))
+        texts = [file.url for _, file in self.inputs if isinstance(file, RemoteFile)]
+        if self.container is None:
+            texts += [*self.args, self.input_template or "", self.output_template or ""]
+            nbytes = _JOB_BYTES + _INPUT_BYTES * len(self.inputs)
+            nbytes += _TEMPLATE_BYTES * (self.parameters != Parameters())
+        else:  # its arguments are in a file
+            texts += [*(name for name, _ in self.inputs), *(self.outputs or ())]
+            inputs = len(self.inputs) + len(self.container.trees) + _OWN_INPUTS
+            outputs = len(self.outputs or ()) + _OWN_OUTPUTS
+            nbytes = _JOB_BYTES + _INPUT_IN_TEMPLATES * inputs + _OUTPUT_IN_TEMPLATES * outputs
+        return nbytes + sum(map(_xml_size, texts))
 
 
 def description_of(job: JobRow) -> JobDescription | None:

@@ -34,8 +34,8 @@ class PersistentProblems:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._owners: dict[Owner, str] = {}
-        self._batches: dict[int | None, str] = {}
+        #: By owner, or by a batch's id.
+        self._texts: dict[Owner | int | None, str] = {}
         self._shown: set[int] = set()
         self._logged: set[str] = set()
 
@@ -47,15 +47,12 @@ class PersistentProblems:
         """
         problems = jobs.persistent_problems(now)
         with self._lock:
-            self._owners = {
-                owner_key(each.url, each.account): f"{each.url}: {each.text}"
-                for each in problems
+            self._texts = {
+                owner_key(each.url, each.account)
                 if each.reason == "project"
-            }
-            self._batches = {
-                each.batch_id: f"{each.url}: {each.text}"
+                else each.batch_id: f"{each.url}: {each.text}"
                 for each in problems
-                if each.reason == "batch"
+                if each.reason in {"project", "batch"}
             }
         if problems and jobs.take_turn("troubles said", now):
             for each in problems[:_MAX_LOGGED]:
@@ -78,8 +75,8 @@ class PersistentProblems:
             attempts: which attempts at jobs of its batch have failed; "": none are known.
         """
         with self._lock:
-            text = here or self._batches.get(row.batch_id)
-            text = text or self._owners.get(owner_key(row.project_url, row.account))
+            text = here or self._texts.get(row.batch_id)
+            text = text or self._texts.get(owner_key(row.project_url, row.account))
             if row.is_alive and (text or attempts):
                 self._shown.add(row.id)
                 return suspended(text) if text else with_reason(answer, attempts)

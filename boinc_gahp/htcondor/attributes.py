@@ -103,7 +103,12 @@ class Attributes:
         Raises:
             AdRefused: evaluating it is an error.
         """
-        self._check_expression(name)
+        # An expression could fill the memory or the stack.
+        if self._most_characters(name, _MAX_DEPTH) > _MAX_VALUE:
+            raise AdRefused(
+                f"{name} is an expression whose value may have more than {_MAX_VALUE} characters; "
+                "give it a plain value"
+            )
         try:
             value = self._ad.lookup(name).eval(self._ad)
         except KeyError:
@@ -117,14 +122,6 @@ class Attributes:
         if value is classad2.Value.Error:
             raise AdRefused(f"{name} is an expression whose value is an error: {self._shown(name)}")
         return value
-
-    def _check_expression(self, name: str) -> None:
-        """Refuse an expression that could fill the memory or the stack."""
-        if self._most_characters(name, _MAX_DEPTH) > _MAX_VALUE:
-            raise AdRefused(
-                f"{name} is an expression whose value may have more than {_MAX_VALUE} characters; "
-                "give it a plain value"
-            )
 
     def _most_characters(self, name: str, depth: int) -> int:
         """Return a number of characters that an attribute's value does not exceed."""
