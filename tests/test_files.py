@@ -110,8 +110,12 @@ def test_writers_at_once_do_not_disturb_each_other(tmp_path):
 
 
 @pytest.mark.parametrize("durable", [False, True])
-def test_a_name_that_is_taken_is_kept_where_it_is_not_to_be_replaced(tmp_path, durable):
+def test_a_name_that_is_taken_is_kept_where_it_is_not_to_be_replaced(
+    tmp_path, monkeypatch, durable
+):
     path = tmp_path / "file"
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda at: synced.append(stat.S_ISDIR(os.fstat(at).st_mode)))
     for text in (b"first", b"second"):
         with (
             suppress(FileExistsError),
@@ -121,6 +125,8 @@ def test_a_name_that_is_taken_is_kept_where_it_is_not_to_be_replaced(tmp_path, d
     assert path.read_bytes() == b"first"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [path]
+    # The first file, its directory, and the second file.
+    assert synced == ([False, True, False] if durable else [])
 
 
 def test_without_links_a_file_gets_its_name_all_the_same(tmp_path, monkeypatch):

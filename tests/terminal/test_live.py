@@ -1,6 +1,7 @@
 """Live progress: drawn on a terminal, lines now and then elsewhere."""
 
 import io
+import re
 
 import pytest
 
@@ -39,7 +40,8 @@ def test_a_terminal_shows_a_bar_and_what_is_reported_stays_above_it(terminal, mo
     monkeypatch.setattr("sys.stderr", terminal.stream)
     with Work() as work:
         work.show("staging", 1, 4)
-        wait_for(lambda: "25%  1 of 4" in terminal.plain, "the bar")
+        wait_for(lambda: "25%  1 of 4" in terminal.plain, "the progress")
+        assert re.search(r"staging  ━{7}╸ +25%", terminal.plain)
         live.remark("a file [red]&<i> 批\x1b[31m")
         work.show("staging", 4, 4)
     terminal.stream.flush()
