@@ -137,15 +137,6 @@ def test_a_job_with_a_canonical_instance_is_done_whatever_else_is_reported():
     assert JobInfo(1, "j", 0, "splendid").state is JobState.UNKNOWN
 
 
-def test_some_jobs_are_found_with_one_look_at_the_batch(site):
-    batch = site.batch(5)
-    first, *_, last = batch.jobs()
-    found = list(batch.jobs([last.name, first.id, last.id]))
-    assert [job.id for job in found] == [last.id, first.id]
-    with pytest.raises(NoSuchJob, match="has no job 'nobody'"):
-        list(batch.jobs([first.name, "nobody"]))
-
-
 # -- abort
 
 
@@ -245,14 +236,6 @@ def test_an_abort_that_does_not_last_is_reported(site):
         BatchConflict, match="is in progress again: another process is still submitting"
     ):
         batch.abort()
-
-
-@pytest.mark.usefixtures("quick_checks")
-def test_a_batch_that_was_left_with_half_of_its_jobs_is_aborted(site):
-    batch = _half_submitted(site)
-    batch.abort()
-    assert batch.state.name == "ABORTED"
-    assert batch.counts() == Counts(failed=2)
 
 
 # -- lease

@@ -57,15 +57,6 @@ def test_a_watched_batch_knows_how_many_jobs_wait_and_run(site, is_small, monkey
     assert counted(batch)[:2] == (0, 0)
 
 
-def test_a_large_batch_is_listed_once(site):
-    batch = site.batch(FEW + 1)
-    watch = site.project.watch([batch], poll=QUICK)
-    for _ in range(5):
-        next(watch)
-    assert site.proxy.count("query_batch") == 1
-    assert counted(batch) == (FEW + 1, 0, 0, 0)
-
-
 def test_changes_that_take_the_project_long_are_asked_for_seldom(site, monkeypatch, clock):
     monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
     batch = site.batch(3)
@@ -169,13 +160,6 @@ def test_a_tracker_that_sees_changes_knows_what_one_that_sees_everything_knows(l
         assert everything.longest == changes.longest
         assert changes.running == look.count(JobState.IN_PROGRESS)
         assert changes.over == sum(state.is_over for state in look)
-
-
-def test_strange_jobs_change_nothing():
-    tracker = JobTracker()
-    tracker.see([("a", JobState.QUEUED)], 1.0)
-    assert not tracker.see([("a", JobState.DONE), ("b", JobState.DONE)], 2.0)
-    assert (tracker.over, tracker.running) == (0, 0)
 
 
 def test_the_longest_job_is_the_one_that_was_first_seen_running():

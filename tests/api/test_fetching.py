@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import threading
 import zipfile
 from contextlib import ExitStack
@@ -78,44 +77,16 @@ def test_every_job_gets_a_folder_with_its_outputs_and_stderr(desk):
     assert [each.done for each in told if each.unit == "bytes"][-1] == 20 * len(TEXT)
 
 
-def test_all_files_are_on_the_disk_with_their_names_when_it_ends(desk, monkeypatch):
-    events = []
-    fsync, replace, mkdir = os.fsync, os.replace, os.mkdir
-
-    def path_of(descriptor):
-        return str(Path(f"/proc/self/fd/{descriptor}").readlink())
-
-    def syncing(descriptor):
-        events.append(("synced", path_of(descriptor)))
-        fsync(descriptor)
-
-    def renaming(source, target, *, src_dir_fd=None, dst_dir_fd=None):
-        if src_dir_fd is None or dst_dir_fd is None:  # not in the results
-            replace(source, target)
-            return
-        assert ("synced", f"{path_of(src_dir_fd)}/{source}") in events
-        replace(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
-        events.append(("new", path_of(dst_dir_fd)))
-
-    def making(name, mode=0o777, *, dir_fd=None):
-        mkdir(name, mode, dir_fd=dir_fd)
-        if dir_fd is not None:
-            events.append(("new", path_of(dir_fd)))
-
-    monkeypatch.setattr(os, "fsync", syncing)
-    monkeypatch.setattr(os, "replace", renaming)
-    monkeypatch.setattr(os, "mkdir", making)
-    desk.fetch(jobs=["upper#1.0", "upper#1.1", "upper#1.2"])
-    changed = {
-        path for kind, path in events if kind == "new" and path.startswith(str(desk.results))
-    }
-    assert changed == {
-        str(desk.results),
-        *(str(desk.results / f"upper#1.{number}") for number in range(3)),
-    }
-    for path in changed:
-        last = max(at for at, event in enumerate(events) if event == ("new", path))
-        assert ("synced", path) in events[last:]
+def test_folders_and_their_directory_are_on_the_disk_when_it_ends(desk, monkeypatch):
+    synced = []
+    monkeypatch.setattr(
+        "boinc_gahp.fetch.destinations.sync",
+        lambda directory: synced.append(Path(f"/proc/self/fd/{directory}").readlink()),
+    )
+    jobs = ["upper#1.0", "upper#1.1", "upper#1.2"]
+    desk.fetch(jobs=jobs)
+    assert {desk.results / job for job in jobs} <= set(synced)
+    assert synced[-1] == desk.results
 
 
 def test_a_job_that_is_here_is_not_asked_for_again_on_any_machine(desk):
@@ -225,13 +196,6 @@ def test_a_project_that_goes_down_meanwhile_stops_all_with_one_error(desk):
     desk.local.core.web_stopped = False
     assert desk.fetch(home="other").is_complete
     assert desk.have() == ALL_UPPER
-
-
-def test_an_authenticator_that_is_refused_stops_all(desk):
-    page = b"ERROR: bad authenticator"
-    desk.proxy.fail("result_file", faultproxy.body(page), times=None)
-    with pytest.raises(PermissionDenied):
-        desk.fetch()
 
 
 # -- broken off

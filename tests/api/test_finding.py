@@ -1,12 +1,9 @@
 """Which batch or job a name or an id stands for."""
 
 import pytest
-from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import NoSuchBatch, NoSuchJob, WrongBatch
 from boinc_gahp.states import BatchState
-from boinc_gahp.submit.checks import fold
-from boinc_gahp.text import did_you_mean
 
 
 def test_a_batch_is_found_by_its_id_and_by_its_name(site):
@@ -131,15 +128,3 @@ def test_a_wrong_job_gets_the_nearest_name(site):
         batch.job(7_654_321)
     with pytest.raises(NoSuchJob, match="it has none at all"):
         site.batch(0).job("x")
-
-
-@pytest.mark.long
-@given(st.text(), st.lists(st.text(), max_size=5))
-def test_the_nearest_name_is_one_of_the_names(said, names):
-    found = did_you_mean(said, names, fold, repr)
-    assert found == "" or any(found == f"; did you mean {name!r}?" for name in names)
-
-
-@given(st.text(min_size=3))
-def test_a_name_that_is_there_is_nearest_to_itself(name):
-    assert did_you_mean(name, [name], fold, repr) != "" or not name.rstrip(" ")

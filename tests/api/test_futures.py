@@ -14,7 +14,6 @@ from boinc_gahp.errors import (
     BatchConflict,
     JobFailed,
     NotFound,
-    OutputError,
     Stopped,
     TransportError,
 )
@@ -86,15 +85,6 @@ def test_the_same_call_finds_the_same_batch_and_fetches_nothing_again(working):
     assert again.results(LIMIT) == results
     assert working.proxy.count("result_file") == 4
     assert working.proxy.count("submit_batch") == 1
-
-
-def test_another_machine_finds_the_same_batch_too(working):
-    before = mapped(working)
-    before.wait(LIMIT)
-    there = working.directory / "there"
-    again = mapped(working, project=working.open(home="other"), directory=there)
-    assert again.batch.id == before.batch.id
-    assert [each.parameters for each in again.results(LIMIT)] == [{"n": n} for n in range(4)]
 
 
 def test_a_failed_job_raises_why_with_its_stderr(working, monkeypatch):
@@ -239,13 +229,6 @@ def test_a_project_that_is_down_for_a_while_only_delays_results(working):
         assert futures.here == 0
     working.local.resume_volunteers()
     assert len(futures.results(LIMIT)) == 2
-
-
-def test_a_directory_that_cannot_be_written_is_told(working):
-    (working.directory / "file").write_text("x")
-    futures = mapped(working, 2, directory=working.directory / "file")
-    assert isinstance(futures[0].exception(LIMIT), OutputError)
-    assert "is not a directory" in str(futures[1].exception(LIMIT))
 
 
 def test_a_project_that_refuses_the_account_ends_the_futures(site):

@@ -122,18 +122,6 @@ def test_ipython_on_a_pipe_is_no_notebook(monkeypatch, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_function_is_called_as_before(working, tmp_path):
-    seen = []
-    batch = working.batch(1)
-    batch.wait(timeout=60, poll=QUICK, progress=seen.append)
-    batch.fetch(tmp_path / "out", progress=seen.append)
-    assert seen[0] is batch
-    assert seen[-1] != batch
-    seen.clear()
-    batch.fetch(tmp_path / "out", progress=False)
-    assert seen == []
-
-
 @pytest.mark.parametrize("method", ["plan", "submit_split"])
 def test_everything_that_takes_progress_takes_true(site, method, monkeypatch):
     notebook = Notebook(monkeypatch, kernel=object())

@@ -4,8 +4,6 @@ import pytest
 
 import boinc_gahp
 from boinc_gahp import BatchState, Project
-from boinc_gahp.config.settings import ProjectSettings, Settings
-from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, TransportError
 from tests import faultproxy
 from tests.api.conftest import QUICK, inline
@@ -120,22 +118,6 @@ def test_a_wrong_name_in_the_settings_gets_the_nearest(settings_file):
         Project.from_settings("rosetta", config=settings_file)
 
 
-def test_settings_without_a_project_say_where_to_put_it(tmp_path):
-    path = tmp_path / "boinc_gahp.toml"
-    path.write_text(f'[projects.only]\nurl = "{URL}"\n')
-    path.chmod(0o600)
-    with pytest.raises(ConfigError, match=r"\[project\], or name one of .* \(there is only: "):
-        Project.from_settings(config=path)
-
-
-def test_the_settings_own_project_lends_its_proxy_to_the_same_address_only():
-    settings = Settings(project=ProjectSettings(ProjectUrl(URL), proxy="http://p:1"))
-    for url, proxy in ((URL[:-1], "http://p:1"), (URL + "x", None)):
-        with Project(url, "secret", settings=settings) as project:
-            assert project.session.project_settings.proxy == proxy
-            assert project.session.project_settings.authenticator is not None
-
-
 def test_a_user_without_a_home_needs_no_cache(site, monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", "")
@@ -152,23 +134,6 @@ def test_everything_at_the_top_of_the_package_is_there():
 
 
 # -- one project object for many threads
-
-
-def test_many_threads_use_one_project(site):
-    project = site.project
-
-    def life(number):
-        batch = site.batch(number + 1, f"{site.name}-{number}")
-        assert project.batch(batch.name).id == batch.id
-        queued = batch.counts().queued
-        batch.extend(4e9 + number)
-        batch.abort()
-        return queued, batch.expire_time, batch.id
-
-    ends = at_once(life, range(4))
-    assert [each[:2] for each in ends] == [(n + 1, 4e9 + n) for n in range(4)]
-    found = {(batch.id, batch.state) for batch in project.batches()}
-    assert found == {(batch_id, BatchState.ABORTED) for *_, batch_id in ends}
 
 
 def test_many_threads_watch_one_batch_while_others_refresh_it(site):

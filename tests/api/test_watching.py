@@ -149,13 +149,6 @@ def test_a_watch_ends_when_all_are_over(site):
     assert {batch.state for batch in batches} == {BatchState.ABORTED}
 
 
-def test_a_batch_that_is_retired_meanwhile_ends_the_wait(site):
-    batch = site.batch(2)
-    site.open().batch(batch.id).retire()
-    batch.wait(timeout=60, poll=QUICK)
-    assert batch.state is BatchState.RETIRED
-
-
 def test_a_batch_that_vanishes_ends_the_wait(site):
     batch = site.batch(2)
     site.change("DELETE FROM batch WHERE id = ?", batch.id)
