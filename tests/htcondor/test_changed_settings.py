@@ -4,13 +4,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-import trustme
 
-from boinc_gahp.config.urls import ProjectUrl
 from tests import faultproxy
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
-from tests.htcondor.front import both_ways
 from tests.htcondor.helpers import await_status, row_of
 
 
@@ -31,22 +28,13 @@ def daemon(site, settings):
         yield service, file
 
 
-def test_certificates_that_are_put_right_are_used(site, jobs):
-    other = site.directory / "other.pem"
-    trustme.CA().cert_pem.write_to_path(str(other))
-    with both_ways(site.local.url, site.directory) as (address, bundle):
-        wrong, gone, right = (
-            with_project(site, url=ProjectUrl(f"https:{address}"), ca_bundle=each)
-            for each in (str(other), str(site.directory / "nothing.pem"), bundle)
-        )
-        with daemon(site, wrong) as (service, file):
-            job_id = service.submit(site.job().ad)
-            wait_for(jobs.troubles, "the trouble in the ledger")
-            # While somebody is at it, the file may not be there: the settings are used on.
-            file.append(gone)
-            assert service.status(job_id)[0] == 1
-            file.append(right)
-            await_status(service, [job_id], 4)
+def test_settings_that_cannot_be_used_are_not(site, caplog):
+    gone = with_project(site, ca_bundle=str(site.directory / "nothing.pem"))
+    with daemon(site, site.settings) as (service, file):
+        service.submit(site.job().ad)
+        file.append(gone)
+        wait_for(lambda: "The previous settings for" in caplog.text, "the warning")
+        await_status(service, [service.submit(site.job().ad)], 4)
 
 
 def test_times_for_htcondor_s_jobs_that_are_changed_are_kept_to(site):

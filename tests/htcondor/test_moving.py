@@ -6,17 +6,15 @@ from dataclasses import replace
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.htcondor import _following
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.states import HTCondorState
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
-from tests.htcondor.front import both_ways
 from tests.htcondor.helpers import await_state, await_status, change, row_of
 from tests.htcondor.process import write_settings
 from tests.inside import fail_attempts
-from tests.ledger.jobs import alive
+from tests.ledger.jobs import alive, new_job
 
 pytestmark = pytest.mark.usefixtures("log_stopped")
 
@@ -87,25 +85,10 @@ def test_jobs_go_on_with_an_accounts_new_authenticator(site, jobs, ledger):
     assert len(site.workunits()) == 2
 
 
-def test_jobs_go_on_when_a_project_goes_from_http_to_https(site, jobs, tmp_path):
-    with both_ways(site.local.url, tmp_path) as (address, bundle):
-        trusting = replace(site.project, ca_bundle=bundle)
-        before, after = (
-            replace(site.settings, project=replace(trusting, url=ProjectUrl(f"{scheme}:{address}")))
-            for scheme in ("http", "https")
-        )
-        site.local.pause_volunteers()
-        with site.service(before) as service:
-            job_id = service.submit(site.job().ad)
-            await_state(jobs, job_id, "queued")
-        site.local.resume_volunteers()
-        with site.service(after) as service:
-            another = service.submit(site.job().ad)
-            await_status(service, [job_id, another], 4)
-        with jobs.store.read() as connection:
-            urls = connection.execute("SELECT url FROM project").fetchall()
-        assert urls == [(f"https:{address}",)]
-    assert len(site.workunits()) == 2
+def test_an_owner_has_the_address_that_the_settings_have_now(jobs):
+    for number, url in enumerate(["http://x.example:81/test/", "https://x.example:81/test/"]):
+        jobs.accept(new_job(f"key{number}", url=url))
+    assert [url for url, _, _ in jobs.owners()] == ["https://x.example:81/test/"]
 
 
 def test_nothing_is_moved_to_an_account_that_does_not_have_the_batches(
