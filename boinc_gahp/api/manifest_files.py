@@ -323,7 +323,7 @@ def request_md5s(context: FetchContext, request: SubmitRequest) -> dict[str, str
 #: large as PHP takes needs 2.2 s, and one of 100,000 jobs 6.6 s (``web-rpcs.rst``, "Timings").
 _AT_WORK = 60.0
 #: How many differences an error names.
-_MOST = 3
+_TOLD = 3
 #: What people call values, where it is not the manifest's key.
 _NAMES = {
     "app_name": "the app",
@@ -525,7 +525,7 @@ def difference(old: Manifest, new: Manifest) -> str:
     for what, names in jobs.items():
         which = f"job {_name(names[0])}" if len(names) == 1 else f"{len(names):,} jobs"
         told.append(f"{what} {which}" if what in ("new", "missing") else f"{what} of {which}")
-    return ", ".join(told if len(told) <= _MOST else [*told[:_MOST], "and more"])
+    return ", ".join(told if len(told) <= _TOLD else [*told[:_TOLD], "and more"])
 
 
 def _line(text: str, texts: Mapping[str, str]) -> dict[str, Any]:

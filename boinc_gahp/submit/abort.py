@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import NotFound, RpcError
 from boinc_gahp.states import BatchState
-from boinc_gahp.submit.context import find_batch
+from boinc_gahp.submit.query import find_batch
 
 if TYPE_CHECKING:
     from boinc_gahp.ledger.jobs import JobLedger

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import BatchConflict, GahpError, LedgerError, RpcError
 from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.buda import buda_request
-from boinc_gahp.submit.context import find_batch
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import UNDO_TIME, Journal, SubmitState
+from boinc_gahp.submit.query import find_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from boinc_gahp.errors import LedgerError, NotOwner
+from boinc_gahp.errors import LedgerError
 from boinc_gahp.states import BatchState, JobState
-from boinc_gahp.submit.checks import fold
 from boinc_gahp.submit.digests import Digests
+from boinc_gahp.submit.query import find_batch, oldest_named
 from boinc_gahp.submit.singleflight import SingleFlight
 from boinc_gahp.templates.reading import read_templates
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config.settings import ProjectSettings, Settings
     from boinc_gahp.ledger.ledger import Ledger
     from boinc_gahp.rpc.client import WebRpcs
-    from boinc_gahp.rpc.types import BatchDetails, BatchInfo, JobInfo, ResultInfo
+    from boinc_gahp.rpc.types import BatchInfo, JobInfo, ResultInfo
     from boinc_gahp.submit.generated_files import GeneratedFiles
     from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 
@@ -45,35 +45,6 @@ MAX_JOBS = 300_000
 MAX_APPS = 1_000
 #: For how many names it is remembered when they were last sent.
 _LANDED = 20_000
-
-
-def _oldest(batches: Iterable[BatchInfo], name: str) -> BatchInfo | None:
-    """Return the batch of this name with the lowest id, names compared as the project does."""
-    wanted = fold(name)
-    found = (batch for batch in batches if fold(batch.name) == wanted)
-    return min(found, key=lambda batch: batch.id, default=None)
-
-
-def find_batch(project: WebRpcs, name: str) -> BatchDetails:
-    """Return the account's batch of this name.
-
-    HTCondor 9 names a batch after schedd, app and second, so batches of two users can have the same
-    name. The project accepts that, and then only finds the oldest batch of the name, of any account
-    (``web-rpcs.rst``, "create_batch"). The other is in its own account's list, unless it was
-    retired.
-
-    Raises:
-        NotFound: nobody has a batch of this name.
-        NotOwner: another account has one, and this account has none that is not retired.
-        RpcError: the project could not be reached.
-    """
-    try:
-        return project.query_batch(batch_name=name)
-    except NotOwner:
-        own = _oldest(project.query_batches(), name)
-        if own is None:
-            raise
-        return project.query_batch(batch_id=own.id)
 
 
 class Recent(Generic[K, V]):
@@ -167,7 +138,7 @@ class ProjectCache:
 
     def own_batch(self, name: str) -> int | None:
         """Return the id of the account's batch of this name, which finds another account's."""
-        own = _oldest(self.batches(), name)
+        own = oldest_named(self.batches(), name)
         if own is None:
             return None
         self.shadowed.set(name, own.id)

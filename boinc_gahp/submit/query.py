@@ -25,7 +25,7 @@ from boinc_gahp.errors import (
 from boinc_gahp.rpc.types import OVERLAP, JobStatus, JobStatuses
 from boinc_gahp.states import STATUS_WORDS, BatchState
 from boinc_gahp.submit import checks
-from boinc_gahp.submit.context import find_batch
+from boinc_gahp.submit.checks import fold
 from boinc_gahp.submit.types import BatchJobs
 from boinc_gahp.text import count
 
@@ -46,6 +46,35 @@ log = logging.getLogger("boinc_gahp.submit")
 _SINGLE_QUERIES = 2
 
 _SUBMITTED = (BatchState.IN_PROGRESS, BatchState.COMPLETE)
+
+
+def oldest_named(batches: Iterable[BatchInfo], name: str) -> BatchInfo | None:
+    """Return the batch of this name with the lowest id, names compared as the project does."""
+    wanted = fold(name)
+    found = (batch for batch in batches if fold(batch.name) == wanted)
+    return min(found, key=lambda batch: batch.id, default=None)
+
+
+def find_batch(project: WebRpcs, name: str) -> BatchDetails:
+    """Return the account's batch of this name.
+
+    HTCondor 9 names a batch after schedd, app and second, so batches of two users can have the same
+    name. The project accepts that, and then only finds the oldest batch of the name, of any account
+    (``web-rpcs.rst``, "create_batch"). The other is in its own account's list, unless it was
+    retired.
+
+    Raises:
+        NotFound: nobody has a batch of this name.
+        NotOwner: another account has one, and this account has none that is not retired.
+        RpcError: the project could not be reached.
+    """
+    try:
+        return project.query_batch(batch_name=name)
+    except NotOwner:
+        own = oldest_named(project.query_batches(), name)
+        if own is None:
+            raise
+        return project.query_batch(batch_id=own.id)
 
 
 def query_batches(
