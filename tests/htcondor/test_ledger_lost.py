@@ -12,6 +12,7 @@ import pytest
 from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.daemon import _housekeeping
 from boinc_gahp.fetch.context import Opener
+from boinc_gahp.ledger import upkeep
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.submit.generated_files import GeneratedFiles
 from tests.helpers import wait_for
@@ -72,3 +73,14 @@ def test_files_that_no_container_job_has_needed_for_a_day_are_removed(site, open
     with looked_after(opener):
         wait_for(lambda: not old.exists(), "the end of the old file")
     assert new.exists()
+
+
+def test_jobs_whose_end_htcondor_was_not_told_stay_until_it_had_time_to_ask(opener, monkeypatch):
+    monkeypatch.setattr(_housekeeping, "INTERVAL", 0.02)
+    monkeypatch.setattr(_housekeeping, "HTCONDOR_HAS_ASKED", 0.2)
+    goes = []
+    monkeypatch.setattr(upkeep, "drop_unneeded", lambda *_, untold: goes.append(untold))
+    with looked_after(opener):
+        wait_for(lambda: True in goes, "the time to ask")
+    assert goes[0] is False
+    assert goes == sorted(goes)

@@ -1,6 +1,7 @@
 """What stands before the service where that cannot be had."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
@@ -9,6 +10,7 @@ from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.htcondor import refusals
 from boinc_gahp.htcondor.refusals import Refusals
+from boinc_gahp.htcondor.service import Service
 from tests.helpers import wait_for
 
 JOB = "boinc/00000000.1"
@@ -50,6 +52,15 @@ def test_reasons_are_kept_for_so_many_jobs(monkeypatch):
         front.cancel(job)
         front.end_reported(job)
     assert front._reasons == {}
+
+
+def test_a_job_that_an_earlier_daemon_refused_is_held_also_when_all_is_mended():
+    refused = Refusals(broken).submit("[ ]")
+    mended = Mock(spec=Service)
+    for service, words in ((broken, "is not TOML"), (lambda: mended, "could not accept this job")):
+        status, ad = Refusals(service).status(refused)
+        assert status == 5
+        assert words in ad
 
 
 def test_why_nobody_can_work_on_jobs_is_reported_if_it_is_known(site, jobs, monkeypatch):
