@@ -179,7 +179,7 @@ class Digests:
         keep_going: Callable[[], None] = lambda: None,
         meter: Meter | None = None,
     ) -> Mapping[str, Digest]:
-        """Return the files at ``paths``, hashing those that are not in the cache.
+        """Return the files at ``paths``, in this order, hashing those that are not in the cache.
 
         Args:
             paths: as the job named them; each is opened at most once.

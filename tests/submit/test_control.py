@@ -20,8 +20,10 @@ class Jobs:
         self.names = names
         self.foreign = foreign
         self.aborted = set()
+        self.requests = 0
 
     def __call__(self, arguments):
+        self.requests += 1
         reply = ""
         for name in arguments["job_name"]:
             if name in self.foreign:
@@ -61,6 +63,7 @@ def test_an_unknown_job_keeps_no_other_from_being_aborted(at):
     names.insert(at, "gone")
     said = refused(NotFound, jobs, names)
     assert jobs.aborted == {"a", "b", "c"}
+    assert jobs.requests == 2
     assert "1 of 4 jobs were not aborted" in said
     assert said.endswith(": gone (no job gone)")
 

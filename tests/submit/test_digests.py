@@ -30,6 +30,13 @@ def test_size_and_md5_of_each_file_are_those_of_its_contents(tmp_path):
         assert files[path].nbytes == len(data)
 
 
+def test_files_keep_their_order_whichever_are_remembered(tmp_path):
+    paths = [write(tmp_path / name, name.encode() * 100) for name in "abcdef"]
+    digests = Digests(tmp_path / "cache")
+    digests.of(paths[3:])
+    assert list(digests.of(paths)) == list(digests.of(paths)) == paths
+
+
 @pytest.mark.processes
 def test_a_remembered_file_is_not_read_again_also_by_another_process(tmp_path):
     path = write(tmp_path / "f", b"contents")
