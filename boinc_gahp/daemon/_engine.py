@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -133,7 +133,8 @@ class Engine:
             log.exception("a Request Line could not be answered")
             reason = f"internal error in boinc_gahp; the traceback is in {log_file()}"
             return self._refusal(announcement, reason)
-        return replace(reply, output=announcement + reply.output, ended=tuple(ended))
+        output = announcement + reply.output
+        return LineAnswer(output, reply.reason, reply.accepted, tuple(ended))
 
     def announce(self) -> bytes:
         """Queue the new results for RESULTS; return the ``R`` line if it is due."""
