@@ -53,42 +53,6 @@ def test_requests_pass_untouched_and_are_named(proxy, upstream):
     assert upstream.requests[3].path == "/test/get_output.php?cmd=result_file&file_num=0"
 
 
-NO_ANSWERS = {
-    "lose_reply": (faultproxy.lose_reply(), 1),
-    "lose_request": (faultproxy.lose_request(), 0),
-    "reset at once": (faultproxy.reset(), 0),
-    "reset in the middle of the request": (faultproxy.reset(0.5), 0),
-}
-
-
-@pytest.mark.parametrize(("fault", "carried_out"), NO_ANSWERS.values(), ids=NO_ANSWERS)
-def test_the_connection_ends_without_an_answer(proxy, upstream, fault, carried_out):
-    proxy.fail("ping", fault)
-    with pytest.raises(requests.ConnectionError):
-        rpc(proxy, filler="x" * 1_000_000)
-    assert len(upstream.requests) == carried_out
-    assert rpc(proxy).content == REPLY
-    assert proxy.seen == ["ping", "ping"]
-
-
-WARNED = REPLY.replace(b"<ping>\n", b"%b<ping>\n%b" % ((faultproxy.PHP_WARNING,) * 2))
-CHANGED = {
-    "status": (faultproxy.status(text=b"x"), b"x"),
-    "html": (faultproxy.html(carried_out=True), faultproxy.HTML_PAGE),
-    "body": (faultproxy.body(b"<ping>"), b"<ping>"),
-    "warnings": (faultproxy.php_warnings(), WARNED),
-    "honest cut": (faultproxy.cut(0.25, honest=True), REPLY[: len(REPLY) // 4]),
-    "drip": (faultproxy.drip(0.0001), REPLY),
-    "delay": (faultproxy.delay(0.01), REPLY),
-}
-
-
-@pytest.mark.parametrize(("fault", "contents"), CHANGED.values(), ids=CHANGED)
-def test_a_reply_is_what_the_fault_makes_of_it(proxy, fault, contents):
-    proxy.fail("*", fault)
-    assert rpc(proxy).content == contents
-
-
 def test_a_cut_reply_is_short_of_its_announced_length(proxy):
     proxy.fail("ping", faultproxy.cut())
     connection = http.client.HTTPConnection(urlsplit(proxy.url).netloc)
@@ -113,17 +77,6 @@ def test_a_hanging_request_goes_on_when_released(proxy, upstream, carried_out):
         fault.release()
         assert answer.result().content == REPLY
     assert len(upstream.requests) == 1
-
-
-def test_faults_are_for_the_named_rpc_and_take_turns(proxy):
-    proxy.fail("submit_batch", faultproxy.status(503), skip=1, times=2)
-    proxy.fail("submit_batch", faultproxy.status(500), times=None)
-    codes = [rpc(proxy, "submit_batch").status_code for _ in range(5)]
-    assert codes == [200, 503, 503, 500, 500]
-    assert rpc(proxy, "query_batch").ok
-    proxy.heal()
-    assert rpc(proxy, "submit_batch").ok
-    assert proxy.count("submit_batch") == 6
 
 
 def test_nothing_is_left_when_it_closes_on_hanging_and_dripping_requests(upstream):

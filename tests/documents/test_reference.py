@@ -188,11 +188,6 @@ def test_every_gahp_command_is_there_with_its_syntax_and_its_answer(built):
         assert ("Synchronous" if command.pool is None else "Asynchronous") in part
 
 
-def test_every_gahp_command_belongs_to_one_dialect():
-    shown = [each.name for name in ("common", "BOINC", "BLAH") for each in gahp.commands(name)]
-    assert sorted(shown) == sorted(COMMANDS)
-
-
 def test_every_hold_code_is_there_with_its_subcode(built):
     text = words(section(built.page("reference/gahp"), "hold-codes"))
     assert re.findall(r"\b23\d\d\b", text) == [str(int(code)) for code in HoldCode]

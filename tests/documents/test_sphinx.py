@@ -28,18 +28,6 @@ def test_pages_and_manual_pages_are_built_without_a_warning(built):
     ]
 
 
-def test_every_source_has_its_page(built):
-    docs = ROOT / "docs"
-    sources = {
-        path.relative_to(docs).with_suffix("").as_posix()
-        for path in docs.rglob("*.rst")
-        if path.relative_to(docs).parts[0] != "man"
-    }
-    html = built.directory / "html"
-    pages = {path.relative_to(html).with_suffix("").as_posix() for path in built.pages}
-    assert sources <= pages
-
-
 def test_no_page_makes_a_browser_ask_another_host(built):
     assert built.pages
     found = [

@@ -1,6 +1,5 @@
 """Pages for programs: what is read of them, what is sent, and what a bad network does to them."""
 
-import contextlib
 import hashlib
 import logging
 
@@ -17,7 +16,6 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.site import about, apps, key_of
 from boinc_gahp.rpc.types import AppInfo, AppVersionInfo, ProjectInfo
-from boinc_gahp.secret import Authenticator
 from tests.rpc import scripted
 from tests.rpc.canned import URL, Canned
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, ok, raw
@@ -90,11 +88,6 @@ def test_a_project_tells_its_name_and_addresses():
     )
 
 
-def test_an_account_is_found():
-    found = key_of(site(WARNING + ACCOUNT, "https://boinc.example.edu/test/"), "a", "b")
-    assert found == Authenticator(AUTHENTICATOR)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -117,14 +110,6 @@ def test_a_key_that_is_none_is_refused_and_not_told(key):
     with pytest.raises(ProtocolError) as caught:
         key_of(site(reply, "https://a.example/"), "a", "b")
     assert not key or key not in str(caught.value)
-
-
-@given(st.binary(max_size=2000), st.integers(1, 100))
-def test_whatever_comes_is_apps_or_an_error(data, chunk):
-    project = WebRpcs(URL, AUTHENTICATOR, options=ONCE, transport=Canned(data, chunk=chunk))
-    for ask in (apps, about):
-        with contextlib.suppress(RpcError):
-            ask(project)
 
 
 @given(st.data())
