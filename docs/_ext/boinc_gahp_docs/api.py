@@ -116,6 +116,7 @@ def _facts(error: Any) -> str:
     facts = {
         "passes": error.passes,
         "may still be running": error.may_be_running,
+        "spoils a batch": error.spoils_batch,
         f"concerns the {error.concerns}": error.concerns,
     }
     return "; ".join([error.code, *(words for words, holds in facts.items() if holds)])
