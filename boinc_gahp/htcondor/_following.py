@@ -428,7 +428,5 @@ def _culprit(error: RpcError, group: Sequence[_Followed]) -> _Followed | None:
     """Return the batch that the project refuses, if that is certain."""
     if not isinstance(error, NotFound | NotOwner):
         return None
-    if len(group) == 1:
-        return group[0]
     named = [batch for batch in group if error.named == batch.row.name]
     return named[0] if len(named) == 1 else None
