@@ -50,11 +50,11 @@ def test_a_batch_is_shown_with_jobs_each_on_a_line(site, batch):
     assert jobs == [done, failed]
 
 
-def test_wait_prints_an_object_a_line(batch, done):
-    (line,) = batch.prints("wait", done[0], "--json").splitlines()
+def test_wait_prints_an_object_a_line(batch, mixed):
+    (line,) = batch.prints("wait", mixed[0], "--json", status=3).splitlines()
     news = json.loads(line)
     assert TIME.fullmatch(news["time"])
-    assert [news[key] for key in ("waiting", "running", "done", "failed")] == [0, 0, 2, 0]
+    assert [news[key] for key in ("waiting", "running", "done", "failed")] == [0, 0, 1, 1]
 
 
 @pytest.mark.processes
