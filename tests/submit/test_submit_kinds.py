@@ -14,7 +14,7 @@ from boinc_gahp.submit.journal import Journal
 from boinc_gahp.submit.types import InlineFile, Job, RemoteFile, StagedFile
 from boinc_gahp.submit.validate import BatchValidator
 from tests import faultproxy
-from tests.inside import batches
+from tests.inside import batches, staged_files
 from tests.submit.requests import own_input, own_output, uppercase
 from tests.submit.scripted import error
 
@@ -161,6 +161,19 @@ def test_whoever_is_asked_before_a_submit_batch_can_stop_it_and_the_empty_batch_
         submit(context, other)
         abort_empty(context, other.batch_name)
         assert site.state(other) is BatchState.IN_PROGRESS
+
+
+def test_files_that_only_jobs_need_that_are_not_wanted_any_more_are_not_sent(site):
+    def stop(_):
+        raise GahpError("enough")
+
+    request = site.batch(jobs=2, files=2)
+    journal = Told(stop)
+    journal.wanted = lambda: [request.jobs[0][0]]
+    with pytest.raises(GahpError, match="enough"):
+        site.submit(request, journal)
+    names = [hashlib.md5(path.read_bytes()).hexdigest() for path in site.paths(request)]
+    assert [f"{name}.txt" in staged_files(site.local) for name in names] == [True, False]
 
 
 def test_a_request_that_the_web_server_finds_too_large_is_not_repeated(site):
