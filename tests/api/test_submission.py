@@ -147,6 +147,13 @@ def test_a_plan_tells_which_files_would_be_sent(site, data):
     assert site.proxy.count("submit_batch") == 1
 
 
+def test_a_plan_tells_the_sizes_of_jobs_unless_their_template_is_on_the_project(site, data):
+    plain, other = jobs_of(data, 2)
+    jobs = [replace(plain, memory="1GB"), replace(other, memory="2GB")]
+    assert site.plan(jobs).sizes["memory_bound"] == (1e9, 2e9)
+    assert site.plan([plain], input_template_filename="uppercase_in").sizes == {}
+
+
 def test_a_plan_tells_every_job_that_would_be_refused(site, data):
     jobs = jobs_of(data, 8)
     jobs[1] = Job(inputs={"in": "nowhere"})
