@@ -307,6 +307,19 @@ def test_what_the_project_refuses_is_not_owed(ledger):
     assert overviews(ledger.store, time.time(), 0.0) == []
 
 
+def test_an_owed_retirement_that_is_refused_later_is_owed_no_more_and_the_next_is_sent(ledger):
+    script = Script({"abort_jobs": "<success/>", "retire_batch": DOWN})
+    context = script.context(ledger)
+    for name in "bc":
+        with pytest.raises(ProjectDown):
+            control.retire_batch(context, name)
+    script.replies["retire_batch"] = error("no such batch")
+    script.asked.clear()
+    control.reconcile(context)
+    assert script.count("retire_batch") == 2
+    assert overviews(ledger.store, time.time(), 0.0) == []
+
+
 def test_an_abort_that_a_person_asks_for_is_owed_by_nobody(ledger):
     context = Script({"abort_jobs": DOWN}).context(ledger)
     with pytest.raises(ProjectDown):
