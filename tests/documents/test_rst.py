@@ -38,6 +38,7 @@ def test_plain_text_is_shown_as_it_is_and_can_begin_a_paragraph(text, around):
     [
         *("- is standard input", "--json prints JSON", "+1 is more", "* is any name"),
         *("[--app APP]", "1. this", "(a) that", "a) both", ":field: x", ".. x", ">>> x", "__ y"),
+        "0::",
     ],
 )
 def test_what_looks_like_a_list_is_a_paragraph(text):

@@ -27,8 +27,8 @@ _OPTION = re.compile(
 def escaped(text: str) -> str:
     """Return plain text so that nothing in it is markup."""
     text = _SPECIAL.sub(r"\\\g<0>", text)
-    # "file:line" looks like an address.
-    return re.sub(r"(?<=\w):(?=\w)", r"\\:", text)
+    # "file:line" looks like an address, and "::" at a paragraph's end begins a literal block.
+    return re.sub(r"(?<=\w):(?=\w)|:(?=:)", r"\\:", text)
 
 
 def prose(text: str) -> str:
