@@ -114,9 +114,10 @@ def test_a_notebook_is_not_updated_all_the_time(monkeypatch):
     assert "<b>fetching</b> 4<" in notebook.shown[0]
 
 
-def test_ipython_on_a_pipe_is_no_notebook(monkeypatch, capfd):
-    notebook = Notebook(monkeypatch, kernel=None)
-    with progress_module.shown(True, progress_module.StepView) as report:
+@pytest.mark.parametrize(("progress", "kernel"), [(True, None), (False, object())])
+def test_nothing_is_shown_on_a_pipe_of_ipython_or_unasked(progress, kernel, monkeypatch, capfd):
+    notebook = Notebook(monkeypatch, kernel=kernel)
+    with progress_module.shown(progress, progress_module.StepView) as report:
         assert report is None
     assert notebook.shown == []
     assert capfd.readouterr() == ("", "")

@@ -201,3 +201,11 @@ def test_the_line_below_the_prompt_is_the_form_of_the_command(lasting):
     lasting.see("BOINC_SET_LEASE id batch unix_time")
     lasting.type(CTRL_C)
     lasting.see_prompt()
+
+
+@pytest.mark.parametrize(("environ", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colours_are_used_unless_unwanted(desk, environ, *, coloured):
+    with desk.console(environ) as terminal:
+        terminal.enter("BOINC_PING 7")
+        terminal.see("BOINC_PING 7: ok")
+        assert ("\x1b[0;32m" in terminal.raw) is coloured
