@@ -2,10 +2,10 @@
 
 import time
 
-from boinc_gahp.localproject.names import name_key
-from boinc_gahp.localproject.server import rpc_jobs
+from boinc_gahp.localproject.core import name_key
+from boinc_gahp.localproject.server import rpc_batches
 from boinc_gahp.localproject.server.application import SUBMIT_RPCS
-from boinc_gahp.localproject.server.replies import htmlspecialchars
+from boinc_gahp.localproject.server.messages import htmlspecialchars
 from boinc_gahp.localproject.states import (
     AssimilateState,
     BatchState,
@@ -109,7 +109,7 @@ def tell_of_failed_jobs(monkeypatch):
             .fetchone()
         )
         if row is None:
-            rpc_jobs.query_completed_job(core, request, reply)
+            rpc_batches.query_completed_job(core, request, reply)
             return
         reply.add(
             f"<completed_job><error_mask>{row['error_mask']}</error_mask>"

@@ -8,7 +8,7 @@ import pytest
 from boinc_gahp import states
 from boinc_gahp.ledger.rows import STATES
 from boinc_gahp.localproject.states import ERROR_WORDS, BatchState as StoredState
-from boinc_gahp.localproject.web import queries, words
+from boinc_gahp.localproject.web import queries
 from boinc_gahp.states import BatchState, JobState
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -64,9 +64,9 @@ def test_a_projects_word_has_one_meaning(word, state):
 
 
 def test_the_local_projects_pages_say_the_same():
-    told = [words.job_state(state) for state in queries.STATES]
+    told = [queries.job_state(state) for state in queries.STATES]
     assert told == [state.value for state in states.STATUS_WORDS]
-    assert [words.batch_state(state) for state in StoredState] == [
+    assert [queries.batch_state(state) for state in StoredState] == [
         BatchState(state).words for state in StoredState
     ]
 

@@ -8,27 +8,22 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.files import NotOurs, make_private_directory
 from boinc_gahp.localproject import accounts, new_app
-from boinc_gahp.localproject.core import Core
-from boinc_gahp.localproject.database import Database
-from boinc_gahp.localproject.errors import LocalProjectTrouble
-from boinc_gahp.localproject.php import Php
-from boinc_gahp.localproject.server.addresses import free_port
-from boinc_gahp.localproject.settings import (
+from boinc_gahp.localproject.accounts import (
     SUBMITTER,
     SUBMITTER_FILE,
     USERS,
+    VOLUNTEERS,
     project_url,
     remembered_url,
     write_settings,
 )
+from boinc_gahp.localproject.core import Core, Database, Php, free_port
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.supplied import SUPPLIED
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import TextIO
-
-#: The user who gets the volunteers' credit.
-VOLUNTEERS = "volunteers"
 
 _LOCK_TIMEOUT = 1.0
 _LOCK_PAUSE = 0.05

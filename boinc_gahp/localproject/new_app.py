@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.files import write_whole
 from boinc_gahp.localproject import buda, supplied
+from boinc_gahp.localproject.accounts import write_settings
 from boinc_gahp.localproject.backend import plugins
-from boinc_gahp.localproject.hosts.command_line import fill_in
+from boinc_gahp.localproject.core import fill_in
 from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS, container_apps
-from boinc_gahp.localproject.settings import write_settings
 from boinc_gahp.localproject.store import md5_file
 from boinc_gahp.templates.types import InputTemplate, OutputTemplate, safe_open_name
 from boinc_gahp.templates.writing import write_input_template, write_output_template
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from boinc_gahp.localproject.core import Core
-    from boinc_gahp.localproject.database import Database
+    from boinc_gahp.localproject.core import Core, Database
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}")
 #: Programs whose first argument is usually a script.
@@ -76,7 +75,7 @@ def add(core: Core, app: NewApp) -> tuple[str, list[Path]]:
 
     Raises:
         ValueError: a value in the description is wrong; nothing was added.
-        PluginError: a validator, assimilator or work generator cannot be loaded.
+        LocalProjectTrouble: a validator, assimilator or work generator cannot be loaded.
     """
     if app.name.startswith(buda.PREFIX):
         return _add_buda_app(core, app)

@@ -11,23 +11,21 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from boinc_gahp.extras import need_extra
-from boinc_gahp.localproject import accounts, directory as layout, new_app, settings
+from boinc_gahp.localproject import accounts, directory as layout, new_app
 from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.backend.supervisor import Supervisor
-from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.core import HOST, Core, Php, names_of
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.hosts.engine import Containers, engine_notice
 from boinc_gahp.localproject.hosts.volunteer import Volunteer, clean_up
-from boinc_gahp.localproject.php import Php
-from boinc_gahp.localproject.server.addresses import HOST, names_of
 from boinc_gahp.threads import start
 
 # Only the web server needs the extra: all commands show their help without it.
 need_extra("local-project", "a local project", "flask", "waitress")
 from boinc_gahp.localproject.server.application import make_app  # noqa: E402
 from boinc_gahp.localproject.server.server import WebServer, port_is_free  # noqa: E402
-from boinc_gahp.localproject.web.access import page_address  # noqa: E402
+from boinc_gahp.localproject.web.page import page_address  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -110,7 +108,7 @@ class LocalProject:
     @property
     def authenticator(self) -> str:
         """The submitter's authenticator."""
-        return self.authenticator_of(settings.SUBMITTER)
+        return self.authenticator_of(accounts.SUBMITTER)
 
     @property
     def core(self) -> Core:
@@ -163,7 +161,7 @@ class LocalProject:
     def _start(self) -> None:
         port = self._wanted_port
         if port == 0:
-            last = urlsplit(settings.remembered_url(self.directory)).port or 0
+            last = urlsplit(accounts.remembered_url(self.directory)).port or 0
             port = last if port_is_free(last, self._listen) else 0
         self._core.download.clear_spool()
         self._server = WebServer(
@@ -171,8 +169,8 @@ class LocalProject:
             port,
             self._listen,
         )
-        self._core.url = settings.project_url(self._server.port, self._listen)
-        settings.write_settings(self.directory, self._core.db.connection(), self._core.url)
+        self._core.url = accounts.project_url(self._server.port, self._listen)
+        accounts.write_settings(self.directory, self._core.db.connection(), self._core.url)
         self._server.start()
         self._run(self._supervisor.run, "localproject-backend")
         scheduler = Scheduler(self._core)

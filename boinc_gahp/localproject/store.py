@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 import threading
 import zlib
@@ -14,8 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
-
-from boinc_gahp.localproject.names import is_file_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,10 +25,17 @@ _CHUNK = 1 << 20
 _GZIP = 31
 #: The MD5 of a larger file is remembered.
 _SMALL = 1 << 16
+_PHYSICAL = re.compile(r"[A-Za-z0-9_.\- ]{1,255}")
 
 
-class ImmutabilityViolation(Exception):
-    """The name is taken by another content."""
+def is_file_name(name: str) -> bool:
+    """Whether a name can only mean a file in the directory in which it is looked up."""
+    return "/" not in name and "\0" not in name and name not in {"", ".", ".."}
+
+
+def valid_physical_name(name: str) -> bool:
+    """Whether job_file.php accepts a name (``web-rpcs.rst``, "Files"); not if it is a directory."""
+    return _PHYSICAL.fullmatch(name) is not None and name.strip(". ") != ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +150,14 @@ class FileStore:
         """Move a received file into the store; return False if it was there already.
 
         Raises:
-            ImmutabilityViolation: the name already has another content.
+            FileExistsError: the name already has another content.
         """
         md5 = incoming.finish()
         with self._lock:
             present = self.find(name)
             if present is not None:
                 if present.md5 != md5:
-                    raise ImmutabilityViolation(name)
+                    raise FileExistsError(name)
                 return False
             incoming.move(self.path(name))
         return True

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: limits as they are shipped.
 _SERVE = """
 import pathlib, sys
-from boinc_gahp.localproject.php import STOCK, Php
+from boinc_gahp.localproject.core import STOCK, Php
 from boinc_gahp.localproject.project import LocalProject
 directory, hosts, limits = sys.argv[1:]
 php = STOCK if limits == "stock" else Php()

@@ -17,7 +17,7 @@ from boinc_gahp.api.project import Project
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.config.settings import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from boinc_gahp.localproject.backend import expiry
+from boinc_gahp.localproject.backend import cleaning
 from boinc_gahp.submit.types import Parameters
 from boinc_gahp.templates.writing import write_input_template
 from tests.api.conftest import QUICK, inline
@@ -114,7 +114,7 @@ def test_a_project_that_renews_no_lease_is_waited_for_all_the_same(site):
 def test_what_ended_a_batch_is_reported(site):
     batch = leased(site, 60)
     site.project.rpc.set_expire_time(time.time() - 60, batch_id=batch.id)
-    expiry.expire_batches(site.local.core, time.time())
+    cleaning.expire_batches(site.local.core, time.time())
     assert batch.refresh().state.name == "RETIRED"
     assert batch.lease_is_over
     with pytest.raises(TimeoutError):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 
 

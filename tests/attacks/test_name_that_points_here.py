@@ -12,8 +12,8 @@ import requests
 from hypothesis import example, given, strategies as st
 from werkzeug.test import create_environ, run_wsgi_app
 
-from boinc_gahp.localproject.backend.staging import stage_file
-from boinc_gahp.localproject.server.addresses import names_of
+from boinc_gahp.localproject.backend.create_work import stage_file
+from boinc_gahp.localproject.core import names_of
 from boinc_gahp.localproject.server.application import make_app
 from tests.localproject.visitor import Visitor
 

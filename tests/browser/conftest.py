@@ -10,8 +10,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-from boinc_gahp.localproject.backend.create_work import NewJob
-from boinc_gahp.localproject.backend.staging import stage_file
+from boinc_gahp.localproject.backend.create_work import NewJob, stage_file
 from boinc_gahp.localproject.project import LocalProject
 from tests.localproject.visitor import made_batch
 

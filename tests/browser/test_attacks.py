@@ -5,9 +5,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pytest
 
-from boinc_gahp.localproject.backend.create_work import NewJob
-from boinc_gahp.localproject.backend.staging import stage_file
-from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.backend.create_work import NewJob, stage_file
+from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests.helpers import served, wait_for
 from tests.localproject.visitor import made_batch

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp.localproject.backend import batches
-from boinc_gahp.localproject.backend.create_work import NewJob
-from boinc_gahp.localproject.backend.staging import stage_file
-from boinc_gahp.localproject.hosts import behaviour
+from boinc_gahp.localproject.backend.create_work import NewJob, stage_file
+from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.project import LocalProject
 from tests.browser.conftest import DESKTOP
 from tests.helpers import wait_for
@@ -95,8 +94,8 @@ def test_the_picture_can_be_taken_again(browser, tmp_path, monkeypatch):
             connection.execute(
                 "UPDATE result SET sent_time = sent_time - 60 * hostid WHERE server_state = 4"
             )
-        wrong = [behaviour.parse_behaviour("fail=3")]
-        behaviour.set_behaviours(project.core.db, wrong, host="volunteer-2")
+        wrong = [hosts.parse_behaviour("fail=3")]
+        hosts.set_behaviours(project.core.db, wrong, host="volunteer-2")
         browser.driver.get(project.page)
         wait_for(lambda: browser.driver.current_url == project.url, "the front page")
         PICTURE.write_bytes(browser.driver.get_screenshot_as_png())

@@ -4,7 +4,7 @@ import pytest
 
 from boinc_gahp.cli.check import project_checks
 from boinc_gahp.localproject import new_app
-from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests import faultproxy
 from tests.cli.conftest import told, write_settings

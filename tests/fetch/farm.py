@@ -13,7 +13,7 @@ from boinc_gahp.errors import ProtocolError, RpcError, TransportError
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.types import FetchRequest
-from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions

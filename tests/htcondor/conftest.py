@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests.faultproxy import FaultProxy
 from tests.htcondor.desk import desk_of

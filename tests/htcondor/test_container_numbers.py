@@ -8,7 +8,7 @@ import pytest
 
 from boinc_gahp.containers.image import Image
 from boinc_gahp.htcondor._description import JobDescription
-from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.submit.container_jobs import ContainerJob
 from boinc_gahp.submit.generated_files import Member

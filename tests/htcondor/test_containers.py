@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests.containers_engine import IMAGE
 from tests.helpers import wait_for

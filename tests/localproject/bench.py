@@ -3,12 +3,11 @@
 import hashlib
 
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
-from boinc_gahp.localproject.backend.file_deleter import delete_pass
+from boinc_gahp.localproject.backend.cleaning import delete_pass
 from boinc_gahp.localproject.backend.scheduler import Report, Scheduler
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.backend.validator import validate_pass
-from boinc_gahp.localproject.core import Core
-from boinc_gahp.localproject.php import Php
+from boinc_gahp.localproject.core import Core, Php
 from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
 from boinc_gahp.templates.documents import read_result
 from boinc_gahp.templates.filling import JobFile, fill_input

@@ -8,12 +8,12 @@ import shutil
 
 import pytest
 
+from boinc_gahp.localproject.accounts import project_url
 from boinc_gahp.localproject.backend import assimilator, validator
 from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.application import make_app
 from boinc_gahp.localproject.server.server import WebServer
-from boinc_gahp.localproject.settings import project_url
 from tests.localproject.bench import Bench
 from tests.localproject.client import Client
 from tests.localproject.on_host import OnHost

@@ -16,22 +16,21 @@ from pathlib import Path
 from unittest import mock
 
 from boinc_gahp.localproject import directory as layout, new_app
+from boinc_gahp.localproject.accounts import SUBMITTER, VOLUNTEERS
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
-from boinc_gahp.localproject.backend.expiry import (
+from boinc_gahp.localproject.backend.cleaning import (
     delete_job_files,
+    delete_pass,
     delete_retired_outputs,
     expire_batches,
 )
-from boinc_gahp.localproject.backend.file_deleter import delete_pass
 from boinc_gahp.localproject.backend.scheduler import Report, Scheduler
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.backend.validator import validate_pass
-from boinc_gahp.localproject.core import Core
-from boinc_gahp.localproject.php import Php
+from boinc_gahp.localproject.core import Core, Php
+from boinc_gahp.localproject.errors import PhpFatal, RpcFailed
 from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS
-from boinc_gahp.localproject.server.replies import PhpFatal, RpcFailed, RpcReply
-from boinc_gahp.localproject.server.request import parse_request
-from boinc_gahp.localproject.settings import SUBMITTER
+from boinc_gahp.localproject.server.messages import RpcReply, parse_request
 from boinc_gahp.localproject.states import BatchState, Outcome, ServerState
 from boinc_gahp.templates.documents import read_result
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
@@ -123,7 +122,7 @@ def _add_host(connection, number):
         "INSERT OR IGNORE INTO host (id, create_time, userid, domain_name, p_fpops, m_nbytes, "
         "d_free, n_bwdown) VALUES (?, 0, (SELECT id FROM user WHERE name = ?), ?, 1e9, ?, 1e12, "
         "1e9)",
-        (number, layout.VOLUNTEERS, f"h{number}", _MEMORY),
+        (number, VOLUNTEERS, f"h{number}", _MEMORY),
     )
 
 

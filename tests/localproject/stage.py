@@ -4,9 +4,8 @@ import hashlib
 import shutil
 import time
 
-from boinc_gahp.localproject.directory import VOLUNTEERS
-from boinc_gahp.localproject.names import name_key
-from boinc_gahp.localproject.settings import SUBMITTER
+from boinc_gahp.localproject.accounts import SUBMITTER, VOLUNTEERS
+from boinc_gahp.localproject.core import name_key
 from boinc_gahp.localproject.states import (
     NEVER,
     BatchState,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boinc_gahp.localproject.backend.expiry import (
+from boinc_gahp.localproject.backend.cleaning import (
     delete_job_files,
     delete_retired_outputs,
 )

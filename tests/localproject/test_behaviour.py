@@ -2,11 +2,11 @@
 
 import pytest
 
-from boinc_gahp.localproject.hosts.behaviour import (
+from boinc_gahp.localproject.hosts.hosts import (
     KINDS,
     Behaviour,
-    clear,
-    of_host,
+    behaviours_of,
+    clear_behaviours,
     parse_behaviour,
     set_behaviours,
 )
@@ -72,7 +72,7 @@ def _set(bench, text, **place):
 def _of(bench, *hosts):
     """Return the behaviours that hosts have for all jobs."""
     connection = bench.core.db.connection()
-    return ["+".join(map(str, of_host(connection, host))) for host in hosts]
+    return ["+".join(map(str, behaviours_of(connection, host))) for host in hosts]
 
 
 def _told(bench, host=1):
@@ -111,9 +111,9 @@ def test_what_is_set_replaces_what_was_until_it_is_taken_back(bench):
     _set(bench, "late", job="a")
     assert _of(bench, 1, 2) == ["crash", "differ"]
     # A host's are all of its own, with single jobs too.
-    clear(bench.core.db, host="h1")
+    clear_behaviours(bench.core.db, host="h1")
     assert bench.column("behaviour", "kind") == ["differ", "late"]
-    clear(bench.core.db)
+    clear_behaviours(bench.core.db)
     assert bench.column("behaviour", "kind") == []
 
 
@@ -123,4 +123,4 @@ def test_unknown_hosts_are_told_with_those_that_there_are(bench):
     with bench.core.db.write() as connection:
         connection.execute("DELETE FROM host")
     with pytest.raises(ValueError, match="a project makes its hosts when it runs"):
-        clear(bench.core.db, host="h1")
+        clear_behaviours(bench.core.db, host="h1")

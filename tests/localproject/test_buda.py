@@ -6,8 +6,7 @@ import json
 import pytest
 
 from boinc_gahp.localproject import buda
-from boinc_gahp.localproject.commands import run
-from boinc_gahp.localproject.commands.arguments import explained
+from boinc_gahp.localproject.commands import explained, run
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.states import ServerState
 from boinc_gahp.templates.documents import read_workunit

@@ -4,7 +4,7 @@ import pytest
 
 from boinc_gahp.api.project import Project
 from boinc_gahp.config.layers import load
-from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.submit.types import Job
 from tests.faultproxy import FaultProxy

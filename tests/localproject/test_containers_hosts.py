@@ -3,8 +3,8 @@
 import pytest
 
 from boinc_gahp.config import layers
-from boinc_gahp.localproject.commands.behaving import set_host
-from boinc_gahp.localproject.commands.watching import status
+from boinc_gahp.localproject.commands.participants import set_host
+from boinc_gahp.localproject.commands.running import status
 from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.hosts.engine import Containers
 from boinc_gahp.localproject.project import LocalProject

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from boinc_gahp.localproject.commands.arguments import opened
+from boinc_gahp.localproject.commands import opened
 from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import Outcome

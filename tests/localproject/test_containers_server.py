@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
+from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.directory import make
-from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.templates.documents import read_workunit

@@ -7,9 +7,8 @@ from itertools import count
 
 import pytest
 
-from boinc_gahp.localproject.backend.create_work import NewJob, WorkError, create_work
-from boinc_gahp.localproject.backend.file_deleter import delete_pass
-from boinc_gahp.localproject.backend.staging import stage_file
+from boinc_gahp.localproject.backend.cleaning import delete_pass
+from boinc_gahp.localproject.backend.create_work import NewJob, WorkError, create_work, stage_file
 from boinc_gahp.localproject.states import BatchState, FileDeleteState
 from boinc_gahp.templates.documents import read_workunit
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate

@@ -8,7 +8,7 @@ from urllib.parse import quote_plus
 import pytest
 import requests
 
-from boinc_gahp.localproject.php import Php
+from boinc_gahp.localproject.core import Php
 from boinc_gahp.localproject.server.forms import read_form
 from boinc_gahp.localproject.server.server import WebServer, port_is_free
 from tests.inside import workunit_names

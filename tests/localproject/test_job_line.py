@@ -6,8 +6,8 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.localproject.server.job_line import read_job_line, through_sql
-from boinc_gahp.localproject.server.replies import RpcFailed
+from boinc_gahp.localproject.backend.new_job import read_job_line, through_sql
+from boinc_gahp.localproject.errors import RpcFailed
 from tests.contract.replay import WIRE
 
 FACTS = json.loads((WIRE / "FACT_command_lines.json").read_text("utf-8"))

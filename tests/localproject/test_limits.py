@@ -6,7 +6,7 @@ import subprocess
 import psutil
 import pytest
 
-from boinc_gahp.localproject.hosts.processes import MARK, ProcessFamily
+from boinc_gahp.localproject.hosts.execution import MARK, ProcessFamily
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates.types import InputFileInfo
 from tests.helpers import wait_for

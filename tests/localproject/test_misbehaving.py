@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
+from boinc_gahp.localproject.hosts.hosts import Behaviour, set_behaviours
 from boinc_gahp.localproject.hosts.volunteer import clean_up
 from boinc_gahp.localproject.states import Outcome, ServerState
 from tests.helpers import wait_for

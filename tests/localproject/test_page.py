@@ -8,7 +8,7 @@ import time
 import pytest
 from lxml import html
 
-from boinc_gahp.localproject.hosts import behaviour
+from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.states import (
     BatchState,
     ErrorMask,
@@ -153,7 +153,7 @@ def test_names_and_stderr_are_shown_and_never_obeyed(bench, visitor):
 
 def test_hosts_are_shown_with_their_work_and_their_behaviours(bench, visitor):
     states_of(bench, visitor)
-    behaviour.set_behaviours(bench.core.db, [behaviour.parse_behaviour("fail=3x2")], host="h2")
+    hosts.set_behaviours(bench.core.db, [hosts.parse_behaviour("fail=3x2")], host="h2")
     bench.set("host", "id = 6", active=0)
     page = visitor.page()
     told = {number: text_of(page.get_element_by_id(f"host-{number}")) for number in (1, 2, 3)}

@@ -7,7 +7,7 @@ import pytest
 import requests
 
 from boinc_gahp.localproject.server.application import make_app
-from boinc_gahp.localproject.web.access import page_address
+from boinc_gahp.localproject.web.page import page_address
 from tests.localproject.visitor import found
 
 PAGES = ("", "batches/1", "jobs/1")

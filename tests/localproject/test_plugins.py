@@ -8,9 +8,9 @@ from boinc_gahp.localproject.backend.plugins import (
     ASSIMILATORS,
     VALIDATORS,
     WORK_GENERATORS,
-    PluginError,
     load,
 )
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 from tests.localproject.bench import Bench
 
 
@@ -65,7 +65,7 @@ def test_what_cannot_be_loaded_is_named_with_what_to_do(bench, spec, group, word
     bench.module("wrong", "def f(:\n")
     bench.module("needy", "import nowhere_at_all\n")
     bench.module("leaves", "raise SystemExit(3)\n")
-    with pytest.raises(PluginError) as caught:
+    with pytest.raises(LocalProjectTrouble) as caught:
         load(bench.core, spec, group)
     assert words.format(modules=bench.directory / "modules") in str(caught.value)
     assert repr(spec) in str(caught.value)

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from boinc_gahp.config import layers
-from boinc_gahp.localproject.commands.arguments import opened
+from boinc_gahp.localproject.commands import opened
 from boinc_gahp.localproject.commands.running import init
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.project import LocalProject

@@ -5,7 +5,7 @@ import re
 import pytest
 import requests
 
-from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests.localproject.recordings import (
     is_well_formed,

@@ -2,10 +2,10 @@
 
 import pytest
 
+from boinc_gahp.localproject.accounts import VOLUNTEERS
 from boinc_gahp.localproject.backend.scheduler import Scheduler
-from boinc_gahp.localproject.directory import VOLUNTEERS
 from boinc_gahp.localproject.hosts import hosts
-from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
+from boinc_gahp.localproject.hosts.hosts import Behaviour, set_behaviours
 from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState
 from tests.helpers import at_once
 

@@ -7,10 +7,9 @@ import threading
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.localproject.hosts.fetch import FetchError, fetch
-from boinc_gahp.localproject.names import name_key, valid_physical_name
-from boinc_gahp.localproject.server.addresses import free_port
-from boinc_gahp.localproject.store import FileStore, directory_of
+from boinc_gahp.localproject.core import free_port, name_key
+from boinc_gahp.localproject.hosts.transfers import fetch
+from boinc_gahp.localproject.store import FileStore, directory_of, valid_physical_name
 
 
 @pytest.fixture
@@ -96,12 +95,12 @@ def test_fetching_gives_the_bytes_also_from_elsewhere_on_this_machine(address, p
     ],
 )
 def test_a_file_that_is_not_all_there_is_an_error(address, path, words):
-    with pytest.raises(FetchError, match=words):
+    with pytest.raises(ValueError, match=words):
         fetch(address + path, bytearray().extend)
 
 
 def test_an_address_where_nobody_answers_is_an_error():
-    with pytest.raises(FetchError, match="Connection refused"):
+    with pytest.raises(ValueError, match="Connection refused"):
         fetch(f"http://127.0.0.1:{free_port()}/", bytearray().extend)
-    with pytest.raises(FetchError):
+    with pytest.raises(ValueError, match="Port out of range"):
         fetch("http://127.0.0.1:99999/", bytearray().extend)

@@ -139,7 +139,7 @@ def test_no_process_outlives_a_job_that_cannot_be_watched(host, monkeypatch):
     def check(*_):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("boinc_gahp.localproject.hosts.limits.LimitWatch.check", check)
+    monkeypatch.setattr("boinc_gahp.localproject.hosts.execution.LimitWatch.check", check)
     report = host.run("import time; time.sleep(60)")
     assert (report.exit_status, "Permission denied" in message(report)) == (-185, True)
     assert psutil.Process().children() == []

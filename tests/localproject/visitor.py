@@ -5,9 +5,8 @@ import time
 import requests
 from lxml import html
 
-from boinc_gahp.localproject.backend.create_work import NewJob, create_work
-from boinc_gahp.localproject.backend.staging import stage_file
-from boinc_gahp.localproject.web.access import page_address
+from boinc_gahp.localproject.backend.create_work import NewJob, create_work, stage_file
+from boinc_gahp.localproject.web.page import page_address
 
 
 def words(element):

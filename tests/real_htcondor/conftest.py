@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests.real_htcondor.node import CONTAINERS, set_up
 from tests.real_htcondor.pool import Pool

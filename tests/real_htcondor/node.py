@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boinc_gahp.localproject import new_app
-from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.helpers import wait_for

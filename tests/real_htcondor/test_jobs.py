@@ -175,7 +175,7 @@ def test_an_exit_status_that_is_not_0_arrives(node):
 
 
 def _let_all_hosts(project, behaviour):
-    from boinc_gahp.localproject.hosts.behaviour import parse_behaviour, set_behaviours
+    from boinc_gahp.localproject.hosts.hosts import parse_behaviour, set_behaviours
 
     set_behaviours(project.core.db, [parse_behaviour(behaviour)])
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
+from boinc_gahp.localproject.hosts.hosts import Behaviour, set_behaviours
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import ROOT
 

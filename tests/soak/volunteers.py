@@ -11,7 +11,7 @@ from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.hosts.engine import Containers
 from boinc_gahp.localproject.hosts.execution import ProcessEnd
-from boinc_gahp.localproject.hosts.inputs import bring
+from boinc_gahp.localproject.hosts.transfers import bring
 from boinc_gahp.localproject.hosts.volunteer import Volunteer
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates.documents import read_workunit

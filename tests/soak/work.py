@@ -6,7 +6,7 @@ import itertools
 import random
 from dataclasses import dataclass
 
-from boinc_gahp.localproject.hosts.command_line import split_command_line
+from boinc_gahp.localproject.backend.new_job import split_command_line
 from boinc_gahp.templates.documents import read_workunit
 
 APP = "soak"

@@ -20,7 +20,7 @@ from boinc_gahp.config.settings import (
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions

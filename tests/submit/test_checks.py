@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from lxml import etree
 
 from boinc_gahp.errors import JobRefused
-from boinc_gahp.localproject.names import valid_physical_name
+from boinc_gahp.localproject.store import valid_physical_name
 from boinc_gahp.rpc._build import submission_document
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.secret import Authenticator

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from boinc_gahp.errors import BadRequest, JobRefused
-from boinc_gahp.localproject.hosts.command_line import split_command_line
-from boinc_gahp.localproject.server.job_line import read_job_line, through_sql
-from boinc_gahp.localproject.server.request import parse_request
+from boinc_gahp.localproject.backend.new_job import read_job_line, split_command_line, through_sql
+from boinc_gahp.localproject.server.messages import parse_request
 from boinc_gahp.rpc import command_lines, types
 from boinc_gahp.rpc._build import submission_document
 from boinc_gahp.secret import Authenticator

@@ -17,8 +17,8 @@ import inspect
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.backend import plugins, views
-from boinc_gahp.localproject.backend.plugins import PluginError
 from boinc_gahp.localproject.backend.programs import ASSIMILATOR, handle_each
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.states import AssimilateState
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _assimilate(core: Core, due: sqlite3.Row, handler: Handler, now: float) -> N
     if inspect.isawaitable(answer) or inspect.isgenerator(answer):
         if inspect.iscoroutine(answer):
             answer.close()
-        raise PluginError(
+        raise LocalProjectTrouble(
             f"{what} has not run: expected a plain function, without async and without yield"
         )
     with core.db.write() as connection:

@@ -7,15 +7,16 @@ from datetime import datetime, timezone
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.localproject.names import name_key
-from boinc_gahp.localproject.server.replies import PhpFatal, RpcFailed, RpcReply, php_number
+from boinc_gahp.localproject.core import name_key
+from boinc_gahp.localproject.errors import PhpFatal, RpcFailed
+from boinc_gahp.localproject.server.messages import RpcReply, php_number
 from boinc_gahp.localproject.states import BatchState, ErrorMask, Outcome, ServerState
 
 if TYPE_CHECKING:
     import sqlite3
 
     from boinc_gahp.localproject.accounts import AppRow, User
-    from boinc_gahp.localproject.server.request import RpcRequest
+    from boinc_gahp.localproject.server.messages import RpcRequest
 
 
 _MAX_NAME = 255

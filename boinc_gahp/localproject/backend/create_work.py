@@ -1,21 +1,25 @@
-"""``create_work``: makes jobs on the server, like BOINC's program and function of that name."""
+"""Makes jobs on the server: stage_file and create_work."""
 
 from __future__ import annotations
 
 import re
+from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject import accounts
 from boinc_gahp.localproject.backend import batches, work
-from boinc_gahp.localproject.backend.new_job import NewJob, RemoteInput, WorkError
-from boinc_gahp.localproject.server.replies import RpcFailed
+from boinc_gahp.localproject.backend.new_job import NewJob, RemoteInput
+from boinc_gahp.localproject.errors import RpcFailed, WorkError
 from boinc_gahp.localproject.states import BatchState
+from boinc_gahp.localproject.store import valid_physical_name
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
     from boinc_gahp.localproject.core import Core
+
 
 __all__ = ["NewJob", "RemoteInput", "WorkError", "create_work"]
 
@@ -99,3 +103,42 @@ def _check_batch(connection: sqlite3.Connection, app: accounts.AppRow, batch_id:
             f"batch {batch_id} ({batch['name']!r}) is not for app {app.name!r}: all jobs of a "
             "batch use the same app"
         )
+
+
+def stage_file(
+    core: Core, source: Path | bytes, name: str | None = None, *, gzip: bool = False
+) -> str:
+    """Copy a file into ``download/`` and return its physical name.
+
+    Args:
+        core: the project.
+        source: the file, or its contents.
+        name: the physical name; None: the file's own.
+        gzip: whether to stage ``<name>.gz`` beside it, for templates with ``<gzip/>``.
+
+    Raises:
+        WorkError: the name cannot be used, or already has another content.
+        OSError: the file cannot be read or copied.
+    """
+    if name is None:
+        name = source.name if isinstance(source, Path) else ""
+    if not valid_physical_name(name) or " " in name:
+        raise WorkError(
+            f"a file cannot be staged as {name!r}: expected letters, digits, '_', '-' and '.', at "
+            "most 255 of them (create_work would split the name at a space)"
+        )
+    if isinstance(source, Path) and source.exists() and not source.is_file():
+        raise WorkError(f"{source} cannot be staged: expected a file, not a directory or device")
+    try:
+        with BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
+            core.download.add_from(name, file)
+            if gzip:
+                file.seek(0)
+                core.download.add_from(f"{name}.gz", file, packed=True)
+    except FileExistsError as error:
+        raise WorkError(
+            f"'{error}' is staged already, with other contents: a staged file never changes, so "
+            "give the new contents another name",
+            f"file immutability violation for {error}",
+        ) from error
+    return name

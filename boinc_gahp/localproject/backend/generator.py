@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.backend import plugins, programs
-from boinc_gahp.localproject.backend.create_work import create_work
+from boinc_gahp.localproject.backend.create_work import create_work, stage_file
 from boinc_gahp.localproject.backend.new_job import NewJob
-from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.backend.work import job_exists
 from boinc_gahp.localproject.states import ServerState
 

@@ -9,6 +9,9 @@ An app's settings name them with a text, which is one of
 
 A module in ``modules`` is a file by itself, so that two projects in one process may each have a
 ``compare.py``; it is loaded again when it has changed.
+
+``batch_collect_assimilator`` is BOINC's: it moves outputs to ``results/``, away from get_output.php
+(``containers.rst``, "Outputs that were moved").
 """
 
 from __future__ import annotations
@@ -16,55 +19,56 @@ from __future__ import annotations
 import importlib
 import re
 import runpy
+import shutil
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.localproject.backend import batch_collect
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from boinc_gahp.localproject.backend.views import Result
+    from boinc_gahp.localproject.backend.views import Result, Workunit
     from boinc_gahp.localproject.core import Core
+
 
 VALIDATORS, ASSIMILATORS, WORK_GENERATORS = "validator", "assimilator", "work generator"
 
 _SPEC = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)")
 
+_COLLECTOR = "batch_collect_assimilator"
+
 #: What stands in a project's own modules, with their times, sizes and inodes.
 _loaded: dict[Path, tuple[tuple[int, int, int], dict[str, Any]]] = {}
-
-
-class PluginError(Exception):
-    """A plug-in cannot be used; the text says what was asked, what was found, what to do."""
 
 
 def load(core: Core, spec: str, group: str) -> Any:
     """Return the plug-in that an app's setting ``spec`` names.
 
     Raises:
-        PluginError: there is no such plug-in, or it cannot be loaded.
+        LocalProjectTrouble: there is no such plug-in, or it cannot be loaded.
     """
     supplied = _SUPPLIED.get(group, {})
     what = f"the {group} {spec!r}"
-    if spec == batch_collect.NAME and group == ASSIMILATORS:
-        return partial(batch_collect.collect, core)
+    if spec == _COLLECTOR and group == ASSIMILATORS:
+        return partial(_collect, core)
     if spec in supplied:
         return supplied[spec]
     match = _SPEC.fullmatch(spec)
     if match is None:
         choices = ", ".join(map(repr, supplied)) + " or " if supplied else ""
-        raise PluginError(f"{what}: expected {choices}module:function")
+        raise LocalProjectTrouble(f"{what}: expected {choices}module:function")
     names = _names_of(core, match["module"], what)
     if match["name"] not in names:
-        raise PluginError(
+        raise LocalProjectTrouble(
             f"{what}: {names['__file__']} has no {match['name']!r}: define it there, or give a "
             "name that is defined there"
         )
     found = names[match["name"]]
     if not callable(found):
-        raise PluginError(f"{what} is of type {type(found).__name__}: expected a function")
+        raise LocalProjectTrouble(f"{what} is of type {type(found).__name__}: expected a function")
     return found
 
 
@@ -83,11 +87,11 @@ def _names_of(core: Core, module: str, what: str) -> dict[str, Any]:
     except (Exception, SystemExit) as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing is not None and f"{module}.".startswith(f"{missing}."):
-            raise PluginError(
+            raise LocalProjectTrouble(
                 f"{what}: there is no module {missing!r}, neither in {path.parent} nor where "
                 f"Python looks: put it there as {missing.partition('.')[0]}.py, or install it"
             ) from error
-        raise PluginError(
+        raise LocalProjectTrouble(
             f"{what}: the module cannot be imported: {_cause(error)}: fix it"
         ) from error
 
@@ -100,12 +104,12 @@ def call(what: str, function: Callable[..., Any], *arguments: object) -> Any:
     """Call a plug-in's function and return its result.
 
     Raises:
-        PluginError: it raised an exception, or tried to end the process; ``what`` names it.
+        LocalProjectTrouble: it raised an exception, or tried to end the process; ``what`` names it.
     """
     try:
         return function(*arguments)
     except (Exception, SystemExit) as error:
-        raise PluginError(f"{what} raised {_cause(error)}") from error
+        raise LocalProjectTrouble(f"{what} raised {_cause(error)}") from error
 
 
 def trivial(_first: Result, _second: Result) -> bool:
@@ -126,6 +130,39 @@ def _contents(instance: Result) -> dict[str, tuple[int, str]]:
     return {
         file.open_name: (file.nbytes, file.md5) for file in instance.files if not file.no_validate
     }
+
+
+def _collect(core: Core, job: Workunit, canonical: Result | None, _all: object) -> None:
+    """Move the canonical result's outputs, or write down the error, as an assimilator's handler."""
+    directory = _collected_in(core, job.batch)
+    directory.mkdir(parents=True, exist_ok=True)
+    if canonical is None:
+        with (directory / f"{job.name}_error").open("a") as file:
+            file.write(f"0x{job.error_mask:x}\n")
+        return
+    moved = False
+    for output in canonical.files:
+        # An open name with directories leads nowhere: such an output stays where it is.
+        with suppress(OSError):
+            output.path.rename(collected_path(core, job.batch, job.name, output.open_name))
+            moved = True
+    if not moved:
+        (directory / f"{job.name}_no_output_files").touch()
+
+
+def _collected_in(core: Core, batch_id: int) -> Path:
+    """Return the directory of a batch's moved outputs; 0: of jobs without a batch."""
+    return core.directory / "results" / str(batch_id)
+
+
+def collected_path(core: Core, batch_id: int, job_name: str, open_name: str) -> Path:
+    """Return where an output of a job is after it was moved."""
+    return _collected_in(core, batch_id) / f"{job_name}__file_{open_name}"
+
+
+def remove_collected(core: Core, batch_id: int) -> None:
+    """Remove a batch's moved outputs, as retire_batch does."""
+    shutil.rmtree(_collected_in(core, batch_id), ignore_errors=True)
 
 
 _SUPPLIED: dict[str, dict[str, Any]] = {VALIDATORS: {"trivial": trivial, "bitwise": bitwise}}

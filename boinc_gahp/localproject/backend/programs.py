@@ -12,8 +12,7 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.backend.new_job import WorkError
-from boinc_gahp.localproject.backend.plugins import PluginError
+from boinc_gahp.localproject.errors import LocalProjectTrouble, WorkError
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
@@ -98,7 +97,9 @@ def note_error(
 
     An error that many things share, or that comes again, is logged once.
     """
-    kind = "" if isinstance(error, (PluginError, WorkError)) else f"{type(error).__name__}: "
+    kind = (
+        "" if isinstance(error, (LocalProjectTrouble, WorkError)) else f"{type(error).__name__}: "
+    )
     cause = shorten(f"{kind}{error}")
     text = f"{cause} ({what}, tried again after {RETRY:g} s)"
     last = connection.execute("SELECT error FROM program WHERE name = ?", (program,)).fetchone()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject import buda
-from boinc_gahp.localproject.hosts import behaviour
+from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS
 from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
 
@@ -39,7 +39,7 @@ class Task:
         command: the app's, before it is filled in.
         time_limit: seconds; memory_bound and disk_bound are in bytes.
         deadline: when the report is due, seconds since the epoch.
-        behaviours: how the host misbehaves with it: kinds and values of ``behaviour.KINDS``.
+        behaviours: how the host misbehaves with it: kinds and values of ``hosts.KINDS``.
         in_container: whether the command is that of BOINC's docker_wrapper.
     """
 
@@ -210,7 +210,7 @@ def _send(
     now: float,
 ) -> Task:
     deadline = now + row["delay_bound"]
-    wrong = behaviour.take(connection, host_id, row["name_key"])
+    wrong = hosts.take_behaviours(connection, host_id, row["name_key"])
     connection.execute(
         "UPDATE result SET server_state = ?, hostid = ?, userid = ?, sent_time = ?, "
         "report_deadline = ?, behaviour = ? WHERE id = ?",
@@ -367,6 +367,6 @@ def _task(row: sqlite3.Row, version: sqlite3.Row, deadline: float, wrong: str) -
         memory_bound=row["rsc_memory_bound"],
         disk_bound=row["rsc_disk_bound"],
         deadline=deadline,
-        behaviours=behaviour.read(wrong),
+        behaviours=hosts.read_behaviours(wrong),
         in_container=CONTAINERS in version["plan_class"],
     )

@@ -10,9 +10,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.backend import expiry, programs
+from boinc_gahp.localproject.backend import cleaning, programs
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
-from boinc_gahp.localproject.backend.file_deleter import delete_pass
 from boinc_gahp.localproject.backend.generator import generate_pass
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.backend.validator import validate_pass
@@ -36,7 +35,7 @@ class _Program:
     """A back-end program: what it does, how often, and its error if its last pass failed."""
 
     name: str
-    run: Callable[[float], int]
+    run: Callable[[Core, float], int]
     every: float = 0.0
     next_time: float = -math.inf
     error: str = ""
@@ -49,7 +48,7 @@ class _Program:
         count, error = 0, ""
         self.next_time = now + self.every
         try:
-            count = self.run(now)
+            count = self.run(core, now)
         except Exception as problem:
             error = shorten(f"{type(problem).__name__}: {problem}")
             if error != self.error:
@@ -74,24 +73,13 @@ class Supervisor:
         self._programs = [
             _Program(name, run, every)
             for name, run, every in (
-                (programs.TRANSITIONER, lambda now: transition_pass(core, now), 0.0),
-                (programs.VALIDATOR, lambda now: validate_pass(core, now), 0.0),
-                (programs.ASSIMILATOR, lambda now: assimilate_pass(core, now), 0.0),
-                (programs.FILE_DELETER, lambda _now: delete_pass(core), 0.0),
-                (programs.WORK_GENERATOR, lambda now: generate_pass(core, now), 0.0),
-                (
-                    programs.BATCH_EXPIRY,
-                    lambda now: expiry.expire_batches(core, now),
-                    _EXPIRY_EVERY,
-                ),
-                (
-                    programs.JOB_FILE_CLEANER,
-                    lambda now: (
-                        expiry.delete_job_files(core, now)
-                        + expiry.delete_retired_outputs(core, now)
-                    ),
-                    _CLEAN_EVERY,
-                ),
+                (programs.TRANSITIONER, transition_pass, 0.0),
+                (programs.VALIDATOR, validate_pass, 0.0),
+                (programs.ASSIMILATOR, assimilate_pass, 0.0),
+                (programs.FILE_DELETER, lambda core, _now: cleaning.delete_pass(core), 0.0),
+                (programs.WORK_GENERATOR, generate_pass, 0.0),
+                (programs.BATCH_EXPIRY, cleaning.expire_batches, _EXPIRY_EVERY),
+                (programs.JOB_FILE_CLEANER, _clean, _CLEAN_EVERY),
             )
         ]
 
@@ -116,3 +104,7 @@ class Supervisor:
             if now >= program.next_time and not self._stop.is_set():
                 done += program.pass_once(self._core, now)
         return done
+
+
+def _clean(core: Core, now: float) -> int:
+    return cleaning.delete_job_files(core, now) + cleaning.delete_retired_outputs(core, now)

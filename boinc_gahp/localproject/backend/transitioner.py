@@ -11,9 +11,9 @@ import secrets
 import sqlite3
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.backend.expiry import outputs_arrived
+from boinc_gahp.localproject.backend.cleaning import outputs_arrived
 from boinc_gahp.localproject.backend.programs import TRANSITIONER, handle_each, put_off
-from boinc_gahp.localproject.names import MAX_NAME
+from boinc_gahp.localproject.core import MAX_NAME
 from boinc_gahp.localproject.states import (
     NEVER,
     AssimilateState,

@@ -23,8 +23,8 @@ from statistics import median_low
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.backend import plugins, views
-from boinc_gahp.localproject.backend.plugins import PluginError
 from boinc_gahp.localproject.backend.programs import VALIDATOR, handle_each
+from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.states import (
     AssimilateState,
     ErrorMask,
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.backend.views import Result, Workunit
     from boinc_gahp.localproject.core import Core
 
-    #: Whether two results agree; raises PluginError.
+    #: Whether two results agree; this and the next raise LocalProjectTrouble.
     Agree = Callable[[Result, Result], bool]
-    #: The canonical result among at least ``min_quorum``; None: too few agree. Raises PluginError.
+    #: The canonical result among at least ``min_quorum``; None: too few agree.
     Choose = Callable[[Sequence[Result], int, Agree], Result | None]
 
 log = logging.getLogger("boinc_gahp.localproject")
@@ -88,13 +88,13 @@ def _validator(core: Core, spec: str) -> tuple[Choose, Agree]:
         # numpy's are as good.
         if isinstance(answer, bool) or type(answer).__name__ in ("bool_", "bool"):
             return bool(answer)
-        raise PluginError(f"{what} returned {answer!r}: expected True or False")
+        raise LocalProjectTrouble(f"{what} returned {answer!r}: expected True or False")
 
     def choose(instances: Sequence[Result], _quorum: int, _agree: Agree) -> Result | None:
         chosen = plugins.call(what, function, list(instances))
         if chosen is None or chosen in instances:
             return chosen  # type: ignore[no-any-return]
-        raise PluginError(f"{what} chose {chosen!r}: expected one of the results, or None")
+        raise LocalProjectTrouble(f"{what} chose {chosen!r}: expected one of the results, or None")
 
     return choose if is_own else _majority, agree
 

@@ -14,10 +14,9 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from boinc_gahp.localproject.backend.job_templates import XML_PARSE, refused_by_create_work
-from boinc_gahp.localproject.backend.new_job import WorkError
-from boinc_gahp.localproject.names import MAX_NAME, name_key
-from boinc_gahp.localproject.server.job_line import through_sql
+from boinc_gahp.localproject.backend.new_job import XML_PARSE, refused_by_create_work, through_sql
+from boinc_gahp.localproject.core import MAX_NAME, name_key
+from boinc_gahp.localproject.errors import WorkError
 from boinc_gahp.localproject.states import BatchState
 from boinc_gahp.localproject.store import directory_of
 from boinc_gahp.templates.filling import JobFile, fill_input, fill_output

@@ -6,29 +6,40 @@ beside it. It prints its results and raises errors.
 
 from __future__ import annotations
 
+import argparse
+import sqlite3
+from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.commands.arguments import explained
-from boinc_gahp.localproject.errors import LocalProjectTrouble
-from boinc_gahp.terminal.parsing import Group
+from boinc_gahp.localproject.errors import LocalProjectTrouble, WorkError, with_advice
+from boinc_gahp.terminal.parsing import Group, Parser, not_empty
 
-__all__ = ["ACTIONS", "LocalProjectTrouble", "run", "run_parser"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from boinc_gahp.localproject.core import Core
 
 #: Each action: its module and function, and its purpose.
 ACTIONS = {
     "init": ("running", "init", "create a project in a new or empty directory"),
     "run": ("running", "run", "run the project until Ctrl-C; create it if needed"),
-    "status": ("watching", "status", "show what the project contains and does"),
+    "status": ("running", "status", "show what the project contains and does"),
     "add-app": ("apps", "add_app", "add your own app, or another version of an app"),
-    "add-user": ("people", "add_user", "add a user with rights, and write settings for the user"),
+    "add-user": (
+        "participants",
+        "add_user",
+        "add a user with rights, and write settings for the user",
+    ),
     "stage-file": ("working", "stage_file", "copy input files to the project's download directory"),
     "create-work": (
         "working",
         "create_work",
         "create jobs on the server, like BOINC's create_work",
     ),
-    "behave": ("behaving", "behave", "make a host misbehave, or the hosts that run a job"),
-    "set-host": ("behaving", "set_host", "change a host's speed, memory, disk, bandwidth"),
+    "behave": ("participants", "behave", "make a host misbehave, or the hosts that run a job"),
+    "set-host": ("participants", "set_host", "change a host's speed, memory, disk, bandwidth"),
 }
 
 
@@ -52,3 +63,82 @@ def run_parser(_config: str | None = None) -> Group:
             "boinc_gahp local-project run ~/project",
         ),
     )
+
+
+# What the actions share: reading arguments, and reporting errors.
+
+
+def action_parser(
+    action: str,
+    description: str,
+    examples: Iterable[str],
+    usage: str,
+    *,
+    kind: type[Parser] = Parser,
+) -> Parser:
+    """Return the parser of an action's arguments; the first is the project's directory."""
+    parser = kind(f"local-project {action}", description, examples=examples, usage=usage)
+    parser.takes({"DIR": "the project's directory"}, dest="directory", type=directory)
+    return parser
+
+
+def directory(text: str) -> Path:
+    """Read a directory's path."""
+    return Path(not_empty(text)).expanduser().absolute()
+
+
+def number(text: str) -> float:
+    """Read a number of at least 0; exponents are accepted, 1e9."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} was given; a number such as 1e9 is expected")
+    return value
+
+
+@contextmanager
+def opened(directory: Path) -> Iterator[Core]:
+    """Open a project while another process may run it."""
+    from boinc_gahp.localproject.directory import open_core
+
+    core = open_core(directory)
+    try:
+        yield core
+    finally:
+        core.db.close()
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn errors of the local project and of the operating system into errors of one line."""
+    try:
+        yield
+    except WorkError as error:
+        raise LocalProjectTrouble(error.advice) from error
+    except sqlite3.Error as error:
+        raise LocalProjectTrouble(
+            f"the project's database: nothing was changed: {with_advice(error)}"
+        ) from error
+    except UnicodeError as error:
+        raise LocalProjectTrouble(f"a text is not UTF-8: {error}; nothing was changed") from error
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise LocalProjectTrouble(
+            f"{error.filename}: {error.strerror}"
+            if error.filename
+            else error.strerror or str(error)
+        ) from error
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """Turn the ValueError with which the project refuses a value into one line."""
+    try:
+        yield
+    except UnicodeError:
+        raise
+    except ValueError as error:
+        raise LocalProjectTrouble(str(error)) from error

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.commands.arguments import (
+from boinc_gahp.localproject.commands import (
     action_parser,
     number,
     opened,
@@ -55,7 +55,7 @@ def stage_file(arguments: list[str], _config: str | None) -> int:
     """Stage input files."""
     options = stage_file_parser().read(arguments)
     with opened(options.directory) as core:
-        from boinc_gahp.localproject.backend.staging import stage_file as stage
+        from boinc_gahp.localproject.backend.create_work import stage_file as stage
 
         for file in options.files:
             print(stage(core, file, gzip=options.gzip))
@@ -195,7 +195,7 @@ def _template(core: Core, path: Path | None, read: Callable[[str], object]) -> s
     """Copy a template for its jobs, so that the original may be edited; return the copy's path."""
     if path is None:
         return ""
-    from boinc_gahp.localproject.backend.job_templates import keep_template
+    from boinc_gahp.localproject.backend.new_job import keep_template
 
     text = path.read_text("utf-8")
     try:
@@ -206,8 +206,8 @@ def _template(core: Core, path: Path | None, read: Callable[[str], object]) -> s
 
 
 def _jobs_from(lines: Iterable[str], defaults: NewJob) -> Iterable[NewJob]:
-    from boinc_gahp.localproject.server.job_line import read_job_line
-    from boinc_gahp.localproject.server.replies import RpcFailed
+    from boinc_gahp.localproject.backend.new_job import read_job_line
+    from boinc_gahp.localproject.errors import RpcFailed
 
     for place, line in enumerate(lines, 1):
         try:

@@ -19,12 +19,11 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.client_exits import EXIT_ABORTED_BY_PROJECT
-from boinc_gahp.localproject.hosts.client_errors import JobFailed
+from boinc_gahp.localproject.errors import JobFailed
 from boinc_gahp.localproject.hosts.engine import remove_container
 from boinc_gahp.localproject.hosts.execution import ProcessEnd
 from boinc_gahp.localproject.hosts.wrapper_commands import (
     ContainerJob,
-    WrapperError,
     image_is_listed,
     read_config,
     read_options,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from boinc_gahp.localproject.hosts.engine import Containers, Engine
-    from boinc_gahp.localproject.hosts.limits import LimitWatch
+    from boinc_gahp.localproject.hosts.execution import LimitWatch
     from boinc_gahp.localproject.hosts.slot import Slot
 
 _BACKOFF = Backoff(0.01, 0.1, factor=1.3)
@@ -55,16 +54,15 @@ _FAILED = {
 _ABORTED = "aborted by project - no longer usable"
 
 
-class _Stopped(Exception):
-    """The host is stopped; the job begins anew in its slot when it starts again."""
-
-
 class _Ended(Exception):
-    """The job is ended before its container."""
+    """The job is ended before its container.
 
-    def __init__(self, exceeded: JobFailed) -> None:
-        super().__init__(str(exceeded))
-        self.exceeded = exceeded
+    ``failure`` None: the host is stopped; the job begins anew in its slot when it starts again.
+    """
+
+    def __init__(self, failure: JobFailed | None = None) -> None:
+        super().__init__(failure)
+        self.failure = failure
 
 
 class DockerWrapper:
@@ -120,11 +118,11 @@ class DockerWrapper:
             self._job = replace(self._job, config=config, options=options)
             self._get_image()
             status = self._in_container()
-        except _Stopped:
-            return None
         except _Ended as ended:
-            exceeded = ended.exceeded
-        except WrapperError as error:
+            exceeded = ended.failure
+            if exceeded is None:
+                return None
+        except JobFailed as error:
             status = error.status
             self._say(str(error))
         return ProcessEnd(
@@ -137,7 +135,7 @@ class DockerWrapper:
         self._say(f"creating container {self._job.container}")
         with self._containers.building(self._job.image, self._stop) as mine:
             if not mine:
-                raise _Stopped
+                raise _Ended
             listing = self._command("images", "image_exists() failed: -1")
             if not image_is_listed(listing, self._job.image):
                 self._say("building image")
@@ -152,7 +150,7 @@ class DockerWrapper:
                 self._say("starting container")
                 self._checked("start", f"start {self._job.container}")
                 status = self._end_of_container()
-            except WrapperError as error:
+            except JobFailed as error:
                 self._say(str(error))
                 status = error.status
             self._clean_up()
@@ -173,7 +171,7 @@ class DockerWrapper:
         try:
             return int(words[-1])
         except (IndexError, ValueError) as error:
-            raise WrapperError(f"the container is gone: {words!r}") from error
+            raise JobFailed(1, f"the container is gone: {words!r}") from error
 
     def _clean_up(self) -> None:
         """Write the container's log, which the real one, too, has twice; remove what was made."""
@@ -194,22 +192,22 @@ class DockerWrapper:
         """Run a command of the engine's; it fails as the wrapper sees it.
 
         Raises:
-            WrapperError: its exit status is not 0, or it has written the word Error.
+            JobFailed: its exit status is not 0, or it has written the word Error.
         """
         output = self._command(command, f"{name} command failed: -1\n{_FAILED[name]}")
         if "Error" in output:
             lines = "".join(f"   {line}" for line in output.splitlines(keepends=True))
-            raise WrapperError(f"Error output from '{name}' command:\n{lines}{_FAILED[name]}")
+            raise JobFailed(1, f"Error output from '{name}' command:\n{lines}{_FAILED[name]}")
 
     def _command(self, command: str, failed: str) -> str:
         """Run a command of the engine's, and return its output.
 
         Raises:
-            WrapperError: its exit status is not 0.
+            JobFailed: its exit status is not 0.
         """
         with tempfile.TemporaryFile() as output:
             if self._run(command, output):
-                raise WrapperError(failed)
+                raise JobFailed(1, failed)
             output.seek(0)
             return output.read().decode("utf-8", "replace")
 
@@ -250,15 +248,14 @@ class DockerWrapper:
         """Wait for a command; return its status.
 
         Raises:
-            _Stopped: the host is stopped.
-            _Ended: the job exceeds a bound, or was cancelled.
+            _Ended: the host is stopped, or the job exceeds a bound, or was cancelled.
         """
         looks = 0
         try:
             while process.poll() is None:
                 self._check()
                 if not _BACKOFF.wait(looks, stop=self._stop):
-                    raise _Stopped
+                    raise _Ended
                 looks += 1
         finally:
             if process.poll() is None:
@@ -267,7 +264,7 @@ class DockerWrapper:
 
     def _check(self) -> None:
         if self._stop.is_set():
-            raise _Stopped
+            raise _Ended
         now = time.monotonic()
         exceeded = self._watch.check_slot(now - self._begin)
         if exceeded is None and now >= self._ask:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.localproject.database import Database
+    from boinc_gahp.localproject.core import Database
 
 log = logging.getLogger("boinc_gahp.localproject")
 

@@ -1,6 +1,6 @@
 """A volunteer: one job at a time, in a slot directory, as BOINC's client runs it.
 
-It misbehaves as was set when it got the result (``behaviour.KINDS``), and says so at the end of the
+It misbehaves as was set when it got the result (``hosts.KINDS``), and says so at the end of the
 job's stderr. It reports each job as soon as its outputs are sent, with or without
 ``report_immediately`` in the output template.
 """
@@ -19,18 +19,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from boinc_gahp.client_exits import ERR_RESULT_START
+from boinc_gahp.localproject.backend.new_job import split_command_line
 from boinc_gahp.localproject.backend.scheduler import Report, Scheduler, Task
-from boinc_gahp.localproject.hosts.behaviour import Behaviour
-from boinc_gahp.localproject.hosts.client_errors import JobFailed, UploadHangs, no_space
-from boinc_gahp.localproject.hosts.command_line import fill_in, split_command_line
+from boinc_gahp.localproject.core import fill_in
+from boinc_gahp.localproject.errors import JobFailed, no_space
 from boinc_gahp.localproject.hosts.docker_wrapper import DockerWrapper
 from boinc_gahp.localproject.hosts.engine import CLIENTS, WITH, WITHOUT
-from boinc_gahp.localproject.hosts.execution import ProcessEnd, execute
-from boinc_gahp.localproject.hosts.inputs import bring
-from boinc_gahp.localproject.hosts.limits import LimitWatch
-from boinc_gahp.localproject.hosts.processes import ProcessFamily
+from boinc_gahp.localproject.hosts.execution import LimitWatch, ProcessEnd, ProcessFamily, execute
+from boinc_gahp.localproject.hosts.hosts import Behaviour
 from boinc_gahp.localproject.hosts.slot import Slot
-from boinc_gahp.localproject.hosts.uploading import upload, upload_first
+from boinc_gahp.localproject.hosts.transfers import bring, upload, upload_first
 from boinc_gahp.localproject.hosts.wrapper_commands import ContainerJob
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates.documents import read_result, read_workunit
@@ -197,16 +195,15 @@ class Volunteer:
                 if ended.status:
                     document = upload_first(self._core, self._slot, files, task.result_name)
                 _check_end(ended)
-                document = upload(self._core, self._slot, files, task.result_name, task.behaviours)
+                sent = upload(self._core, self._slot, files, task.result_name, task.behaviours)
+                if sent is None:
+                    log.warning("host %d never reports %s", self._host_id, task.result_name)
+                    self._hanging += 1
+                    return None
+                document = sent
                 status = int(task.behaviours.get("exit", 0))
             except JobFailed as failed:
                 status, message = failed.status, str(failed)
-            except UploadHangs as hanging:
-                log.warning(
-                    "host %d never reports %s: %s", self._host_id, task.result_name, hanging
-                )
-                self._hanging += 1
-                return None
             except (OSError, TemplateError, ValueError) as error:
                 if isinstance(error, OSError) and no_space(error):
                     raise

@@ -16,20 +16,13 @@ else:
     import tomli as tomllib
 
 from boinc_gahp.client_exits import EXIT_SIGNAL
+from boinc_gahp.localproject.errors import JobFailed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: A buffer of the wrapper's for one command, with the zero at its end.
 _LONGEST = 1024
-
-
-class WrapperError(Exception):
-    """The wrapper cannot go on; the job is a client error with this exit status."""
-
-    def __init__(self, message: str, status: int = 1) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +62,12 @@ def read_config(text: bytes) -> Config:
     """Read ``job.toml``; names that are not known are ignored.
 
     Raises:
-        WrapperError: it is not TOML, or a value is of another type.
+        JobFailed: it is not TOML, or a value is of another type.
     """
     try:
         found = tomllib.loads(text.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise WrapperError(f"TOML error: {error}; can't parse config file") from error
+        raise JobFailed(1, f"TOML error: {error}; can't parse config file") from error
     values: dict[str, Any] = {}
     for name, default in asdict(Config()).items():
         value = found.get(name)
@@ -82,13 +75,13 @@ def read_config(text: bytes) -> Config:
             continue
         members = value if type(value) is list else []
         if len({type(each) for each in members}) > 1:
-            raise WrapperError(f"TOML error: the members of {name} are of different types")
+            raise JobFailed(1, f"TOML error: the members of {name} are of different types")
         values[name] = tuple(members) if type(value) is list else value
         if type(values[name]) is not type(default) or any(
             type(each) is not str for each in members
         ):
             # Nothing catches the error of the reader: the real one aborts.
-            raise WrapperError(f"the value of {name} is of a wrong type", EXIT_SIGNAL)
+            raise JobFailed(EXIT_SIGNAL, f"the value of {name} is of a wrong type")
     return Config(**values)
 
 

@@ -11,33 +11,31 @@ from xml.sax.saxutils import escape
 from flask import Flask, Response, redirect, request
 from werkzeug.wsgi import wrap_file
 
-from boinc_gahp.localproject.names import valid_physical_name
+from boinc_gahp.localproject.errors import PhpFatal, RpcFailed
 from boinc_gahp.localproject.server import (
     rpc_batches,
     rpc_files,
-    rpc_jobs,
     rpc_submit,
     site_pages,
 )
-from boinc_gahp.localproject.server.forms import BadForm, Form, read_form
+from boinc_gahp.localproject.server.forms import Form, read_form
 from boinc_gahp.localproject.server.get_output import output3_page, output_page
-from boinc_gahp.localproject.server.replies import (
+from boinc_gahp.localproject.server.messages import (
     CONTENT_TYPE,
     DATABASE_DOWN,
     PROJECT_DOWN,
     PROLOG,
-    PhpFatal,
-    RpcFailed,
     RpcReply,
+    RpcRequest,
     error_element,
     htmlspecialchars,
+    parse_request,
     php_message,
     uncaught,
 )
-from boinc_gahp.localproject.server.request import MalformedRequest, RpcRequest, parse_request
 from boinc_gahp.localproject.server.site_pages import error_page, not_found
-from boinc_gahp.localproject.web.access import Refused, check_host
-from boinc_gahp.localproject.web.page import make_blueprint
+from boinc_gahp.localproject.store import valid_physical_name
+from boinc_gahp.localproject.web.page import check_host, make_blueprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,13 +56,13 @@ SUBMIT_RPCS: dict[str, Handler] = {
     "query_batches": rpc_batches.query_batches,
     "query_batch": rpc_batches.query_batch,
     "query_batch2": rpc_batches.query_batch2,
-    "query_job": rpc_jobs.query_job,
-    "query_completed_job": rpc_jobs.query_completed_job,
-    "abort_jobs": rpc_jobs.abort_jobs,
+    "query_job": rpc_batches.query_job,
+    "query_completed_job": rpc_batches.query_completed_job,
+    "abort_jobs": rpc_batches.abort_jobs,
     "abort_batch": rpc_batches.abort_batch,
     "retire_batch": rpc_batches.retire_batch,
     "set_expire_time": rpc_batches.set_expire_time,
-    "get_templates": rpc_jobs.get_templates,
+    "get_templates": rpc_batches.get_templates,
 }
 FILE_RPCS: dict[str, Handler] = {
     "query_files": rpc_files.query_files,
@@ -114,16 +112,11 @@ def make_app(core: Core) -> Flask:
     app.before_request(lambda: check_host(core))
     app.register_blueprint(make_blueprint(core))
     app.register_error_handler(404, lambda _error: not_found())
-    app.register_error_handler(Refused, _refused)
     for failure in (sqlite3.Error, OSError):
         app.register_error_handler(failure, _failed)
     app.after_request(_compress)
     app.after_request(_protect)
     return app
-
-
-def _refused(refused: Refused) -> Response:
-    return Response(f"{refused.title}. {refused}\n", refused.status, mimetype="text/plain")
 
 
 def _rpc_page(core: Core, page: str, unknown: str, handlers: dict[str, Handler]) -> Response:
@@ -145,7 +138,7 @@ def _form(core: Core) -> Form:
             core.php,
             core.download.incoming,
         )
-    except BadForm as error:
+    except ValueError as error:
         log.info("a form that cannot be read: %s", error)
         return Form()
 
@@ -154,7 +147,7 @@ def _rpc(core: Core, form: Form, page: str, unknown: str, handlers: dict[str, Ha
     data = form.fields.get("request")
     try:
         parsed = parse_request(data or b"", form.files)
-    except MalformedRequest as error:
+    except ValueError as error:
         return _malformed(core, data, page, error.args)
     handler = handlers.get(parsed.name)
     if handler is None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
-from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import IO
 
-    from boinc_gahp.localproject.php import Php
+    from boinc_gahp.localproject.core import Php
     from boinc_gahp.localproject.store import IncomingFile
 
 log = logging.getLogger("boinc_gahp.localproject")
@@ -26,10 +25,6 @@ _CHUNK = 1 << 18
 _MAX_FIELD = 256 << 20
 #: Bytes of an urlencoded field to decode at a time.
 _PIECE = 1 << 16
-
-
-class BadForm(Exception):
-    """The body is not a form."""
 
 
 @dataclass(slots=True)
@@ -75,7 +70,7 @@ def read_form(
     are dropped, and a file larger than upload_max_filesize is marked.
 
     Raises:
-        BadForm: the body cannot be read as its content type says.
+        ValueError: the body cannot be read as its content type says.
     """
     form = Form()
     if content_length is not None and content_length > php.post_max_size:
@@ -84,16 +79,13 @@ def read_form(
     if kind == "application/x-www-form-urlencoded":
         body = stream.read(_MAX_FIELD + 1)
         if len(body) > _MAX_FIELD:
-            raise BadForm("the form is too large")
+            raise ValueError("the form is too large")
         for pair in filter(None, body.split(b"&")):
             name, _, value = pair.partition(b"=")
             form.fields[_unquoted(name).decode("latin-1")] = _unquoted(value)
     elif kind == "multipart/form-data" and options.get("boundary"):
         try:
             _read_multipart(form, stream, options["boundary"].encode(), php, new_file)
-        except (ValueError, RequestEntityTooLarge) as error:
-            form.discard()
-            raise BadForm(str(error)) from error
         except BaseException:
             form.discard()
             raise

@@ -11,20 +11,19 @@ import os
 import secrets
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote, unquote
 
 from flask import Response, abort, redirect, request
 from werkzeug.wsgi import wrap_file
 
-from boinc_gahp.localproject.backend.batch_collect import collected_path
+from boinc_gahp.localproject.backend.plugins import collected_path
 from boinc_gahp.localproject.backend.views import uploaded_files
-from boinc_gahp.localproject.names import valid_physical_name
-from boinc_gahp.localproject.server.replies import htmlspecialchars, php_message
-from boinc_gahp.localproject.server.request import as_integer
-from boinc_gahp.localproject.server.rpc_jobs import find_job
+from boinc_gahp.localproject.server.messages import as_integer, htmlspecialchars, php_message
+from boinc_gahp.localproject.server.rpc_batches import find_job
 from boinc_gahp.localproject.server.site_pages import error_page
 from boinc_gahp.localproject.states import Outcome
+from boinc_gahp.localproject.store import valid_physical_name
 from boinc_gahp.templates.documents import read_result
 
 if TYPE_CHECKING:
@@ -37,10 +36,6 @@ if TYPE_CHECKING:
 
 _HTML = "text/html; charset=UTF-8"
 _BINARY = "application/octet-stream"
-
-
-class _Refused(Exception):
-    """It answers with a text."""
 
 
 def output_page(core: Core) -> Response:
@@ -56,14 +51,15 @@ def output_page(core: Core) -> Response:
     }.get(command)
     if answer is None:
         return Response("bad command\n", content_type=_HTML)
-    try:
-        with core.db.read() as connection:
-            return answer(core, connection, auth_str)
-    except _Refused as refused:
-        # The words repeat the request, which may be a script. The server's own text contains a ">",
-        # which it does not escape.
-        text = htmlspecialchars(str(refused)).replace("&gt;", ">")
-        return Response(text, content_type=_HTML)
+    with core.db.read() as connection:
+        return answer(core, connection, auth_str)
+
+
+def _refuse(words: str) -> NoReturn:
+    """End the request with a text."""
+    # The words repeat the request, which may be a script. The server's own text contains a ">",
+    # which it does not escape.
+    abort(Response(htmlspecialchars(words).replace("&gt;", ">"), content_type=_HTML))
 
 
 def _check_project(core: Core) -> None:
@@ -98,13 +94,13 @@ def _owner_authenticator(connection: sqlite3.Connection, batch_id: int) -> str:
     ).fetchone()
     if row is None:
         # Without an owner there is no secret either.
-        raise _Refused(f"ERROR: no batch {batch_id}")
+        _refuse(f"ERROR: no batch {batch_id}")
     return str(row["authenticator"])
 
 
 def _check(given: str, expected: str, words: str = "bad authenticator") -> None:
     if not secrets.compare_digest(given.encode(), expected.encode()):
-        raise _Refused(f"ERROR: {words}")
+        _refuse(f"ERROR: {words}")
 
 
 def _md5(text: str) -> str:
@@ -116,14 +112,14 @@ def _result_file(core: Core, connection: sqlite3.Connection, auth_str: str) -> R
     number = _number_argument("file_num")
     result = connection.execute("SELECT * FROM result WHERE name = ?", (name,)).fetchone()
     if result is None:
-        raise _Refused(f"ERROR: no job instance {name}")
+        _refuse(f"ERROR: no job instance {name}")
     _check(auth_str, _md5(_owner_authenticator(connection, result["batch"]) + name))
     files = uploaded_files(result)
     if not 0 <= number < len(files):
-        raise _Refused(f"ERROR: bad file num: {number} > {len(files)}")
+        _refuse(f"ERROR: bad file num: {number} > {len(files)}")
     file = files[number]
     if not core.upload.exists(file.name):
-        raise _Refused(f"ERROR: no such file {core.upload.path(file.name)}")
+        _refuse(f"ERROR: no such file {core.upload.path(file.name)}")
     return _stored(core, file)
 
 
@@ -132,7 +128,7 @@ def _workunit_file(core: Core, connection: sqlite3.Connection, auth_str: str) ->
     number = _number_argument("file_num")
     job = find_job(connection, name)
     if job is None:
-        raise _Refused(f"ERROR: no workunit {name}")
+        _refuse(f"ERROR: no workunit {name}")
     _check(auth_str, _owner_authenticator(connection, job["batch"]))
     result = _canonical(connection, job)
     files = uploaded_files(result)
@@ -142,7 +138,7 @@ def _workunit_file(core: Core, connection: sqlite3.Connection, auth_str: str) ->
         return Response([body], headers=_headers("d9", 4096), content_type=_BINARY)
     file = files[number]
     if not core.upload.exists(file.name):
-        raise _Refused(f"ERROR: no such file: {core.upload.path(file.name)}")
+        _refuse(f"ERROR: no such file: {core.upload.path(file.name)}")
     return _stored(core, file)
 
 
@@ -151,7 +147,7 @@ def _canonical(connection: sqlite3.Connection, job: sqlite3.Row) -> sqlite3.Row:
         "SELECT * FROM result WHERE id = ?", (job["canonical_resultid"],)
     ).fetchone()
     if result is None:
-        raise _Refused(f"ERROR: no canonical result for wu {job['name']}")
+        _refuse(f"ERROR: no canonical result for wu {job['name']}")
     return result
 
 
@@ -206,7 +202,7 @@ def _workunit_files(core: Core, connection: sqlite3.Connection, auth_str: str) -
     number = _number_argument("wu_id")
     job = connection.execute("SELECT * FROM workunit WHERE id = ?", (number,)).fetchone()
     if job is None:
-        raise _Refused(f"ERROR: no workunit {number}")
+        _refuse(f"ERROR: no workunit {number}")
     _check(auth_str, _md5(_owner_authenticator(connection, job["batch"]) + str(number)))
     result = _canonical(connection, job)
     # With a dot, zip takes the temporary name for an archive's, and writes to a file that nobody

@@ -7,15 +7,14 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.accounts import authenticate
-from boinc_gahp.localproject.names import MAX_NAME, valid_physical_name
-from boinc_gahp.localproject.server.replies import PhpFatal, RpcFailed
-from boinc_gahp.localproject.store import ImmutabilityViolation
+from boinc_gahp.localproject.core import MAX_NAME
+from boinc_gahp.localproject.errors import PhpFatal, RpcFailed
+from boinc_gahp.localproject.store import valid_physical_name
 
 if TYPE_CHECKING:
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.server.forms import FormFile
-    from boinc_gahp.localproject.server.replies import RpcReply
-    from boinc_gahp.localproject.server.request import RpcRequest
+    from boinc_gahp.localproject.server.messages import RpcReply, RpcRequest
     from boinc_gahp.localproject.store import IncomingFile
 
 
@@ -56,7 +55,7 @@ def upload_files(core: Core, request: RpcRequest, reply: RpcReply) -> None:
             try:
                 core.download.add(name, file)
                 note_use(connection, name, batch_id, delete_time, uploaded=True)
-            except ImmutabilityViolation:
+            except FileExistsError:
                 failed = RpcFailed(f"file immutability violation for {name}")
                 break
             except (PhpFatal, OSError) as error:

@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.accounts import AppRow, User, authenticate, check_job_limit, find_app
 from boinc_gahp.localproject.backend import batches, work
-from boinc_gahp.localproject.backend.job_templates import (
+from boinc_gahp.localproject.backend.new_job import (
     keep_template,
+    read_job_line,
     refused_by_create_work,
     template_name,
 )
 from boinc_gahp.localproject.backend.work import COLUMNS
-from boinc_gahp.localproject.hosts.client_errors import no_space
-from boinc_gahp.localproject.hosts.fetch import FetchError, fetch
+from boinc_gahp.localproject.errors import RpcFailed, no_space
 from boinc_gahp.localproject.hosts.hosts import mean_speed
+from boinc_gahp.localproject.hosts.transfers import fetch
 from boinc_gahp.localproject.new_app import renew_versions
-from boinc_gahp.localproject.server.job_line import read_job_line
-from boinc_gahp.localproject.server.replies import RpcFailed, php_number
-from boinc_gahp.localproject.server.request import as_integer, php_float
+from boinc_gahp.localproject.server.messages import as_integer, php_float, php_number
 from boinc_gahp.localproject.states import BatchState
 from boinc_gahp.localproject.store import directory_of, md5_file
 from boinc_gahp.templates.reading import read_input_template, read_output_template
@@ -37,8 +36,12 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.backend.new_job import NewJob
     from boinc_gahp.localproject.backend.work import NewWorkunit
     from boinc_gahp.localproject.core import Core
-    from boinc_gahp.localproject.server.replies import RpcReply
-    from boinc_gahp.localproject.server.request import InputFileRequest, JobRequest, RpcRequest
+    from boinc_gahp.localproject.server.messages import (
+        InputFileRequest,
+        JobRequest,
+        RpcReply,
+        RpcRequest,
+    )
 
 
 #: The real server inserts about a megabyte of SQL at a time, each in its own transaction.
@@ -341,7 +344,7 @@ class _Stager:
             fetch(url, incoming.write)
             name = f"jf_{incoming.finish()}"
             self._core.download.add(name, incoming)
-        except FetchError as error:
+        except ValueError as error:
             raise RpcFailed(f"couldn't get {url}: {error}") from error
         finally:
             incoming.discard()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import waitress.server
 from waitress import wasyncore
 
-from boinc_gahp.localproject.server.addresses import HOST
+from boinc_gahp.localproject.core import HOST
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

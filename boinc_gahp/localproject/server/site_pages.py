@@ -12,7 +12,7 @@ from flask import Response, redirect, request
 
 from boinc_gahp.localproject import accounts
 from boinc_gahp.localproject.new_app import renew_versions
-from boinc_gahp.localproject.server.replies import (
+from boinc_gahp.localproject.server.messages import (
     CONTENT_TYPE,
     DATABASE_DOWN,
     PROJECT_DOWN,

@@ -1,17 +1,31 @@
-"""The pages: their addresses, and what each shows."""
+"""The pages: who may see them, their addresses, and what each shows.
+
+A page of another site in the same browser can send requests here, and, if that site's owner lets
+its name point to 127.0.0.1, even read the answers. So the Host header must name this machine, also
+for files and RPCs. Who opens the page needs its token: the address that ``run`` prints has it, and
+afterwards a cookie. Other users of this machine do not know it, nor do browsers elsewhere.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import secrets
+import shlex
+from contextlib import suppress
+from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, abort, redirect, request, send_file, url_for
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from boinc_gahp.files import write_whole
+from boinc_gahp.localproject.accounts import SUBMITTER, settings_path
 from boinc_gahp.localproject.backend import views
 from boinc_gahp.localproject.hosts.engine import engine_notice
-from boinc_gahp.localproject.web import access, queries, words
+from boinc_gahp.localproject.web import queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +37,8 @@ if TYPE_CHECKING:
 
     _Response = TypeVar("_Response", bound=AnyResponse)
 
+_TOKEN_FILE = "page_token"  # noqa: S105  (its name)
+_KEPT_FOR = timedelta(days=7)
 #: Larger ids, and numbers of pages, would be invalid for the database.
 _LAST_ID = 2**62
 _LAST_PAGE = 10**9
@@ -36,8 +52,83 @@ _POLICY = (
 _TEMPLATES = Environment(
     loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined
 )
-_TEMPLATES.filters.update(words.FILTERS)
+_TEMPLATES.filters.update(queries.FILTERS)
 _TEMPLATES.globals.update(request=request, url_for=url_for)
+
+
+def page_address(core: Core) -> str:
+    """Return the address that opens the page, with its token."""
+    return f"{core.url}?token={_token(core)}"
+
+
+def _token(core: Core) -> str:
+    """Return the page's token, which stays the same; it is made when it is first asked for."""
+    path = core.directory / _TOKEN_FILE
+    token = path.read_text("ascii") if path.exists() else ""
+    if not token:
+        token = secrets.token_urlsafe(24)
+        write_whole(path, token, 0o600)
+    return token
+
+
+def check_host(core: Core) -> Response | None:
+    """Refuse requests for a name that is not the project's, as another site's page sends them.
+
+    Browsers always send the name; a program that does not is not a browser.
+    """
+    host = request.headers.get("Host")
+    name = _hostname(host or "")
+    if host is None or name in core.names:
+        return None
+    title = "This is not the project's address"
+    words = (
+        f"The project answers at {core.url}. This request was for {name[:100]!r}; a page of "
+        "another site may have sent it. If that is a name of this machine, start the project "
+        "with it: boinc_gahp local-project run --name NAME."
+    )
+    if request.blueprint is None:
+        return Response(f"{title}. {words}\n", 421, mimetype="text/plain")
+    return _show(core, "message.html", 421, title=title, words=words)
+
+
+def _hostname(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _check_token(core: Core) -> AnyResponse | None:
+    """Refuse browsers without the token; put one from an address into a cookie."""
+    if request.endpoint == "page.static":
+        # Scripts and styles tell nothing, and the page that refuses needs them.
+        return None
+    token = _token(core)
+    # Cookies ignore ports: two projects on one machine need two names.
+    name = f"local_project_{hashlib.sha256(token.encode()).hexdigest()[:12]}"
+    given = request.args.get("token", request.cookies.get(name, ""))
+    if not secrets.compare_digest(given.encode(), token.encode()):
+        return _show(
+            core,
+            "message.html",
+            401,
+            title="Open the page by its whole address",
+            words="This page is shown only with its token. Open the address that boinc_gahp "
+            "local-project run printed: it ends with ?token= and the token.",
+        )
+    if "token" not in request.args or request.endpoint is None:
+        return None
+    answer = redirect(url_for(request.endpoint, **(request.view_args or {})))
+    answer.set_cookie(name, token, _KEPT_FOR, path="/test/", httponly=True, samesite="Lax")
+    return answer
+
+
+def _settings_file(core: Core) -> str:
+    """Return the path of the submitter's settings file, quoted for a shell."""
+    path = settings_path(core.directory.absolute(), SUBMITTER)
+    with suppress(RuntimeError, ValueError):  # no home, or the file is not in it
+        return f"~/{shlex.quote(str(path.relative_to(Path.home())))}"
+    return shlex.quote(str(path))
 
 
 def make_blueprint(core: Core) -> Blueprint:
@@ -53,20 +144,10 @@ def make_blueprint(core: Core) -> Blueprint:
     for rule, view in rules:
         bounded = rule.replace("<int:", f"<int(max={_LAST_ID}):")
         page.add_url_rule(bounded, view.__name__, partial(view, core), methods=["GET"])
-    page.before_request(partial(_check, core))
-    page.register_error_handler(access.Refused, partial(_refused, core))
+    page.before_request(partial(_check_token, core))
     page.register_error_handler(404, partial(_missing, core))
     page.after_request(_headers)
     return page
-
-
-def _check(core: Core) -> AnyResponse | None:
-    # Scripts and styles tell nothing, and the page that refuses needs them.
-    return None if request.endpoint == "page.static" else access.check_token(core)
-
-
-def _refused(core: Core, refused: access.Refused) -> Response:
-    return _show(core, "message.html", refused.status, title=refused.title, words=str(refused))
 
 
 def _missing(core: Core, _error: object) -> Response:
@@ -97,7 +178,7 @@ def _show(core: Core, template: str, status: int = 200, **context: object) -> Re
     text = _TEMPLATES.get_template(template).render(
         frame="live.html" if live else "frame.html",
         core=core,
-        settings=access.settings_file(core),
+        settings=_settings_file(core),
         notice=engine_notice(core.db.connection()),
         **context,
     )

@@ -4,7 +4,7 @@ import hashlib
 import re
 import time
 
-from boinc_gahp.localproject.backend import expiry
+from boinc_gahp.localproject.backend import cleaning
 from tests.inside import fail_attempts
 from tests.terminal.screen import plain
 
@@ -78,7 +78,7 @@ def test_a_lease_that_ends_soon_is_told_with_what_makes_it_longer(site, batch):
 
 def test_a_batch_that_its_lease_has_ended_says_so(site, batch):
     number, _ = site.batch("", "", lease=time.time() - 60)
-    expiry.expire_batches(site.project.core, time.time())
+    cleaning.expire_batches(site.project.core, time.time())
     for words in (["show"], ["wait"], ["fetch", site.config.parent / "ended"]):
         action, *more = words
         assert f"The lease of batch {number} ended at " in batch(action, number, *more)[1]

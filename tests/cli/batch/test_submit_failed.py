@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.core import STOCK
 
 ROWS = ("submit", "uppercase", "--rows", "rows.csv")
 

@@ -1,4 +1,9 @@
-"""What the real server leaves to cron: expired batches, staged files that are no longer needed."""
+"""What removes what is no longer needed: the file deleter, and what a server leaves to cron.
+
+Like the real file deleter (``back-end.rst``, "File deleter"), ours only looks at the template's
+``no_delete``: another workunit that uses the same input loses it, fetched or not. All templates
+that this project writes have ``no_delete``.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.backend import batches
 from boinc_gahp.localproject.states import BatchState, FileDeleteState
-from boinc_gahp.templates.documents import read_result
+from boinc_gahp.templates.documents import read_result, read_workunit
 from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
     import sqlite3
 
     from boinc_gahp.localproject.core import Core
+
 
 log = logging.getLogger("boinc_gahp.localproject")
 
@@ -22,6 +28,47 @@ _MIN_AGE = 3600.0
 #: How long the outputs of a retired batch can still be fetched.
 _RETIRED_FOR = 3600.0
 _PASS = 1000
+
+
+def delete_pass(core: Core) -> int:
+    """Handle the workunits and results that are READY; return their number."""
+    connection = core.db.connection()
+    count = 0
+    for table, column in (("workunit", "xml_doc"), ("result", "xml_doc_in")):
+        rows = connection.execute(
+            f"SELECT id, {column} AS document FROM {table} "  # noqa: S608
+            f"WHERE file_delete_state = {FileDeleteState.READY:d} ORDER BY id LIMIT ?",
+            (_PASS,),
+        ).fetchall()
+        for row in rows:
+            state = _delete_files(core, table, row["document"])
+            with core.db.write() as writing:
+                writing.execute(
+                    f"UPDATE {table} SET file_delete_state = ? "  # noqa: S608
+                    f"WHERE id = ? AND file_delete_state = {FileDeleteState.READY:d}",
+                    (state, row["id"]),
+                )
+        count += len(rows)
+    return count
+
+
+def _delete_files(core: Core, table: str, document: str, *, kept: bool = False) -> FileDeleteState:
+    """Delete the files of a workunit or a result; ``kept``: also those with ``no_delete``."""
+    try:
+        if table == "workunit":
+            for input_file in read_workunit(document).files:
+                if not input_file.no_delete:
+                    core.download.remove(input_file.name)
+                    if input_file.gzipped_urls:
+                        core.download.remove(f"{input_file.name}.gz")
+        else:
+            for output_file in read_result(document):
+                if kept or not output_file.no_delete:
+                    core.upload.remove(output_file.name)
+    except (OSError, ValueError, TemplateError) as error:
+        log.error("files cannot be deleted: %s", error)
+        return FileDeleteState.ERROR
+    return FileDeleteState.DONE
 
 
 def expire_batches(core: Core, now: float) -> int:
@@ -74,7 +121,7 @@ def delete_retired_outputs(core: Core, now: float) -> int:
             "WHERE w.batch = ? AND r.xml_doc_out != ''",
             (row["id"],),
         ):
-            _remove_outputs(core, result["xml_doc_in"])
+            _delete_files(core, "result", result["xml_doc_in"], kept=True)
         with core.db.write() as writing:
             # Later results of these workunits have nothing to be compared with.
             writing.execute(
@@ -84,14 +131,6 @@ def delete_retired_outputs(core: Core, now: float) -> int:
             )
             writing.execute("UPDATE batch SET logical_end_time = 0 WHERE id = ?", (row["id"],))
     return len(rows)
-
-
-def _remove_outputs(core: Core, document: str) -> None:
-    try:
-        for file in read_result(document):
-            core.upload.remove(file.name)
-    except (OSError, ValueError, TemplateError) as error:
-        log.error("outputs of a retired batch cannot be removed: %s", error)
 
 
 def outputs_arrived(connection: sqlite3.Connection, batch_id: int, now: float) -> None:

@@ -1,17 +1,20 @@
-"""Requests: the XML documents that clients send, read as PHP's SimpleXML would."""
+"""Requests and replies of the web RPCs: XML, read and written as PHP does."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
 
 from lxml import etree
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator, Sequence
 
     from boinc_gahp.localproject.server.forms import FormFile
+
 
 #: SimpleXML obeys the declaration; other encodings could hide a document type.
 _ENCODING = re.compile(
@@ -22,10 +25,6 @@ _ENCODING = re.compile(
 #: What may come before the root element, and a document type with it.
 _PROLOG = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s+|<\?.*?\?>|<!--.*?-->)*(<!DOCTYPE)?", re.DOTALL)
 _NUMBER = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
-
-
-class MalformedRequest(Exception):
-    """The request cannot be parsed; the arguments are PHP's parser messages, line by line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +103,12 @@ def parse_request(data: bytes, files: Sequence[FormFile] = ()) -> RpcRequest:
     """Read a request.
 
     Raises:
-        MalformedRequest: it is not XML, has a document type, or its root element is empty.
+        ValueError: it is not XML, has a document type, or its root element is empty; the arguments
+            are PHP's parser messages, line by line.
     """
     prolog = _PROLOG.match(data)
     if b"\0" in data or _ENCODING.match(data) or (prolog is not None and prolog[1]):
-        raise MalformedRequest(
+        raise ValueError(
             "the request has a document type, a NUL or a rare encoding, which are not accepted"
         )
     parser = etree.XMLParser(
@@ -122,10 +122,10 @@ def parse_request(data: bytes, files: Sequence[FormFile] = ()) -> RpcRequest:
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise MalformedRequest(*(_complaint(data, error) if data else ())) from error
+        raise ValueError(*(_complaint(data, error) if data else ())) from error
     if len(root) == 0 and not root.text:
         # For PHP the object is false, but there is no error to report.
-        raise MalformedRequest
+        raise ValueError
     return _request(root, files)
 
 
@@ -194,3 +194,78 @@ def _input_file(element: etree._Element) -> InputFileRequest:
         nbytes=php_float(texts.get("nbytes", "")),
         md5=texts.get("md5", ""),
     )
+
+
+PROLOG = '<?xml version="1.0" encoding="ISO-8859-1" ?>\n'
+CONTENT_TYPE = "text/xml;charset=UTF-8"
+
+#: Error numbers of the real server.
+DATABASE_DOWN = -138
+PROJECT_DOWN = -183
+
+_INC = "/srv/boinc/projects/test/html/"
+
+
+class RpcReply:
+    """The inner part of a reply, written piece by piece.
+
+    The server does not escape names and messages (``web-rpcs.rst``, "Transport and framing").
+    """
+
+    def __init__(self, *, display_errors: bool) -> None:
+        self._display_errors = display_errors
+        self._parts: list[str] = []
+
+    def add(self, xml: str) -> None:
+        """Append XML."""
+        self._parts.append(xml)
+
+    def success(self) -> None:
+        """Append the usual answer of most RPCs."""
+        self.add("<success>1</success>\n")
+
+    def warn(self, message: str, place: str, line: int, kind: str = "Warning") -> None:
+        """Append one of PHP's messages, if they are shown. ``place`` is below ``html/``."""
+        if self._display_errors:
+            self.add(php_message(message, place, line, kind))
+
+    def __str__(self) -> str:
+        return "".join(self._parts)
+
+
+def php_message(message: str, place: str, line: int, kind: str = "Warning") -> str:
+    """Return a message as PHP writes it into the page; the message is HTML."""
+    return (
+        f"<br />\n<b>{kind}</b>:  {message} in <b>{_INC}{place}</b> on line <b>{line}</b><br />\n"
+    )
+
+
+def uncaught(error: sqlite3.Error | OSError) -> str:
+    """Return PHP's message when a failure of the database or the disk ends it."""
+    if isinstance(error, OSError):
+        return f"Uncaught ErrorException: {error.strerror}"
+    missing = re.fullmatch(r"no such table: (?:main\.)?(\w+)", str(error))
+    message = f"Table 'test.{missing[1]}' doesn't exist" if missing else str(error)
+    return f"Uncaught mysqli_sql_exception: {message}"
+
+
+def error_element(message: str, number: int, more: str = "") -> str:
+    """Return an ``<error>``; ``message`` is not escaped."""
+    return (
+        f"<error>\n    <error_num>{number}</error_num>\n"
+        f"    <error_msg>{message}</error_msg>\n{more}</error>\n"
+    )
+
+
+def htmlspecialchars(text: str) -> str:
+    """Escape like PHP's function of that name from PHP 8.1 on."""
+    return escape(text, {'"': "&quot;", "'": "&#039;"})
+
+
+def php_number(value: float) -> str:
+    """Write a number like PHP: 14 significant digits, no trailing zeros."""
+    text = f"{value:.14g}"
+    if "e" not in text:
+        return text
+    mantissa, exponent = text.split("e")
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent):+d}"
