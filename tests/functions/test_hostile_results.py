@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.functions.runner import DEEPEST, MOST_BYTES, RESULT, RETURNED
-from boinc_gahp.functions.values import WrongResult, read_result
+from boinc_gahp.functions.values import MOST_FILE_BYTES, WrongResult, read_result
 from tests.functions.calls import CALL, forged, forged_bytes
 
 ARRAY = {"!": "array", "of": "0.npy"}
@@ -154,6 +154,17 @@ def test_a_result_that_is_a_link_or_a_pipe_is_not_opened(tmp_path):
     for name in ("link", "pipe", "directory", "nothing", "not-even-this"):
         with pytest.raises(WrongResult, match=r"result\.json"):
             read_result(tmp_path / name, CALL)
+
+
+def test_a_file_beyond_a_gigabyte_is_not_read_into_memory(tmp_path):
+    """The file is sparse: it takes no room here."""
+    content = io.BytesIO()
+    np.save(content, np.arange(3))
+    forged(tmp_path, {"value": ARRAY}, {"0.npy": content.getvalue()})
+    (path,) = tmp_path.rglob("0.npy")
+    os.truncate(path, MOST_FILE_BYTES + 1)
+    with pytest.raises(WrongResult, match="no more than 1 GB are read into memory"):
+        read_result(path.parent, CALL)
 
 
 COLUMN: dict[str, Any] = {"name": "a", "type": "int64", "missing": []}

@@ -172,3 +172,42 @@ def test_an_orphan_in_the_apps_session_is_found(tmp_path):
         wait_for(lambda: _gone(orphan.pid), "the orphan is gone")
     finally:
         app.wait()
+
+
+def test_an_orphan_in_a_session_that_a_job_has_begun_is_found(tmp_path):
+    """Its parent has ended before it was seen, and it has cleared its environment."""
+    mark = {**os.environ, MARK: str(tmp_path)}
+    script = ["sh", "-c", "read go; env -i sleep 60 & echo $!"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(script, **pipes, env=mark, start_new_session=True) as parent:
+        family = ProcessFamily(tmp_path)
+        wait_for(lambda: family.look(everywhere=True), "the parent is found")
+        parent.stdin.write(b"go\n")
+        parent.stdin.flush()
+        orphan = int(parent.stdout.readline())
+        parent.wait(60)
+        family._seen.clear()
+        try:
+            assert [each.pid for each in family.look(everywhere=True)] == [orphan]
+        finally:
+            family.kill()
+    wait_for(lambda: _gone(orphan), "the orphan is gone")
+
+
+def test_what_appears_while_a_job_is_killed_is_ended_too(tmp_path, monkeypatch):
+    mark = {**os.environ, MARK: str(tmp_path)}
+    # Sessions of their own: the family takes in all that is in a session of its processes.
+    processes = [
+        subprocess.Popen(["sleep", "60"], env=mark, start_new_session=True) for _ in range(2)
+    ]
+    try:
+        family = ProcessFamily(tmp_path)
+        wait_for(lambda: len(family.look(everywhere=True)) == 2, "both are found")
+        look = family.look
+        monkeypatch.setattr(family, "look", lambda **how: look(**how)[:1])
+        family.kill()
+        assert [process.wait(60) for process in processes] == [-9, -9]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()

@@ -85,3 +85,6 @@ def test_pages_hold_nothing_that_the_policy_forbids_or_that_comes_from_elsewhere
         sources = found(page, "//@src | //link/@href | //form/@action")
         assert all(source.startswith("/test/") for source in sources), path
         assert found(page, "//form[@method != 'get']") == [], path
+        # Other answers may not even load what is our own.
+        policy = visitor.get(path).headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'self'; object-src 'none'; "), path
