@@ -10,10 +10,11 @@ import time
 import unicodedata
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import resources
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from boinc_gahp.localproject.errors import LocalProjectTrouble, with_advice
 from boinc_gahp.localproject.store import FileStore
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from boinc_gahp.templates.types import InputTemplate, OutputTemplate
-
-    #: A file's modification time and inode.
-    Stamp = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +200,6 @@ T = TypeVar("T")
 
 #: ``job_file.name``, ``workunit.name`` and ``result.name`` are varchar(191).
 MAX_NAME = 191
-#: Templates kept in memory.
-_REMEMBERED = 1000
 #: The directory of the supplied apps.
 APPS = Path(__file__).parent / "apps"
 
@@ -233,7 +229,6 @@ class Core:
         self.download = FileStore(directory / "download", directory / "spool")
         self.upload = FileStore(directory / "upload", directory / "spool")
         self.db = Database(directory / "project.sqlite")
-        self._templates_read: dict[tuple[Path, object], tuple[Stamp, Any]] = {}
 
     @property
     def upload_url(self) -> str:
@@ -247,30 +242,30 @@ class Core:
             OSError: it cannot be read.
             TemplateError: it is wrong.
         """
-        return self._read(path, read_input_template)
+        return _read(path, read_input_template)
 
     def output_template(self, path: Path) -> OutputTemplate:
         """Read an output template file, like :meth:`input_template`."""
-        return self._read(path, read_output_template)
+        return _read(path, read_output_template)
 
     def is_deliverable(self, path: Path) -> bool:
         """Whether the scheduler can deliver results of an output template file.
 
         A newline has to follow ``<result>`` (``containers.rst``, "Files").
         """
-        return self._read(path, _is_deliverable)
+        return _read(path, _is_deliverable)
 
-    def _read(self, path: Path, read: Callable[[str], T]) -> T:
-        status = path.stat()
-        stamp = (status.st_mtime_ns, status.st_ino)
-        known: tuple[Stamp, T] | None = self._templates_read.get((path, read))
-        if known is None or known[0] != stamp:
-            if len(self._templates_read) >= _REMEMBERED:
-                # Jobs may have templates of their own, each a different one.
-                self._templates_read.clear()
-            known = (stamp, read(path.read_text("utf-8", "replace")))
-            self._templates_read[path, read] = known
-        return known[1]
+
+def _read(path: Path, read: Callable[[str], T]) -> T:
+    """Return what a template file holds; it is read again when it changes."""
+    status = path.stat()
+    return cast("T", _template(path, read, status.st_mtime_ns, status.st_ino))
+
+
+# Jobs may have templates of their own, each a different one.
+@lru_cache(maxsize=1000)
+def _template(path: Path, read: Callable[[str], object], _mtime_ns: int, _inode: int) -> object:
+    return read(path.read_text("utf-8", "replace"))
 
 
 def _is_deliverable(text: str) -> bool:

@@ -28,16 +28,7 @@ if TYPE_CHECKING:
 _LOCK_TIMEOUT = 1.0
 _LOCK_PAUSE = 0.05
 #: ``modules`` holds plug-ins (:mod:`.plugins`), ``users`` the settings files of further users.
-_DIRECTORIES = (
-    "templates",
-    "download",
-    "upload",
-    "spool",
-    "slots",
-    "local",
-    "modules",
-    USERS,
-)
+_DIRECTORIES = ("templates", "download", "upload", "spool", "slots", "local", "modules", USERS)
 
 
 def lock(directory: Path) -> TextIO:

@@ -164,11 +164,7 @@ class LocalProject:
             last = urlsplit(accounts.remembered_url(self.directory)).port or 0
             port = last if port_is_free(last, self._listen) else 0
         self._core.download.clear_spool()
-        self._server = WebServer(
-            make_app(self._core),
-            port,
-            self._listen,
-        )
+        self._server = WebServer(make_app(self._core), port, self._listen)
         self._core.url = accounts.project_url(self._server.port, self._listen)
         accounts.write_settings(self.directory, self._core.db.connection(), self._core.url)
         self._server.start()

@@ -79,11 +79,4 @@ class FileDeleteState(IntEnum):
 NEVER = 2**31 - 1
 
 #: query_batch's words for the bits of error_mask.
-ERROR_WORDS = {
-    ErrorMask.COULDNT_SEND_RESULT: "couldnt_send_result",
-    ErrorMask.TOO_MANY_ERROR_RESULTS: "too_many_error_results",
-    ErrorMask.TOO_MANY_SUCCESS_RESULTS: "too_many_success_results",
-    ErrorMask.TOO_MANY_TOTAL_RESULTS: "too_many_total_results",
-    ErrorMask.CANCELLED: "cancelled",
-    ErrorMask.NO_CANONICAL_RESULT: "no_canonical_result",
-}
+ERROR_WORDS = {bit: str(bit.name).lower() for bit in ErrorMask}

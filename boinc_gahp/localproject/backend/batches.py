@@ -45,12 +45,7 @@ def by_id(connection: sqlite3.Connection, batch_id: int) -> sqlite3.Row | None:
 
 
 def insert(
-    connection: sqlite3.Connection,
-    user: User,
-    app: AppRow,
-    *,
-    name: str,
-    expire_time: float = 0.0,
+    connection: sqlite3.Connection, user: User, app: AppRow, *, name: str, expire_time: float = 0.0
 ) -> int:
     """Insert a batch in state INIT and return its id; a batch without a name is given one.
 

@@ -68,8 +68,7 @@ def _rows(
             if len(jobs) == 1:
                 raise
             raise WorkError(
-                f"job {number} of {len(jobs)}: {error.advice}; no job was made",
-                error.message,
+                f"job {number} of {len(jobs)}: {error.advice}; no job was made", error.message
             ) from error
     return rows
 

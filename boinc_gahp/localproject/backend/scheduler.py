@@ -203,11 +203,7 @@ def _is_delivered(document: str) -> bool:
 
 
 def _send(
-    connection: sqlite3.Connection,
-    row: sqlite3.Row,
-    host_id: int,
-    version: sqlite3.Row,
-    now: float,
+    connection: sqlite3.Connection, row: sqlite3.Row, host_id: int, version: sqlite3.Row, now: float
 ) -> Task:
     deadline = now + row["delay_bound"]
     wrong = hosts.take_behaviours(connection, host_id, row["name_key"])

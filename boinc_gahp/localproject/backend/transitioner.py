@@ -111,11 +111,7 @@ class _Transition:
     """One workunit's pass; the methods are the numbered rules of ``back-end.rst``, in order."""
 
     def __init__(
-        self,
-        core: Core,
-        connection: sqlite3.Connection,
-        workunit: sqlite3.Row,
-        now: float,
+        self, core: Core, connection: sqlite3.Connection, workunit: sqlite3.Row, now: float
     ) -> None:
         self.core = core
         self.connection = connection

@@ -8,12 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.accounts import SUBMITTER_FILE
-from boinc_gahp.localproject.commands import (
-    action_parser,
-    number,
-    opened,
-    refused,
-)
+from boinc_gahp.localproject.commands import action_parser, number, opened, refused
 from boinc_gahp.terminal.parsing import whole_number
 
 if TYPE_CHECKING:

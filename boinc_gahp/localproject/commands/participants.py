@@ -10,12 +10,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.commands import (
-    action_parser,
-    number,
-    opened,
-    refused,
-)
+from boinc_gahp.localproject.commands import action_parser, number, opened, refused
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 
 if TYPE_CHECKING:

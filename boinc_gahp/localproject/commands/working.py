@@ -9,11 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.commands import (
-    action_parser,
-    number,
-    opened,
-)
+from boinc_gahp.localproject.commands import action_parser, number, opened
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.types import TemplateError

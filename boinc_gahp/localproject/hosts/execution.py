@@ -250,8 +250,7 @@ class LimitWatch:
         if not _bounded(self._task.time_limit) or elapsed <= self._task.time_limit:
             return None
         return JobFailed(
-            EXIT_TIME_LIMIT_EXCEEDED,
-            f"exceeded elapsed time limit {self._task.time_limit:.2f} s",
+            EXIT_TIME_LIMIT_EXCEEDED, f"exceeded elapsed time limit {self._task.time_limit:.2f} s"
         )
 
 

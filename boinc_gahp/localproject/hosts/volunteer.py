@@ -62,12 +62,7 @@ class Volunteer:
     """A host: asks for work, runs it, reports, until it is stopped."""
 
     def __init__(
-        self,
-        core: Core,
-        scheduler: Scheduler,
-        host_id: int,
-        slot: Path,
-        containers: Containers,
+        self, core: Core, scheduler: Scheduler, host_id: int, slot: Path, containers: Containers
     ) -> None:
         self._core = core
         self._scheduler = scheduler

@@ -12,12 +12,7 @@ from flask import Flask, Response, redirect, request
 from werkzeug.wsgi import wrap_file
 
 from boinc_gahp.localproject.errors import PhpFatal, RpcFailed
-from boinc_gahp.localproject.server import (
-    rpc_batches,
-    rpc_files,
-    rpc_submit,
-    site_pages,
-)
+from boinc_gahp.localproject.server import rpc_batches, rpc_files, rpc_submit, site_pages
 from boinc_gahp.localproject.server.forms import Form, read_form
 from boinc_gahp.localproject.server.get_output import output3_page, output_page
 from boinc_gahp.localproject.server.messages import (

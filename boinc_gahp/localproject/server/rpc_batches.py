@@ -256,10 +256,7 @@ def state_words(result: sqlite3.Row) -> str:
     """Return the words for a result's state on BOINC's pages."""
     server_state = ServerState(result["server_state"])
     if server_state is not ServerState.OVER:
-        return {
-            ServerState.UNSENT: "Unsent",
-            ServerState.IN_PROGRESS: "In progress",
-        }[server_state]
+        return {ServerState.UNSENT: "Unsent", ServerState.IN_PROGRESS: "In progress"}[server_state]
     outcome = Outcome(result["outcome"])
     if outcome is Outcome.SUCCESS:
         return {

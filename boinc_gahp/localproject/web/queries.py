@@ -102,9 +102,7 @@ def overview(connection: sqlite3.Connection, page: int) -> Shown:
         "batches": [_batch(connection, row) for row in rows],
         "number": number,
         "totals": _counts(
-            connection,
-            "w.batch NOT IN (SELECT id FROM batch WHERE state = ?)",
-            BatchState.RETIRED,
+            connection, "w.batch NOT IN (SELECT id FROM batch WHERE state = ?)", BatchState.RETIRED
         ),
         "without_batch": _counts(connection, "w.batch = 0"),
     }
