@@ -8,8 +8,6 @@ import pytest
 
 from boinc_gahp.errors import BatchConflict, JobRefused, LedgerError, RpcError, StagingError
 from boinc_gahp.states import BatchState
-from boinc_gahp.submit.boinc_submit import boinc_submit
-from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.staging import Staging
 from tests import faultproxy
 
@@ -35,13 +33,51 @@ def remove(site, files):
 # What is there already when the submit fails.
 
 
-def test_input_files_that_are_gone_end_a_half_made_batch(site):
-    request = half_made(site)
+def gone(site, request, _):
     remove(site, request)
-    with pytest.raises(StagingError, match="No such file"):
-        site.boinc_submit(request)
+
+
+def ledger_closed(site, *_):
+    site.ledger.close()
+
+
+def bug(_site, _request, monkeypatch):
+    monkeypatch.setattr(Staging, "run", lambda _: 1 // 0)
+
+
+def nothing(*_):
+    pass
+
+
+#: What goes wrong, the error that it is, and what else BOINC_SUBMIT is given.
+FAILS = {
+    "input files are gone": (gone, StagingError, {}),
+    "too large, before a look at the project": (nothing, JobRefused, {"max_post_bytes": 1000}),
+    "other requests came first": (nothing, StagingError, {"seconds": 5.0}),
+    "no ledger": (ledger_closed, LedgerError, {}),
+    "a bug": (bug, ZeroDivisionError, {}),
+}
+
+
+@pytest.mark.parametrize(("spoil", "kind", "more"), FAILS.values(), ids=FAILS)
+def test_whatever_fails_ends_a_half_made_batch(site, monkeypatch, spoil, kind, more):
+    request = half_made(site)
+    pending = site.pending
+    spoil(site, request, monkeypatch)
+    seen = len(site.proxy.seen)
+    with pytest.raises(kind):
+        site.boinc_submit(request, **more)
     assert site.state(request) is BatchState.ABORTED
-    assert site.pending == ()
+    assert spoil is ledger_closed or site.pending == pending == ()
+    assert "submit_batch" not in site.proxy.seen[seen:]
+
+
+def test_a_bug_ends_an_empty_batch(site, monkeypatch):
+    request = site.batch()
+    bug(site, request, monkeypatch)
+    with pytest.raises(ZeroDivisionError):
+        site.boinc_submit(request)
+    assert site.state(request) is BatchState.RETIRED
 
 
 def test_where_an_earlier_process_may_still_submit_the_abort_stays_pending(site):
@@ -63,34 +99,6 @@ def test_files_of_jobs_that_are_there_are_not_missed(site):
     remove(site, dataclasses.replace(request, jobs=request.jobs[:3]))
     site.boinc_submit(request)
     assert site.workunits(request) == site.names(request)
-
-
-def test_a_refusal_before_the_project_was_looked_at_ends_a_half_made_batch_too(site):
-    request = half_made(site)
-    with pytest.raises(JobRefused):
-        site.boinc_submit(request, max_post_bytes=1000)
-    assert site.state(request) is BatchState.ABORTED
-
-
-def test_without_a_ledger_that_can_be_read_a_half_made_batch_is_ended(site):
-    request = half_made(site)
-    site.ledger.close()
-    with pytest.raises(LedgerError):
-        site.boinc_submit(request)
-    assert site.state(request) is BatchState.ABORTED
-
-
-def test_a_bug_ends_a_half_made_batch_and_an_empty_one(site, monkeypatch):
-    def bug(_):
-        raise ZeroDivisionError
-
-    half, new = half_made(site), site.batch()
-    monkeypatch.setattr(Staging, "run", bug)
-    for request in (half, new):
-        with pytest.raises(ZeroDivisionError):
-            site.boinc_submit(request)
-    assert site.state(half) is BatchState.ABORTED
-    assert site.state(new) is BatchState.RETIRED
 
 
 def test_a_person_may_try_a_half_made_batch_again(site):
@@ -117,25 +125,6 @@ def test_a_batch_whose_name_differs_in_case_is_left_alone(site, jobs):
         site.boinc_submit(ours)
     assert site.state(theirs) is state
     assert site.pending == ()
-
-
-def test_a_batch_with_other_jobs_is_left_alone_however_the_submit_fails(site):
-    theirs = site.batch()
-    site.submit(theirs)
-    ours = dataclasses.replace(site.batch(), batch_name=theirs.batch_name)
-    with pytest.raises(JobRefused):
-        site.boinc_submit(ours, max_post_bytes=100)
-    assert site.state(theirs) is BatchState.IN_PROGRESS
-
-
-def test_a_retired_batch_is_not_taken_back_to_the_living(site):
-    request = site.batch()
-    with site.context() as context:
-        submit(context, request)
-        site.set_state(request, BatchState.RETIRED)
-        with pytest.raises(BatchConflict, match="RETIRED"):
-            boinc_submit(context, request, time.monotonic() + 270)
-    assert site.state(request) is BatchState.RETIRED
 
 
 # Two processes.
@@ -169,14 +158,6 @@ def test_a_project_that_is_silent_about_templates_does_not_outlast_the_answers_t
     with pytest.raises(RpcError, match="get_templates"):
         site.boinc_submit(site.batch(), 11.0)
     hang.release()
-
-
-def test_a_submit_that_waited_too_long_for_its_turn_is_not_begun(site):
-    request = half_made(site)
-    with pytest.raises(StagingError, match="other requests came first"):
-        site.boinc_submit(request, 5.0)
-    assert site.state(request) is BatchState.ABORTED
-    assert "get_templates" not in site.proxy.seen[-2:]
 
 
 def test_with_time_for_files_only_the_jobs_stay_where_they_are(site):
@@ -222,21 +203,3 @@ def test_the_apps_version_and_the_first_lease_arrive(site):
     expire = site.row("batch", number)["expire_time"]
     assert row["app_version_num"] == 102
     assert 86000 < expire - time.time() < 86401
-
-
-@pytest.mark.long
-def test_a_batch_whose_staging_was_cut_short_is_completed_with_every_file_associated(site):
-    request = site.batch(jobs=100, files=100)
-    site.proxy.fail("upload_files", faultproxy.status(503), times=None, skip=2)
-    with pytest.raises(RpcError):
-        site.submit(request)
-    site.proxy.heal()
-    asked = site.proxy.count("query_files")
-    site.submit(request)
-    assert site.workunits(request) == site.names(request)
-    with site.local.core.db.read() as connection:
-        (count,) = connection.execute(
-            "SELECT count(*) FROM batch_file_assoc WHERE batch_id = ?", (batch_id(site, request),)
-        ).fetchone()
-    assert count == 100
-    assert site.proxy.count("query_files") - asked <= 15

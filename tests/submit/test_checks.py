@@ -77,14 +77,6 @@ def test_the_longest_line_that_create_work_was_seen_to_read_is_taken_and_one_mor
         checks.check_job_line("n" * 16, "c" * 4012, ["f" * 36])
 
 
-def test_files_are_put_in_the_templates_order_by_open_name():
-    one, two = LocalFile("/d/x"), LocalFile("/d/y")
-    ordered = checks.ordered_inputs(
-        "j", {"in1": one, "in0": two}, read_input_template(own_input("in0", "in1")), "multi"
-    )
-    assert ordered == (two, one)
-
-
 def test_files_go_by_position_when_no_name_matches_and_the_count_is_right():
     named = [("x", LocalFile("/d/x")), ("x", LocalFile("/d/y"))]
     ordered = checks.ordered_inputs(

@@ -92,12 +92,6 @@ def test_templates_that_cannot_be_had_are_asked_for_again():
     assert script.count("get_templates") == 2
 
 
-def test_templates_can_be_asked_for_through_a_view_with_a_deadline():
-    script, other = Script({}), Script({"get_templates": templates("out")})
-    assert cache_of(script).templates("x", other.project()).output.files
-    assert script.asked == []
-
-
 def test_an_instance_is_asked_for_once():
     instances = "".join(
         f"<instance><name>j_{number}</name><id>{number}</id><state>Unsent</state></instance>"

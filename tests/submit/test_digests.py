@@ -139,13 +139,3 @@ def test_a_file_that_grows_while_it_is_read_is_an_error(tmp_path):
     with pytest.raises(StagingError, match="changed while it was read") as caught:
         md5_of(str(path), grow)
     assert caught.value.passes
-
-
-def test_hashing_stops_when_told_to(tmp_path):
-    paths = [write(tmp_path / f"f{i}", b"x" * 2_000_000) for i in range(4)]
-
-    def stop():
-        raise StagingError("enough")
-
-    with pytest.raises(StagingError, match="enough"):
-        Digests(None).of(paths, stop)

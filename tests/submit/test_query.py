@@ -23,12 +23,6 @@ def of_state(state, *jobs):
     )
 
 
-def test_jobs_and_the_projects_clock_are_passed_on_as_they_are():
-    answer = query_batches(of_state(1, *JOBS).context(), ["b"], "0", **GRIDMANAGER)
-    assert answer.server_time == TIME
-    assert answer.batches == (tuple(JOBS),)
-
-
 TIMES = {
     "zero": ("0", "0"),
     "zero, as a gridmanager may write it": ("0.000000", "0"),

@@ -7,11 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from boinc_gahp.errors import (
-    BatchConflict,
-    GahpError,
-    JobRefused,
-)
+from boinc_gahp.errors import BatchConflict, GahpError, JobRefused
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.control import reconcile
@@ -106,6 +102,9 @@ def test_a_batch_that_was_ended_is_not_filled_again(site, state):
         site.set_state(request, state)
         with pytest.raises(BatchConflict, match=state.name):
             submit(context, request)
+        with pytest.raises(BatchConflict, match=state.name):
+            boinc_submit(context, request, time.monotonic() + 270)
+    assert site.state(request) is state
 
 
 def test_a_batch_that_holds_other_jobs_is_an_error_that_names_one(site):
@@ -117,6 +116,9 @@ def test_a_batch_that_holds_other_jobs_is_an_error_that_names_one(site):
             submit(context, other)
         with pytest.raises(BatchConflict):
             boinc_submit(context, other, time.monotonic() + 270)
+    # Nor does it matter that the project was not looked at.
+    with pytest.raises(JobRefused):
+        site.boinc_submit(other, max_post_bytes=100)
     assert any(name in str(caught.value) for name in site.names(request))
     assert site.state(request) is BatchState.IN_PROGRESS
 

@@ -1,8 +1,5 @@
 """A fault at any step of a submit, then the same submit again: each job exists once."""
 
-import dataclasses
-from contextlib import suppress
-
 import pytest
 
 from boinc_gahp.errors import GahpError
@@ -59,19 +56,3 @@ def test_after_a_fault_at_any_step_a_second_submit_ends_with_each_job_once(site,
     site.submit(request)
     assert site.workunits(request) == site.names(request)
     assert site.state(request) is BatchState.IN_PROGRESS
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_a_hang_at_any_step_ends_with_the_read_time_out_and_a_second_submit_completes(site, step):
-    request = site.batch()
-    patient = site.options
-    site.options = dataclasses.replace(patient, read_timeout=0.5, retry_total=1)
-    hang = faultproxy.hang(carried_out=True)
-    site.proxy.fail(step, hang)
-    with suppress(GahpError):
-        site.submit(request)
-    hang.release()
-    site.proxy.heal()
-    site.options = patient
-    site.submit(request)
-    assert site.workunits(request) == site.names(request)

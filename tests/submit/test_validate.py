@@ -15,6 +15,7 @@ from boinc_gahp.submit.types import (
     InlineFile,
     Job,
     LocalFile,
+    Parameters,
     RemoteFile,
     StagedFile,
     SubmitRequest,
@@ -23,6 +24,7 @@ from boinc_gahp.submit.validate import BatchValidator
 from tests.submit.requests import own_input, own_output
 
 TEXT = InlineFile("x")
+SHARED = {"in": TEXT}
 
 
 def uppercase(*jobs, name="judged"):
@@ -51,9 +53,12 @@ def line(text):
 
 
 def bad_jobs(site):
-    """Return jobs that are refused: name, what the refusal says, and the job."""
+    """Return jobs that are refused: name, what the refusal says, and the job.
+
+    Some share their inputs with one another, and with jobs that are good.
+    """
     good = site.file(b"good")
-    own = partial(Job, inputs={"in": TEXT})
+    own = partial(Job, inputs=SHARED)
 
     def remote(url, md5="0" * 32):
         return Job(inputs={"in": RemoteFile(url, 1, md5)})
@@ -99,15 +104,16 @@ def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(site)
     bad = bad_jobs(site)
     path = Path(site.file(b"fine").path)
     there = LocalFile(path, (path.stat().st_size, path.stat().st_mtime_ns))
-    good = [("good_0", Job(inputs={"in": TEXT})), ("good_1", Job(inputs={"in": there}))]
+    good = [("good_0", Job(inputs=SHARED)), ("good_1", Job(inputs={"in": there}))]
+    good += [("own", Job(inputs=SHARED, input_template=own_input("in")))]
     outputs = {"good_1": ("x/out",), "outs": ("out", "log")}
-    jobs = [good[0], *((name, job) for name, _, job in bad), good[1]]
+    jobs = [good[0], *((name, job) for name, _, job in bad), *good[1:]]
     request = replace(uppercase(*jobs), outputs=outputs)
     with site.context() as context:
         refusals = (validation := BatchValidator(context, request).validation()).refusals
         assert site.proxy.seen == ["get_templates"]
         assert set(refusals) == {name for name, _, _ in bad}
-        assert set(validation.inputs) == {"good_1"}  # good_0 stands there twice
+        assert set(validation.inputs) == {"good_1", "own"}  # good_0 stands there twice
         for name, words, job in bad:
             refused = refusals[name]
             assert words in str(refused)
@@ -122,40 +128,17 @@ def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(site)
     assert (Path(changed.path).read_bytes(), changed.errno) == (b"good", 0)
 
 
-def test_jobs_that_share_their_files_are_still_checked_one_by_one(site):
-    shared = {"in": TEXT}
-    good = [
-        ("good", Job(("-x",), shared)),
-        ("own", Job(inputs=shared, input_template=own_input("in"))),
-    ]
-    bad = [
-        ("other names", Job(inputs=shared, input_template=own_input("other"))),
-        ("fpops", Job(inputs=shared, fpops=-1.0)),
-        ("long", Job(("x" * 4100,), shared)),
-        ("both", Job(("-x",), shared, input_template=own_input("in", more=line("-y")))),
-        ("output", Job(inputs=shared, output_template=own_output("a&lt;b"))),
-    ]
-    bad = [(name.replace(" ", "_"), job) for name, job in bad]
-    request = replace(uppercase(*good, *bad), by_name=True)
-    with site.context() as context:
-        validation = BatchValidator(context, request).validation()
-        for name, job in bad:
-            with pytest.raises(JobRefused) as raised:
-                submit(context, replace(request, jobs=[*good, (name, job)]))
-            assert str(raised.value) == str(validation.refusals[name])
-            assert name in str(raised.value)
-    assert validation.inputs == {"good": (TEXT,), "own": (TEXT,)}
-    assert set(validation.refusals) == {name for name, _ in bad}
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"batch_name": "a'b"}, "could never find the batch again"),
         ({"jobs": ()}, "has no jobs"),
         ({"output_template_filename": "a/b"}, "template file name"),
+        ({"parameters": Parameters(memory_bound=-1.0)}, "rsc_memory_bound is -1.0; expected a"),
+        ({"parameters": Parameters(disk_bound=float("inf"))}, "rsc_disk_bound is inf; expected"),
+        ({"parameters": Parameters(delay_bound=2.0**31)}, "expected a number from 0 to 214"),
     ],
-    ids=["name", "no jobs", "template file"],
+    ids=["name", "no jobs", "template file", "memory", "disk", "delay"],
 )
 def test_what_stands_against_the_batch_stands_beside_the_jobs(site, change, words):
     request = uppercase(("ok", Job(inputs={"in": TEXT})), ("not ok", Job(inputs={"in": TEXT})))
