@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         JobFutures as JobFutures,
         JobResult as JobResult,
     )
+    from boinc_gahp.api.known_batch import Counts as Counts
     from boinc_gahp.api.manifest import (
         SubmittedInput as SubmittedInput,
         SubmittedJob as SubmittedJob,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.outputs.logs import Reason as Reason
     from boinc_gahp.api.project import Project as Project
     from boinc_gahp.api.rows.reading import jobs_from as jobs_from
-    from boinc_gahp.api.session import Counts as Counts, Session as Session
+    from boinc_gahp.api.session import Session as Session
     from boinc_gahp.api.submission import Plan as Plan
     from boinc_gahp.api.watching import Poll as Poll
     from boinc_gahp.fetch.job_end import JobEnd as JobEnd
@@ -58,7 +59,8 @@ _PLACES = {
     "api.manifest": ["SubmittedInput", "SubmittedJob"],
     "api.project": ["Project"],
     "api.outputs.logs": ["Reason"],
-    "api.session": ["Counts", "Session"],
+    "api.known_batch": ["Counts"],
+    "api.session": ["Session"],
     "api.submission": ["Plan"],
     "api.rows.reading": ["jobs_from"],
     "api.watching": ["Poll"],

@@ -328,9 +328,12 @@ class RpcError(GahpError):
     Attributes:
         rpc: the RPC's name, for example ``create_batch``.
         host: the project's host (and port, unless it is the scheme's default).
+        gave_up: whether the same was asked again until the time for it was over: more time may
+            help.
     """
 
     code = "BG-RPC"
+    gave_up: bool = False
 
     def __init__(self, message: str, *, rpc: str, host: str) -> None:
         super().__init__(message)

@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import control, family, finding, watching
+from boinc_gahp.api.known_batch import Counts, KnownBatch
 from boinc_gahp.api.outputs import fetching, logs, records
 from boinc_gahp.api.outputs.folders import folder_name, note_of
 from boinc_gahp.api.outputs.logs import log_of
 from boinc_gahp.api.progress import StepView, shown, waiting_view
-from boinc_gahp.api.session import Counts, KnownBatch
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import NoSuchJob, NotKnownHere, OutputError
 from boinc_gahp.fetch.failures import look_up_failure

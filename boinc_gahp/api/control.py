@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.api import finding
 from boinc_gahp.api.family import number_of, retry_name, standing_of
-from boinc_gahp.api.session import KnownBatch
+from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,

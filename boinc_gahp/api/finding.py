@@ -29,7 +29,8 @@ from boinc_gahp.text import did_you_mean, listed, nearest, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boinc_gahp.api.session import KnownBatch, Session
+    from boinc_gahp.api.known_batch import KnownBatch
+    from boinc_gahp.api.session import Session
     from boinc_gahp.rpc.types import BatchInfo, JobInfo
     from boinc_gahp.templates.types import (
         InputFileInfo,

@@ -23,7 +23,7 @@ from boinc_gahp.terminal.output import is_live
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from boinc_gahp.api.session import KnownBatch
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.errors import GahpError
     from boinc_gahp.submit.types import Progress
 

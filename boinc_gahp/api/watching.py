@@ -29,7 +29,8 @@ from boinc_gahp.states import BatchState, JobState, job_state
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from boinc_gahp.api.session import KnownBatch, Session
+    from boinc_gahp.api.known_batch import KnownBatch
+    from boinc_gahp.api.session import Session
     from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.types import BatchInfo, JobInfo
 

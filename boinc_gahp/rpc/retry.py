@@ -72,7 +72,10 @@ def repeated(
         except RpcError as failed:
             error = failed
         pause = 0.0 if tried == 0 and dropped(error) else BACKOFF.seconds(tried)
-        if tried >= allowed_retries(error, rpc) or time.monotonic() + pause >= end:
+        if tried >= allowed_retries(error, rpc):
+            raise error
+        if time.monotonic() + pause >= end:
+            error.gave_up = total > 0
             raise error
         if pause and not logged:
             # For people who wait; the log has a line for every RPC anyway.

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from boinc_gahp.api import control
-from boinc_gahp.api.session import Counts
+from boinc_gahp.api.known_batch import Counts
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import BadRequest, BatchConflict, NoSuchBatch, NoSuchJob, TransportError
 from boinc_gahp.rpc.types import JobInfo

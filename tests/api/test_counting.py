@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.session import Counts
+from boinc_gahp.api.known_batch import Counts
 from boinc_gahp.api.watching import FEW, JobTracker
 from boinc_gahp.errors import RpcError
 from boinc_gahp.states import JobState

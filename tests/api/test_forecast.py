@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, strategies as st
 
+from boinc_gahp.api.known_batch import Forecast, KnownBatch
 from boinc_gahp.api.progress import counts_words, rest_words
-from boinc_gahp.api.session import Forecast, KnownBatch
 from boinc_gahp.api.watching import JobTracker
 from boinc_gahp.rpc.types import BatchInfo
 from boinc_gahp.states import BatchState, JobState

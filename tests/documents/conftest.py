@@ -36,6 +36,13 @@ class Built:
         return self.directory / "man" / name
 
 
+def pytest_collection_modifyitems(items):
+    """Mark the tests of what is built: a program builds it."""
+    for item in items:
+        if "built" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.processes)
+
+
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
     """The documentation, built once."""

@@ -76,6 +76,7 @@ def steps():
     return [Command(line, None) for line in lines]
 
 
+@pytest.mark.processes
 @pytest.mark.timeout(LIMIT)
 def test_the_examples_of_help_do_work(tmp_path):
     todo = steps()

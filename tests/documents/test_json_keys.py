@@ -14,6 +14,8 @@ from boinc_gahp_docs import jsons
 from tests.cli.conftest import COMMAND
 from tests.helpers import ran
 
+pytestmark = pytest.mark.processes
+
 PAGE = (Path(__file__).parent.parent.parent / "docs/reference/json.rst").read_text("utf-8")
 
 #: Seconds that an action may take.

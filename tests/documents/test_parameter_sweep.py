@@ -23,7 +23,7 @@ def run(tmp_path_factory):
     return run_example("parameter_sweep.py", picture, cwd=directory, timeout=400), picture
 
 
-pytestmark = pytest.mark.timeout(420)
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(420)]
 
 
 def test_all_jobs_are_done_and_every_output_comes_back(run):

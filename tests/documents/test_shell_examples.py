@@ -42,6 +42,7 @@ def test_every_shell_example_says_who_answers_for_it(page):
             assert kind in _RUN, f"{example.where}: {example.marker!r} is none of what there is"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("page", RUNNING)
 @pytest.mark.timeout(LIMIT)
 def test_the_examples_of_a_page_do_what_they_show(page, tmp_path):

@@ -26,7 +26,7 @@ with open("pi.txt", "w") as file:
     print(4 * inside / given.points, file=file)
 """
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
 
 
 @pytest.fixture

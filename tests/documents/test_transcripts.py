@@ -110,6 +110,7 @@ def test_there_is_a_transcript_of_each_dialect():
     assert "BLAH_JOB_SUBMIT" in TRANSCRIPTS[1]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("transcript", TRANSCRIPTS, ids=["BOINC", "BLAH"])
 def test_a_daemon_answers_as_the_page_says(transcript, home, project):
     environ = {"HOME": str(home), "PATH": os.defpath}

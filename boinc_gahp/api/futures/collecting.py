@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from boinc_gahp.api import control, watching
 from boinc_gahp.api.family import with_retries
+from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.outputs import fetching
 from boinc_gahp.api.outputs.fetching_batch import says_nothing_of_jobs, sorted_out
 from boinc_gahp.api.outputs.logs import ends_of
-from boinc_gahp.api.session import KnownBatch
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     GahpError,

@@ -24,10 +24,10 @@ from boinc_gahp.api.futures.mapping import (
     directory_for,
     free_name,
 )
+from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.programs import ProgramBatch, program_batch
 from boinc_gahp.api.progress import StepView, shown
 from boinc_gahp.api.request import build_request, job_names, renamed
-from boinc_gahp.api.session import KnownBatch
 from boinc_gahp.api.submission import Submitted
 from boinc_gahp.containers.job_files import OWN_FILES, WORK
 from boinc_gahp.errors import BadRequest, BatchConflict, NotFound, RemoteError

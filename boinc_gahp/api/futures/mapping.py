@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.api import submission
 from boinc_gahp.api.finding import look_up
 from boinc_gahp.api.futures.collecting import failed_job
+from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import request_md5s
 from boinc_gahp.api.outputs.folders import folder_name
@@ -29,7 +30,6 @@ from boinc_gahp.api.progress import StepView, shown
 from boinc_gahp.api.request import build_request, list_of, renamed, similar_names
 from boinc_gahp.api.rows.reading import jobs_from, rows_or_jobs
 from boinc_gahp.api.rows.texts import BATCH
-from boinc_gahp.api.session import KnownBatch
 from boinc_gahp.errors import BadRequest, NotFound, NotOwner
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.checks import MAX_BATCH_NAME, buda_name, short_name

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.outputs.folders import FetchRecord, FinishedJob, Folder
-    from boinc_gahp.api.session import KnownBatch
     from boinc_gahp.errors import GahpError
     from boinc_gahp.rpc.types import JobInfo
     from boinc_gahp.submit.types import OnProgress

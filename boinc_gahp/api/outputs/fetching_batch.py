@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.api.family import RetryChain
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.outputs.folders import FetchRecord
-    from boinc_gahp.api.session import KnownBatch, Session
+    from boinc_gahp.api.session import Session
     from boinc_gahp.fetch.destinations import Directories
     from boinc_gahp.fetch.engine import FetchedFiles
     from boinc_gahp.submit.types import OnProgress

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
-    from boinc_gahp.api.session import KnownBatch
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.engine import FetchedFiles
     from boinc_gahp.fetch.placements import Read

@@ -26,8 +26,8 @@ from boinc_gahp.threads import in_order
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.outputs.folders import FetchRecord
-    from boinc_gahp.api.session import KnownBatch
     from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.types import JobInfo, ResultInfo
 

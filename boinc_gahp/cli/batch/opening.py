@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.main import FAILED
-from boinc_gahp.errors import ProjectDown, TransportError
+from boinc_gahp.errors import RpcError
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import remark
 from boinc_gahp.terminal.output import command_line, complain
@@ -56,8 +56,8 @@ def opened_to_look(options: Namespace) -> Iterator[Project]:
     try:
         with opened(options, timeout=patience) as project:
             yield project
-    except (ProjectDown, TransportError) as error:
-        if patience is None:
+    except RpcError as error:
+        if patience is None or not error.gave_up:
             raise
         complain(
             error.with_code(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.control import RetryPlan
-    from boinc_gahp.api.session import KnownBatch
+    from boinc_gahp.api.known_batch import KnownBatch
 
 _DESCRIPTION = """\
 Sends the jobs of a batch that failed again, with the same arguments, files and settings. They are a

@@ -17,7 +17,7 @@ from boinc_gahp.cli.batch.opening import (
 )
 from boinc_gahp.cli.batch.showing import batch_cells
 from boinc_gahp.cli.main import INTERRUPTED
-from boinc_gahp.errors import ProjectDown, TransportError
+from boinc_gahp.errors import RpcError
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.live import Live
@@ -90,11 +90,8 @@ def wait(arguments: list[str], config: str | None) -> int:
         until = None if options.timeout is None else time.monotonic() + options.timeout
         try:
             batches = _found(options, project)
-        except (ProjectDown, TransportError) as error:
-            from boinc_gahp.rpc.retry import BACKOFF
-
-            # The rest of --timeout may be too short for another attempt.
-            if until is None or time.monotonic() < until - BACKOFF.longest:
+        except RpcError as error:
+            if until is None or not error.gave_up:
                 raise
             complain(error.with_code(f"{error}; --timeout has passed"))
             return TIMED_OUT
