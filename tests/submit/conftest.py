@@ -1,7 +1,5 @@
 """A local project, and contexts to it."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from contextlib import contextmanager

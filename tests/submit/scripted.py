@@ -3,8 +3,6 @@
 Replies have the form of the recordings in ``tests/contract/wire``.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from collections import defaultdict

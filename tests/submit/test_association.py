@@ -1,7 +1,5 @@
 """Every file of a batch is associated with it, though PHP dies of each that already was."""
 
-from __future__ import annotations
-
 import pytest
 
 from boinc_gahp.errors import PermissionDenied, ProjectDown, TransportError

@@ -9,17 +9,13 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.containers.rules import FPOPS_BOUND
 from boinc_gahp.errors import JobRefused
-from boinc_gahp.rpc._build import submission_document
-from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.buda import buda_request
 from boinc_gahp.submit.checks import buda_name, short_name
 from boinc_gahp.submit.types import InlineFile, Job, Parameters, StagedFile, SubmitRequest
-from boinc_gahp.submit.validate import BatchValidator
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from tests.inside import batches
 from tests.submit.requests import own_input, own_output
-from tests.submit.scripted import Script, error
 
 OUTPUTS = {"job": ("fit.json", "log")}
 
@@ -42,21 +38,16 @@ def refused(job=Job(), **more):  # noqa: B008
 # What is sent.
 
 
-def test_the_request_has_the_jobs_own_inputs_the_buda_apps_name_and_its_outputs():
+def test_the_templates_have_the_jobs_own_inputs_the_buda_apps_name_and_its_outputs():
     job = Job(("--level", "3"), {"data.csv": StagedFile("a.csv"), "sub/b": StagedFile("b")})
-    ordinary = buda_request(request(job))
-    script = Script({"get_templates": error("template file missing")})
-    validator = BatchValidator(script.context(), ordinary)
-    inputs = validator.inputs()
-    submission = validator.submission(7, {"job"}, inputs, lambda path: path)
-    document = submission_document("submit_batch", Authenticator("secret"), submission).decode()
-    assert document == (
-        "<submit_batch><authenticator>secret</authenticator><batch><batch_id>7</batch_id>"
-        "<app_name>buda</app_name><job_params>"
-        "<rsc_fpops_bound>6048000000000000</rsc_fpops_bound></job_params>"
-        "<job><name>job</name><command_line>--level 3</command_line>"
-        "<input_file><mode>local_staged</mode><source>a.csv</source></input_file>"
-        "<input_file><mode>local_staged</mode><source>b</source></input_file>"
+    asked = buda_request(request(job))
+    [(_, sent)] = asked.jobs
+    assert (asked.app_name, sent.args, sent.inputs) == ("buda", job.args, job.inputs)
+    output = (
+        "<file_info>\n<name><OUTFILE_{}/></name>\n<max_nbytes>1e+09</max_nbytes>\n"
+        "<url><UPLOAD_URL/></url>\n<no_delete/>\n</file_info>\n"
+    )
+    assert sent.input_template == (
         "<input_template>\n"
         "<file_info>\n<no_delete/>\n</file_info>\n<file_info>\n<no_delete/>\n</file_info>\n"
         "<workunit>\n"
@@ -64,19 +55,15 @@ def test_the_request_has_the_jobs_own_inputs_the_buda_apps_name_and_its_outputs(
         "<file_ref>\n<open_name>sub/b</open_name>\n<copy_file/>\n</file_ref>\n"
         "<max_error_results>3</max_error_results>\n<max_total_results>10</max_total_results>\n"
         "<max_success_results>6</max_success_results>\n"
-        "<buda_app_name>fit</buda_app_name>\n</workunit>\n</input_template>"
-        "<output_template>\n"
-        "<file_info>\n<name><OUTFILE_0/></name>\n<max_nbytes>1e+09</max_nbytes>\n"
-        "<url><UPLOAD_URL/></url>\n<no_delete/>\n</file_info>\n"
-        "<file_info>\n<name><OUTFILE_1/></name>\n<max_nbytes>1e+09</max_nbytes>\n"
-        "<url><UPLOAD_URL/></url>\n<no_delete/>\n</file_info>\n"
-        "<result>\n"
+        "<buda_app_name>fit</buda_app_name>\n</workunit>\n</input_template>\n"
+    )
+    assert sent.output_template == (
+        f"<output_template>\n{output.format(0)}{output.format(1)}<result>\n"
         "<file_ref>\n<file_name><OUTFILE_0/></file_name>\n<open_name>fit.json</open_name>\n"
         "<copy_file/>\n</file_ref>\n"
         "<file_ref>\n<file_name><OUTFILE_1/></file_name>\n<open_name>log</open_name>\n"
         "<copy_file/>\n</file_ref>\n"
-        "</result>\n</output_template>"
-        "</job></batch></submit_batch>"
+        "</result>\n</output_template>\n"
     )
 
 
@@ -168,6 +155,8 @@ def test_a_name_that_no_buda_app_can_have_is_refused(name):
         (("",), "is empty or has white space"),
         (("\u00a0",), "is empty or has white space"),
         (("--config", "x"), "--config would be taken by BOINC's docker_wrapper"),
+        (("--verbose", "--dockerfile"), "--dockerfile would be taken by BOINC's docker_wrapper"),
+        (("--sporadic",), "--sporadic would be taken by BOINC's docker_wrapper"),
         (("x" * 250, "y" * 250), "has 502 bytes of arguments; a BUDA app gets at most 500"),
     ],
 )

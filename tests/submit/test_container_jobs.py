@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from boinc_gahp.containers.image import Image, read_image
 from boinc_gahp.containers.script import Program
@@ -62,9 +63,9 @@ def content(made, name):
     return Path(file.path).read_bytes()
 
 
-def packed(made):
-    """Return what is in the first archive of inputs."""
-    with tarfile.open(fileobj=io.BytesIO(content(made, "_in0.tar"))) as archive:
+def packed_in(made, name):
+    """Return the names in an archive of inputs."""
+    with tarfile.open(fileobj=io.BytesIO(content(made, name))) as archive:
         return archive.getnames()
 
 
@@ -119,45 +120,37 @@ def test_a_job_takes_2_kb_of_a_request_with_its_templates(home):
     assert inputs + templates + 150 < 2000
 
 
-def test_names_that_no_open_name_can_have_travel_in_an_archive(home):
-    names = ["it's", "a\nb", "ü", " x", "<&>", "-", "x" * 200, "plain"]
-    files = tuple((name, LocalFile(home / "data.csv")) for name in names)
-    [made] = make(home, job(home, files=files, outputs=("it's", "plain")))
-    assert "'" not in (made.input_template or "") + (made.output_template or "")
-    alone = [name for name in made.inputs if name.startswith("work/")]
-    assert alone == ["work/-", "work/plain"]
-    assert sorted(packed(made)) == sorted(set(names) - {"-", "plain"})
-    assert f"[ -e {shlex.quote('./' + names[0])} ]".encode() in content(made, "run.sh")
+NAMES = st.text(st.sampled_from("ab-_ '\"\n<>&ü"), min_size=1, max_size=4) | st.sampled_from(
+    ["x" * 200, "plain", "a.csv"]
+)
+REMOTE = RemoteFile("http://h/x", 5, "0" * 32)
 
 
-def test_more_files_than_a_line_of_create_work_holds_travel_in_an_archive(home):
-    files = tuple((f"f{number}", LocalFile(home / "data.csv")) for number in range(500))
-    [made] = make(home, job(home, files=files))
+@pytest.mark.parametrize("many", [0, 200], ids=["few", "more than a line of create_work holds"])
+@given(st.sets(NAMES, max_size=8), st.integers(0, 3), st.integers(0, 80))
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_a_job_has_travels_once_alone_or_in_an_archive(home, many, names, far, trees):
+    local = [*names, *(f"file {n}" for n in range(many))]
+    (home / "d").mkdir(exist_ok=True)
+    files = [(name, LocalFile(home / "data.csv")) for name in local]
+    files += [(f"far{n}", REMOTE) for n in range(far)]
+    members = [Member(f"d{n}", str(home / "d")) for n in range(trees)]
+    [made] = make(home, job(home, files=tuple(files), trees=tuple(members), outputs=("plain",)))
     assert len(made.inputs) < 95
-    assert len(packed(made)) + len(made.inputs) - 4 == 500
+    assert "'" not in (made.input_template or "") + (made.output_template or "")
+    alone = {name.removeprefix("work/") for name in made.inputs if name.startswith("work/")}
+    archives = [name for name in made.inputs if name.startswith("_in")]
+    packed = sorted(each for name in archives for each in packed_in(made, name))
+    assert sorted([*alone, *packed]) == sorted([name for name, *_ in [*files, *members]])
+    # What is on another server cannot be packed.
+    assert all(made.inputs[f"work/far{n}"] == REMOTE for n in range(far))
+    assert content(made, "run.sh").count(b"tar -xf") == len(archives)
 
 
-def test_many_directories_travel_in_one_archive(home):
-    for number in range(100):
-        (home / f"d{number}").mkdir()
-    trees = tuple(Member(f"d{number}", str(home / f"d{number}")) for number in range(100))
-    few, many = make(home, job(home, trees=trees[:5]), job(home, trees=trees))
-    assert [name for name in few.inputs if name.startswith("_in")] == [
-        f"_in{number}.tar" for number in range(5)
-    ]
-    assert [name for name in many.inputs if name.startswith("_in")] == ["_in0.tar"]
-    assert len(packed(many)) == 100
-    assert content(many, "run.sh").count(b"tar -xf") == 1
-
-
-def test_remote_files_are_never_left_out(home):
-    remote = RemoteFile("http://h/x", 5, "0" * 32)
-    files = (*((f"f{number}", LocalFile(home / "data.csv")) for number in range(100)),)
-    [made] = make(home, job(home, files=(*files, ("far", remote), ("away", remote))))
-    assert made.inputs["work/far"] == made.inputs["work/away"] == remote
-    with tarfile.open(str(made.inputs["_in0.tar"].path)) as archive:
-        alone = [name for name in made.inputs if name.startswith("work/")]
-        assert len(archive.getnames()) + len(alone) == 102
+def test_a_name_that_no_open_name_can_have_is_quoted_in_the_script(home):
+    [made] = make(home, job(home, outputs=("it's",)))
+    quoted = shlex.quote("./it's")
+    assert f"[ -e {quoted} ]".encode() in content(made, "run.sh")
 
 
 def test_jobs_with_files_of_their_own_share_the_script(home):

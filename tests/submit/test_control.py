@@ -193,7 +193,7 @@ def test_other_accounts_pending_aborts_are_left_alone(ledger):
     assert found.script.asked == []
 
 
-def submitting(ledger, found, *, ago, age):
+def submitting(ledger, found, ago, age):
     context = found.script.context(ledger)
     context.cache._born -= age
     ledger.begin_submit(*context.owner, "b", 7, time.time() - ago)
@@ -201,40 +201,33 @@ def submitting(ledger, found, *, ago, age):
     return context
 
 
-def test_a_submission_that_nobody_asks_about_is_given_up(ledger):
-    found = Batch(1)
-    context = submitting(ledger, found, ago=121, age=121)
-    control.reconcile(context)
-    assert found.state == 4
-    assert ledger.pending_aborts(*context.owner, time.time()) == ()
-
-
-WAITED_FOR = {
-    "its submitter may still be there": (100, 500, False),
-    "a gridmanager may still ask": (500, 100, False),
-    "a gridmanager has asked": (500, 500, True),
+#: Seconds since its time and since this process began, whether a gridmanager has asked about it,
+#: whether none can, and whether it is given up.
+SUBMISSIONS = {
+    "nobody asks": ((121, 121), False, False, True),
+    "its submitter may still be there": ((100, 500), False, False, False),
+    "a gridmanager may still ask": ((500, 100), False, False, False),
+    "a gridmanager has asked": ((500, 500), True, False, False),
+    "nobody can ask, and it is old": ((5000, 0), False, True, True),
+    "nobody can ask, and it is not old": ((3500, 0), False, True, False),
 }
 
 
-@pytest.mark.parametrize(("ago", "age", "mentioned"), WAITED_FOR.values(), ids=WAITED_FOR)
-def test_a_submission_that_somebody_may_wait_for_goes_on(ago, age, mentioned, ledger):
+@pytest.mark.parametrize(
+    ("seconds", "mentioned", "alone", "given_up"), SUBMISSIONS.values(), ids=SUBMISSIONS
+)
+def test_a_submission_is_given_up_when_nobody_can_wait_for_it(
+    seconds, mentioned, alone, given_up, ledger
+):
     found = Batch(1)
-    context = submitting(ledger, found, ago=ago, age=age)
+    context = submitting(ledger, found, *seconds)
     if mentioned:
         context.cache.mentioned.set("b", True)
-    control.reconcile(context)
-    assert found.script.asked == []
-    assert [pending.state for pending in ledger.pending_aborts(*context.owner, time.time())] == [
-        "sent"
-    ]
-
-
-@pytest.mark.parametrize(("ago", "left"), [(5000, 0), (3500, 1)])
-def test_where_nobody_can_ask_the_age_of_a_submission_decides(ago, left, ledger):
-    found = Batch(1)
-    context = submitting(ledger, found, ago=ago, age=0)
-    control.reconcile(context, alone=True)
-    assert len(ledger.pending_aborts(*context.owner, time.time())) == left
+    control.reconcile(context, alone=alone)
+    assert found.state == (4 if given_up else 1)
+    assert bool(found.script.asked) == given_up
+    left = [pending.state for pending in ledger.pending_aborts(*context.owner, time.time())]
+    assert left == ([] if given_up else ["sent"])
 
 
 def test_a_query_notes_which_batches_are_asked_about(ledger, tmp_path):

@@ -37,42 +37,32 @@ def states(site, name):
     return [state for _, found, state in batches(site.local) if found == name]
 
 
-def test_each_has_a_batch_that_is_followed_and_retired_by_its_owner_alone(site, second):
-    mine, theirs = namesakes(site)
-    batch = mine.batch_name
-    soon = time.monotonic() + 270
-    with site.context() as context, second.context() as other:
-        boinc_submit(context, mine, soon)
-        boinc_submit(other, theirs, soon)
-        boinc_submit(other, theirs, soon)
-        assert names(context, batch) == site.names(mine)
-        for since in ("0", str(time.time())):
-            assert names(other, batch, since) == site.names(theirs)
-        set_lease(other, batch, time.time() + 1000)
-        abort_jobs(other, site.names(theirs)[:1])
-        assert names(other, batch) == site.names(theirs)[1:]
-        retire_batch(other, batch)
-        assert states(site, batch) == [BatchState.IN_PROGRESS, BatchState.RETIRED]
-        assert names(context, batch) == site.names(mine)
-
-
-def test_a_process_that_knows_nothing_finds_its_own(site, second):
+@pytest.mark.parametrize("lasting", [True, False], ids=["one process", "new processes"])
+def test_each_has_a_batch_that_is_followed_and_retired_by_its_owner_alone(site, second, lasting):
     mine, theirs = namesakes(site)
     batch = mine.batch_name
     site.boinc_submit(mine)
-    with second.context() as other:
+    with site.context() as context, second.context() as one:
+
+        def other(do, *arguments):
+            if lasting:
+                return do(one, *arguments)
+            with second.context() as new:
+                return do(new, *arguments)
+
         with pytest.raises(NotFound, match=f"no batch named {batch}$"):
-            names(other, batch)
-        boinc_submit(other, theirs, time.monotonic() + 270)
-    for step in ("0", str(time.time()), "lease", "retire"):
-        with second.context() as other:
-            if step == "lease":
-                set_lease(other, batch, time.time() + 1000)
-            elif step == "retire":
-                retire_batch(other, batch)
-            else:
-                assert names(other, batch, step) == site.names(theirs)
-    assert states(site, batch) == [BatchState.IN_PROGRESS, BatchState.RETIRED]
+            other(names, batch)
+        for _ in range(2):
+            other(boinc_submit, theirs, time.monotonic() + 270)
+        assert names(context, batch) == site.names(mine)
+        for since in ("0", str(time.time())):
+            assert other(names, batch, since) == site.names(theirs)
+        other(set_lease, batch, time.time() + 1000)
+        other(abort_jobs, site.names(theirs)[:1])
+        assert other(names, batch) == site.names(theirs)[1:]
+        other(retire_batch, batch)
+        assert states(site, batch) == [BatchState.IN_PROGRESS, BatchState.RETIRED]
+        assert names(context, batch) == site.names(mine)
 
 
 def test_several_batches_of_which_one_has_a_namesake_are_told_together(site, second):

@@ -89,53 +89,47 @@ def test_a_batch_that_this_process_submitted_is_not_looked_at():
     assert script.count("query_batch") == 0
 
 
-def many(states, answers):
-    listed = [batch(number, name, state) for number, (name, state) in enumerate(states.items(), 1)]
-    by_name = dict(zip(states, listed, strict=True))
-    return Script(
+ANSWERS = ((("a#1.1", "DONE"),), (("b#1.1", "UNSENT"),), (("c#1.1", "ERROR"),))
+A, B, C = ANSWERS
+
+#: The states of the batches that query_batches lists, those that are asked for, what query_batch
+#: has where that is asked as well, how often it is, and the answer.
+MANY = {
+    "all submitted": ({"a": 1, "b": 2, "c": 3}, "abc", None, 0, (A, B, C)),
+    "two in init": ({"a": 1, "b": 0, "c": 0}, "abc", None, 2, (A, (), ())),
+    "a retired one is not listed": ({"a": 1, "b": 1}, "abc", None, 0, (A, B, C)),
+    "a name means the older one, which is retired": (
+        {"a": 1, "b": 1, "c": 0},
+        "abc",
+        batch(1, "c", 4, job(1, "c#1.1", 5)),
+        1,
+        (A, B, C),
+    ),
+    "names without regard to case": (
+        {"Café": 0, "b": 1, "c": 1},
+        ["CAFÉ ", "b", "c"],
+        batch(1, "Café", 0),
+        1,
+        ((), B, C),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MANY.values(), ids=MANY)
+def test_many_batches_are_looked_at_together(case):
+    states, asked, alone, times, answer = case
+    listed = {name: batch(n, name, state) for n, (name, state) in enumerate(states.items(), 1)}
+    script = Script(
         {
-            "query_batches": "".join(f"<batch>{text}</batch>" for text in listed),
-            "query_batch": lambda asked: by_name[asked["batch_name"][0]],
-            "query_batch2": statuses(TIME, *answers),
+            "query_batches": "".join(f"<batch>{text}</batch>" for text in listed.values()),
+            "query_batch": alone or (lambda asked: listed[asked["batch_name"][0]]),
+            "query_batch2": statuses(TIME, *ANSWERS),
         }
     )
-
-
-def test_many_batches_are_looked_at_together():
-    script = many(
-        {"a": 1, "b": 2, "c": 3}, [[("a#1.1", "DONE")], [("b#1.1", "DONE")], [("c#1.1", "ERROR")]]
-    )
-    answer = query_batches(script.context(), ["a", "b", "c"], "0", **GRIDMANAGER)
-    assert answer.batches == ((("a#1.1", "DONE"),), (("b#1.1", "DONE"),), (("c#1.1", "ERROR"),))
-    assert [name for name, _ in script.asked] == ["query_batches", "query_batch2"]
-
-
-def test_of_many_batches_those_in_init_have_0_jobs():
-    script = many({"a": 1, "b": 0, "c": 0}, [[("a#1.1", "DONE")], [("b#1.1", "UNSENT")], []])
-    answer = query_batches(script.context(), ["a", "b", "c"], "0", **GRIDMANAGER)
-    assert answer.batches == ((("a#1.1", "DONE"),), (), ())
-    assert script.count("query_batch") == 2
-
-
-def test_a_retired_batch_that_is_not_listed_shows_its_jobs():
-    script = many({"a": 1, "b": 1}, [[], [], [("c#1.1", "ERROR")]])
-    answer = query_batches(script.context(), ["a", "b", "c"], "0", **GRIDMANAGER)
-    assert answer.batches[2] == (("c#1.1", "ERROR"),)
-    assert script.count("query_batch") == 0
-
-
-def test_a_name_that_a_retired_batch_has_too_means_the_older_one():
-    script = many({"a": 1, "b": 1, "c": 0}, [[], [], [("c#1.1", "DONE")]])
-    script.replies["query_batch"] = batch(1, "c", 4, job(1, "c#1.1", 5))
-    answer = query_batches(script.context(), ["a", "b", "c"], "0", **GRIDMANAGER)
-    assert answer.batches[2] == (("c#1.1", "DONE"),)
-
-
-def test_names_are_looked_up_without_regard_to_case():
-    script = many({"Café": 0, "b": 1, "c": 1}, [[("x", "UNSENT")], [], []])
-    script.replies["query_batch"] = batch(1, "Café", 0)
-    answer = query_batches(script.context(), ["CAFÉ ", "b", "c"], "0", **GRIDMANAGER)
-    assert answer.batches[0] == ()
+    found = query_batches(script.context(), asked, "0", **GRIDMANAGER)
+    assert (found.server_time, found.batches) == (TIME, answer)
+    assert script.count("query_batches") == script.count("query_batch2") == 1
+    assert script.count("query_batch") == times
 
 
 def test_a_name_that_comes_twice_is_answered_twice():

@@ -1,7 +1,5 @@
 """Files reach the project: in how many POSTs, past which refusals, and when it ends early."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import threading

@@ -63,20 +63,16 @@ def refuse_file(site, name):
     site.proxy.fail("submit_batch", faultproxy.body(reply), times=None)
 
 
-def test_a_file_that_the_project_deletes_meanwhile_is_named_at_once(site):
-    there = staged(site, b"soon gone", "deleted-first")
-    refuse_file(site, there)
+@pytest.mark.parametrize("is_input", [True, False], ids=["the job's", "nobody's"])
+def test_a_file_that_the_project_deletes_meanwhile_is_named_and_not_staged_again(site, is_input):
+    there = staged(site, b"soon gone", f"deleted-first-{is_input}")
+    refuse_file(site, there if is_input else "another.txt")
     sent = site.proxy.count("submit_batch")
-    with pytest.raises(StagingError, match=there):
-        site.submit(uppercase("deleted", Job(inputs={"in": StagedFile(there)})))
+    file = StagedFile(there) if is_input else InlineFile("x")
+    with pytest.raises(StagingError if is_input else ProjectError) as caught:
+        site.submit(uppercase(f"deleted-{is_input}", Job(inputs={"in": file})))
+    assert (there if is_input else "another.txt") in str(caught.value)
     assert site.proxy.count("submit_batch") == sent + 1
-
-
-def test_a_file_that_no_local_one_can_mend_is_not_staged_again_and_again(site):
-    refuse_file(site, "another.txt")
-    with pytest.raises(ProjectError, match=r"another\.txt"):
-        site.submit(uppercase("unmended", Job(inputs={"in": InlineFile("x")})))
-    assert site.proxy.count("submit_batch") == 1
 
 
 def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site):

@@ -1,7 +1,5 @@
 """What submit_batch may answer, and what the batch's own list of jobs then decides."""
 
-from __future__ import annotations
-
 import re
 import threading
 from contextlib import suppress
@@ -37,12 +35,13 @@ class Server(Script):
     """A project with the batch "b", id 7, in state INIT.
 
     Attributes:
-        answers: for one submit_batch each: given the names, it makes jobs, and answers.
+        answers: for one submit_batch each: given the names, it makes jobs, and answers; None: all
+            goes well.
         made: the jobs that there are.
         sent: the names in each submit_batch.
     """
 
-    answers: object = field(default_factory=list)
+    answers: object = field(default_factory=lambda: [None])
     made: list[str] = field(default_factory=list)
     sent: list[list[str]] = field(default_factory=list)
     state: int = 0
@@ -59,12 +58,13 @@ class Server(Script):
             names = [name.decode() for name in re.findall(rb"<job><name>(.*?)</name>", body)]
             self.sent.append(names)
             answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-            self.replies["submit_batch"] = answer(names)
+            self.replies["submit_batch"] = answer(names) if answer else self.make(names)
         return super().send(request)
 
     def make(self, names, *, whole=True):
         self.made += names
         self.state = 1 if whole else 0
+        return SUCCESS
 
     def submit(self):
         submit(self.context(), REQUEST, Journal())
@@ -96,11 +96,7 @@ def test_only_the_jobs_that_a_submit_did_not_get_to_are_sent_again():
         server.make(names[:2], whole=False)
         return error("create_work failed: Lost connection to server")
 
-    def rest(names):
-        server.make(names)
-        return SUCCESS
-
-    server = Server(answers=[half, rest])
+    server = Server(answers=[half, None])
     with pytest.raises(ProjectError, match="Lost connection"):
         server.submit()
     server.submit()
@@ -123,17 +119,13 @@ CREATED = {
 
 @pytest.mark.parametrize(("first", "times"), CREATED.values(), ids=CREATED)
 def test_a_batch_is_created_again_unless_the_project_refuses_it(first, times):
-    def make(names):
-        server.make(names)
-        return SUCCESS
-
     def create(_):
         if server.count("create_batch") == 1:
             return first
         server.replies["query_batch"] = found
         return "<batch_id>7</batch_id>"
 
-    server = Server(answers=[make])
+    server = Server()
     found = server.replies["query_batch"]
     server.replies |= {"create_batch": create, "query_batch": error("no batch named b")}
     with suppress(PermissionDenied):
@@ -144,11 +136,7 @@ def test_a_batch_is_created_again_unless_the_project_refuses_it(first, times):
 
 @pytest.mark.parametrize("retire", ["<success/>", error("not owner")], ids=["retired", "refused"])
 def test_an_empty_batch_that_lost_a_race_for_its_name_is_retired(retire, caplog):
-    def make(names):
-        server.make(names)
-        return SUCCESS
-
-    server = Server(answers=[make])
+    server = Server()
     looks = iter([error("no batch named b")])
     found = server.replies["query_batch"]
     server.replies["query_batch"] = lambda asked: next(looks, None) or found(asked)
@@ -168,7 +156,7 @@ def test_a_project_that_never_takes_the_jobs_is_asked_five_times():
 
 
 def test_templates_without_no_delete_are_warned_of(caplog):
-    server = Server(answers=[lambda _: SUCCESS])
+    server = Server()
     reference = "<file_ref><open_name>in</open_name></file_ref>"
     server.replies["get_templates"] = templates("<file_info></file_info>", reference)
     with pytest.raises(JobRefused, match='"in"'):

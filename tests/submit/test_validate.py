@@ -1,6 +1,5 @@
 """What is said of a submit beforehand is what the submit itself would say, and nothing is made."""
 
-import hashlib
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -8,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp.errors import JobRefused
-from boinc_gahp.submit.association import absent_names
 from boinc_gahp.submit.engine import submit
-from boinc_gahp.submit.staging import physical_names
 from boinc_gahp.submit.types import (
     InlineFile,
     Job,
@@ -146,16 +143,3 @@ def test_what_stands_against_the_batch_stands_beside_the_jobs(site, change, word
         validation = BatchValidator(context, replace(request, **change)).validation()
     assert words in str(validation.refusal)
     assert set(validation.refusals) == (set() if "jobs" in change else {"not ok"})
-
-
-def test_which_files_are_absent_is_asked_without_a_trace(site):
-    here = site.file(b"known by its contents")
-    other = site.file(b"never sent")
-    with site.context() as context:
-        submit(context, uppercase(("known-0", Job(inputs={"in": here})), name="known"))
-        names = physical_names(context, [here.path, other.path, here.path])
-        assert names[here.path] == hashlib.md5(b"known by its contents").hexdigest() + ".txt"
-        assert absent_names(context.project, [*names.values(), "x.dat"]) == [
-            names[other.path],
-            "x.dat",
-        ]
