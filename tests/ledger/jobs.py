@@ -1,6 +1,5 @@
 """Makes jobs and batches of the states that a test begins with."""
 
-import sqlite3
 from collections import Counter
 
 from boinc_gahp.config.urls import are_one_project
@@ -60,14 +59,6 @@ def alive(jobs, url=None):
     return sum(number for state, number in counts(jobs, url).items() if state in ALIVE)
 
 
-def batch_state(jobs, batch):
-    return jobs.batch(batch.id).state
-
-
-def states(jobs, job_ids):
-    return [jobs.job(job_id).state for job_id in job_ids]
-
-
 def in_state(jobs, state, directory="d"):
     """Return a job of that state; a batch that it is in has another job, which is running."""
     if state == "waiting":
@@ -98,16 +89,3 @@ def prune(jobs, before):
     count = counts(jobs).total()
     drop_old(jobs.store, 0.0, before, 0.0, untold=False)
     return count - counts(jobs).total()
-
-
-def everything(store):
-    """Return all that is in the tables of jobs and batches, but for times of changes."""
-    with store.read() as connection:
-        connection.row_factory = sqlite3.Row
-        rows = [
-            {key: row[key] for key in row.keys() if key != "changed"}  # noqa: SIM118
-            for table in ("project", "batch", "job", "description")
-            for row in connection.execute(f"SELECT * FROM {table}")
-        ]
-        connection.row_factory = None
-    return rows

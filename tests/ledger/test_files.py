@@ -132,9 +132,6 @@ def test_a_migration_that_fails_changes_nothing(next_release, monkeypatch):
 
 
 def test_nothing_in_it_refers_to_what_is_not_there(store):
-    with closing(sqlite3.connect(store.path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     JobLedger(store).accept(new_job("a"))
     with pytest.raises(LedgerError, match="FOREIGN KEY"):
         store.execute("DELETE FROM project", ())

@@ -13,14 +13,8 @@ from tests.ledger.jobs import (
     HOLD,
     MINE,
     URL,
-    batch_state,
-    everything,
-    finish,
     in_state,
     new_job,
-    planned,
-    prune,
-    states,
     submitted,
 )
 
@@ -65,13 +59,6 @@ def test_a_job_that_there_is_not_is_unknown(jobs, job_id):
     jobs.htcondor_polled({job_id: 1.0})
 
 
-def test_ids_are_not_used_again(jobs):
-    first = jobs.accept(new_job("d")).id
-    jobs.cancel(first)
-    assert prune(jobs, time.time() + 1) == 1
-    assert jobs.accept(new_job("d")).id == first + 1
-
-
 def test_the_token_lasts_and_is_another_ledgers_other(jobs, elsewhere, tmp_path):
     assert len(bytes.fromhex(jobs.token)) == 4
     assert JobLedger(elsewhere).token == jobs.token
@@ -108,34 +95,20 @@ def test_a_poll_with_no_news_writes_nothing(jobs, elsewhere):
     assert elsewhere.data_version() == before
 
 
-def test_finished_jobs_are_to_be_fetched_oldest_first(jobs):
-    _, ids = submitted(jobs, "a", "b", "c", "d")
-    finish(jobs, ids[3], ids[0], ids[1])
-    assert [job.id for job in jobs.to_fetch(*MINE, 10)] == [ids[0], ids[1], ids[3]]
-    assert [job.id for job in jobs.to_fetch(*MINE, 2)] == ids[:2]
-    assert jobs.to_fetch(URL, "another", 10) == []
-
-
 @pytest.mark.parametrize("state", STATES)
 def test_only_for_a_finished_job_may_be_written(jobs, state):
     job_id = in_state(jobs, state)
     assert jobs.writing(job_id, True) == (state == "finished")
     assert jobs.job(job_id).writing == (state == "finished")
-    assert jobs.writing(job_id, False) == (state == "finished")
-    assert not jobs.job(job_id).writing
-
-
-def test_writing_ends_after_a_cancel_too(jobs):
-    job_id = in_state(jobs, "finished")
-    assert jobs.writing(job_id, True)
     jobs.cancel(job_id)
-    assert jobs.job(job_id).writing
+    assert jobs.job(job_id).writing == (state == "finished")
     assert not jobs.writing(job_id, False)
     assert not jobs.job(job_id).writing
 
 
 def test_a_new_manager_knows_that_nobody_writes(jobs):
     job_id = in_state(jobs, "finished")
+    assert jobs.writing(job_id, False)
     jobs.writing(job_id, True)
     jobs.stop_writing(URL, "another")
     assert jobs.job(job_id).writing
@@ -143,45 +116,13 @@ def test_a_new_manager_knows_that_nobody_writes(jobs):
     assert not jobs.job(job_id).writing
 
 
-def test_the_last_job_of_a_batch_waits_for_its_end(jobs):
-    batch, ids = submitted(jobs, "a", "b", "c")
-    finish(jobs, *ids)
-    assert jobs.fetched(ids[1], 0, 1.0) == "done"
-    jobs.cancel(ids[0])
-    assert batch_state(jobs, batch) == "submitted"
-    assert jobs.fetched(ids[2], 7, 2.0) == "fetched"
-    assert batch_state(jobs, batch) == "ended"
-    row = jobs.job(ids[2])
-    assert (row.state, row.exit_code, row.cpu_time) == ("fetched", 7, 2.0)
-    jobs.close_batch(batch.id, retired=False)
-    assert states(jobs, ids) == ["cancelled", "done", "done"]
-    assert batch_state(jobs, batch) == "ended"
-    jobs.close_batch(batch.id, retired=True)
-    assert batch_state(jobs, batch) == "retired"
-
-
-@pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("status", [{}, {"exit_code": 2, "cpu_time": 3.0}], ids=["hold", "fail"])
-def test_only_jobs_that_are_alive_fail(jobs, store, state, status):
-    job_id = in_state(jobs, state)
-    before, row = everything(store), jobs.job(job_id)
+def test_a_job_that_fails_has_its_reason_and_where_it_was(jobs, status):
+    """Which jobs can fail: ``test_machine.py``."""
+    job_id = in_state(jobs, "running")
+    before = jobs.job(job_id)
     jobs.hold([job_id], HOLD, **status)
-    if state in ENDED:
-        assert everything(store) == before
-        return
-    after = jobs.job(job_id)
-    assert after.state == "failed"
-    assert (after.hold_reason, after.hold_code, after.hold_subcode) == ("the app crashed", 2304, 11)
-    assert (after.batch_id, after.job_name) == (row.batch_id, row.job_name)
-    assert {name: getattr(after, name) for name in status} == status
-
-
-def test_batches_on_the_project_are_those_with_jobs_alive(jobs):
-    first, ids = submitted(jobs, "a", "b", "c")
-    planned(jobs, "d", name="bg-2")
-    jobs.cancel(ids[0])
-    finish(jobs, ids[1])
-    assert jobs.on_project(*MINE) == {first.id: 2}
-    jobs.fetched(ids[1], 0, 0.0)
-    jobs.hold([ids[2]], HOLD)
-    assert jobs.on_project(*MINE) == {}
+    row = jobs.job(job_id)
+    assert (row.hold_reason, row.hold_code, row.hold_subcode) == ("the app crashed", 2304, 11)
+    assert (row.batch_id, row.job_name) == (before.batch_id, before.job_name)
+    assert {name: getattr(row, name) for name in status} == status

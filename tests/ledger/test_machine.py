@@ -1,7 +1,5 @@
 """The rules for accepting, telling and cancelling jobs, against a plain model, at random."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import time
@@ -113,6 +111,7 @@ class Ledgers(RuleBasedStateMachine):
         #: States of BOINC_SUBMIT's batches, by the project's ids of them.
         self.submits = {}
         self.turn = 0
+        self.last_id = 0
 
     @initialize(planned=PLANS, name=st.uuids(), sending=SENDINGS)
     def begin(self, planned, name, sending):
@@ -174,8 +173,9 @@ class Ledgers(RuleBasedStateMachine):
         ):
             assert row.id == latest.id
             return
-        assert row.id not in self.model
-        assert row.id > max(self.model, default=0)
+        # Not even the id of a job that was dropped is given again.
+        assert row.id > self.last_id
+        self.last_id = row.id
         assert row.state == "waiting"
         assert row.attempt == (latest.attempt + 1 if latest else 1)
         self.model[row.id] = Job(row.id, directory, row.attempt)
@@ -360,7 +360,6 @@ class Ledgers(RuleBasedStateMachine):
         ]
         assert prune(self.jobs, time.time() + 10) == len(dropped)
         for job in dropped:
-            # Its id is never given again: the model keeps its place by the ids that are left.
             del self.model[job.id]
             if job.batch is not None:
                 self.batches[job.batch].jobs.remove(job)
@@ -415,10 +414,15 @@ class Ledgers(RuleBasedStateMachine):
         for batch in self.batches.values():
             assert jobs.batch(batch.id).state == batch.state
             assert [row.id for row in jobs.jobs_of(batch.id)] == [job.id for job in batch.jobs]
+        submitted = [batch for batch in self.batches.values() if batch.state == "submitted"]
         assert {pending.job_id for pending in jobs.pending_aborts(*MINE)} == {
             job.id for job in self.model.values() if job.aborts
         }
         assert alive(jobs) == sum(job.is_alive for job in self.model.values())
+        lives = {batch.id: sum(job.is_alive for job in batch.jobs) for batch in submitted}
+        assert jobs.on_project(*MINE) == {batch: lives[batch] for batch in lives if lives[batch]}
+        finished = [job.id for job in self.model.values() if job.state == "finished"]
+        assert [row.id for row in jobs.to_fetch(*MINE, 2)] == finished[:2]
         alive_or_pending = any(job.is_alive or job.aborts for job in self.model.values())
         open_batches = any(batch.state != "retired" for batch in self.batches.values())
         assert bool(jobs.owners()) == (alive_or_pending or open_batches)

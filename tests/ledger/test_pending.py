@@ -14,16 +14,15 @@ from tests.ledger.jobs import HOLD, LEASE, MINE, URL, in_state, new_job, planned
 ENDED = sorted(set(STATES) - ALIVE)
 
 
-def test_aborts_are_pending_until_they_are_done(jobs):
+def test_pending_aborts_come_with_what_is_needed_to_send_them(jobs):
     batch, ids = submitted(jobs, "a", "b", "c")
     jobs.cancel(ids[0])
     jobs.cancel(ids[2])
-    pending = jobs.pending_aborts(*MINE)
-    assert pending[0] == PendingAbort(ids[0], "bg-1-1", batch.id, "submitted")
-    assert [abort.job_name for abort in pending] == ["bg-1-1", "bg-1-3"]
+    assert jobs.pending_aborts(*MINE) == [
+        PendingAbort(ids[0], "bg-1-1", batch.id, "submitted"),
+        PendingAbort(ids[2], "bg-1-3", batch.id, "submitted"),
+    ]
     assert jobs.pending_aborts(URL, "another") == []
-    jobs.abort_done([ids[0]])
-    assert [abort.job_id for abort in jobs.pending_aborts(*MINE)] == [ids[2]]
 
 
 def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs):
@@ -47,23 +46,13 @@ def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs):
     assert jobs.leases(*MINE, now, 200.0, 30.0) == []
 
 
-def test_owners_are_those_with_anything_alive_or_pending(jobs):
-    assert jobs.owners() == ()
+def test_owners_have_the_latest_name_of_their_project(jobs):
+    """Who is one, having anything alive or pending: ``test_machine.py``."""
     jobs.accept(replace(new_job("x", account="alive"), project_name="old"))
     jobs.accept(replace(new_job("y", account="alive"), project_name="new"))
     jobs.cancel(jobs.accept(new_job("z", account="nothing")).id)
-    assert jobs.owners() == ((URL, "alive", "new"),)
-    jobs.cancel(1)
-    jobs.cancel(2)
-    assert jobs.owners() == ()
-    batch, (job_id,) = submitted(jobs, "a")
-    assert jobs.owners() == ((*MINE, ""),)
-    jobs.cancel(job_id)
-    assert jobs.owners() == ((*MINE, ""),)
-    jobs.close_batch(batch.id, retired=True)
-    assert jobs.owners() == ((*MINE, ""),)
-    jobs.abort_done([job_id])
-    assert jobs.owners() == ()
+    submitted(jobs, "a")
+    assert jobs.owners() == ((URL, "alive", "new"), (*MINE, ""))
 
 
 def test_a_projects_trouble_lasts_from_its_beginning_to_its_end(jobs):
@@ -85,8 +74,9 @@ def test_a_jobs_trouble_is_told_until_it_is_over(jobs):
     job_id = in_state(jobs, "finished")
     jobs.job_trouble([job_id], "disk full")
     assert jobs.job(job_id).trouble == "disk full"
-    jobs.fetched(job_id, 0, 0.0)
-    assert jobs.job(job_id).trouble is None
+    jobs.fetched(job_id, 7, 2.0)
+    row = jobs.job(job_id)
+    assert (row.trouble, row.exit_code, row.cpu_time) == (None, 7, 2.0)
 
 
 def test_what_has_changed_since_is_not_dropped(jobs):

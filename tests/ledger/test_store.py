@@ -1,12 +1,10 @@
 """The ledger's file under many threads, several processes, and kill -9."""
 
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
 import weakref
-from contextlib import closing
 from functools import partial
 
 import pytest
@@ -37,17 +35,6 @@ def test_changes_that_wait_for_a_commit_share_the_next(store):
     assert crowd.join() == [None] * 50
     assert keys(store.path) == {"first", *names}
     assert len(commits) == 2
-
-
-def test_of_a_thousand_accepts_by_fifty_threads_none_is_lost(store, jobs):
-    def accept_twenty(thread):
-        return [jobs.accept(new_job(f"{thread}.{number}")).id for number in range(20)]
-
-    crowd = Crowd(*(lambda thread=thread: accept_twenty(thread) for thread in range(50)))
-    ids = [job_id for some in crowd.join() for job_id in some]
-    assert len(set(ids)) == 1000
-    with closing(sqlite3.connect(store.path)) as connection:
-        assert connection.execute("SELECT count(*) FROM job").fetchone() == (1000,)
 
 
 def test_what_is_committed_outlives_a_loss_of_power(path):
