@@ -107,12 +107,17 @@ class Bench:
         }
         return self.insert("result", **{**fields, **columns})
 
-    def canonical(self, **columns):
-        """Add a valid result and make it the canonical one."""
-        number = self.result(
-            ServerState.OVER, Outcome.SUCCESS, validate_state=ValidateState.VALID, **columns
-        )
-        self.set("workunit", canonical_resultid=number)
+    def batch(self, state, **columns):
+        """Make batch 1, that of all workunits."""
+        names = {"name": "b", "name_key": "b", "app_id": 1}
+        self.insert("batch", id=1, user_id=1, create_time=0, state=state, **names, **columns)
+
+    def finished(self, name="w"):
+        """Make a workunit, and let a host do it; what comes after the validator is not done."""
+        self.made(name)
+        self.answer(self.send())
+        self.transition()
+        self.validate()
 
     def outputs(self, *files):
         """Let the results that are made from now on have these output files."""

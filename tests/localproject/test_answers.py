@@ -1,72 +1,92 @@
-"""What a real project answers where no recording shows it (``web-rpcs.rst``)."""
+"""What a real project answers where no recording shows it (``web-rpcs.rst``), and in races."""
 
 import hashlib
 import html
+import re
+from contextlib import suppress
 
 import pytest
 
-from tests.inside import fail_workunit, staged_files
-from tests.localproject.client import Client, error, job, value
+from tests.helpers import at_once, wait_for
+from tests.inside import fail_workunit, staged_files, workunit_names
+from tests.localproject.client import Client, error, job, value, with_file
 from tests.localproject.stage import Stage
 
-# create_batch
+
+@pytest.fixture
+def begun(client):
+    """The id of an empty batch, and the name of a staged file."""
+    return client.begun("b")
 
 
-@pytest.mark.parametrize("first", ["other user's", "retired"])
-def test_a_name_leads_to_the_oldest_batch_of_any_user_in_any_state(client, first):
-    stage = Stage(client.project)
-    if first == "retired":
-        old = client.create_batch("b")
-        stage.job(1, "old", old)
-        client.rpc("retire_batch", batch_id=old)
-    else:
-        with Client(client.project, client.project.add_user("other")) as other:
-            other.create_batch("b")
+@pytest.fixture
+def stage(client):
+    return Stage(client.project)
+
+
+# Batches
+
+
+def test_a_name_leads_to_the_oldest_batch_of_any_user(client):
+    with Client(client.project, client.project.add_user("other")) as other:
+        other.create_batch("b")
     new = client.create_batch("b")
-    stage.job(2, "new", new)
-    reply = client.rpc("query_batch2", batch_name="b")
-    if first == "retired":
-        assert "<job_name>old</job_name>" in reply
-        assert "<job_name>new</job_name>" not in reply
-    else:
-        assert error(reply) == "not owner of b"
+    for rpc in ("query_batch2", "abort_batch"):
+        assert error(client.rpc(rpc, batch_name="b")).startswith("not owner")
     assert value(client.rpc("retire_batch", batch_id=new), "success") == "1"
 
 
 @pytest.mark.parametrize("quote", ["'", '"', "\\"])
 def test_a_batch_name_with_a_quote_is_taken_and_then_not_found(client, quote):
     batch_id = client.create_batch(f"a{quote}b")
-    for rpc in ("query_batch", "abort_batch", "retire_batch", "set_expire_time"):
-        assert error(client.rpc(rpc, batch_name=f"a{quote}b")) == "no such batch"
+    assert error(client.rpc("query_batch", batch_name=f"a{quote}b")) == "no such batch"
     reply = client.rpc("query_batch2", batch_name=f"a{quote}b")
     assert error(reply) == f"no batch named a\\{quote}b"
     assert value(client.rpc("query_batch", batch_id=batch_id), "name") == f"a{quote}b"
 
 
-# Queries
+def test_a_batch_id_of_0_is_none(client):
+    assert error(client.rpc("query_batch", batch_id=0)) == "batch not specified"
+    assert error(client.rpc("query_batch", batch_name=0)) == "batch not specified"
+    # The text counts: this one is not empty for PHP, and there is no such batch.
+    assert error(client.rpc("query_batch", batch_id="00")) == "no such batch"
+    batch_id = client.create_batch("b")
+    assert f"<id>{batch_id}</id>" in client.rpc("query_batch", batch_id=0, batch_name="b")
 
 
-def test_a_job_that_was_sent_once_is_in_progress_though_its_retry_is_unsent(client):
-    Stage(client.project).only("unsent")
-    assert client.statuses("b") == {"j": "UNSENT"}
-    with client.project.core.db.write() as connection:
-        connection.execute("UPDATE result SET server_state = 5, outcome = 3 WHERE name = 'j_0'")
-        connection.execute(
-            "INSERT INTO result (create_time, workunitid, server_state, name, xml_doc_in, batch, "
-            "random, appid) VALUES (1, 1, 2, 'j_1', '', 1, 1, 1)"
-        )
-    assert client.statuses("b") == {"j": "IN_PROGRESS"}
+def state(client, batch_id):
+    return value(client.rpc("query_batch", batch_id=batch_id), "state")
 
 
-def test_an_abort_of_a_done_job_shows_in_its_details_only(client):
-    Stage(client.project).only("done")
+def test_retiring_a_batch_that_is_over_notes_when_that_was_seen(client, begun):
+    batch_id, name = begun
+    client.submit(batch_id, [job("j", name)])
+    fail_workunit(client.project, "j")
+    client.rpc("retire_batch", batch_id=batch_id)
+    assert state(client, batch_id) == "4"
+    reply = client.rpc("query_batch", batch_id=batch_id)
+    assert int(value(reply, "completion_time")) > 1_700_000_000
+
+
+def test_an_abort_of_a_done_job_shows_in_its_details_only(client, stage):
+    stage.only("done")
     client.rpc("abort_jobs", job_name="j")
     assert client.statuses("b") == {"j": "DONE"}
     details = client.rpc("query_batch", batch_id=1, get_job_details=1)
     assert (value(details, "error"), value(details, "status")) == ("cancelled", "error")
 
 
-# Files
+def test_min_mod_time_leaves_out_what_is_not_of_a_later_second(client, begun):
+    batch_id, name = begun
+    client.submit(batch_id, [job("a", name), job("b", name)])
+    wait_for(lambda: len(client.rows("SELECT id FROM result")) == 2, "both have results")
+    with client.project.core.db.write() as connection:
+        connection.execute("UPDATE workunit SET mod_time = 1000.5 WHERE name = 'a'")
+    listed = client.rpc("query_batch2", batch_name="b", min_mod_time="1000.5")
+    assert re.findall("<job_name>(.)<", listed) == ["b"]
+
+
+# Input files
 
 
 def test_files_that_a_killed_upload_left_without_their_rows_can_be_sent_again(client):
@@ -75,146 +95,212 @@ def test_files_that_a_killed_upload_left_without_their_rows_can_be_sent_again(cl
     assert staged_files(client.project) == ["x.dat", "y.dat"]
 
 
-# get_output
+def test_a_race_of_uploads_leaves_one_whole_file(client):
+    data = b"raced" * 100_000
+
+    def upload(_):
+        # All but one may end with a PHP error.
+        with Client(client.project) as one, suppress(AssertionError):
+            one.upload(data)
+
+    at_once(upload, range(4))
+    (name,) = staged_files(client.project)
+    assert client.project.core.download.path(name).read_bytes() == data
+    assert not list((client.project.directory / "spool").iterdir())
 
 
-def test_only_the_owners_signature_opens_an_archive(client):
-    Stage(client.project).only("done", files={0: b"output"})
-    job = {"cmd": "workunit_files", "wu_id": 1}
-    good = client.signed("1")
-    assert client.get(**job, auth_str=good).headers["Content-Type"].startswith("application")
-    for wrong in ("x", client.signed("other"), hashlib.md5(b"1").hexdigest(), f"{good} "):
-        assert client.get(**job, auth_str=wrong).text.startswith("ERROR: bad auth")
-
-
-def test_outputs_of_jobs_without_a_batch_are_nobodys(client):
-    stage = Stage(client.project)
-    stage.job(1, "j", 0, "done", files={0: b"output"})
-    unsigned = hashlib.md5(b"j_0").hexdigest()
-    reply = client.get(cmd="result_file", result_name="j_0", file_num=0, auth_str=unsigned)
-    assert reply.text == "ERROR: no batch 0"
-
-
-def test_a_completed_job_is_described_though_its_instance_is_gone(client):
-    Stage(client.project).only("done")
-    with client.project.core.db.write() as connection:
-        connection.execute("DELETE FROM result")
-    reply = client.rpc("query_completed_job", job_name="j")
-    assert int(value(reply, "canonical_resultid")) > 0
-    assert reply.endswith("</query_completed_job>\n")
-    assert "<exit_status>" not in reply
-
-
-TOO_MANY = (
-    "create_work failed: process_input_template: {} input files given, but template has {}\n"
-    "process_input_template(): unexpected XML tag or syntax\ncreate_work() failed: -112\n"
+@pytest.mark.parametrize(
+    ("mode", "source", "said"),
+    [
+        ("local", "/etc/passwd", "Can't get MD5 of file /etc/passwd"),
+        ("local", "../project.sqlite", "Can't get MD5 of file ../project.sqlite"),
+        ("local", "link", "Can't get MD5 of file link"),
+        ("semilocal", "http://192.0.2.1/x", "couldn't get http://192.0.2.1/x: only http://127.0.0"),
+        ("semilocal", "file:///etc/passwd", "couldn't get file:///etc/passwd: only http://127.0.0"),
+        # The real server fails on it, but has made the file, so that the next one goes through.
+        ("inline", "", "can't write to file"),
+    ],
 )
-
-
-def _batch(client, batch_id):
-    """State, njobs and completion_time, as query_batch gives them."""
-    reply = client.rpc("query_batch", batch_id=batch_id)
-    return value(reply, "state"), value(reply, "njobs"), value(reply, "completion_time")
-
-
-def test_retiring_a_batch_that_is_over_notes_when_that_was_seen(client):
-    batch_id, name = client.begun("b")
-    client.submit(batch_id, [job("j", name)])
-    fail_workunit(client.project, "j")
-    client.rpc("retire_batch", batch_id=batch_id)
-    state, _, completed = _batch(client, batch_id)
-    assert state == "4"
-    assert int(completed) > 1_700_000_000
-
-
-def test_an_input_template_that_is_not_there_is_for_create_work_to_refuse(client):
-    batch_id, name = client.begun("b")
-    missing = "<input_template_filename>nosuch_in</input_template_filename>"
-    reply = client.submit(batch_id, [job("j", name)], more=missing)
-    assert error(reply).startswith("create_work failed: Can't read WU template")
-    # The number of files is compared with the app's template all the same.
-    reply = client.submit(batch_id, [job("j")], more=missing)
-    assert error(reply) == "wrong # of input files for job 0: need 1, got 0"
-
-
-def test_the_number_of_files_is_the_apps_whatever_template_the_batch_names(client):
-    info, ref = "<file_info></file_info>", "<file_ref><copy_file/></file_ref>"
-    path = client.project.core.templates / "two_in"
-    path.write_text(f"{info}{info}<workunit>{ref}{ref}</workunit>")
+def test_an_input_file_that_is_not_to_be_had_is_refused(client, mode, source, said):
+    link = client.project.directory / "local" / "link"
+    link.unlink(missing_ok=True)
+    link.symlink_to("/etc/passwd")
     batch_id = client.create_batch("b")
-    names = client.upload(b"x", b"y")
-    given = "<input_template_filename>two_in</input_template_filename>"
-    reply = client.submit(batch_id, [job("j", *names)], more=given)
-    assert error(reply) == "wrong # of input files for job 0: need 1, got 2"
-    assert _batch(client, batch_id)[0] == "0"
+    assert error(client.submit(batch_id, [with_file("j", mode, source)])).startswith(said)
+    again = client.submit(batch_id, [with_file("again", mode, source)])
+    assert (f"<batch_id>{batch_id}<" in again) == (mode == "inline")
 
 
-@pytest.mark.parametrize("rpc", ["query_batch", "abort_batch", "retire_batch", "set_expire_time"])
-def test_a_batch_id_of_0_is_none(client, rpc):
-    assert error(client.rpc(rpc, batch_id=0)) == "batch not specified"
-    assert error(client.rpc(rpc, batch_name=0)) == "batch not specified"
-    # The text counts: this one is not empty for PHP, and there is no such batch.
-    assert error(client.rpc(rpc, batch_id="00")) == "no such batch"
+# submit_batch
+
+
+def test_of_racing_submits_at_most_one_succeeds(client, begun):
+    batch_id, name = begun
+    names = [f"raced_{n}" for n in range(300)]
+
+    def submit(_):
+        with Client(client.project, client.authenticator) as one:
+            return one.submit(batch_id, [job(name_, name) for name_ in names])
+
+    replies = at_once(submit, range(6))
+    good = [reply for reply in replies if f"<batch_id>{batch_id}<" in reply]
+    assert len(good) == 1
+    others = {error(reply).partition(" '")[0] for reply in replies if reply not in good}
+    assert others <= {
+        "batch not in init state",
+        "create_work failed: Database error: Duplicate entry",
+    }
+    assert workunit_names(client.project, "b") == names
+
+
+def test_a_template_wins_over_job_params_and_priorities_count(client, begun):
+    """``web-rpcs.rst``, "The template wins"; a job's own rsc_fpops_est is for estimates only."""
+    templates = client.project.core.templates
+    text = (templates / "uppercase_in").read_text()
+    (templates / "lacking_in").write_text(re.sub("<rsc_(disk|memory)_bound>.*", "", text))
+    batch_id, name = begun
+    client.submit(
+        batch_id,
+        [
+            job("a", name),
+            job("b", name, more="<priority>23</priority><rsc_fpops_est>2</rsc_fpops_est>"),
+        ],
+        more="<app_version_num>777</app_version_num><priority>17</priority><job_params>"
+        "<rsc_disk_bound>123456789.000000</rsc_disk_bound><rsc_fpops_est>5e9</rsc_fpops_est>"
+        "<rsc_memory_bound>0.000000</rsc_memory_bound><delay_bound>7200</delay_bound></job_params>"
+        "<input_template_filename>lacking_in</input_template_filename>",
+    )
+    wanted = "rsc_fpops_est, delay_bound, rsc_disk_bound, rsc_memory_bound, app_version_num"
+    rows = client.rows(f"SELECT priority, {wanted} FROM workunit ORDER BY id")
+    assert [*map(tuple, rows)] == [
+        (priority, 1e9, 86400.0, 123456789.0, 5e8, 777) for priority in (17, 23)
+    ]
+
+
+def test_a_command_line_beside_the_templates_is_refused(client, begun):
+    path = client.project.core.templates / "uppercase_in"
+    own = path.read_text().replace("</workunit>", "<command_line>-v</command_line></workunit>")
+    batch_id, name = begun
+    reply = client.submit(batch_id, [job("a", name, command_line="-q", more=own)])
+    assert "Can't specify command line -v; already specified as -q" in html.unescape(error(reply))
+    assert workunit_names(client.project) == []
+    client.submit(batch_id, [job("a", name, more=own)])
+    [(document,)] = client.rows("SELECT xml_doc FROM workunit")
+    assert "<command_line>\n-v\n</command_line>" in document
+
+
+_INFO, _REF = "<file_info></file_info>", "<file_ref><copy_file/></file_ref>"
+
+
+@pytest.mark.parametrize(
+    ("template", "files", "said"),
+    [
+        (None, 1, "create_work failed: Can't read WU template"),
+        # The number of files is compared with the app's template all the same.
+        (None, 0, "wrong # of input files for job 0: need 1, got 0"),
+        (f"{_INFO * 2}<workunit>{_REF * 2}</workunit>", 2,
+         "wrong # of input files for job 0: need 1, got 2"),
+    ],
+    ids=["not there", "not there, without files", "with more files"],
+)  # fmt: skip
+def test_a_batchs_template_is_for_create_work_and_files_are_counted_by_the_apps(
+    client, template, files, said
+):
+    path = client.project.core.templates / "given_in"
+    path.unlink(missing_ok=True)
+    if template is not None:
+        path.write_text(template)
+    names = client.upload(b"x", b"y")[:files]
     batch_id = client.create_batch("b")
-    assert f"<id>{batch_id}</id>" in client.rpc("query_batch", batch_id=0, batch_name="b")
+    given = "<input_template_filename>given_in</input_template_filename>"
+    assert error(client.submit(batch_id, [job("j", *names)], more=given)).startswith(said)
+    assert state(client, batch_id) == "0"
 
 
-def test_a_template_without_file_refs_is_for_create_work_to_refuse(client):
-    (name,) = client.upload(b"x")
-    infos = "<file_info></file_info>"
-    for text, said in (
-        (f"{infos}<workunit></workunit>", "#file refs != #file infos"),
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"{_INFO}<workunit></workunit>", "#file refs != #file infos"),
         ("<workunit><file_ref><open_name>a</open_name></file_ref></workunit>",
          "too many <file_ref>s"),
-        (f"{infos}<workunit><file_ref></file_ref></workunit>",
+        (f"{_INFO}<workunit><file_ref></file_ref></workunit>",
          "No open name found and copy_file not specified"),
-        (infos, "process_input_template: bad WU template - no <workunit>"),
-    ):  # fmt: skip
-        own = f"<input_template>{text}</input_template>"
-        batch_id = client.create_batch(f"b{len(text)}")
-        reply = client.submit(batch_id, [job("j", name, more=own)])
-        expected = (
-            f"create_work failed: {said}\n"
-            "process_input_template(): unexpected XML tag or syntax\ncreate_work() failed: -112\n"
-        )
-        assert html.unescape(error(reply)) == expected, text
-        assert _batch(client, batch_id)[0] == "0"
-
-
-def test_of_a_job_name_with_a_space_the_rest_is_an_input_file(client):
-    first, second = client.upload(b"x", b"y")
-    batch_id = client.create_batch("b")
-    reply = client.submit(batch_id, [job(f"a {second}", first)])
-    assert error(reply) == TOO_MANY.format(2, 1)
-    reply = client.submit(batch_id, [job("a b", first)])
-    assert error(reply).startswith("create_work failed: md5_file: can't open ")
+        (_INFO, "process_input_template: bad WU template - no <workunit>"),
+    ],
+    ids=["no refs", "no infos", "no open name", "no workunit"],
+)  # fmt: skip
+def test_a_template_without_file_refs_is_for_create_work_to_refuse(client, begun, text, said):
+    batch_id, name = begun
+    own = f"<input_template>{text}</input_template>"
+    assert html.unescape(error(client.submit(batch_id, [job("j", name, more=own)]))) == (
+        f"create_work failed: {said}\n"
+        "process_input_template(): unexpected XML tag or syntax\ncreate_work() failed: -112\n"
+    )
+    assert state(client, batch_id) == "0"
 
 
 @pytest.mark.parametrize(
     ("params", "each", "said"),
     [
         ("", "", "no rsc_fpops_est given"),
-        ("<job_params></job_params>", "", "no rsc_fpops_est given"),
         ("<job_params><rsc_fpops_est>0</rsc_fpops_est></job_params>", "", "--flops 0 --app"),
         ("", "<rsc_fpops_est>1e9</rsc_fpops_est>", ""),
         ("<job_params><rsc_fpops_est>1e9</rsc_fpops_est></job_params>", "", ""),
     ],
-    ids=["none", "no element", "0", "each job's", "job_params"],
+    ids=["none", "0", "each job's", "job_params"],
 )
-def test_an_allocation_needs_an_estimate_for_each_job(client, params, each, said):
-    (name,) = client.upload(b"x")
-    batch_id = client.create_batch("b")
+def test_an_allocation_needs_an_estimate_for_each_job(client, begun, params, each, said):
+    batch_id, name = begun
     more = f"<allocation_priority>1</allocation_priority>{params}"
     reply = client.submit(batch_id, [job("j", name, more=each)], more=more)
-    if said:
-        assert said in error(reply)
-        assert _batch(client, batch_id)[0] == "0"
-    else:
-        assert f"<batch_id>{batch_id}</batch_id>" in reply
+    assert (said in error(reply)) if said else (f"<batch_id>{batch_id}</batch_id>" in reply)
 
 
-def test_a_dot_in_a_jobs_name_empties_the_archive_of_its_outputs(client):
-    stage = Stage(client.project)
+@pytest.mark.parametrize(
+    ("states", "more", "refused"),
+    [
+        ((), 3, False),
+        ((), 4, True),
+        (("unsent", "in_progress"), 1, False),
+        (("unsent", "in_progress"), 2, True),
+        (("done", "failed", "aborted"), 3, False),
+        (("aborted_in_progress", "unsent"), 2, True),
+    ],
+)
+def test_unfinished_results_and_the_new_jobs_are_counted(client, stage, states, more, refused):
+    limited = client.project.add_user("limited", max_jobs_in_progress=3)
+    stage.file("x.dat")
+    stage.batch(1, "before", user="limited")
+    stage.job(100, "another's", stage.batch(2, "of another", user="submitter"), "unsent")
+    for number, of_job in enumerate(states, 1):
+        stage.job(number, f"before{number}", 1, of_job)
+    with Client(client.project, limited) as user:
+        batch_id = user.create_batch("b")
+        reply = user.submit(batch_id, [job(f"j{number}", "x.dat") for number in range(more)])
+    assert ("limit on jobs in progress exceeded" in reply) == refused
+    assert len(workunit_names(client.project, "b")) == (0 if refused else more)
+
+
+# get_output
+
+
+def test_only_the_owners_signature_opens_an_archive(client, stage):
+    stage.only("done", files={0: b"output"})
+    job = {"cmd": "workunit_files", "wu_id": 1}
+    good = client.signed("1")
+    assert client.get(**job, auth_str=good).headers["Content-Type"].startswith("application")
+    for wrong in (client.signed("other"), hashlib.md5(b"1").hexdigest(), f"{good} "):
+        assert client.get(**job, auth_str=wrong).text.startswith("ERROR: bad auth")
+
+
+def test_outputs_of_jobs_without_a_batch_are_nobodys(client, stage):
+    stage.job(1, "j", 0, "done", files={0: b"output"})
+    unsigned = hashlib.md5(b"j_0").hexdigest()
+    reply = client.get(cmd="result_file", result_name="j_0", file_num=0, auth_str=unsigned)
+    assert reply.text == "ERROR: no batch 0"
+
+
+def test_a_dot_in_a_jobs_name_empties_the_archive_of_its_outputs(client, stage):
     stage.batch(1, "b", user="submitter")
     for number, name in enumerate(("with.dot", "without"), 1):
         stage.job(number, name, 1, "done")

@@ -6,7 +6,7 @@ A handler of these tests writes what it was given into a file beside it, a line 
 import pytest
 
 from boinc_gahp.localproject.states import AssimilateState, ErrorMask, FileDeleteState
-from boinc_gahp.templates.types import OutputFileInfo
+from tests.localproject.on_host import out
 
 READY, DONE = AssimilateState.READY, AssimilateState.DONE
 
@@ -33,14 +33,6 @@ def calls(bench):
     return path.read_text().splitlines() if path.exists() else []
 
 
-def finished(bench, name="w"):
-    """Make a workunit that is READY, with a canonical result."""
-    bench.made(name)
-    bench.answer(bench.send())
-    bench.transition()
-    bench.validate()
-
-
 def test_the_handler_gets_the_canonical_result_and_all_instances(bench):
     use(bench)
     bench.made(target_nresults=2)
@@ -53,9 +45,9 @@ def test_the_handler_gets_the_canonical_result_and_all_instances(bench):
 
 def test_a_handler_that_raises_is_called_again_later_with_the_files_still_there(bench, caplog):
     use(bench, "if job.name == 'bad': raise RuntimeError('no space')")
-    bench.outputs(OutputFileInfo("out", "<OUTFILE_0/>"))
+    bench.outputs(out("out"))
     for name in ("bad", "good"):
-        finished(bench, name)
+        bench.finished(name)
     bench.settle()
     assert bench.column("workunit", "assimilate_state") == [READY, DONE]
     assert bench.results("file_delete_state") == [FileDeleteState.INIT, FileDeleteState.DONE]
@@ -73,41 +65,23 @@ def test_a_handler_that_raises_is_called_again_later_with_the_files_still_there(
 
 
 @pytest.mark.parametrize(
-    "source",
-    [
-        "async def handle(job, canonical, instances):\n    1 / 0\n",
-        "def handle(job, canonical, instances):\n    yield 1 / 0\n",
-    ],
-    ids=["async", "generator"],
+    ("kind", "what"),
+    [("async def", "1 / 0"), ("def", "yield 1"), ("async def", "yield 1")],
+    ids=["async", "generator", "async generator"],
 )
-def test_a_handler_that_did_not_run_is_an_error(bench, source):
+def test_a_handler_that_did_not_run_is_an_error(bench, kind, what):
     use(bench)
-    bench.module("mine", source)
-    finished(bench)
+    bench.module("mine", f"{kind} handle(job, canonical, instances):\n    {what}\n")
+    bench.finished()
     bench.assimilate()
     assert bench.wu["assimilate_state"] == READY
-    assert "expected a plain function, without async and without yield" in bench.trouble(
-        "assimilator"
-    )
-
-
-def test_a_job_that_was_done_after_all_is_handed_over_again(bench):
-    use(bench)
-    bench.made()
-    task = bench.send()
-    bench.set("workunit", error_mask=ErrorMask.CANCELLED, transition_time=bench.now)
-    bench.settle()
-    bench.answer(task, files={"out": b"late"})
-    bench.settle()
-    assert calls(bench) == [
-        f"uppercase w error {ErrorMask.CANCELLED:d} w_0=INIT",
-        "uppercase w late w_0=SUCCESS",
-    ]
+    told = "expected a plain function, without async and without yield"
+    assert told in bench.trouble("assimilator")
 
 
 def test_a_canonical_result_that_comes_during_a_call_is_handed_over(bench):
     use(bench)
-    finished(bench)
+    bench.finished()
     bench.set("workunit", canonical_resultid=0, error_mask=ErrorMask.CANCELLED)
     source = (bench.directory / "modules" / "mine.py").read_text()
     bench.module(
@@ -127,7 +101,7 @@ def test_a_canonical_result_that_comes_during_a_call_is_handed_over(bench):
 
 def test_an_app_whose_handler_was_taken_away_does_not_wait(bench):
     use(bench, "1 / 0")
-    finished(bench)
+    bench.finished()
     bench.assimilate()
     bench.set("app", "id = 1", assimilator="")
     assert bench.assimilate() == 1

@@ -15,17 +15,13 @@ from boinc_gahp.localproject.hosts.hosts import (
 @pytest.mark.parametrize(
     ("text", "behaviour"),
     [
-        ("fail=3", Behaviour("fail", 3)),
         ("fail=255x2", Behaviour("fail", 255, 2)),
-        ("exit=3x1", Behaviour("exit", 3, 1)),
+        ("exit=3", Behaviour("exit", 3)),
         ("crash", Behaviour("crash")),
         ("vanishx10", Behaviour("vanish", 0, 10)),
         ("slow=2.5", Behaviour("slow", 2.5)),
-        ("detach", Behaviour("detach")),
-        ("late", Behaviour("late")),
         ("late=86400x1", Behaviour("late", 86400, 1)),
-        ("differ", Behaviour("differ")),
-        ("truncate", Behaviour("truncate")),
+        ("late", Behaviour("late")),
     ],
 )
 def test_a_behaviour_is_read_as_it_is_written(text, behaviour):
@@ -34,35 +30,21 @@ def test_a_behaviour_is_read_as_it_is_written(text, behaviour):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("texts", "words"),
     [
-        ("", "'' is not a behaviour: expected fail=STATUS"),
-        ("explode", "'explode' is not a behaviour"),
-        ("fail", "expected fail=STATUS with a status from 1 to 255"),
-        ("fail=0", "a status from 1 to 255"),
-        ("fail=256", "a status from 1 to 255"),
-        ("exit", "expected exit=STATUS with a status from 1 to 255"),
-        ("fail=1.5", "a status from 1 to 255"),
-        ("fail=-1", "is not a behaviour"),
-        ("fail=3x0", "'fail=3x0': xN: expected a whole number from 1"),
-        ("crashx9999999999", "'crashx9999999999': xN: expected a whole number from 1"),
-        ("slow", "expected slow=FACTOR with a factor from 1"),
-        ("slow=0.5", "a factor from 1"),
-        ("slow=1.2.3", "a factor from 1"),
-        ("late=0", "expected late=SECONDS with a positive number"),
-        ("crash=11", "expected crash without a value"),
-        ("vanish x2", "is not a behaviour"),
+        (("", "explode", "fail=-1", "vanish x2"), f"is not a behaviour: expected .*{[*KINDS][-1]}"),
+        (("fail", "fail=0", "exit=256", "fail=1.5"), "expected (fail|exit)=STATUS with a status f"),
+        (("fail=3x0", "crashx9999999999"), "xN: expected a whole number from 1"),
+        (("slow", "slow=0.5", "slow=1.2.3"), "expected slow=FACTOR with a factor from 1"),
+        (("late=0",), "expected late=SECONDS with a positive number"),
+        (("crash=11",), "expected crash without a value"),
     ],
 )
-def test_what_is_no_behaviour_is_told_with_what_is_expected(text, words):
-    with pytest.raises(ValueError, match=words):
-        parse_behaviour(text)
-
-
-def test_the_error_names_every_kind():
-    with pytest.raises(ValueError, match="expected") as caught:
-        parse_behaviour("?")
-    assert all(kind in str(caught.value) for kind in KINDS)
+def test_what_is_no_behaviour_is_told_with_what_is_expected(texts, words):
+    for text in texts:
+        with pytest.raises(ValueError, match=words) as caught:
+            parse_behaviour(text)
+        assert repr(text) in str(caught.value)
 
 
 def _set(bench, text, **place):

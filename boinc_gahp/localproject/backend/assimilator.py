@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     Handler = Callable[[views.Workunit, views.Result | None, tuple[views.Result, ...]], object]
 
+#: What tells a handler's answer that has yet to be run.
+_NOT_RUN = (inspect.isawaitable, inspect.isgenerator, inspect.isasyncgen)
+
 _PASS = 1000
 #: With a slow handler, the other programs wait for about this many seconds at a time.
 _PASS_SECONDS = 1.0
@@ -78,7 +81,7 @@ def _assimilate(core: Core, due: sqlite3.Row, handler: Handler, now: float) -> N
     canonical = next((i for i in instances if i.id == workunit["canonical_resultid"]), None)
     what = f"the assimilator {due['spec']!r}"
     answer = plugins.call(what, handler, views.job(workunit, due["app"]), canonical, instances)
-    if inspect.isawaitable(answer) or inspect.isgenerator(answer):
+    if any(is_it(answer) for is_it in _NOT_RUN):
         if inspect.iscoroutine(answer):
             answer.close()
         raise LocalProjectTrouble(
