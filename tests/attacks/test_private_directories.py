@@ -296,11 +296,12 @@ def test_replace_a_state_directory_whose_parent_everyone_can_write(by_link, tmp_
 
 def test_read_the_files_of_a_project_in_a_directory_that_is_open(tmp_path):
     tmp_path.chmod(0o755)
-    LocalProject(tmp_path, hosts=0).close()
     # Where the project is, and whether it runs, is no secret.
     known = {"url", "lock"}
-    made = [path for path in tmp_path.iterdir() if path.name not in known]
-    assert [path.name for path in made if path.stat().st_mode & 0o077] == []
+    with LocalProject(tmp_path, hosts=0):
+        made = {path.name: path.stat().st_mode for path in tmp_path.iterdir()}
+    assert {"project.sqlite", "project.sqlite-wal", "project.sqlite-shm"} <= made.keys()
+    assert {name for name, mode in made.items() if mode & 0o077} <= known
     tmp_path.chmod(0o777)
     with pytest.raises(LocalProjectTrouble, match="can be written by everyone"):
         LocalProject(tmp_path)

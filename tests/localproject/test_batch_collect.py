@@ -8,8 +8,6 @@ from boinc_gahp.localproject.states import AssimilateState
 from tests.helpers import wait_for
 from tests.localproject.client import Client, job, value
 
-APP = "moving"
-
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
@@ -38,10 +36,10 @@ def ended(client, name, app="uppercase", *inputs):
     return batch_id
 
 
-def fetched(client, name, index=0, key=None, **more):
+def fetched(client, name, index=0, key=None):
     """Ask get_output3.php for an output of a job's first result."""
     ((result,),) = client.rows("SELECT id FROM result WHERE name = ?", f"{name}_0")
-    return asked(client, key, action="get_file", result_id=result, index=index, download=1, **more)
+    return asked(client, key, action="get_file", result_id=result, index=index, download=1)
 
 
 def asked(client, key=None, **arguments):
@@ -68,12 +66,9 @@ def test_the_index_counts_the_files_of_the_template(client):
     ended(client, "three", "optmid", b"no middle")
     assert fetched(client, "three", 1).content == b""
     assert fetched(client, "three", 2).content != b""
-
-
-@pytest.mark.parametrize(("index", "words"), [(1, "bad index"), (-1, "bad logical name")])
-def test_an_index_that_the_template_lacks_is_an_html_page(client, index, words):
-    ended(client, f"index{index}".replace("-", "_"))
-    assert words in fetched(client, f"index{index}".replace("-", "_"), index).text
+    # That is an HTML page.
+    for index, words in ((3, "bad index"), (-1, "bad logical name")):
+        assert words in fetched(client, "three", index).text
 
 
 def test_only_the_owner_and_a_manager_get_a_file(client, project):
@@ -89,16 +84,12 @@ def test_only_the_owner_and_a_manager_get_a_file(client, project):
     assert fetched(client, "owned", key=other).content == b"TEXT"
 
 
-def test_nobody_is_sent_to_the_form(client):
+def test_nobody_is_sent_to_the_form_and_what_is_missing_is_answered_as_by_other_pages(client):
+    place = "next_url=get_output3.php%3Faction%3Dget_file%26result_id%3D"
     ended(client, "nobodys")
     reply = fetched(client, "nobodys", key="0" * 32)
     assert reply.status_code == 302
-    assert reply.headers["Location"].startswith(
-        "/test/login_form.php?next_url=get_output3.php%3Faction%3Dget_file%26result_id%3D"
-    )
-
-
-def test_what_is_missing_is_answered_as_by_other_pages(client):
+    assert reply.headers["Location"].startswith(f"/test/login_form.php?{place}")
     reply = asked(client, action="get_file", index=0)
     assert reply.headers["Location"] == "/test/missing_arg_result_id.html"
     assert "no result" in asked(client, action="get_file", result_id=10**6, index=0).text

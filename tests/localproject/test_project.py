@@ -78,14 +78,6 @@ def test_settings_for_the_submitter_are_private_and_lead_to_the_project(tmp_path
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_nobody_else_reads_the_database_whatever_the_directory_allows(tmp_path):
-    (tmp_path / "p").mkdir(mode=0o755)
-    with LocalProject(tmp_path / "p", hosts=0):
-        databases = list((tmp_path / "p").glob("project.sqlite*"))
-        assert len(databases) == 3
-        assert {stat.S_IMODE(path.stat().st_mode) for path in databases} == {0o600}
-
-
 def test_making_a_project_twice_changes_nothing(tmp_path):
     path = init_project(tmp_path / "p")
     text = path.read_text()
