@@ -109,6 +109,18 @@ def test_apps_and_check_say_what_a_project_does_not_tell(capsys, check, settings
     assert "FAILED" in check("--app", "buda:a/b").levels()
 
 
+def test_a_project_without_a_version_that_runs_containers_is_warned_of(check, settings, project):
+    rename = "UPDATE app_version SET plan_class = ? WHERE plan_class = ?"
+    for classes in (("mt", "docker"), ("docker", "mt")):
+        with project.core.db.write() as connection:
+            connection.execute(rename, classes)
+        points = check("--app", "buda:fit").of("app buda")
+        said = [words for level, words in points if level == "warning"]
+        assert ["plan class with docker" in words for words in said] == [True] * (
+            classes[0] == "mt"
+        )
+
+
 def test_an_app_that_the_projects_form_does_not_find_is_refused(do, check, settings, project):
     warning = (
         b"<br />\n<b>Warning</b>:  file_get_contents(../../buda_apps/fti/desc.json): "

@@ -150,15 +150,20 @@ def test_descriptors_that_are_of_no_use_end_it_at_once(redirection, status, erro
     assert done.stderr.count(b"\n") == bool(error)
 
 
-def test_it_leaves_also_where_not_even_one_thread_can_be_started():
-    program = """if True:
-        import threading
-        from boinc_gahp.daemon.main import leave
-
-        threading.Thread.start = lambda self: exec("raise RuntimeError")
-        leave(3)
-    """
+@pytest.mark.parametrize(
+    "first",
+    [
+        'threading.Thread.start = lambda self: exec("raise RuntimeError")',
+        'sys.modules["boinc_gahp.fetch.temporary"] = types.ModuleType("as far as it has come")',
+    ],
+    ids=["not even one thread can be started", "a thread imports"],
+)
+def test_it_leaves_also_where(first):
+    program = f"import sys, threading, types; from boinc_gahp.daemon.main import leave; {first}"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, timeout=TIMEOUT, check=False
+        [sys.executable, "-c", f"{program}; leave(3)"],
+        capture_output=True,
+        timeout=TIMEOUT,
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (3, b"", b"")

@@ -11,7 +11,7 @@ import pytest
 
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger.opening import LOG_KEPT
-from boinc_gahp.ledger.store import Store
+from boinc_gahp.ledger.store import CHUNK, Store
 from tests.helpers import wait_for
 from tests.ledger.crowd import Crowd, committing, keys, locked, put, queued, writing
 from tests.ledger.jobs import new_job
@@ -311,10 +311,13 @@ def test_closing_waits_for_the_commit_under_way_and_for_what_is_queued(store):
 def test_the_log_is_carried_over_and_cut_back(store):
     log = store.path.with_name(store.path.name + "-wal")
     largest = 0
-    for number in range(60):
-        rows = [(f"{number}.{row}", "x" * 1000) for row in range(300)]
+    # At the end more rows than a transaction takes.
+    counts = [300] * 50 + [2 * CHUNK + 1]
+    for number, count in enumerate(counts):
+        rows = [(f"{number}.{row}", "x" * 1000) for row in range(count)]
         store.execute("INSERT INTO meta VALUES (?, ?)", *rows)
         largest = max(largest, log.stat().st_size)
+    assert len(keys(store.path)) == sum(counts)
     assert store.path.stat().st_size > 15_000_000
     assert largest < 2 * LOG_KEPT
 

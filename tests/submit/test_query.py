@@ -43,6 +43,22 @@ def test_min_mod_time_goes_back_by_minutes(given, asked):
     assert arguments["min_mod_time"] == [asked]
 
 
+def test_an_event_that_the_project_stores_late_is_told(site):
+    """Its time is that of its beginning; a query may be answered before it is stored."""
+    request = site.batch(jobs=2)
+    site.submit(request)
+    asked = [request.batch_name]
+    with site.context() as context:
+        told = query_batches(context, asked, "0", **GRIDMANAGER)
+        late, old = site.names(request)
+        with site.local.core.db.write() as connection:
+            for name, ago in ((late, 200), (old, 4000)):
+                at = float(told.server_time) - ago
+                connection.execute("UPDATE workunit SET mod_time = ? WHERE name = ?", (at, name))
+        (jobs,) = query_batches(context, asked, told.server_time, **GRIDMANAGER).batches
+    assert [name for name, _ in jobs] == [late]
+
+
 @pytest.mark.parametrize("given", ["", "now", "nan", "inf", "1e400"])
 def test_a_min_mod_time_that_is_no_number_is_a_bad_request(given):
     script = of_state(1)

@@ -194,6 +194,8 @@ def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site):
         assert hang.reached.wait(60)
         (pending,) = site.pending
         assert (pending.name, pending.state) == (request.batch_name, "sent")
+        # When its answer has to be there, and a little later.
+        assert 240 < pending.not_before - time.time() < 330
         hang.release()
         done.result(60)
     assert site.pending == ()
