@@ -5,17 +5,16 @@ One engine does it for all callers; begin to read there. Its parts, in the order
 =============  ====================================================================================
 engine         the steps, and the order in which they are done
 locate         where the job is on the project: batch, workunit, canonical instance
-placements     which files of a job are wanted, and where each goes
+placements     which files of a job are wanted, where each goes, and under which name
 job_directory  HTCondor's place: the rules of BOINC_FETCH_OUTPUT and of job ads
 container_...  ... of container jobs, whose own files tell how the program ended
-names          which names from the network are names for files
-stderr         what the job wrote to stderr, without the client's wrapper
+job_end        what the job wrote to stderr, without the client's wrapper; and how it ended
 _placed        what was put in place before
 _uploaded      which outputs it has, and which of the uploaded files is which
 _download      one file, from the project into temporary files
-_archive       archives from the network; _zip_archive and _tar_archive read them
+_archive       archives from the network; _tar_archive reads those that are not zip
 temporary      puts files in place, complete and on the disk
-cancel         keeps files out of directories that are not the job's any more
+destinations   directories of files; keeps files out of those that are not the job's any more
 =============  ====================================================================================
 
 ``fetch_output`` and ``fetch_container`` call the engine for HTCondor's jobs, and

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch._archive import Archive
-from boinc_gahp.fetch.names import below
+from boinc_gahp.fetch.placements import below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

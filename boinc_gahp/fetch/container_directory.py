@@ -18,17 +18,24 @@ from boinc_gahp.containers.ending import LARGEST, Ending, read_ending
 from boinc_gahp.containers.job_files import ENDING, PACKED, STDERR, STDOUT, WORK
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import locate
-from boinc_gahp.fetch.cancel import NEVER_CANCELLED
+from boinc_gahp.fetch.destinations import NEVER_CANCELLED, CancelScope
 from boinc_gahp.fetch.engine import fetch
-from boinc_gahp.fetch.names import DEV_NULL, below, is_hidden, new_file
-from boinc_gahp.fetch.placements import JobPlace, Placement, Placements, remapped
+from boinc_gahp.fetch.placements import (
+    DEV_NULL,
+    JobPlace,
+    Placement,
+    Placements,
+    below,
+    is_hidden,
+    new_file,
+    remapped,
+)
 from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.submit.checks import base_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 
-    from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.placements import Read
     from boinc_gahp.fetch.types import AdRequest

@@ -6,7 +6,7 @@ The steps are the same for all callers:
 2. Its output template tells which outputs there are (:mod:`._uploaded`).
 3. The job's place says which of them are wanted, and where each goes (:mod:`.placements`); it
    may read an output that tells about the others.
-4. stderr is written, without the client's wrapper (:mod:`.stderr`).
+4. stderr is written, without the client's wrapper (:mod:`.job_end`).
 5. Outputs that were put in place before, and are still there, are skipped (:mod:`._placed`).
 6. Each other output is found among the files that the instance uploaded (:mod:`._uploaded`), and
    is downloaded into a temporary file beside its destination (:mod:`._download`). Of an archive,
@@ -29,10 +29,9 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch._download import download
 from boinc_gahp.fetch._placed import PlacedFiles
 from boinc_gahp.fetch._uploaded import outputs_of, uploaded_by
-from boinc_gahp.fetch.destinations import Directories, check_directory, explain
-from boinc_gahp.fetch.names import plain_names
-from boinc_gahp.fetch.placements import Placement
-from boinc_gahp.fetch.stderr import unwrap
+from boinc_gahp.fetch.destinations import CancelScope, Directories, check_directory, explain
+from boinc_gahp.fetch.job_end import unwrap
+from boinc_gahp.fetch.placements import Placement, plain_names
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.fetch.types import OWN
 
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch._archive import Archive
     from boinc_gahp.fetch._download import Writable
     from boinc_gahp.fetch._uploaded import Output, Uploaded
-    from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located
     from boinc_gahp.fetch.placements import JobPlace, Placements
@@ -321,7 +319,11 @@ class _Fetch:
         with self._temporary(archived) as packed:
             if not self._download(output, [packed]):
                 return
-            kind = _reader(is_zip=is_zip)
+            # Few jobs have an archive.
+            from boinc_gahp.fetch._archive import ZipArchive  # noqa: PLC0415
+            from boinc_gahp.fetch._tar_archive import TarArchive  # noqa: PLC0415
+
+            kind = ZipArchive if is_zip else TarArchive
             jobs = self.context.settings.jobs
             limits = {"max_files": jobs.unzip_max_files, "max_bytes": jobs.unzip_max_bytes}
             with packed.contents() as contents, kind(contents, what, **limits) as archive:
@@ -384,17 +386,6 @@ class _Fetch:
         there = self.placed.still_there({item.destination: self._key(item) for item in items})
         self.places |= there
         return [item for item in items if item.destination not in there]
-
-
-def _reader(*, is_zip: bool) -> Callable[..., Archive[Any]]:
-    # Few jobs have an archive.
-    if is_zip:
-        from boinc_gahp.fetch._zip_archive import ZipArchive  # noqa: PLC0415
-
-        return ZipArchive
-    from boinc_gahp.fetch._tar_archive import TarArchive  # noqa: PLC0415
-
-    return TarArchive
 
 
 class _Content(bytearray):

@@ -14,11 +14,17 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import GahpError, OutputError
 from boinc_gahp.fetch import locate
-from boinc_gahp.fetch.cancel import NEVER_CANCELLED
+from boinc_gahp.fetch.destinations import NEVER_CANCELLED, CancelScope
 from boinc_gahp.fetch.engine import FailedAttempt, fetch
 from boinc_gahp.fetch.failures import failed_job
-from boinc_gahp.fetch.names import DEV_NULL, new_file
-from boinc_gahp.fetch.placements import JobPlace, Placement, Placements, remapped
+from boinc_gahp.fetch.placements import (
+    DEV_NULL,
+    JobPlace,
+    Placement,
+    Placements,
+    new_file,
+    remapped,
+)
 from boinc_gahp.fetch.types import FetchRequest, FetchResult
 from boinc_gahp.submit.checks import base_name, find_output
 from boinc_gahp.text import listed
@@ -26,7 +32,6 @@ from boinc_gahp.text import listed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
-    from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.placements import Read
     from boinc_gahp.fetch.types import AdRequest

@@ -1,4 +1,4 @@
-"""How a job ended: one value, with one sentence, for all who tell it."""
+"""How a job ended: one value, with one sentence, for all who tell it; and its stderr."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp import client_exits
 from boinc_gahp.containers.ending import UNTOLD
-from boinc_gahp.fetch.stderr import last_line, unwrap
 from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.states import CANCELLED, ERROR_MEANINGS, JobState, is_aborted
 from boinc_gahp.text import quoted
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from boinc_gahp.errors import GahpError
     from boinc_gahp.rpc.types import CompletedJob, JobInfo, ResultInfo
 
-__all__ = ["JobEnd"]
+__all__ = ["JobEnd", "last_line", "lines_of", "unwrap"]
 
 #: The client's own statuses; negative ones are the client's, too, or of a crash on Windows.
 _OF_CLIENT = range(client_exits.EXIT_SIGNAL, client_exits.EXIT_OUT_OF_MEMORY + 1)
@@ -78,6 +77,24 @@ _BROKEN = re.compile(
 _LONGEST = 300
 #: Exit statuses of a shell that did not find a program, or could not run it.
 _NOT_RUN_BY_SHELL = (126, 127)
+
+#: The client's text before a job's stderr: its version, the start of a CDATA section, perhaps a
+#: message (wire/query_completed_job__success).
+_HEAD = re.compile(
+    r"\s*(?:<core_client_version>[^<]*</core_client_version>\s*)?(?:<!\[CDATA\[\s*)?"
+    r"(?:<message>.*?</message>\s*)?",
+    re.DOTALL,
+)
+_STDERR_BEGIN = "<stderr_txt>"
+_STDERR_END = "</stderr_txt>"
+_CDATA_END = "]]>"
+#: Lines of BOINC's own library and wrappers (``api/boinc_api.cpp``, boinc_msg_prefix and
+#: boinc_finish_message; ``samples/docker_wrapper``).
+_OF_BOINC = re.compile(
+    r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d \(\d+\):|called boinc_finish\(|stderr end$"
+    r"|build_image\(\) failed"
+)
+_LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,3 +323,35 @@ class JobEnd:
 def _state_words(state: str) -> str:
     meaning = next((text for word, text in _STATES.items() if state.startswith(word)), "")
     return f"{state}: {meaning}" if meaning else state
+
+
+def unwrap(text: str) -> str:
+    """Return what the job itself wrote to stderr.
+
+    A text without a wrapper is returned unchanged. A wrapper without stderr gives an empty text. If
+    a text lost its end (the project's database cuts at 64 kB), the rest is returned.
+    """
+    head = _HEAD.match(text)
+    start = head.end() if head is not None else 0
+    if not text.startswith(_STDERR_BEGIN, start):
+        return "" if text[:start].strip() else text
+    body = text[start + len(_STDERR_BEGIN) :].removeprefix("\n")
+    # The job's own text may contain the tag, too: the last one is the wrapper's.
+    beginning, tag, _ = body.rpartition(_STDERR_END)
+    if tag:
+        return beginning.removesuffix("\n")
+    ended = body.rstrip()
+    return ended.removesuffix(_CDATA_END).rstrip() if ended.endswith(_CDATA_END) else body
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a stderr; what a program wrote over with a carriage return is a line."""
+    lines = _LINE_END.split(text)
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def last_line(text: str) -> str:
+    """Return the last line of a stderr that is not BOINC's own, else its last one; "": none."""
+    lines = [line.strip() for line in lines_of(text) if line.strip()]
+    theirs = (line for line in reversed(lines) if not _OF_BOINC.match(line))
+    return next(theirs, lines[-1] if lines else "")

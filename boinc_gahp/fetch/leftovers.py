@@ -1,13 +1,12 @@
-"""Temporary files on the disk, and directories beside them: made, locked, taken over, removed.
+"""Temporary files on the disk, and directories beside them: made, locked, removed.
 
 All operations are relative to a descriptor of the parent directory, because others may be able to
-write there. Only what this user has left is removed or taken over: a file that has other names, or
-a directory without its mark, does not count as that.
+write there. Only what this user has left is removed: a file that has other names, or a directory
+without its mark, does not count as that.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import secrets
@@ -36,44 +35,24 @@ class OwnFile(NamedTuple):
     """An open file that only this process may use.
 
     Attributes:
+        name: its name in its directory.
         descriptor: of the file.
         sure: whether it is really locked; False on a file system without locks.
     """
 
+    name: str
     descriptor: int
     sure: bool
 
-    def is_at(self, name: str, at: int) -> bool:
-        """Return whether it has this name in the directory ``at``."""
-        try:
-            named = os.stat(name, dir_fd=at, follow_symlinks=False)
-        except FileNotFoundError:
-            return False
-        return os.path.samestat(os.fstat(self.descriptor), named)
 
-    def empty(self) -> None:
-        """Remove its contents."""
-        os.ftruncate(self.descriptor, 0)
-        os.lseek(self.descriptor, 0, os.SEEK_SET)
-
-
-def hold(name: str, at: int, *, make: bool = True) -> OwnFile | None:
-    """Return a file, made or taken over; None if another process has it, or had it until now.
-
-    Raises:
-        FileExistsError: the name belongs to something that must not be taken over.
-        OSError: it cannot be made.
-    """
-    descriptor = _open_file(name, at, make=make)
-    if descriptor is None:
-        return None
-    sure = _lock(descriptor)
-    held = OwnFile(descriptor, bool(sure))
-    # Another process may have renamed or removed it before it released the lock.
-    if sure is None or not held.is_at(name, at):
-        os.close(descriptor)
-        return None
-    return held
+def new_file(at: int) -> OwnFile:
+    """Return a new file in a directory, under a name that nobody can foresee; raises OSError."""
+    while True:
+        name = f"{OWN}-{secrets.token_hex(8)}{SUFFIX}"
+        flags = _WRITE | os.O_CREAT | os.O_EXCL
+        held = _held(name, os.open(name, flags, 0o666, dir_fd=at), at)
+        if held is not None:  # or else another process has just swept it
+            return held
 
 
 def make_room(file: str, at: int) -> str:
@@ -135,7 +114,13 @@ def sweep_at(at: int) -> None:
 
 
 def _sweep(file: str, at: int, rooms: list[str]) -> None:
-    held = hold(file, at, make=False)
+    descriptor = os.open(file, _WRITE, dir_fd=at)
+    status = os.fstat(descriptor)
+    ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    if not ours or status.st_nlink > 1:
+        os.close(descriptor)
+        return
+    held = _held(file, descriptor, at)
     if held is not None:
         try:
             if held.sure:
@@ -147,22 +132,18 @@ def _sweep(file: str, at: int, rooms: list[str]) -> None:
             os.close(held.descriptor)
 
 
-def _open_file(name: str, at: int, *, make: bool) -> int | None:
-    if make:
-        with suppress(FileExistsError):
-            return os.open(name, _WRITE | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=at)
+def _held(name: str, descriptor: int, at: int) -> OwnFile | None:
+    """Lock an open file; None, and it is closed, if another process has it, or had it until now."""
+    sure = _lock(descriptor)
     try:
-        descriptor = os.open(name, _WRITE, dir_fd=at)
+        named = os.stat(name, dir_fd=at, follow_symlinks=False)
+        # Another process may have renamed or removed it before it released the lock.
+        if sure is not None and os.path.samestat(os.fstat(descriptor), named):
+            return OwnFile(name, descriptor, sure)
     except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name) from error
-    status = os.fstat(descriptor)
-    ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
-    if not ours or status.st_nlink > 1:
-        os.close(descriptor)
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
-    return descriptor
+        pass
+    os.close(descriptor)
+    return None
 
 
 def _lock(descriptor: int) -> bool | None:

@@ -16,8 +16,8 @@ from boinc_gahp.errors import JobFailed, NotFound, NotOwner, OutputError, RpcErr
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
+    from boinc_gahp.fetch.destinations import CancelScope
     from boinc_gahp.rpc.types import CompletedJob, JobInfo
     from boinc_gahp.submit.context import BatchView
 

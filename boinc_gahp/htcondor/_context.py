@@ -1,6 +1,7 @@
 """What a manager's parts share: pauses after failures, and scopes that protect directories.
 
-A scope is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.fetch.cancel.CancelScope`).
+A scope is closed before BLAH_JOB_CANCEL is answered
+(:class:`boinc_gahp.fetch.destinations.CancelScope`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import LedgerError, ProjectError, RpcError
-from boinc_gahp.fetch.cancel import CancelScope
+from boinc_gahp.fetch.destinations import CancelScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from boinc_gahp.errors import PASSING, GahpError, JobFailed, LedgerError, OutputError, RpcError
 from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
-from boinc_gahp.fetch.destinations import errno_of
+from boinc_gahp.fetch.destinations import CancelScope, errno_of
 from boinc_gahp.fetch.job_directory import fetch_failed, fetch_output, of_ad
 from boinc_gahp.fetch.leftovers import sweep
 from boinc_gahp.fetch.types import AdRequest, FetchRequest, FetchResult
@@ -38,7 +38,6 @@ from boinc_gahp.submit.container_jobs import output_template
 from boinc_gahp.templates.reading import read_output_template
 
 if TYPE_CHECKING:
-    from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.htcondor._context import AccountContext, ErrorGuard
     from boinc_gahp.ledger.rows import BatchRow, JobRow
     from boinc_gahp.submit.container_jobs import ContainerJob

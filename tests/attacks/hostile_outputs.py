@@ -13,8 +13,8 @@ from boinc_gahp.api.outputs.folders import FinishedJob, Folder
 from boinc_gahp.config.settings import JobSettings, ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.context import FetchContext
+from boinc_gahp.fetch.destinations import NEVER_CANCELLED
 from boinc_gahp.fetch.engine import fetch
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.locate import Located

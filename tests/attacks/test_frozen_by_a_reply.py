@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 from boinc_gahp.errors import GahpError, RpcError
-from boinc_gahp.fetch.stderr import unwrap
+from boinc_gahp.fetch.job_end import unwrap
 from boinc_gahp.rpc import _reply_errors
 from boinc_gahp.rpc._pages import is_page, page_text, page_title
 from boinc_gahp.rpc._redact import Redactor

@@ -14,7 +14,7 @@ from boinc_gahp.api.outputs import folders
 from boinc_gahp.api.outputs.folders import FinishedJob
 from boinc_gahp.config.settings import JobSettings
 from boinc_gahp.errors import OutputError, StagingError
-from boinc_gahp.fetch._zip_archive import ZipArchive
+from boinc_gahp.fetch._archive import ZipArchive
 from boinc_gahp.fetch.destinations import Directories
 from boinc_gahp.fetch.leftovers import sweep
 from boinc_gahp.fetch.temporary import Temporaries

@@ -12,8 +12,8 @@ from xml.sax.saxutils import escape
 
 from boinc_gahp.config.settings import JobSettings, Settings
 from boinc_gahp.errors import Stopped
-from boinc_gahp.fetch.cancel import CancelScope
 from boinc_gahp.fetch.container_directory import fetch_container
+from boinc_gahp.fetch.destinations import CancelScope
 from boinc_gahp.fetch.types import AdRequest
 from boinc_gahp.templates.reading import read_output_template
 from tests.submit.scripted import Script, batch, job

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from boinc_gahp.errors import Stopped
-from boinc_gahp.fetch.cancel import CancelScope
+from boinc_gahp.fetch.destinations import CancelScope
 from tests.helpers import wait_for
 
 

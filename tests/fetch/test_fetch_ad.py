@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp.errors import JobFailed, NotFound, OutputError, Stopped
-from boinc_gahp.fetch.cancel import CancelScope
-from boinc_gahp.fetch.destinations import Directories, _syncs
+from boinc_gahp.fetch.destinations import CancelScope, Directories, _syncs
 from boinc_gahp.fetch.failures import look_up_failure
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.temporary import Temporaries

@@ -7,8 +7,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.job_directory import JobDirectory
-from boinc_gahp.fetch.names import plain_names
-from boinc_gahp.fetch.placements import Placement
+from boinc_gahp.fetch.placements import Placement, plain_names
 from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.submit.checks import find_output
 from tests.fetch.farm import pairs

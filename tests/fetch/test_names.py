@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.names import below, new_file, shown
+from boinc_gahp.fetch.placements import below, new_file, shown
 
 #: Names, the odd ones often.
 NAMES = st.one_of(

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.fetch.stderr import unwrap
+from boinc_gahp.fetch.job_end import unwrap
 
 
 def wrap(text, message=""):

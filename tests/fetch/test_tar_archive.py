@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.names import below
+from boinc_gahp.fetch.placements import below
 from tests.fetch.archives import (
     END,
     check_names,

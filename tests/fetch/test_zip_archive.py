@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch._zip_archive import ZipArchive
+from boinc_gahp.fetch._archive import ZipArchive
 from tests.fetch import archives
 from tests.fetch.archives import check_names, contents, names, tricky
 

@@ -31,7 +31,7 @@ from boinc_gahp.errors import (
     Stopped,
 )
 from boinc_gahp.fetch.failures import learn
-from boinc_gahp.fetch.stderr import last_line
+from boinc_gahp.fetch.job_end import last_line
 from boinc_gahp.states import JobState
 from boinc_gahp.submit.control import abort_jobs
 from boinc_gahp.text import quoted

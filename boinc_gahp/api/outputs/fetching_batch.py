@@ -33,8 +33,7 @@ from boinc_gahp.errors import (
     TemplatesMissing,
     TransportError,
 )
-from boinc_gahp.fetch.cancel import CancelScope
-from boinc_gahp.fetch.destinations import errno_of
+from boinc_gahp.fetch.destinations import CancelScope, errno_of
 from boinc_gahp.fetch.locate import Located
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.states import JobState

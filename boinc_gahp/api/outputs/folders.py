@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from boinc_gahp.containers.ending import LARGEST, Ending, read_ending
 from boinc_gahp.containers.job_files import ENDING, PACKED, STDERR, STDOUT, WORK
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.destinations import Directories
+from boinc_gahp.fetch.destinations import CancelScope, Directories
 from boinc_gahp.fetch.leftovers import sweep
-from boinc_gahp.fetch.names import new_file, shown
-from boinc_gahp.fetch.placements import JobPlace, Placement, Placements
+from boinc_gahp.fetch.placements import JobPlace, Placement, Placements, new_file, shown
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.fetch.types import OWN, FetchResult
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.api.known_batch import KnownBatch
-    from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.engine import FetchedFiles
     from boinc_gahp.fetch.placements import Read
     from boinc_gahp.rpc.types import JobInfo

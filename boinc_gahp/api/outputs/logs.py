@@ -16,8 +16,7 @@ from boinc_gahp.api.outputs.fetching_batch import check_answers, fetch_streams
 from boinc_gahp.api.outputs.folders import folder_name
 from boinc_gahp.errors import OutputError, RpcError
 from boinc_gahp.fetch.failures import attempts_words, learn, unfinished_jobs, with_instances
-from boinc_gahp.fetch.job_end import JobEnd
-from boinc_gahp.fetch.stderr import last_line
+from boinc_gahp.fetch.job_end import JobEnd, last_line
 from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.states import JobState
 from boinc_gahp.text import printable, quoted, shorten

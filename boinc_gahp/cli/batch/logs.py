@@ -168,7 +168,7 @@ def _body(options: Namespace, batch: Batch, log: JobEnd, *, is_single: bool) -> 
 
 
 def _lines(text: str, most: int | None) -> Iterator[str]:
-    from boinc_gahp.fetch.stderr import lines_of
+    from boinc_gahp.fetch.job_end import lines_of
 
     lines = lines_of(text)
     for line in lines if most is None else lines[-most:]:
@@ -216,6 +216,6 @@ def _print_json(options: Namespace, batch: Batch) -> int:
 def _tail(text: str | None, most: int | None) -> str | None:
     if text is None or most is None:
         return text
-    from boinc_gahp.fetch.stderr import lines_of
+    from boinc_gahp.fetch.job_end import lines_of
 
     return "".join(f"{line}\n" for line in lines_of(text)[-most:])
