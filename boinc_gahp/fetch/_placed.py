@@ -22,7 +22,7 @@ from boinc_gahp.ledger.opening import network_filesystem
 from boinc_gahp.submit.digests import md5_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
 log = logging.getLogger("boinc_gahp.fetch")
@@ -33,7 +33,7 @@ _KEEP = 30 * 86400.0
 _MOST_KEYS = 500
 
 #: Values are JSON: of a file its size, time, inode and MD5; of a directory that was made, its
-#: inode; of an archive, the names of its members.
+#: inode.
 _SCHEMA = """
 create table if not exists placed (
     key blob primary key,
@@ -41,14 +41,13 @@ create table if not exists placed (
     at real not null
 ) without rowid;
 """
-_INSERT = "insert or replace into placed values (?, ?, ?)"
 
 
 class PlacedFiles:
     """Outputs that were put in place: where, with length and MD5. Thread-safe; never fails.
 
     Keys are sequences of strings, such as project, account, instance, output, destination; those of
-    files, directories and archives differ in length.
+    files and directories differ in length.
 
     Args:
         cache_dir: the user's cache directory; None: nothing is remembered.
@@ -58,16 +57,12 @@ class PlacedFiles:
         self._path = None if cache_dir is None else cache_dir / "placed.sqlite"
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        #: Rows that are still to be written: threads append, the one with the lock removes.
-        self._new: list[tuple[object, ...]] = []
         #: Directories that this process made, and their inodes.
         self._made: dict[bytes, int] = {}
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
-            if self._new:
-                self._use()
             self._forget()
 
     def still_there(self, keys: Mapping[Path, Sequence[str]]) -> dict[Path, int]:
@@ -93,21 +88,17 @@ class PlacedFiles:
 
     def remember(self, files: Iterable[tuple[Sequence[str], os.stat_result, str]]) -> None:
         """Note that files were put in place: the key of each, its status there, and its MD5."""
-        self._new.extend(
+        rows = [
             _row(_key(key), (status.st_size, status.st_mtime_ns, status.st_ino, md5))
             for key, status, md5 in files
-        )
-        # If another thread uses the record, the next one to use it writes these, too.
-        while self._new and self._lock.acquire(blocking=False):
-            try:
-                self._use()
-            finally:
-                self._lock.release()
+        ]
+        if rows:
+            self._insert(rows)
 
     def made(self, key: Sequence[str], status: os.stat_result) -> None:
         """Note that a directory was made for a job: its key, and its status."""
         self._made[_key(key)] = status.st_ino
-        self._execute(_INSERT, _row(_key(key), status.st_ino))
+        self._insert([_row(_key(key), status.st_ino)])
 
     def is_made(self, key: Sequence[str], status: os.stat_result) -> bool:
         """Return whether a directory is the one that was made for a job."""
@@ -117,45 +108,32 @@ class PlacedFiles:
             inode = rows[0][1] if rows else None
         return inode == status.st_ino
 
-    def members(self, key: Sequence[str]) -> tuple[str, ...] | None:
-        """Return the names of the files in an archive that was unpacked, or None."""
-        rows = self._look_up([_key(key)])
-        return tuple(rows[0][1]) if rows else None
-
-    def remember_members(self, key: Sequence[str], names: Sequence[str]) -> None:
-        """Note which files an archive has."""
-        self._execute(_INSERT, _row(_key(key), names))
-
     def _look_up(self, keys: Sequence[bytes]) -> list[tuple[bytes, Any]]:
         """Return the keys that there are, with their values."""
         which = f"select key, value from placed where key in ({', '.join('?' * len(keys))})"  # noqa: S608
-        return [(key, json.loads(value)) for key, value in self._execute(which, keys)]
+        rows = self._use(lambda connection: connection.execute(which, keys).fetchall())
+        return [(key, json.loads(value)) for key, value in rows or ()]
 
-    def _execute(self, statement: str, values: Sequence[object]) -> list[Any]:
+    def _insert(self, rows: Sequence[tuple[object, ...]]) -> None:
+        insert = "insert or replace into placed values (?, ?, ?)"
+        self._use(lambda connection: connection.executemany(insert, rows))
+
+    def _use(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
+        """Do something in a transaction; after an error the record is no longer used."""
         with self._lock:
-            return self._use(statement, values)
-
-    def _use(self, statement: str = "", values: Sequence[object] = ()) -> list[Any]:
-        """Write the new rows and execute a statement. After an error the record is no longer used.
-
-        Only called with the lock.
-        """
-        new = self._new[:]
-        del self._new[: len(new)]
-        if self._path is None:
-            return []
-        try:
-            if self._connection is None:
-                self._connection = _open(self._path)
-            if new:
-                self._connection.execute("begin immediate")
-                self._connection.executemany(_INSERT, new)
-                self._connection.execute("commit")
-            return self._connection.execute(statement, values).fetchall()
-        except (sqlite3.Error, OSError) as error:
-            log.warning("The record of outputs in place, %s, is not used: %s", self._path, error)
-            self._forget()
-            return []
+            if self._path is None:
+                return None
+            try:
+                if self._connection is None:
+                    self._connection = _open(self._path)
+                with self._connection:
+                    return work(self._connection)
+            except (sqlite3.Error, OSError) as error:
+                log.warning(
+                    "The record of outputs in place, %s, is not used: %s", self._path, error
+                )
+                self._forget()
+                return None
 
     def _forget(self) -> None:
         if self._connection is not None:
@@ -170,14 +148,17 @@ def _open(path: Path) -> sqlite3.Connection:
     kind = network_filesystem(path.parent)
     if kind is not None:
         raise OSError(f"it is on a network file system ({kind})")
-    connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        path, timeout=5.0, isolation_level="IMMEDIATE", check_same_thread=False
+    )
     try:
         path.chmod(0o600)  # before there are WAL files: they get the same mode
         connection.execute("pragma journal_mode = wal")
         # Entries lost in a power failure only mean another fetch.
         connection.execute("pragma synchronous = normal")
         connection.executescript(_SCHEMA)
-        connection.execute("delete from placed where at < ?", (time.time() - _KEEP,))
+        with connection:
+            connection.execute("delete from placed where at < ?", (time.time() - _KEEP,))
     except BaseException:
         connection.close()
         raise

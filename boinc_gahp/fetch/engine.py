@@ -17,7 +17,6 @@ The steps are the same for all callers:
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import time
@@ -299,24 +298,12 @@ class _Fetch:
 
     def _archive(self, output: Output) -> None:
         """Fetch the files in an archive."""
-        key = (*self.context.owner, self.instance, output.name)
         is_zip = output.name.lower().endswith(".zip")
         what = f"the archive of the outputs of job {self.place.job_name!r}"
         if is_zip:
             what = self.place.describe(output.name)
-        names = self.placed.members(key)
-        if names is not None:
-            # A directory's name ends in a slash.
-            directories = [name.removesuffix("/") for name in names if name.endswith("/")]
-            files = [name for name in names if not name.endswith("/")]
-            members = self.place.members(what, files, directories)
-            if not self._absent(members.files):
-                self._make(members)
-                return
-        # The archive is never put in place: this name only tells jobs' temporary files apart.
-        job = hashlib.sha256(os.fsencode(self.place.job_name)).hexdigest()[:16]
-        archived = Placement("", self.place.directory / f"{OWN}-archive-{job}")
-        with self._temporary(archived) as packed:
+        # The archive is never put in place.
+        with self._temporary(Placement("", self.place.directory / f"{OWN}-archive")) as packed:
             if not self._download(output, [packed]):
                 return
             # Few jobs have an archive.
@@ -329,8 +316,6 @@ class _Fetch:
             with packed.contents() as contents, kind(contents, what, **limits) as archive:
                 members = self.place.members(what, archive.files, archive.directories)
                 self._unpack(members, archive, packed)
-                directories = [f"{name}/" for name in archive.directories]
-                self.placed.remember_members(key, [*archive.files, *directories])
 
     def _make(self, members: Placements) -> None:
         """Make directories for an archive's members."""
@@ -373,7 +358,7 @@ class _Fetch:
                             while data := whole.read(_CHUNK):
                                 file.write(data)
                     status = file.commit(executable=archive.is_executable(item.output))
-                    self._note(item, status, file.md5.hexdigest())
+                    self.places[item.destination] = status.st_size
         except OSError as error:
             raise explain(error, packed.destination) from error
 

@@ -186,7 +186,7 @@ def test_put_files_into_a_state_directory_that_everyone_can_write(mode, tmp_path
     )
     assert told in ledger_refused(state)
     assert told in lock_refused(AccountLock(state, "https://boinc.example.edu/", "account"))
-    PlacedFiles(state).members(("key",))
+    PlacedFiles(state).is_made(("key",), state.stat())
     Digests(state).of([__file__])
     assert caplog.text.count(told) >= 2
     assert not [*state.iterdir()]
@@ -226,7 +226,7 @@ def test_have_a_file_written_by_a_link_in_a_state_directory(name, tmp_path, capf
             logs.stop()
         assert NOT_FOLLOWED in capfd.readouterr().err
     else:
-        PlacedFiles(state).members(("key",))
+        PlacedFiles(state).is_made(("key",), state.stat())
         Digests(state).of([__file__])
         assert NOT_FOLLOWED in caplog.text
     assert precious.read_text() == "precious\n" * 100

@@ -174,19 +174,6 @@ def test_only_what_is_not_there_as_it_was_delivered_is_fetched_again(healthy, ho
     assert healthy.count("result_file") == gets + 2
 
 
-def test_an_archive_is_fetched_again_only_if_a_member_is_missing(healthy, home, tmp_path):
-    request = everything("zip#1.0", home)
-    with healthy.context(tmp_path / "cache") as context:
-        fetch_output(context, request)
-        found, gets = contents(home), healthy.count("result_file")
-        fetch_output(context, request)
-        assert healthy.count("result_file") == gets
-        (home / "sub/len.txt").unlink()
-        fetch_output(context, request)
-    assert contents(home) == found
-    assert healthy.count("result_file") == gets + 1
-
-
 def test_a_cache_that_cannot_be_kept_changes_nothing(healthy, home, tmp_path, caplog):
     (tmp_path / "cache").write_text("a file in the way")
     with healthy.context(tmp_path / "cache") as context:

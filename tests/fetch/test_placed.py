@@ -50,7 +50,7 @@ def test_files_that_many_threads_deliver_are_all_remembered(tmp_path):
 def test_it_can_be_read_by_its_owner_alone(tmp_path):
     tmp_path.chmod(0o755)  # a directory that was there before, [state] cache_dir for example
     placed = PlacedFiles(tmp_path)
-    placed.remember_members(("a job's archive",), ["results.txt"])
+    placed.made(("a job's directory",), tmp_path.stat())
     try:
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     finally:
