@@ -66,15 +66,16 @@ def download(
     unpack = output.gzip and context.settings.jobs.gunzip_outputs
     limit, too_large = _limit(output, what, context.settings.jobs.max_output_bytes)
     for attempt in range(_ATTEMPTS):
-        with uploaded.open(output) as stream:
-            if stream is None:
-                return False
+        stream = uploaded.open(output)
+        if stream is None:
+            return False
+        with stream:
             try:
                 # gzip makes data that cannot be compressed a little larger.
                 sent = limit + limit // 100 + _CHUNK if unpack else limit
                 if stream.length is not None and stream.length > sent:
                     raise too_large
-                chunks = _at_most(sent, _counted(stream.chunks(_CHUNK), count), too_large)
+                chunks = _at_most(sent, stream.chunks(_CHUNK), too_large, count)
                 if unpack:
                     chunks = _at_most(limit, gunzip(chunks, what), too_large)
                 for data in chunks:
@@ -105,14 +106,14 @@ def _limit(output: Output, what: str, setting: int) -> tuple[int, OutputError]:
     )
 
 
-def _counted(chunks: Iterator[bytes], count: Callable[[int], object]) -> Iterator[bytes]:
+def _at_most(
+    limit: int,
+    chunks: Iterator[bytes],
+    too_large: OutputError,
+    count: Callable[[int], object] = lambda _: None,
+) -> Iterator[bytes]:
     for data in chunks:
         count(len(data))
-        yield data
-
-
-def _at_most(limit: int, chunks: Iterator[bytes], too_large: OutputError) -> Iterator[bytes]:
-    for data in chunks:
         limit -= len(data)
         if limit < 0:
             raise too_large

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import re
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,8 +23,7 @@ from boinc_gahp.errors import (
 from boinc_gahp.templates.reading import read_templates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Sequence
 
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located
@@ -155,43 +153,37 @@ class Uploaded:
         sizes: bytes of the uploaded files.
     """
 
-    open_file: Callable[[int], AbstractContextManager[OutputStream]]
+    open_file: Callable[[int], OutputStream]
     job_name: str
-    open_moved: Callable[[int], AbstractContextManager[OutputStream]] | None = None
+    open_moved: Callable[[int], OutputStream] | None = None
     sizes: Sequence[int] = ()
     #: The number in the template of the k-th uploaded file, as far as known.
     _numbers: dict[int, int] = field(default_factory=dict)
     #: Places without a file.
     _empty: set[int] = field(default_factory=set)
 
-    @contextmanager
-    def open(self, output: Output) -> Iterator[OutputStream | None]:
-        """Open the file of an output; yields None if the instance did not upload it.
+    def open(self, output: Output) -> OutputStream | None:
+        """Open the file of an output; return None if the instance did not upload it.
 
         Raises:
             OutputError: the project has deleted it, or does not hand it out.
             RpcError: see :meth:`WebRpcs.result_file`.
         """
-        with ExitStack() as stack:
-            if output.numbered:
-                yield self._find(output, stack)
-            else:
-                yield stack.enter_context(self.open_file(output.number))
-
-    def _find(self, output: Output, stack: ExitStack) -> OutputStream | None:
         number = output.number
+        if not output.numbered:
+            return self.open_file(number)
         while True:
             place = self._place(number)
             if place is None:
                 return None
             try:
-                stream = stack.enter_context(self.open_file(place))
+                stream = self.open_file(place)
             except ProjectDown:
                 raise
             except ProjectError as error:
                 self._learn_from(error, place)
                 if self._numbers.get(place) == number:
-                    return self._moved(output, place, error, stack)
+                    return self._moved(output, place, error)
                 continue
             found = _NUMBER.search(stream.filename or "")
             if found is None:
@@ -199,7 +191,7 @@ class Uploaded:
             self._numbers[place] = int(found[1])
             if int(found[1]) == number:
                 return stream
-            stack.close()
+            stream.close()
 
     def _place(self, number: int) -> int | None:
         """Return the place to ask for next, or None if the file is known to be absent.
@@ -233,9 +225,7 @@ class Uploaded:
         else:
             self._numbers[place] = int(found[1])
 
-    def _moved(
-        self, output: Output, place: int, gone: ProjectError, stack: ExitStack
-    ) -> OutputStream:
+    def _moved(self, output: Output, place: int, gone: ProjectError) -> OutputStream:
         """Open a file that is not where it was uploaded to.
 
         A file that is not there is not told from an empty one, so name and size have to be right
@@ -248,7 +238,7 @@ class Uploaded:
         name = f"{self.job_name}__file_{output.name}"
         if self.open_moved is not None and place < len(self.sizes):
             try:
-                stream = stack.enter_context(self.open_moved(output.number))
+                stream = self.open_moved(output.number)
             except ProjectDown:
                 raise
             except TransportError as error:
@@ -265,7 +255,7 @@ class Uploaded:
             else:
                 if (stream.filename, stream.length) == (name, self.sizes[place]):
                     return stream
-                stack.close()
+                stream.close()
         raise OutputError(
             f"the project {gone.host} has deleted output number {which} (it says: no such file): "
             "for later jobs its admin adds <no_delete/> to the app's output template, and runs an "

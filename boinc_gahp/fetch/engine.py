@@ -17,9 +17,7 @@ The steps are the same for all callers:
 
 from __future__ import annotations
 
-import math
 import os
-import time
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -35,7 +33,7 @@ from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.fetch.types import OWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from boinc_gahp.fetch._archive import Archive
@@ -49,9 +47,9 @@ if TYPE_CHECKING:
     from boinc_gahp.templates.types import OutputTemplate
 
 _CHUNK = 1 << 20
-#: Seconds after which an output in place is remembered while others are fetched: if the process is
-#: killed, outputs that are not remembered are fetched again.
-_REMEMBERED = 1.0
+#: An output in place is remembered while others are fetched if it has more bytes, or if this many
+#: are not remembered: if the process is killed, these are fetched again.
+_LARGE, _MANY = 1_000_000, 100
 _NONE: Mapping[Path, int] = {}
 
 
@@ -150,7 +148,6 @@ def fetch(
             place.job_name if instance is None else instance.name,
             PlacedFiles(None) if again else context.placed,
             count,
-            have,
             dict(have),
         )
         place.is_own = job.is_own
@@ -168,7 +165,7 @@ def fetch(
                 text = unwrap(completed.stderr_out)
             job.write(wanted.stderr, text)
         try:
-            job.bring(wanted)
+            job.bring(wanted, have)
         finally:
             job.remember()
     return FetchedFiles(job.places, completed)
@@ -181,11 +178,9 @@ class _Fetch:
     Attributes:
         instance: the name of the instance that has uploaded them, or the job's.
         placed: what earlier fetches have put in place.
-        have: the sizes of files that are known to be in place, by their paths.
-        places: the sizes of these, and of those that were put in place since.
+        places: the sizes of files that are known to be in place, by their paths.
         streams: where there is an empty file at the end, if nothing else is there.
         new: those of them that are not remembered yet.
-        new_since: since when there are any.
     """
 
     context: FetchContext
@@ -197,17 +192,15 @@ class _Fetch:
     instance: str
     placed: PlacedFiles
     count: Callable[[int], object]
-    have: Mapping[Path, int]
     places: dict[Path, int]
     streams: Sequence[Placement] = ()
     new: list[tuple[Sequence[str], os.stat_result, str]] = field(default_factory=list)
-    new_since: float = math.inf
 
-    def bring(self, wanted: Placements) -> None:
+    def bring(self, wanted: Placements, have: Mapping[Path, int]) -> None:
         """Fetch outputs, and if need be the members of an archive."""
         self.streams = wanted.streams
         absent: dict[str, list[Placement]] = {}
-        for item in self._absent(wanted.files):
+        for item in self._absent(item for item in wanted.files if item.destination not in have):
             with self._unless_absent(self.outputs[item.output]):
                 self._check(item)
                 absent.setdefault(item.output, []).append(item)
@@ -225,7 +218,6 @@ class _Fetch:
         """Remember the outputs that were put in place."""
         self.placed.remember(self.new)
         self.new.clear()
-        self.new_since = math.inf
 
     def content(self, name: str, most: int) -> bytes:
         """Return the content of an output that is not put in place; nothing if there is none.
@@ -257,10 +249,8 @@ class _Fetch:
     def _note(self, item: Placement, status: os.stat_result, md5: str) -> None:
         """Note an output that is in place; it is remembered soon, with others."""
         self.places[item.destination] = status.st_size
-        now = time.monotonic()
-        self.new_since = min(self.new_since, now)
         self.new.append((self._key(item), status, md5))
-        if now > self.new_since + _REMEMBERED:
+        if status.st_size > _LARGE or len(self.new) > _MANY:
             self.remember()
 
     def _file(self, output: Output, items: Sequence[Placement]) -> None:
@@ -279,9 +269,10 @@ class _Fetch:
             self.scope.check()
             if not output.optional:
                 raise
-            with self.uploaded.open(output) as stream:
-                if stream is not None:
-                    raise
+            stream = self.uploaded.open(output)
+            if stream is not None:
+                stream.close()
+                raise
 
     def _download(self, output: Output, files: Sequence[Writable]) -> bool:
         """Fetch an output; return False if it is absent and optional."""
@@ -365,12 +356,12 @@ class _Fetch:
     def _key(self, item: Placement) -> tuple[str, ...]:
         return (*self.context.owner, self.instance, item.output, str(item.destination))
 
-    def _absent(self, items: Sequence[Placement]) -> list[Placement]:
+    def _absent(self, items: Iterable[Placement]) -> list[Placement]:
         """Return those that are to be fetched: not those that an earlier fetch left there."""
-        items = [item for item in items if item.destination not in self.have]
-        there = self.placed.still_there({item.destination: self._key(item) for item in items})
+        wanted = list(items)
+        there = self.placed.still_there({item.destination: self._key(item) for item in wanted})
         self.places |= there
-        return [item for item in items if item.destination not in there]
+        return [item for item in wanted if item.destination not in there]
 
 
 class _Content(bytearray):

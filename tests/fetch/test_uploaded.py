@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
@@ -16,6 +15,7 @@ from tests.helpers import refusal
 @dataclass
 class Stream:
     filename: str | None
+    close: object
 
 
 @dataclass
@@ -30,7 +30,6 @@ class Server:
     asked: list[int] = field(default_factory=list)
     open: int = 0
 
-    @contextmanager
     def file(self, place):
         self.asked.append(place)
         if not self.shifted:
@@ -45,7 +44,9 @@ class Server:
         if self.deleted:
             raise refusal(f"no such file /srv/boinc/upload/324/{name}")
         self.open += 1
-        yield Stream(name if self.named else None)
+        return Stream(name if self.named else None, self.closed)
+
+    def closed(self):
         self.open -= 1
 
     def uploaded(self):
@@ -53,8 +54,11 @@ class Server:
 
 
 def found(uploaded, number):
-    with uploaded.open(Output("out", number)) as stream:
-        return stream and stream.filename
+    stream = uploaded.open(Output("out", number))
+    if stream is None:
+        return None
+    stream.close()
+    return stream.filename
 
 
 @given(
@@ -95,14 +99,14 @@ def test_all_there_is_one_request_a_file():
 
 def test_a_project_that_gives_no_names_is_taken_by_its_count():
     server = Server([0, 1], named=False)
-    with server.uploaded().open(Output("out", 1)):
-        assert server.asked == [1]
+    assert server.uploaded().open(Output("out", 1))
+    assert server.asked == [1]
 
 
 def test_a_file_with_a_name_of_its_own_is_taken_by_its_count():
     server = Server([5, 6])
-    with server.uploaded().open(Output("out", 1, numbered=False)) as stream:
-        assert stream.filename == "job_0_0_r799338679_6"
+    stream = server.uploaded().open(Output("out", 1, numbered=False))
+    assert stream.filename == "job_0_0_r799338679_6"
 
 
 def test_a_deleted_file_tells_which_are_absent():
