@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from boinc_gahp.errors import NotFound, OutputError, RpcError
+from boinc_gahp.errors import OutputError, RpcError
 from boinc_gahp.fetch.job_directory import fetch_failed, fetch_output
 from boinc_gahp.fetch.types import FetchRequest, FetchResult
 from tests.fetch.jobs import (
@@ -52,14 +52,10 @@ def test_what_was_not_asked_for_may_be_missing(tmp_path):
 def test_the_stderr_times_and_size_of_a_good_job(tmp_path):
     nbytes = len("file 0") + len("said\n")
     assert fetch(done("out0"), tmp_path) == FetchResult(0, 2.5, 1.5, nbytes)
-    assert fetch(done("out0"), tmp_path) == FetchResult(0, 2.5, 1.5, nbytes), "also again"
-    assert (tmp_path / "job.err").read_text() == "said\n"
-
-
-def test_a_good_jobs_own_exit_status_is_passed_on(tmp_path):
     script = done("out0")
     script.replies["query_completed_job"] = completed(3)
-    assert fetch(script, tmp_path).exit_status == 3
+    assert fetch(script, tmp_path) == FetchResult(3, 2.5, 1.5, nbytes), "its own exit status"
+    assert (tmp_path / "job.err").read_text() == "said\n"
 
 
 def test_outputs_beyond_the_apps_template_are_delivered_by_number(tmp_path, caplog):
@@ -267,14 +263,6 @@ def test_a_moved_output_that_is_not_handed_out_is_told_with_what_the_admin_does(
         fetch(moved(reply), tmp_path)
     assert "sample_dummy_assimilator -d 3 --app NAME" in str(caught.value)
     assert "no_delete" not in str(caught.value)
-
-
-def test_templates_that_cannot_be_had_are_the_projects_error(tmp_path):
-    script = done("out0")
-    script.replies["get_templates"] = error("app not found: uppercase")
-    with pytest.raises(NotFound, match="app not found"):
-        fetch(script, tmp_path)
-    assert names(tmp_path) == []
 
 
 def test_an_archive_that_is_none_leaves_only_stderr(tmp_path):
