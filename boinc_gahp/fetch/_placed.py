@@ -22,7 +22,7 @@ from boinc_gahp.ledger.opening import network_filesystem
 from boinc_gahp.submit.digests import md5_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 log = logging.getLogger("boinc_gahp.fetch")
@@ -86,19 +86,14 @@ class PlacedFiles:
                     there[destination] = status.st_size
         return there
 
-    def remember(self, files: Iterable[tuple[Sequence[str], os.stat_result, str]]) -> None:
-        """Note that files were put in place: the key of each, its status there, and its MD5."""
-        rows = [
-            _row(_key(key), (status.st_size, status.st_mtime_ns, status.st_ino, md5))
-            for key, status, md5 in files
-        ]
-        if rows:
-            self._insert(rows)
+    def remember(self, key: Sequence[str], status: os.stat_result, md5: str) -> None:
+        """Note that a file was put in place: its key, its status there, and its MD5."""
+        self._insert(_key(key), (status.st_size, status.st_mtime_ns, status.st_ino, md5))
 
     def made(self, key: Sequence[str], status: os.stat_result) -> None:
         """Note that a directory was made for a job: its key, and its status."""
         self._made[_key(key)] = status.st_ino
-        self._insert([_row(_key(key), status.st_ino)])
+        self._insert(_key(key), status.st_ino)
 
     def is_made(self, key: Sequence[str], status: os.stat_result) -> bool:
         """Return whether a directory is the one that was made for a job."""
@@ -114,9 +109,10 @@ class PlacedFiles:
         rows = self._use(lambda connection: connection.execute(which, keys).fetchall())
         return [(key, json.loads(value)) for key, value in rows or ()]
 
-    def _insert(self, rows: Sequence[tuple[object, ...]]) -> None:
+    def _insert(self, key: bytes, value: object) -> None:
+        row = key, json.dumps(value), time.time()
         insert = "insert or replace into placed values (?, ?, ?)"
-        self._use(lambda connection: connection.executemany(insert, rows))
+        self._use(lambda connection: connection.execute(insert, row))
 
     def _use(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
         """Do something in a transaction; after an error the record is no longer used."""
@@ -163,10 +159,6 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _row(key: bytes, value: object) -> tuple[object, ...]:
-    return key, json.dumps(value), time.time()
 
 
 def _is_it(path: Path, status: os.stat_result, row: Sequence[object]) -> bool:

@@ -138,12 +138,10 @@ class Directory:
 
     Attributes:
         at: its descriptor, for use as ``dir_fd``.
-        is_swept: whether what killed processes left there was looked for.
     """
 
     def __init__(self, at: int) -> None:
         self.at = at
-        self.is_swept = False
         self._users = 1
 
     def shared(self) -> Directory:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import OutputError
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from boinc_gahp.templates.types import OutputTemplate
 
 _CHUNK = 1 << 20
-#: An output in place is remembered while others are fetched if it has more bytes, or if this many
-#: are not remembered: if the process is killed, these are fetched again.
-_LARGE, _MANY = 1_000_000, 100
 _NONE: Mapping[Path, int] = {}
 
 
@@ -164,10 +161,7 @@ def fetch(
                     completed = context.project.query_completed_job(place.job_name)
                 text = unwrap(completed.stderr_out)
             job.write(wanted.stderr, text)
-        try:
-            job.bring(wanted, have)
-        finally:
-            job.remember()
+        job.bring(wanted, have)
     return FetchedFiles(job.places, completed)
 
 
@@ -180,7 +174,6 @@ class _Fetch:
         placed: what earlier fetches have put in place.
         places: the sizes of files that are known to be in place, by their paths.
         streams: where there is an empty file at the end, if nothing else is there.
-        new: those of them that are not remembered yet.
     """
 
     context: FetchContext
@@ -194,7 +187,6 @@ class _Fetch:
     count: Callable[[int], object]
     places: dict[Path, int]
     streams: Sequence[Placement] = ()
-    new: list[tuple[Sequence[str], os.stat_result, str]] = field(default_factory=list)
 
     def bring(self, wanted: Placements, have: Mapping[Path, int]) -> None:
         """Fetch outputs, and if need be the members of an archive."""
@@ -213,11 +205,6 @@ class _Fetch:
         for stream in self.streams:
             if stream.destination not in self.places:
                 self.write(stream, "")
-
-    def remember(self) -> None:
-        """Remember the outputs that were put in place."""
-        self.placed.remember(self.new)
-        self.new.clear()
 
     def content(self, name: str, most: int) -> bytes:
         """Return the content of an output that is not put in place; nothing if there is none.
@@ -246,19 +233,14 @@ class _Fetch:
         make = self.place.makes_directories and any(map(item.is_at, self.streams))
         self.directories.check(item.destination, item.inside, make=make)
 
-    def _note(self, item: Placement, status: os.stat_result, md5: str) -> None:
-        """Note an output that is in place; it is remembered soon, with others."""
-        self.places[item.destination] = status.st_size
-        self.new.append((self._key(item), status, md5))
-        if status.st_size > _LARGE or len(self.new) > _MANY:
-            self.remember()
-
     def _file(self, output: Output, items: Sequence[Placement]) -> None:
         with ExitStack() as stack:
             files = [stack.enter_context(self._temporary(item)) for item in items]
             if self._download(output, files):
                 for item, file in zip(items, files, strict=True):
-                    self._note(item, file.commit(), file.md5.hexdigest())
+                    status = file.commit()
+                    self.places[item.destination] = status.st_size
+                    self.placed.remember(self._key(item), status, file.md5.hexdigest())
 
     @contextmanager
     def _unless_absent(self, output: Output) -> Iterator[None]:

@@ -82,9 +82,6 @@ class Temporaries:
 
     def _sweep(self, directory: Directory, scope: CancelScope) -> None:
         """Remove what killed daemons left in a directory, when it is first used."""
-        if directory.is_swept:
-            return
-        directory.is_swept = True
         status = os.fstat(directory.at)
         place = status.st_dev, status.st_ino
         with self._lock:
