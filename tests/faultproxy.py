@@ -201,18 +201,14 @@ def body(contents, *, carried_out=False):
     return _instead(lambda _: Reply(200, headers, contents), forward=carried_out)
 
 
-def php_warnings(*, before=True, inside=True, after=False):
+def php_warnings():
     """Put PHP warnings around and inside the real reply, as a project does with display_errors."""
 
     def change(reply):
-        text = reply.body
-        if inside and (root := re.search(rb"<[A-Za-z_][\w.-]*>\n?", text)):
-            text = text[: root.end()] + PHP_WARNING + text[root.end() :]
-        if before:
-            prolog = re.match(rb"\s*<\?xml[^>]*\?>\n?", text)
-            at = prolog.end() if prolog else 0
-            text = text[:at] + PHP_WARNING + text[at:]
-        reply.body = text + (PHP_WARNING if after else b"")
+        start = re.match(rb"(\s*<\?xml[^>]*\?>\n?)?(\s*<[A-Za-z_][\w.-]*>\n?)?", reply.body)
+        prolog, root = start.groups(b"")
+        rest = reply.body[start.end() :]
+        reply.body = PHP_WARNING.join([prolog, root, rest, b""])
         return reply
 
     return _instead(change, forward=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
@@ -35,34 +34,6 @@ def rpc(proxy, name="ping", *, timeout=10, filler=" "):
     return requests.post(
         f"{proxy.url}submit_rpc_handler.php", data={"request": document}, timeout=timeout
     )
-
-
-def test_requests_pass_untouched_and_are_named(proxy, upstream):
-    url = f"{proxy.url}job_file.php"
-    with requests.Session() as session:
-        assert session.post(url, data={"a": "1", "request": "<query_files> </query_files>"}).ok
-        assert session.post(url, files={"request": (None, "<upload_files> </upload_files>")}).ok
-        assert session.post(
-            url, files={"request": (None, b"<create_batch/>"), "file_0": (None, bytes(300000))}
-        ).ok
-        assert session.get(f"{proxy.url}get_output.php?cmd=result_file&file_num=0").ok
-        assert session.get(proxy.url).content == REPLY
-    rpcs = ["query_files", "upload_files", "create_batch", "result_file", "GET /test/"]
-    assert proxy.seen == rpcs
-    assert upstream.requests[2].body.count(b"\0") == 300000
-    assert upstream.requests[3].path == "/test/get_output.php?cmd=result_file&file_num=0"
-
-
-def test_a_cut_reply_is_short_of_its_announced_length(proxy):
-    proxy.fail("ping", faultproxy.cut())
-    connection = http.client.HTTPConnection(urlsplit(proxy.url).netloc)
-    connection.request("POST", "/test/", "request=<ping>", {"Content-Type": "x-urlencoded"})
-    answer = connection.getresponse()
-    assert answer.length == len(REPLY)
-    with pytest.raises(http.client.IncompleteRead) as caught:
-        answer.read()
-    assert caught.value.partial == REPLY[: len(REPLY) // 2]
-    connection.close()
 
 
 @pytest.mark.parametrize("carried_out", [True, False], ids=["carried out", "not carried out"])

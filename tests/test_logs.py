@@ -14,7 +14,7 @@ from boinc_gahp import logs
 from boinc_gahp.config.settings import Logging, Settings, State
 from boinc_gahp.daemon._engine import log_file
 from boinc_gahp.secret import Authenticator
-from tests.helpers import at_once, files_up_to
+from tests.helpers import files_up_to
 
 SECRET = "5d41402abc4b2a76b9719d911017c592"
 
@@ -112,21 +112,6 @@ def test_a_record_that_takes_long_to_format_holds_up_no_other(tmp_path):
     thread.join(60)
     handler.close()
     assert (tmp_path / "log").read_text() == "quick\nslow\n"
-
-
-def test_threads_lose_no_line(settings):
-    path = begin(replace(settings, logging=Logging(max_bytes=2000, keep=1000)))
-
-    def write(name):
-        for number in range(200):
-            log.info("%s:%d:", name, number)
-
-    names = ("one", "two", "three", "four")
-    at_once(write, names)
-    files = [each for each in path.parent.iterdir() if each.suffix != ".lock"]
-    text = "\n".join(each.read_text() for each in files)
-    for name in names:
-        assert [n for n in range(200) if text.count(f": {name}:{n}:") != 1] == []
 
 
 def test_a_message_cannot_look_like_two(settings):

@@ -92,7 +92,7 @@ def test_trouble_of_the_project_is_waited_for(site, context):
                 assert rpc in row.trouble, (rpc, case)
                 assert contents(iwd).keys() <= {"job.err"}, (rpc, case)
         if rpc != "result_file":
-            site.proxy.fail(rpc, faultproxy.php_warnings(after=True), times=None)
+            site.proxy.fail(rpc, faultproxy.php_warnings(), times=None)
         Fetcher(context).fetch(job)
         site.proxy.heal()
         assert contents(iwd)["out"] == b"TEXT", rpc

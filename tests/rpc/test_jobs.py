@@ -1,6 +1,5 @@
 """iter_jobs: the jobs of a batch however many, all of them or none."""
 
-import resource
 import tempfile
 
 import pytest
@@ -11,7 +10,7 @@ from boinc_gahp.rpc._spool import SpooledJobs
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.types import JobInfo
 from tests.contract.replay import Recording, ReplayReply, names
-from tests.helpers import most_memory
+from tests.helpers import files_up_to, most_memory
 from tests.rpc.canned import URL, XML, inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, short
 from tests.submit.scripted import batch
@@ -142,10 +141,6 @@ def test_a_disk_that_fills_up_is_reported_as_that(lacking):
             spooled.extend((job,))
         list(spooled)
         nbytes = spooled._file.tell()
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes - lacking, before[1]))
-    try:
-        with pytest.raises(OutputError, match="no room for the jobs of batch 7"):
-            next(project(reply(*some_jobs(10_010))).iter_jobs(7))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    full = pytest.raises(OutputError, match="no room for the jobs of batch 7")
+    with files_up_to(nbytes - lacking), full:
+        next(project(reply(*some_jobs(10_010))).iter_jobs(7))

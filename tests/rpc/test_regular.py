@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from lxml import etree
 
 from boinc_gahp.rpc import _replies, _results
@@ -17,18 +17,6 @@ FORMS = {
     "query_batch": (("job",), _results.batch_job, _results.JOB_FORM),
     "query_batch2": (("batch_size", "job"), _results.size_or_status, _results.STATUS_FORM),
 }
-
-
-def test_a_text_that_looks_like_a_job_stays_a_text():
-    job = "<job>\n<job_name>n</job_name>\n<status>DONE</status>\n</job>\n"
-    echoed = f"<error><error_num>-1</error_num><error_msg>bad: {job * 3}</error_msg></error>"
-    data = f"<query_batch2>\n{job}{echoed}</query_batch2>\n".encode()
-    for size in (1, 50, 100_000):
-        chunks = [data[at : at + size] for at in range(0, len(data), size)]
-        tags, make, form = FORMS["query_batch2"]
-        records = _replies.RepeatedElements(tags, make, 9, form)
-        assert _replies.read(chunks, "query_batch2", records).words == f"bad: {job * 3}"
-        assert records.items == [("n", "DONE")]
 
 
 def outcome(rpc, chunks, *, at_a_glance):
@@ -64,7 +52,14 @@ _WORDS = st.sampled_from(
 )
 
 
+_JOB = "<job>\n<job_name>n</job_name>\n<status>DONE</status>\n</job>\n"
+
+
 @given(st.lists(_WORDS), st.integers(1, 60))
+# A text that looks like a job stays a text.
+@example(
+    [_JOB, "<error><error_num>-1</error_num><error_msg>x", *[_JOB] * 3, "</error_msg></error>"], 50
+)
 def test_whatever_stands_between_jobs_reads_the_same(pieces, size):
     data = f"<query_batch2>\n{''.join(pieces)}</query_batch2>\n".encode()
     chunks = [data[at : at + size] for at in range(0, len(data), size)]

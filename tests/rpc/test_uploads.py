@@ -94,19 +94,6 @@ def test_a_directory_cannot_be_sent(project, tmp_path):
         project.upload_files([UploadFile("x.dat", str(tmp_path), 5, "0" * 32)])
 
 
-def test_an_upload_is_broken_off_when_told_to(server, project, tmp_path):
-    file = described(tmp_path / "in.dat", b"x" * 1_000_000)
-    blocks = iter(range(5))
-
-    def sent(_):
-        if next(blocks, None) is None:
-            raise StagingError("enough")
-
-    with pytest.raises(StagingError, match="enough"):
-        project.upload_files([file], sent=sent)
-    assert all(len(request.body) < 1_000_000 for request in server.requests)
-
-
 def test_an_upload_that_the_server_does_not_take_ends_by_its_deadline(tmp_path):
     file = tmp_path / "large"
     with file.open("wb") as large:
