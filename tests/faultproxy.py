@@ -201,14 +201,15 @@ def body(contents, *, carried_out=False):
     return _instead(lambda _: Reply(200, headers, contents), forward=carried_out)
 
 
-def php_warnings():
+def php_warnings(*, before=True, inside=True, after=True):
     """Put PHP warnings around and inside the real reply, as a project does with display_errors."""
 
     def change(reply):
         start = re.match(rb"(\s*<\?xml[^>]*\?>\n?)?(\s*<[A-Za-z_][\w.-]*>\n?)?", reply.body)
         prolog, root = start.groups(b"")
         rest = reply.body[start.end() :]
-        reply.body = PHP_WARNING.join([prolog, root, rest, b""])
+        first, second, last = (PHP_WARNING * each for each in (before, inside, after))
+        reply.body = prolog + first + root + second + rest + last
         return reply
 
     return _instead(change, forward=True)
