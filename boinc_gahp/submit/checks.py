@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BadRequest, JobRefused
@@ -19,7 +18,7 @@ from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile, StagedFil
 from boinc_gahp.text import character_name, count, nearest, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from boinc_gahp.submit.types import Input
     from boinc_gahp.templates.types import InputTemplate, OutputTemplate
@@ -70,14 +69,18 @@ _BUDA_PREFIX = f"{BUDA}:"
 _BUDA_NAME = re.compile(r"[A-Za-z0-9_-](?:[A-Za-z0-9_. -]{0,253}[A-Za-z0-9_.-])?")
 
 
-@contextmanager
-def naming(job_name: str) -> Iterator[None]:
+class naming:  # noqa: N801  (it is used as a function)
     """Have each JobRefused that is raised inside tell which job it is about."""
-    try:
-        yield
-    except JobRefused as error:
-        error.job_name = job_name
-        raise
+
+    def __init__(self, job_name: str) -> None:
+        self._job_name = job_name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, JobRefused):
+            error.job_name = self._job_name
 
 
 def fold(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from boinc_gahp.quantities import JOB_SIZES, SIZES
@@ -158,6 +159,9 @@ class CommandRecord(NamedTuple):
     inputs: tuple[str, ...] = ()
 
 
+_values_of = attrgetter(*JOB_SIZES)
+_ELEMENTS = [size.element for size in JOB_SIZES.values()]
+
 #: A value of a table of parameters.
 Parameter = str | int | float | bool | None
 
@@ -208,8 +212,8 @@ class Job:
     @property
     def sizes(self) -> dict[str, float]:
         """The job's own values by the names of :attr:`Parameters.by_element`, as numbers."""
-        values = ((size.element, getattr(self, name)) for name, size in JOB_SIZES.items())
-        return {name: value for name, value in values if value is not None}
+        values = zip(_ELEMENTS, _values_of(self), strict=True)
+        return {element: value for element, value in values if value is not None}
 
     @property
     def files(self) -> dict[str, Input]:
