@@ -1,6 +1,5 @@
 """Batches and jobs as handles: what they tell, and what can be done to them."""
 
-import itertools
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -167,67 +166,16 @@ def test_jobs_are_aborted_by_name_and_by_id(site):
     assert site.proxy.count("abort_jobs") == before
 
 
-@pytest.mark.parametrize(
-    ("rpc", "act"),
-    [
-        ("abort_batch", lambda batch: batch.abort()),
-        ("abort_jobs", lambda batch: batch.abort([job.name for job in batch])),
-        ("retire_batch", lambda batch: batch.retire()),
-        ("set_expire_time", lambda batch: batch.extend(4e9)),
-    ],
-)
-def test_a_lost_answer_is_asked_for_again(site, rpc, act):
-    batch = site.batch(2)
-    site.proxy.fail(rpc, faultproxy.lose_reply())
-    act(batch)
-    assert site.proxy.count(rpc) == 2
-    assert batch.is_over or batch.expire_time == 4e9
-
-
-@pytest.fixture
-def quick_checks(monkeypatch):
-    """Pauses between an abort and the looks after it that are for tests."""
+def test_an_abort_that_does_not_last_is_reported(site, monkeypatch):
     monkeypatch.setattr(control, "_BACKOFF", Backoff(0.01))
-
-
-def _half_submitted(site):
-    """Return a batch as it is while its submit_batch runs: in INIT, with jobs."""
+    # As it is while its submit_batch runs: in INIT, with jobs.
     batch = site.batch(2)
     site.change("UPDATE batch SET state = 0 WHERE id = ?", batch.id)
-    return batch
-
-
-def _end_of_submit(site, batch):
-    """Do what the end of a submit_batch does: there are jobs, and the batch is in progress."""
-    site.change("UPDATE batch SET state = 1 WHERE id = ?", batch.id)
-    site.change("UPDATE workunit SET error_mask = 0 WHERE batch = ?", batch.id)
-
-
-@pytest.mark.usefixtures("quick_checks")
-def test_an_abort_that_a_running_submit_undoes_is_done_again(site):
-    batch = _half_submitted(site)
-    looks = itertools.count()
-
-    def undo(exchange):
-        if next(looks) == 3:  # before the abort, twice by it, and now
-            _end_of_submit(site, batch)
-        exchange.send(exchange.forward())
-        return True
-
-    site.proxy.fail("query_batch", undo, times=None)
-    batch.abort()
-    assert batch.state.name == "ABORTED"
-    assert site.proxy.count("abort_batch") == 2
-    assert batch.counts() == Counts(failed=2)
-
-
-@pytest.mark.usefixtures("quick_checks")
-def test_an_abort_that_does_not_last_is_reported(site):
-    batch = _half_submitted(site)
 
     def undo(exchange):
         reply = exchange.forward()
-        _end_of_submit(site, batch)
+        site.change("UPDATE batch SET state = 1 WHERE id = ?", batch.id)
+        site.change("UPDATE workunit SET error_mask = 0 WHERE batch = ?", batch.id)
         exchange.send(reply)
         return True
 
@@ -252,7 +200,6 @@ def test_a_lease_is_extended_to_a_time_to_come(site):
 
 @pytest.mark.parametrize("until", [0, -1.0, 1e9, math.nan, -math.inf, 1_900_000_000_000])
 def test_a_lease_does_not_end_before_now_nor_in_milliseconds(site, until):
-    before = len(site.proxy.seen)
     batch = site.batch(0)
     before = len(site.proxy.seen)
     with pytest.raises(BadRequest, match="expected seconds since 1970, later than now"):

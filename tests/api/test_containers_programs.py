@@ -10,7 +10,7 @@ import pytest
 
 from boinc_gahp.api.outputs.folders import read_note
 from boinc_gahp.api.programs import program_batch
-from boinc_gahp.errors import BatchConflict, JobFailed
+from boinc_gahp.errors import JobFailed
 from tests.containers_engine import IMAGE
 from tests.helpers import wait_for
 
@@ -185,16 +185,6 @@ def files(directory):
     }
 
 
-def test_another_command_under_the_same_name_is_told(project):
-    command = ["sh", "-c", "true", "sh", "--n"]
-    submitted(project, [*command, "5"], "words-differ")
-    with pytest.raises(BatchConflict, match="command of job words-differ_0;"):
-        submitted(project, [*command, "6"], "words-differ")
-    with pytest.raises(BatchConflict, match="network of job words-differ_0;"):
-        submitted(project, [*command, "5"], "words-differ", network=True)
-    assert submitted(project, [*command, "5"], "words-differ").existed
-
-
 def test_200_runs_survive_a_kill_in_the_middle_and_the_same_command_again(
     in_containers, container_project, tmp_path
 ):
@@ -260,10 +250,6 @@ def test_forty_programs_of_which_five_fail(project, in_containers):
             wanted = f"{number} squared is {number**2}\n"
             assert result.outputs["result.txt"].read_text() == wanted
             assert (result.exit_status, result.stderr) == (0, "")
-    again = project.run(command, image=IMAGE, rows=rows, outputs=["result.txt"])
-    assert again.batch == futures.batch
-    assert again.batch.existed
-    assert len(again.wait(500).failed) == 5
     # Sent again, they are waited for; they fail again.
     retry = futures.batch.retry()
     assert retry.njobs == 5

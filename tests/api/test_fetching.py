@@ -286,14 +286,6 @@ def test_an_archive_has_every_output_under_its_right_name(desk):
     assert not list(desk.directory.glob(".*"))
 
 
-def test_an_archive_of_no_outputs_has_only_the_table_of_jobs(desk):
-    target = desk.directory / "none.zip"
-    fetched = desk.project.batch("gone").fetch_zip(target)
-    assert (fetched.files, fetched.failed) == (0, 1)
-    with zipfile.ZipFile(target) as archive:
-        assert archive.namelist() == ["jobs.csv"]
-
-
 def test_an_archive_appears_whole_or_not_at_all(desk):
     target = desk.directory / "all.zip"
     target.write_text("old")

@@ -93,14 +93,6 @@ def test_other_pickles_and_another_cloudpickle_find_the_same_batch(function, mon
     assert function.map([1]).batch.id == first.batch.id
 
 
-def test_a_batch_that_was_aborted_is_not_taken_up_again(function):
-    first = function.map([1, 2])
-    first.abort()
-    second = function.map([1, 2])
-    assert second.batch.name == f"{first.batch.name}-2"
-    assert function.map([1, 2]).batch.id == second.batch.id
-
-
 def test_the_same_name_with_another_function_or_other_calls_is_refused(project, function):
     first = function.map([1, 2], name="numbers")
     again = function.map([1, 2], name="numbers")

@@ -66,13 +66,6 @@ def test_a_batch_has_the_inputs_and_outputs_that_are_named(do, project):
     assert "output" in do.refuses("submit", *words, "--output", "x")
 
 
-def test_a_table_of_rows_may_have_its_jobs(do, project, settings):
-    (settings.parent.parent.parent / "jobs.csv").write_text("input:in,n\na.csv,1\nb.csv,2\n")
-    words = ["buda:other", "--rows", "jobs.csv", "--args", "{n}", "--output", "x", "--output", "y"]
-    assert do("submit", *words, "--name", "rows")[0] == 0
-    assert made(project, "rows") == [("other", ["in"], ["x", "y"])] * 2
-
-
 def test_a_name_that_is_made_up_has_no_colon(do, project):
     do.prints("submit", "buda:fit", "--input", "in=a.csv", "--output", "x")
     names = [str(name) for name in workunit_names(project) if str(name).startswith("fit-")]

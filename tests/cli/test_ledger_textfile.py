@@ -86,8 +86,3 @@ def test_a_link_in_the_file_s_place_is_replaced_and_not_followed(desk):
     assert desk.status("--textfile", str(desk.metrics))[0] == 0
     assert precious.read_text() == "mine"
     assert not desk.metrics.is_symlink()
-
-
-def test_a_file_and_json_do_not_go_together(desk):
-    status, _, err = desk.status("--json", "--textfile", "jobs.prom")
-    assert (status, "not allowed with" in err) == (2, True)

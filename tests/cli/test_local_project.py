@@ -48,15 +48,3 @@ def test_run_answers_until_ctrl_c_and_its_settings_lead_to_it(run, home):
 )
 def test_wrong_arguments_get_status_2(capsys, arguments, words):
     assert words in InProcess(capsys, "local-project").refuses(*arguments, status=2)
-
-
-@pytest.mark.parametrize(
-    ("directory", "said"),
-    [(".", "neither empty nor a project"), ("/dev/null/p", "/dev/null")],
-    ids=["other things in it", "cannot be made"],
-)
-def test_a_directory_that_cannot_be_used_is_one_line(capsys, home, directory, said):
-    (home / "thesis.tex").write_text("\\begin{document}")
-    err = InProcess(capsys, "local-project").refuses("init", directory)
-    assert said in err
-    assert err.count("\n") == 1

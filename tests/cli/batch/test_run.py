@@ -76,13 +76,7 @@ def test_a_script_in_the_command_line_can_have_the_name_of_its_file(site, batch)
     assert found["jobs"][0]["inputs"] == []
 
 
-def test_rows_and_counts_fill_in_words(site, batch):
-    found, _ = shown(batch, "--rows", "rows.csv", "--", "python3", "-c", "{{}}", "{n}", "{label}")
-    assert commands(found) == [
-        ["python3", "-c", "{}", "1", "one"],
-        ["python3", "-c", "{}", "2", "two words"],
-    ]
-    assert [job["parameters"]["label"] for job in found["jobs"]] == ["one", "two words"]
+def test_words_behind_the_dashes_are_the_commands(site, batch):
     found, _ = shown(batch, "--count", "2", "--", "echo", "{index:3}", "--name", "x")
     assert commands(found) == [["echo", "000", "--name", "x"], ["echo", "001", "--name", "x"]]
 
@@ -118,8 +112,6 @@ def test_a_dry_run_shows_what_the_program_would_find(site, batch):
         (["--output", "../up", "--", "id"], 'the output "../up" is not in the job\'s directory'),
         (["--env", "API_KEY=1", "--", "id"], "API_KEY looks like that of a secret"),
         (["--env", "A", "--", "id"], "--env 'A': expected NAME=VALUE"),
-        (["--input", "no.csv", "--", "id"], "input 'no.csv' cannot be read"),
-        (["--rows", "no.csv", "--", "id"], "no.csv: the file with the rows cannot be opened"),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_sent(batch, words, told):
@@ -141,7 +133,6 @@ def test_what_cannot_be_is_told_before_anything_is_sent(batch, words, told):
             "the word 'wc {file}' is no path, so its {file} would not be sent: add --input {file}",
         ),
         (["--each", "data/*", "--", "./fit.sh"], "nothing tells the files to the program"),
-        (["--each", "data/*", "--count", "2", "--", "echo"], "do not go together"),
         (["--", "echo", "{file}"], "there is no --each"),
     ],
 )

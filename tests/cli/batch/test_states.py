@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from boinc_gahp.cli.batch import states
-from boinc_gahp.states import BatchState, JobState
+from boinc_gahp.states import BatchState
 from boinc_gahp.terminal import parsing, words
 from tests.helpers import ran
 
@@ -21,10 +21,6 @@ for make in (showing.list_batches_parser, showing.show_parser, waiting.wait_pars
     make().format_help()
 print([name for name in ("requests", "lxml", "rich", "boinc_gahp.rpc") if name in sys.modules])
 """
-
-
-def test_every_state_of_a_job_is_in_words():
-    assert [states.job_words(state)[0] for state in JobState] == [s.value for s in JobState]
 
 
 @pytest.mark.parametrize(

@@ -75,18 +75,6 @@ def test_options_make_jobs_that_differ_in_their_number_or_file(sent, tag):
     ]
 
 
-def test_rows_are_a_table_of_parameters(sent, data, tag):
-    (data / "data" / "params.csv").write_text(
-        "seed,n,path,memory\n1,0.10,a.1.txt,2GB\n20,1e3,b 2.txt,\n"
-    )
-    words = ("--rows", "data/params.csv", "--input", "in={path}", "--name", tag)
-    names = ("--name-jobs", "{batch}_{seed:3}")
-    assert sent(*words, "--args", "--seed {seed} -n={n} {index}/{batch}", *names) == [
-        ("BATCH_001", f"--seed 1 -n=0.10 0/{tag}"),
-        ("BATCH_020", f"--seed 20 -n=1e3 1/{tag}"),
-    ]
-
-
 def test_columns_that_set_something_are_told_and_can_be_data(batch, here):
     (here / "params.csv").write_text("name,delay,memory\nada,2d,3GB\n")
     words = (*ONE, "--rows", "params.csv", "--dry-run")
@@ -97,14 +85,6 @@ def test_columns_that_set_something_are_told_and_can_be_data(batch, here):
     as_data = [word for name in ("name", "delay", "memory") for word in ("--as-data", name)]
     assert "ada 2d 3GB" in batch.prints(*words, *as_data, "--args", "{name} {delay} {memory}")
     batch.refuses(*UPPERCASE, "--as-data", "x", status=2)
-
-
-def test_inputs_may_have_placeholders(batch, data):
-    shared = ("--input", "in=inline:{{{index}}}", "--count", "2")
-    out = batch.prints(*UPPERCASE, *shared, "--dry-run")
-    assert re.findall(r"in=inline:(\S+)", out) == ["{0}", "{1}"]
-    out = batch.prints(*UPPERCASE, "--input", "in={path}", "--each", "data/*", "--dry-run")
-    assert re.findall(r"in=(data\S+)", out) == ["data/a.1.txt", "data/b"]
 
 
 def test_a_table_that_no_placeholder_uses_is_remarked_upon(batch, here):
@@ -211,11 +191,8 @@ def test_what_does_not_go_together_is_reported(batch, words, said):
         (["--input-template", "nothing.xml"], "'nothing.xml' cannot be read: No such file"),
         (["--input-template", "data/a.1.txt"], "boinc_gahp template check tells more"),
         (["--output-template", "data/a.1.txt"], "boinc_gahp template check tells more"),
-        (["--rows", "nothing.csv"], "nothing.csv: the file with the rows cannot be opened"),
         (["--rows", "empty.csv"], "it has no rows"),
         (["--rows", "rows.csv", "--input", "in={name}"], "boinc_gahp uses this column itself"),
-        (["--rows", "rows.csv", "--name-jobs", "{n}"], "rows.csv:2: {n} has no value in this row"),
-        (["--input", "inn=data/a.1.txt"], '"inn" is none of these, did you mean "in"?'),
     ],
 )
 def test_what_is_wrong_is_reported_in_a_line(batch, data, words, said):
