@@ -66,14 +66,6 @@ def desk(local, tmp_path):
         yield Desk(tmp_path, local, proxy)
 
 
-@pytest.fixture(scope="module")
-def lasting(local, tmp_path_factory):
-    """One for tests after which it is as before; each has request ids of its own."""
-    home = tmp_path_factory.mktemp("home")
-    with FaultProxy(local.url) as proxy, Desk(home, local, proxy).console() as terminal:
-        yield terminal
-
-
 def test_it_greets_with_version_project_log_and_help(desk):
     with desk.console() as terminal:
         assert terminal.greeting.startswith("What most people want:")
@@ -85,13 +77,6 @@ def test_it_greets_with_version_project_log_and_help(desk):
         ):
             assert part in terminal.greeting
         assert "$GahpVersion" not in terminal.raw
-
-
-def test_it_says_how_to_select_a_project_when_none_is_set(desk):
-    with desk.console(project=False) as terminal:
-        assert "project: none; type BOINC_SELECT_PROJECT url authenticator" in terminal.greeting
-        terminal.enter("BOINC_PING 1")
-        terminal.see("BOINC_PING 1: error: no settings file names a project")
 
 
 def test_a_job_can_be_typed_as_htcondor_sends_it(desk):
@@ -115,12 +100,18 @@ def test_a_job_can_be_typed_as_htcondor_sends_it(desk):
         terminal.see("BLAH_JOB_SUBMIT 7: error: the job's ad cannot be read")
 
 
-def test_what_is_wrong_with_a_line_is_reported(lasting):
-    lasting.enter("BOINC_PING seven")
-    seen = lasting.see('error: BOINC_PING: id (argument 1) is "seven"', "a whole number above 0")
-    assert " E " not in seen
-    lasting.enter("BOINC_PNIG 7")
-    lasting.see('error: there is no command "BOINC_PNIG"')
+def test_what_is_wrong_with_a_line_is_reported_and_below_it_stands_its_form(desk):
+    with desk.console(project=False) as terminal:
+        assert "project: none; type BOINC_SELECT_PROJECT url authenticator" in terminal.greeting
+        terminal.enter("BOINC_PING seven")
+        seen = terminal.see('error: BOINC_PING: id (argument 1) is "seven"', "a whole number above")
+        assert " E " not in seen
+        terminal.enter("BOINC_PNIG 7")
+        terminal.see('error: there is no command "BOINC_PNIG"')
+        terminal.enter("BOINC_PING 1")
+        terminal.see("BOINC_PING 1: error: no settings file names a project")
+        terminal.type("BOINC_SET_LEASE ")
+        terminal.see("BOINC_SET_LEASE id batch unix_time")
 
 
 def test_a_result_does_not_tear_a_line_being_typed(desk):
@@ -194,13 +185,6 @@ def test_an_authenticator_is_not_shown_and_not_kept_anywhere(desk):
     assert desk.state / "console_history" in kept
     assert desk.state / "boinc_gahp.log" in kept
     assert not [path for path in kept if secret.encode() in path.read_bytes()]
-
-
-def test_the_line_below_the_prompt_is_the_form_of_the_command(lasting):
-    lasting.type("BOINC_SET_LEASE ")
-    lasting.see("BOINC_SET_LEASE id batch unix_time")
-    lasting.type(CTRL_C)
-    lasting.see_prompt()
 
 
 @pytest.mark.parametrize(("environ", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])

@@ -224,19 +224,6 @@ def test_a_ping_is_not_stuck_behind_fifty_fetches(conversation):
     assert conversation.say("RESULTS").startswith("S 50\n")
 
 
-def test_results_come_in_the_order_in_which_they_were_ready(conversation):
-    conversation.say("ASYNC_MODE_ON")
-    conversation.say("BOINC_SUBMIT 2 hang app 1 j 0 0")
-    assert conversation.context.hanging.acquire(timeout=60)
-    conversation.say("BOINC_PING 3")
-    conversation.wait()
-    assert conversation.engine.announce() == b"R\n"
-    conversation.context.go.set()
-    conversation.wait()
-    assert conversation.engine.announce() == b""
-    assert conversation.say("RESULTS") == "S 2\n3 NULL\n2 NULL\n"
-
-
 def test_r_comes_before_a_return_line_and_not_before_results(conversation):
     conversation.say("ASYNC_MODE_ON")
     conversation.say("BOINC_PING 2")

@@ -20,7 +20,16 @@ def refused(result, command):
 
 
 @pytest.mark.parametrize("command", ERRORS)
-def test_a_bug_is_an_error_with_all_its_words(conversation, command):
+def test_a_bug_and_a_lack_of_threads_are_errors_with_all_their_words(
+    conversation, command, monkeypatch
+):
+    def refuse(_thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("threading.Thread.start", refuse)
+        message = refused(conversation.result(f"{command} 2 x"), command)
+    assert "no thread could be started" in message
     message = refused(conversation.result(f"{command} 2 bug"), command)
     assert message.startswith("internal error in boinc_gahp (ZeroDivisionError)")
     assert conversation.result("BLAH_PING 3 boinc") == "3 0 NULL"
@@ -33,20 +42,6 @@ def test_settings_that_are_refused_are_an_error_with_all_its_words(command):
 
     with conversing(load) as conversation:
         assert "line 3" in refused(conversation.result(f"{command} 2 x"), command)
-
-
-@pytest.mark.parametrize("command", ERRORS)
-def test_a_request_without_a_thread_is_an_error_with_all_its_words(
-    conversation, command, monkeypatch
-):
-    def refuse(_thread):
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("threading.Thread.start", refuse)
-        assert "no thread could be started" in refused(
-            conversation.result(f"{command} 2 x"), command
-        )
 
 
 def test_a_status_without_an_ad_gets_one(conversation):

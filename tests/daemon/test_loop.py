@@ -89,21 +89,14 @@ def _send(fd, data):
         left = left[os.write(fd, left) :]
 
 
-def test_end_of_input_with_nobody_reading_ends_after_a_while(running, monkeypatch):
-    monkeypatch.setattr(loop_module, "LAST_OUTPUT", 0.2)
-    os.set_blocking(running.to_loop, False)
+@pytest.mark.parametrize("signalled", [False, True], ids=["after a while", "by a signal"])
+def test_end_of_input_with_nobody_reading_ends(running, monkeypatch, signalled):
+    monkeypatch.setattr(loop_module, "LAST_OUTPUT", 3600.0 if signalled else 0.2)
     os.write(running.to_loop, b"COMMANDS\n" * 2000)
     os.close(running.to_loop)
     running.thread.start()
-    running.join()
-
-
-def test_a_signal_cuts_the_last_output_short(running, monkeypatch):
-    monkeypatch.setattr(loop_module, "LAST_OUTPUT", 3600.0)
-    os.write(running.to_loop, b"COMMANDS\n" * 2000)
-    os.close(running.to_loop)
-    running.thread.start()
-    threading.Timer(0.3, running.stop).start()
+    if signalled:
+        threading.Timer(0.3, running.stop).start()
     running.join()
 
 
