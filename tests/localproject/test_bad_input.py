@@ -8,7 +8,9 @@ from hypothesis import given, settings, strategies as st
 
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS, make_app
-from tests.localproject.client import job
+from tests.inside import workunit_names
+from tests.localproject.client import error, job
+from tests.localproject.stage import Stage
 
 PAGES = ["submit_rpc_handler.php", "job_file.php"]
 
@@ -47,23 +49,6 @@ def test_bad_xml_is_no_request(client, page, document):
     assert "root:" not in reply.text
 
 
-# Uploads
-
-
-def _form(*parts, end=b"--b--\r\n"):
-    return (
-        b"".join(
-            b"--b\r\nContent-Disposition: form-data; "
-            + head.encode()
-            + b"\r\n\r\n"
-            + data
-            + b"\r\n"
-            for head, data in parts
-        )
-        + end
-    )
-
-
 def test_contents_that_are_not_what_their_name_says_cannot_be_replaced(client):
     """The server does not compare a name with an MD5; but what is there stays there."""
     name = f"{hashlib.md5(b'true').hexdigest()}.dat"
@@ -73,6 +58,106 @@ def test_contents_that_are_not_what_their_name_says_cannot_be_replaced(client):
     assert core.download.path(name).read_bytes() == b"false"
     client.submit(client.create_batch("b"), [job("j", name)])
     assert hashlib.md5(b"false").hexdigest() in client.rows("SELECT xml_doc FROM workunit")[0][0]
+
+
+# Names
+
+
+BAD_NAMES = {
+    "up": "../../../secret",
+    "absolute": "/etc/passwd",
+    "dots": "..",
+    "newline": "a\nb",
+    "escape": "%2e%2e%2fsecret",
+    "backslash": "..\\secret",
+    "long": "n" * 5000,
+    "quote": "x'; DROP TABLE workunit; --",
+    # What cannot be sent as it is, only as a character reference that no parser takes.
+    "nul": "a\0b",
+    "surrogate": "a&#xD800;b",
+}
+
+
+@pytest.fixture
+def guarded(client):
+    """A project beside which there is a secret; nothing else may appear there."""
+    inside = client.project.directory
+
+    def tree():
+        beside = {path for path in inside.parent.rglob("*") if inside not in path.parents}
+        return beside | set(inside.iterdir())
+
+    secret = inside.parent / "secret"
+    secret.write_text("root:secret")
+    before = tree()
+    yield client
+    assert tree() == before
+    client.project.check()
+    secret.unlink()
+
+
+_FILE = "<input_file><mode>{mode}</mode><source>{source}</source></input_file>"
+_STAGED = f"<job>{_FILE.format(mode='local_staged', source='x.dat')}</job>"
+#: Where a name stands that the project looks for among its files.
+_PLACES = {
+    "app of templates": "<get_templates>{auth}<app_name>{name}</app_name></get_templates>",
+    "files to query": "<query_files>{auth}<phys_name>{name}</phys_name></query_files>",
+    **{
+        f"submit: {place}": "<submit_batch>{auth}<batch><batch_name>{number}</batch_name>"
+        f"<app_name>uppercase</app_name>{text}</batch></submit_batch>"
+        for place, text in {
+            "staged": f"<job>{_FILE.format(mode='local_staged', source='{name}')}</job>",
+            "sandbox": f"<job>{_FILE.format(mode='sandbox', source='{name}')}</job>",
+            "input template": "<input_template_filename>{name}</input_template_filename>" + _STAGED,
+            "output template": "<output_template_filename>{name}</output_template_filename>"
+            + _STAGED,
+        }.items()
+    },
+}
+
+
+@pytest.mark.parametrize("place", _PLACES)
+def test_no_name_leads_anywhere(guarded, place):
+    """In each place where it could name a file, whatever it holds."""
+    Stage(guarded.project).file("x.dat")
+    auth = f"<authenticator>{guarded.authenticator}</authenticator>"
+    for number, name in enumerate(BAD_NAMES.values()):
+        document = _PLACES[place].format(auth=auth, name=name, number=number)
+        reply = guarded.post(document, PAGES["files" in place])
+        assert reply.status_code == 200, name[:50]
+        assert "root:" not in reply.text
+        assert "Traceback" not in reply.text
+
+
+@pytest.mark.parametrize("name", BAD_NAMES.values(), ids=BAD_NAMES)
+def test_no_name_in_an_address_leads_anywhere(guarded, name):
+    auth = guarded.authenticator
+    for arguments in (
+        {"cmd": "workunit_file", "wu_name": name, "file_num": "0", "auth_str": auth},
+        {"cmd": "result_file", "result_name": name, "file_num": "0", "auth_str": auth},
+        {"cmd": "workunit_file", "wu_name": "j", "file_num": name, "auth_str": auth},
+        {"cmd": "batch_files", "batch_id": name, "auth_str": auth},
+        {"cmd": name, "auth_str": auth},
+        {"cmd": "batch_files", "batch_id": "9" * 30, "auth_str": auth},
+    ):
+        reply = guarded.get(**arguments)
+        assert reply.status_code in (200, 404)
+        assert "root:" not in reply.text
+    url = f"{guarded.project.url}download/1b5/{name.replace('%', '%25').replace(chr(0), '%00')}"
+    assert guarded.session.get(url, timeout=60).status_code in (400, 404)
+
+
+def test_sql_is_never_injected(client):
+    Stage(client.project).file("x.dat")
+    evil = "x', 1, 1); UPDATE user SET authenticator = 'x'; --"
+    batch_id = client.create_batch(evil)
+    reply = client.submit(batch_id, [job("j", "x.dat", command_line=evil)])
+    assert "You have an error in your SQL syntax" in error(reply)
+    for field in ("min_mod_time", "batch_id", "expire_time", "job_id"):
+        for rpc in ("query_batch2", "query_batch", "set_expire_time", "query_job"):
+            client.rpc(rpc, f"<batch_name>{evil}</batch_name>", **{field: evil})
+    assert workunit_names(client.project) == []
+    assert client.project.authenticator == client.authenticator
 
 
 # Anything at all
@@ -119,7 +204,8 @@ def test_any_bytes_are_answered_and_change_nothing(pages, body, page):
         "application/x-www-form-urlencoded",
         "text/plain",
     ):
-        for data in (body, b"request=" + body, _form(("name=request", body))):
+        form = b"--b\r\nContent-Disposition: form-data; name=request\r\n\r\n%b\r\n--b--\r\n" % body
+        for data in (body, b"request=" + body, form):
             reply = client.post(f"/test/{page}", data=data, content_type=content_type)
             assert reply.status_code == 200
     assert _dump(project) == before

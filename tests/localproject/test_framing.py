@@ -7,6 +7,7 @@ from urllib.parse import quote_plus
 
 import pytest
 import requests
+from werkzeug.wrappers import Response
 
 from boinc_gahp.localproject.core import Php
 from boinc_gahp.localproject.server.forms import read_form
@@ -34,8 +35,7 @@ def test_replies_are_compressed_when_that_is_accepted(client):
     assert gzip.decompress(raw).count(b"<job>") == plain.content.count(b"<job>") == 100
 
 
-@pytest.mark.parametrize("cut", ["in the headers", "in the body", "before the last byte"])
-def test_a_request_that_is_cut_off_does_nothing(client, cut):
+def test_a_request_that_is_cut_off_does_nothing(client):
     batch_id, name = client.begun("b")
     body = (
         f"<submit_batch><authenticator>{client.authenticator}</authenticator><batch>"
@@ -48,31 +48,22 @@ def test_a_request_that_is_cut_off_does_nothing(client, cut):
         "Content-Type: multipart/form-data; boundary=b\r\n"
         f"Content-Length: {len(form)}\r\n\r\n{form}"
     ).encode()
-    length = {"in the headers": 40, "in the body": 300}.get(cut, len(request) - 1)
-    with socket.create_connection(("127.0.0.1", client.project.port), timeout=20) as connection:
-        connection.sendall(request[:length])
-        connection.shutdown(socket.SHUT_WR)
-        assert connection.recv(1) == b""
+    for length in (40, 300, len(request) - 1):
+        with socket.create_connection(("127.0.0.1", client.project.port), timeout=20) as connection:
+            connection.sendall(request[:length])
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.recv(1) == b""
     assert workunit_names(client.project) == []
     assert value(client.rpc("query_batch", batch_id=batch_id), "state") == "0"
 
 
-def _urlencoded(body):
-    kind = "application/x-www-form-urlencoded"
-    return read_form(io.BytesIO(body), kind, len(body), Php(), _no_file)
-
-
-def _no_file():
-    raise AssertionError("the form has no files")
-
-
 def test_an_urlencoded_form_is_decoded_wherever_its_pieces_are_cut():
+    kind = "application/x-www-form-urlencoded"
     for length in range(65_530, 65_540):
         text = "a" * length + " <é>&=+%" * 5_000
-        assert _urlencoded(f"request={quote_plus(text)}&x%3D=".encode()).fields == {
-            "request": text.encode(),
-            "x=": b"",
-        }
+        body = f"request={quote_plus(text)}&x%3D=".encode()
+        form = read_form(io.BytesIO(body), kind, len(body), Php(), pytest.fail)
+        assert form.fields == {"request": text.encode(), "x=": b""}
 
 
 def _has_ipv6():
@@ -85,7 +76,7 @@ def _has_ipv6():
 
 @pytest.mark.skipif(not _has_ipv6(), reason="no IPv6 here")
 def test_a_server_listens_on_an_address_of_ipv6_and_ends():
-    server = WebServer(_hello, 0, "::1")
+    server = WebServer(Response("hello"), 0, "::1")
     server.start()
     try:
         assert requests.get(f"http://[::1]:{server.port}/", timeout=60).text == "hello"
@@ -93,8 +84,3 @@ def test_a_server_listens_on_an_address_of_ipv6_and_ends():
         server.stop()
     assert not server.running()
     assert port_is_free(server.port, "::1")
-
-
-def _hello(_environ, start_response):
-    start_response("200 OK", [("Content-Length", "5")])
-    return [b"hello"]

@@ -12,6 +12,7 @@ from boinc_gahp.localproject.states import ServerState
 from tests.helpers import wait_for
 from tests.inside import workunit_names
 from tests.localproject.bench import NOW
+from tests.localproject.client import Client
 
 EXAMPLES = Path(__file__).parent.parent.parent / "scripts" / "examples"
 
@@ -93,17 +94,9 @@ def test_the_example_sweeps_its_parameters_and_ends(tmp_path):
             work_generator="sweep:sweep",
             work_low=4,
         )
-        connection = project.core.db.connection()
-
-        def finished():
-            project.check()
-            (done,) = connection.execute(
-                "SELECT count(*) FROM workunit WHERE canonical_resultid > 0 "
-                "AND assimilate_state = 2"
-            ).fetchone()
-            return bool(done == 6)
-
-        wait_for(finished, "all six jobs are done", timeout=60)
+        done = "SELECT count(*) FROM workunit WHERE canonical_resultid > 0 AND assimilate_state = 2"
+        with Client(project) as client:
+            wait_for(lambda: client.rows(done)[0][0] == 6, "all six jobs are done")
         assert sorted(workunit_names(project)) == [f"logistic_{n}" for n in range(2500, 2800, 50)]
         assert generate_pass(project.core, NOW) == 0
         (orbit,) = project.core.upload.root.glob("*/logistic_2500_0_*")

@@ -43,29 +43,20 @@ def test_an_input_lies_under_its_open_name_and_only_a_copy_is_the_jobs_own(host,
         assert stderr_text(report) == f"text {not copy}\n"
 
 
-@pytest.mark.parametrize(
-    ("nbytes", "contents", "words"),
-    [
-        (4, b"TEXT", "MD5 check failed"),
-        (5, b"text", "file has the wrong size: expected 5 bytes, got 4"),
-    ],
-    ids=["MD5", "size"],
-)
 @pytest.mark.parametrize("copy", [True, False], ids=["copied", "linked"])
-def test_an_input_that_is_not_what_the_job_says_is_a_download_error(
-    host, copy, nbytes, contents, words
-):
-    host.stage("x.dat", contents)
-    wanted = JobFile("x.dat", nbytes, hashlib.md5(b"text").hexdigest(), ())
-    report = host.run("pass", inputs=[InputFileInfo("in", copy_file=copy)], files=[wanted])
-    assert (report.outcome, report.exit_status) == (Outcome.CLIENT_ERROR, -186)
-    assert words in message(report)
-
-
-def test_a_missing_input_is_a_download_error(host):
-    file = JobFile("gone.dat", 1, "0" * 32, ())
-    report = host.run("pass", inputs=[InputFileInfo("in")], files=[file])
-    assert message(report) == "WU download error: couldn't get gone.dat: no such file"
+def test_an_input_that_is_not_what_the_job_says_is_a_download_error(host, copy):
+    md5 = hashlib.md5(b"text").hexdigest()
+    for name, nbytes, contents, words in (
+        ("md5.dat", 4, b"TEXT", "MD5 check failed"),
+        ("size.dat", 5, b"text", "file has the wrong size: expected 5 bytes, got 4"),
+        ("gone.dat", 4, None, "WU download error: couldn't get gone.dat: no such file"),
+    ):
+        if contents is not None:
+            host.stage(name, contents)
+        infos, files = [InputFileInfo("in", copy_file=copy)], [JobFile(name, nbytes, md5, ())]
+        report = host.run("pass", inputs=infos, files=files)
+        assert (report.outcome, report.exit_status) == (Outcome.CLIENT_ERROR, -186)
+        assert words in message(report)
 
 
 def test_an_open_name_outside_the_slot_is_an_error(host):
@@ -75,20 +66,13 @@ def test_an_open_name_outside_the_slot_is_an_error(host):
 
 
 @pytest.mark.processes
-def test_a_compressed_input_is_unpacked(host):
+@pytest.mark.parametrize("packed", [True, False], ids=["compressed", "as it is"])
+def test_a_compressed_input_is_unpacked_and_one_that_is_not_staged_so_is_taken(host, packed):
     staged = _stage(host, b"text" * 100, gzip.compress(b"text" * 100))
-    host.core.download.remove("x.dat")
+    host.core.download.remove("x.dat" if packed else "x.dat.gz")
     info = InputFileInfo("in", gzip=True)
     report = host.run(COPY, inputs=[info], files=[staged], outputs=[out("out")])
     assert (report.outcome, host.sent()) == (Outcome.SUCCESS, b"text" * 100)
-
-
-@pytest.mark.processes
-def test_a_compressed_input_that_is_not_staged_so_travels_as_it_is(host):
-    info = InputFileInfo("in", gzip=True)
-    staged = replace(host.stage("x.dat", b"text"), gzipped_nbytes=24)
-    host.run(COPY, inputs=[info], files=[staged], outputs=[out("out")])
-    assert host.sent() == b"text"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """A job's bounds, and that nothing of a job outlives it (``back-end.rst``, "Hosts")."""
 
 import os
+import resource
 import subprocess
+from contextlib import ExitStack
 
 import psutil
 import pytest
@@ -69,14 +71,6 @@ def test_a_job_over_a_bound_is_ended_and_says_which(host, program, bounds, statu
     assert not host.has_sent()
 
 
-def test_a_job_within_its_bounds_is_left_alone(host):
-    program = f"x = bytearray({20 * MB}); open('out', 'w').write('x' * {MB})"
-    report = host.run(
-        program, outputs=[out("out")], memory_bound=80 * MB, disk_bound=2 * MB, time_limit=30
-    )
-    assert report.outcome is Outcome.SUCCESS
-
-
 @pytest.mark.parametrize("copy", [True, False], ids=["copied", "linked"])
 def test_inputs_count_as_disk_space(host, copy):
     report = host.run(
@@ -88,24 +82,24 @@ def test_inputs_count_as_disk_space(host, copy):
     assert report.exit_status == 196
 
 
+#: It is set right after the start of the app, which may be the quicker.
+WAIT_FOR_LIMIT = (
+    "import os, resource, sys, time; end = time.monotonic() + 20\n"
+    "while resource.getrlimit(resource.{0})[1] == {1} and time.monotonic() < end: pass\n"
+)
+
+
 def test_no_file_grows_past_the_disk_bound(host):
-    host.run(
-        # It is set right after the start of the app, which may be the quicker.
-        "import resource, time; end = time.monotonic() + 20\n"
-        "while resource.getrlimit(resource.RLIMIT_FSIZE)[1] < 0 and time.monotonic() < end: pass\n"
-        f"f = open('out', 'w')\nfor n in range(10**6): f.write('x' * {MB})",
-        disk_bound=5 * MB,
-    )
+    wait = WAIT_FOR_LIMIT.format("RLIMIT_FSIZE", resource.RLIM_INFINITY)
+    program = f"f = open('out', 'w')\nfor n in range(10**6): f.write('x' * {MB})"
+    host.run(wait + program, disk_bound=5 * MB)
     assert (host.slot / "out").stat().st_size <= 5 * MB + 1
 
 
 def test_a_crash_leaves_no_core(host):
-    report = host.run(
-        # It is set right after the start of the app, which may be the quicker.
-        "import os, resource, sys, time; end = time.monotonic() + 20\n"
-        "while resource.getrlimit(resource.RLIMIT_CORE)[1] and time.monotonic() < end: pass\n"
-        "print(resource.getrlimit(resource.RLIMIT_CORE), file=sys.stderr, flush=True); os.abort()"
-    )
+    wait = WAIT_FOR_LIMIT.format("RLIMIT_CORE", resource.getrlimit(resource.RLIMIT_CORE)[1] or 1)
+    show = "print(resource.getrlimit(resource.RLIMIT_CORE), file=sys.stderr, flush=True)"
+    report = host.run(f"{wait}{show}; os.abort()")
     assert (report.exit_status, stderr_text(report)) == (6, "(0, 0)\n")
 
 
@@ -119,7 +113,6 @@ def _gone(pid):
 @pytest.mark.parametrize(
     ("program", "bounds"),
     [
-        pytest.param(DAEMON.format("time.sleep(60)"), {}, id="after the app"),
         pytest.param(
             DAEMON.format("time.sleep(60)") + f"x = bytearray({80 * MB}); time.sleep(60)",
             {"memory_bound": 50 * MB},
@@ -140,48 +133,53 @@ def test_a_daemon_that_a_job_has_started_is_ended(host, program, bounds):
     wait_for(lambda: _gone(pid), "the daemon is gone")
 
 
-def test_other_slots_processes_are_not_of_the_family(tmp_path):
-    def start(slot):
-        return subprocess.Popen(
-            ["sleep", "60"],
-            env={**os.environ, MARK: str(tmp_path / slot)},
-            start_new_session=True,
-        )
+@pytest.fixture
+def sleeping(tmp_path):
+    """Starts processes of slots, each in a session of its own, and ends them."""
+    with ExitStack() as stack:
 
-    mine, other = start("1"), start("11")
-    try:
-        family = ProcessFamily(tmp_path / "1")
-        wait_for(lambda: family.look(everywhere=True), "the process is found")
-        assert [process.pid for process in family.look(everywhere=True)] == [mine.pid]
-        family.kill()
-        assert mine.wait(60) == -9
-        assert other.poll() is None
-    finally:
-        for process in (mine, other):
-            process.kill()
-            process.wait()
+        def start(slot, *script, **pipes):
+            # The family takes in all that is in a session of its processes.
+            environ = {**os.environ, MARK: str(tmp_path / slot)}
+            words = script or ("sleep", "60")
+            process = subprocess.Popen(words, env=environ, start_new_session=True, **pipes)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        yield start
 
 
-def test_an_orphan_in_the_apps_session_is_found(tmp_path):
-    app = subprocess.Popen(["sh", "-c", "env -i sleep 60 &"], start_new_session=True)
-    try:
-        os.waitid(os.P_PID, app.pid, os.WEXITED | os.WNOWAIT)
-        family = ProcessFamily(tmp_path, app.pid)
-        (orphan,) = wait_for(lambda: family.look(everywhere=True), "the orphan is found")
-        family.kill()
-        wait_for(lambda: _gone(orphan.pid), "the orphan is gone")
-    finally:
-        app.wait()
+def found(family, count=1):
+    wait_for(lambda: len(family.look(everywhere=True)) == count, f"{count} processes are found")
+    return [process.pid for process in family.look(everywhere=True)]
 
 
-def test_an_orphan_in_a_session_that_a_job_has_begun_is_found(tmp_path):
+def test_other_slots_processes_are_not_of_the_family(tmp_path, sleeping):
+    mine, other = sleeping("1"), sleeping("11")
+    family = ProcessFamily(tmp_path / "1")
+    assert found(family) == [mine.pid]
+    family.kill()
+    assert mine.wait(60) == -9
+    assert other.poll() is None
+
+
+def test_an_orphan_in_the_apps_session_is_found(tmp_path, sleeping):
+    app = sleeping("other", "sh", "-c", "env -i sleep 60 &")
+    os.waitid(os.P_PID, app.pid, os.WEXITED | os.WNOWAIT)
+    family = ProcessFamily(tmp_path, app.pid)
+    (orphan,) = found(family)
+    family.kill()
+    wait_for(lambda: _gone(orphan), "the orphan is gone")
+
+
+def test_an_orphan_in_a_session_that_a_job_has_begun_is_found(tmp_path, sleeping):
     """Its parent has ended before it was seen, and it has cleared its environment."""
-    mark = {**os.environ, MARK: str(tmp_path)}
-    script = ["sh", "-c", "read go; env -i sleep 60 & echo $!"]
+    script = "read go; env -i sleep 60 & echo $!"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(script, **pipes, env=mark, start_new_session=True) as parent:
-        family = ProcessFamily(tmp_path)
-        wait_for(lambda: family.look(everywhere=True), "the parent is found")
+    with sleeping("1", "sh", "-c", script, **pipes) as parent:
+        family = ProcessFamily(tmp_path / "1")
+        found(family)
         parent.stdin.write(b"go\n")
         parent.stdin.flush()
         orphan = int(parent.stdout.readline())
@@ -194,20 +192,11 @@ def test_an_orphan_in_a_session_that_a_job_has_begun_is_found(tmp_path):
     wait_for(lambda: _gone(orphan), "the orphan is gone")
 
 
-def test_what_appears_while_a_job_is_killed_is_ended_too(tmp_path, monkeypatch):
-    mark = {**os.environ, MARK: str(tmp_path)}
-    # Sessions of their own: the family takes in all that is in a session of its processes.
-    processes = [
-        subprocess.Popen(["sleep", "60"], env=mark, start_new_session=True) for _ in range(2)
-    ]
-    try:
-        family = ProcessFamily(tmp_path)
-        wait_for(lambda: len(family.look(everywhere=True)) == 2, "both are found")
-        look = family.look
-        monkeypatch.setattr(family, "look", lambda **how: look(**how)[:1])
-        family.kill()
-        assert [process.wait(60) for process in processes] == [-9, -9]
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+def test_what_appears_while_a_job_is_killed_is_ended_too(tmp_path, sleeping, monkeypatch):
+    processes = [sleeping("1") for _ in range(2)]
+    family = ProcessFamily(tmp_path / "1")
+    found(family, 2)
+    look = family.look
+    monkeypatch.setattr(family, "look", lambda **how: look(**how)[:1])
+    family.kill()
+    assert [process.wait(60) for process in processes] == [-9, -9]

@@ -89,10 +89,9 @@ def test_making_a_project_twice_changes_nothing(tmp_path):
 
 def test_a_directory_with_other_things_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(LocalProjectTrouble, match="neither empty nor a project"):
-        init_project(tmp_path)
-    with pytest.raises(LocalProjectTrouble, match="neither empty nor a project"):
-        LocalProject(tmp_path)
+    for make in (init_project, LocalProject):
+        with pytest.raises(LocalProjectTrouble, match="neither empty nor a project"):
+            make(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     with pytest.raises(LocalProjectTrouble, match="is a file"):
         init_project(tmp_path / "thesis.tex")
