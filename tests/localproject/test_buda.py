@@ -49,16 +49,11 @@ def test_an_app_has_boincs_files_and_the_templates_that_boincs_form_would_make(b
     assert found["app_files"] == ["main.sh", "job.toml"]
     assert found["dockerfile"] == "recipe"
     assert found["plan_class"] == ""
-    # The app of all of them has no templates, which would apply to every job.
+    # The app of all of them has no templates, which would apply to every job; it runs no program.
     assert not list((bench.directory / "templates").glob("buda*"))
-
-
-def test_the_app_of_buda_apps_is_not_one_for_any_program(bench):
-    settings = bench.directory / "boinc_gahp.toml"
-    add_buda_app(bench.directory)
-    assert "container_app" not in settings.read_text()
-    run(["add-app", str(bench.directory), "docker", "--container"], None)
-    assert 'container_app = "docker"' in settings.read_text()
+    assert "container_app" not in (bench.directory / "boinc_gahp.toml").read_text()
+    with pytest.raises(LocalProjectTrouble, match="there is a BUDA app 'sorter' already"):
+        add_buda_app(bench.directory)
 
 
 # What its jobs get.
@@ -68,7 +63,7 @@ def test_a_host_gets_the_jobs_inputs_and_the_apps_files(bench):
     add_buda_app(bench.directory)
     number = give_engines(bench)
     bench.made(appid=number, xml_doc=document())
-    task = bench.scheduler.request_work(1, bench.now)
+    task = bench.send(1)
     assert task.in_container
     workunit = read_workunit(task.xml_doc)
     files = {file.open_name: file for file in workunit.files}
@@ -98,7 +93,7 @@ def test_a_job_whose_app_does_not_exist_waits_and_is_in_nobodys_way(bench):
         bench.made(f"of {name}", appid=number, xml_doc=document(name))
     bench.made("good", appid=number, xml_doc=document())
     for _ in range(20):
-        task = bench.scheduler.request_work(1, bench.now)
+        task = bench.send(1)
         if task is not None:
             assert task.result_name.startswith("good")
     assert bench.results("server_state").count(ServerState.UNSENT) == 3
@@ -111,11 +106,11 @@ def test_a_job_waits_for_a_host_with_an_engine_and_the_variants_processor(bench)
     (path,) = (bench.directory / "buda_apps" / NAME).glob("*/variant.json")
     whole = path.read_text()
     path.write_text(json.dumps({**json.loads(whole), "cpu_type": "other"}))
-    assert bench.scheduler.request_work(1, bench.now) is None
+    assert bench.send(1) is None
     path.write_text(whole)
     bench.set("host", "id = 1", dont_use_docker=1)
-    assert bench.scheduler.request_work(1, bench.now) is None
-    assert bench.scheduler.request_work(2, bench.now) is not None
+    assert bench.send(1) is None
+    assert bench.send(2) is not None
 
 
 def test_other_documents_stay_as_they_are(bench):
@@ -131,11 +126,16 @@ def test_other_documents_stay_as_they_are(bench):
     ("words", "told"),
     [
         ([APP], "--dockerfile is missing"),
-        ([APP, "--dockerfile", "f", "--command", "true"], "--command does not go with a BUDA app"),
-        ([APP, "--dockerfile", "f", "--container"], "--container does not go with a BUDA app"),
-        ([APP, "--dockerfile", "f", "--quorum", "2"], "--quorum does not go with a BUDA app"),
-        ([APP, "--dockerfile", "f", "--version", "2"], "--version does not go with a BUDA app"),
-        ([APP, "--dockerfile", "f", "--optional-out", "x"], "--optional-out does not go with"),
+        *(
+            (
+                [APP, "--dockerfile", "f", *each.split()],
+                f"{each.split()[0]} does not go with a BUDA",
+            )
+            for each in (
+                *("--command true", "--container", "--quorum 2", "--version 2"),
+                "--optional-out x",
+            )
+        ),
         (["sorter", "--dockerfile", "f"], "--dockerfile and --file are for a BUDA app, buda:NAME"),
         (["sorter", "--container", "--file", "f"], "--dockerfile and --file are for a BUDA app"),
     ],
@@ -163,9 +163,3 @@ def test_a_wrong_description_changes_nothing(bench, app, more, told):
         add_buda_app(bench.directory, app, *more)
     assert not list((bench.directory / "buda_apps").glob("*/*.json"))
     assert not bench.rows("SELECT 1 FROM app WHERE name = 'buda'")
-
-
-def test_a_second_app_of_a_name_is_refused(bench):
-    add_buda_app(bench.directory)
-    with pytest.raises(LocalProjectTrouble, match="there is a BUDA app 'sorter' already"):
-        add_buda_app(bench.directory)

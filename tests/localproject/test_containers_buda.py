@@ -65,19 +65,6 @@ def test_a_person_submits_waits_and_fetches_as_for_any_app(project, tmp_path):
     assert "told:  y" in (folder["1"] / "stderr.txt").read_text()
 
 
-def test_the_same_map_finds_the_same_batch(project, tmp_path):
-    rows = [{"file": path} for path in files(tmp_path, "d\nc\n", "4\n3\n")]
-    names = []
-    for _ in range(2):
-        futures = project.map(
-            APP, rows, inputs={"in": "{file}"}, outputs=["out"], directory=tmp_path / "there"
-        )
-        found = [each.outputs["out"].read_text() for each in futures.results()]
-        assert found == ["c\nd\n", "3\n4\n"]
-        names.append(futures.batch.name)
-    assert names[0] == names[1]
-
-
 def test_a_job_from_htcondor_gets_its_outputs_into_its_directory(local, tmp_path):
     authenticator = local.add_user(tmp_path.name[:40].replace("_", "").lower())
     with FaultProxy(local.url) as proxy:

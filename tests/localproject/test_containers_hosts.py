@@ -14,10 +14,6 @@ from tests.localproject.in_containers import APP, ContainerJobs, add_container_a
 from tests.localproject.visitor import Visitor
 
 
-def offer(bench, host, engine, version=80300):
-    bench.set("host", f"id = {host}", docker_version=engine, core_client_version=version)
-
-
 @pytest.fixture
 def waiting(bench):
     """A job of a container app."""
@@ -26,49 +22,42 @@ def waiting(bench):
     return bench
 
 
-def test_a_host_with_an_engine_gets_the_job(waiting):
-    offer(waiting, 2, "podman 4.3.1")
-    assert waiting.scheduler.request_work(1, waiting.now) is None
-    task = waiting.scheduler.request_work(2, waiting.now)
-    assert (task.in_container, task.command) == (True, ("docker_wrapper",))
-
-
 @pytest.mark.parametrize(
-    ("engine", "version"),
-    [(None, 80300), ("", 80300), ("podman 4.3.1", 72005), ("docker 20", 80199)],
+    ("engine", "version", "gets"),
+    [
+        ("podman 4.3.1", 80300, True),
+        *((None, 80300, False), ("", 80300, False)),
+        *(("podman 4.3.1", 72005, False), ("docker 20", 80199, False)),
+    ],
 )
-def test_without_an_engine_or_with_an_older_client_a_host_gets_none(waiting, engine, version):
-    offer(waiting, 1, engine, version)
-    assert waiting.scheduler.request_work(1, waiting.now) is None
+def test_a_host_gets_the_job_if_it_has_an_engine_and_a_client_that_knows_it(
+    waiting, engine, version, gets
+):
+    waiting.set("host", "id = 1", docker_version=engine, core_client_version=version)
+    # A job without a host for it waits, and others go on.
+    for _ in range(50):
+        assert waiting.send(2) is None
+    assert waiting.results("server_state") == [ServerState.UNSENT]
+    waiting.made("other")
+    told = ("w_0", True, ("docker_wrapper",)) if gets else ("other_0", False)
+    task = waiting.send(1)
+    assert (task.result_name, task.in_container, task.command)[: len(told)] == told
 
 
 def test_a_host_can_be_told_not_to_offer_its_engine(waiting, capsys):
-    offer(waiting, 1, "podman 4.3.1")
+    waiting.set("host", "id = 1", docker_version="podman 4.3.1", core_client_version=80300)
     assert set_host([str(waiting.directory), "h1", "engine=0", "speed=2e9"], None) == 0
     assert capsys.readouterr().out.endswith("Host h1: engine=0 speed=2e+09\n")
-    assert waiting.scheduler.request_work(1, waiting.now) is None
+    assert waiting.send(1) is None
     set_host([str(waiting.directory), "h1", "engine=1"], None)
-    assert waiting.scheduler.request_work(1, waiting.now) is not None
-
-
-def test_a_job_without_a_host_for_it_waits_and_others_go_on(waiting):
-    for _ in range(50):
-        assert waiting.scheduler.request_work(1, waiting.now) is None
-    assert waiting.results("server_state") == [ServerState.UNSENT]
-    waiting.made("other")
-    task = waiting.scheduler.request_work(1, waiting.now)
-    assert (task.result_name, task.in_container) == ("other_0", False)
-
-
-@pytest.fixture
-def no_engine(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    assert waiting.send(1) is not None
 
 
 NOTICE = "neither podman nor docker answers on this machine. Install one ("
 
 
-def test_where_there_is_no_engine_jobs_wait_and_everybody_is_told_so(no_engine, tmp_path, capsys):
+def test_where_there_is_no_engine_jobs_wait_and_everybody_is_told_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     directory = tmp_path / "p"
     make(directory)
     add_container_app(directory)
@@ -82,18 +71,21 @@ def test_where_there_is_no_engine_jobs_wait_and_everybody_is_told_so(no_engine, 
             assert NOTICE in visitor.text("")
         status([str(directory)], None)
         assert NOTICE in capsys.readouterr().out
-        row = jobs.result(name)
-        assert row["server_state"] == ServerState.UNSENT
+        assert jobs.result(name)["server_state"] == ServerState.UNSENT
+
+
+def programs(directory, monkeypatch, **scripts):
+    """Put programs before those of the machine."""
+    for name, text in scripts.items():
+        (directory / name).write_text(f"#!/bin/sh\n{text}\n")
+        (directory / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(directory), prepend=":")
 
 
 @pytest.mark.processes
 def test_without_a_container_app_nobody_looks_for_an_engine(tmp_path, monkeypatch):
     marker = tmp_path / "called"
-    program = tmp_path / "bin" / "podman"
-    program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\n: >{marker}\necho 4.3.1\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    programs(tmp_path, monkeypatch, podman=f": >{marker}\necho 4.3.1")
     with LocalProject(tmp_path / "p", hosts=2) as project:
         assert project.notice() == ""
         assert not marker.exists()
@@ -108,12 +100,7 @@ def test_without_a_container_app_nobody_looks_for_an_engine(tmp_path, monkeypatc
 
 @pytest.mark.processes
 def test_what_does_not_answer_is_no_engine_and_docker_comes_second(bench, tmp_path, monkeypatch):
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name, text in (("podman", "exit 125"), ("docker", "echo 20.10.24")):
-        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
-        (programs / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(programs), prepend=":")
+    programs(tmp_path, monkeypatch, podman="exit 125", docker="echo 20.10.24")
     assert str(Containers(bench.core.db, bench.directory).engine()) == "docker 20.10.24"
 
 
