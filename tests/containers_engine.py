@@ -7,8 +7,6 @@ store is read or changed. A test that uses it needs the marks ``containers`` and
 ``long``, and stands in a file ``test_containers*.py``.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

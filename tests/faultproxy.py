@@ -12,8 +12,6 @@ The RPC of a request is the root element of its form field ``request``, the ``cm
 ``get_output.php`` request, and otherwise method and path (``GET /test/``).
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import re

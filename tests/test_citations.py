@@ -5,8 +5,6 @@ directory, or of a document in the root, is a path. ``wire/NAME`` is a recording
 ``tests/contract/wire``; :mod:`boinc_gahp.text` is a module, and other roles name what it has.
 """
 
-from __future__ import annotations
-
 import pkgutil
 import re
 from contextlib import suppress

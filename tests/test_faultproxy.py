@@ -1,7 +1,5 @@
 """The proxy that goes wrong on command does what it is told, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit

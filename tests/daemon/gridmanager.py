@@ -1,7 +1,5 @@
 """Gridmanagers as far as their conversation goes (``gridmanager-*.rst``)."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -9,15 +9,6 @@ from boinc_gahp.gahp.lines import LineSplitter
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        pytest.param(b"", [""], id="nothing"),
-        pytest.param(b"A", ["A"], id="one"),
-        pytest.param(b"A B", ["A", "B"], id="two"),
-        pytest.param(b"A  B", ["A", "", "B"], id="an empty one between two spaces"),
-        pytest.param(b"A   B", ["A", "", "", "B"], id="two empty ones"),
-        pytest.param(b" A ", ["", "A", ""], id="empty ones at both ends"),
-        pytest.param(rb"a\ b c", ["a b", "c"], id="escaped space"),
-        pytest.param(rb"a\\ b", ["a\\", "b"], id="escaped backslash, then a border"),
-        pytest.param(rb"a\\\ b", ["a\\ b"], id="escaped backslash and escaped space"),
         pytest.param(rb"\a\b\\c", ["ab\\c"], id="a backslash makes any character literal"),
         pytest.param(b"a\\\r\\\nb c", ["a\r\nb", "c"], id="escaped CR LF"),
         pytest.param(b"a\tb", ["a\tb"], id="a tab is no border"),

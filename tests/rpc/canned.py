@@ -1,7 +1,5 @@
 """Replies without a server: a transport that answers with given bytes; and one RPC to a server."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import pytest

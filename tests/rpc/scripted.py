@@ -8,8 +8,6 @@
         assert [request.connection for request in server.requests] == [0, 1]
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import re

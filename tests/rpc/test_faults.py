@@ -7,12 +7,10 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
 from boinc_gahp.errors import (
-    GahpError,
     PermissionDenied,
     ProjectDown,
     ProjectError,
@@ -39,9 +37,8 @@ def hasty(play, **options):
 HTML = raw(http(200, b"<html><title>Router login</title></html>", Content_Type="text/html"))
 CREATED = ok(inside("create_batch", "<batch_id>7</batch_id>"))
 QUIET_FATAL = scripted.status(500, b'<?xml version="1.0"?>\n<ping>\n')
-LOUD_FATAL = ok(
-    inside("ping", "<br />\n<b>Fatal error</b>:  Uncaught x in <b>/f</b> on line <b>1</b>")
-)
+FATAL = b"<br />\n<b>Fatal error</b>:  Uncaught x in <b>/f</b> on line <b>1</b>"
+LOUD_FATAL = ok(inside("ping", FATAL))
 
 
 def refusal(number, words):
@@ -126,9 +123,17 @@ def test_lasting_trouble_is_reported_at_once_or_after_three_times(server, play, 
     assert len(server.requests) == times
 
 
-@pytest.mark.parametrize("play", [partial(scripted.status, 500), ok], ids=["500", "200, cut off"])
-def test_php_fatal_error_that_is_a_matter_of_course_is_reported_at_once(server, play):
-    server.answers.append(play(b'<?xml version="1.0"?>\n<query_files>\n'))
+BEGUN = b'<?xml version="1.0"?>\n<query_files>\n'
+MATTERS_OF_COURSE = {
+    "500": scripted.status(500, BEGUN),
+    "200, cut off": ok(BEGUN),
+    "200, with PHP's words": ok(BEGUN + FATAL + b"</query_files>"),
+}
+
+
+@pytest.mark.parametrize("play", MATTERS_OF_COURSE.values(), ids=MATTERS_OF_COURSE)
+def test_php_fatal_error_that_is_a_matter_of_course_is_reported_at_once(server, play, caplog):
+    server.answers.append(play)
     with server.client(retry_total=60) as project:
         with pytest.raises(ProtocolError) as associating:
             project.query_files(["a.dat"], batch_id=7)
@@ -137,22 +142,15 @@ def test_php_fatal_error_that_is_a_matter_of_course_is_reported_at_once(server, 
     assert associating.value.php_fatal
     assert completed.value.php_fatal
     assert len(server.requests) == 2
+    # Nor does it fill the log.
+    assert "Uncaught x" not in caplog.text
 
 
 def test_a_question_for_files_that_no_batch_is_to_have_is_repeated_after_a_cut(server):
-    begun = b'<?xml version="1.0"?>\n<query_files>\n'
     end = b"<absent_files></absent_files></query_files>"
-    server.answers += [ok(begun), ok(begun + end)]
+    server.answers += [ok(BEGUN), ok(BEGUN + end)]
     with server.client(retry_total=60) as project:
         assert project.query_files(["a.dat"]) == ()
-
-
-def test_php_fatal_errors_that_are_a_matter_of_course_do_not_fill_the_log(server, caplog):
-    words = "<br />\n<b>Fatal error</b>:  Uncaught x in <b>/f</b> on line <b>1</b>"
-    server.answers.append(ok(inside("query_files", words)))
-    with server.client() as project, pytest.raises(ProtocolError, match="Uncaught x"):
-        project.query_files(["a.dat"], batch_id=7)
-    assert "Uncaught x" not in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -230,8 +228,11 @@ def test_unrepeatable_rpc_is_sent_again_when_no_connection_came_about(caplog):
                     project.close()
                 return True
 
+        # What is closed in a pause ends at once.
         with caplog.filtering(CloseBeforeThePause()), pytest.raises(TransportError) as caught:
             project.create_batch("b", "uppercase")
+        with pytest.raises(TransportError, match="closed"):
+            project.ping()
     assert "trying again" in caplog.text
     assert not caught.value.may_be_running
     assert f"create_batch of {host}: cannot connect (Connection refused)" in str(caught.value)
@@ -310,20 +311,6 @@ def test_reply_that_drips_for_ever_ends_with_its_own_time(server):
     server.answers.append(scripted.drip(http(200, PONG + b" " * 9999)))
     with pytest.raises(TransportError, match="no answer in time"):
         ping(server, reply_timeout=0.5)
-
-
-def test_closing_ends_a_pause_at_once(server):
-    project = server.client(retry_total=60)
-
-    def down_and_close(answer):
-        project.close()
-        return DOWN(answer)
-
-    server.answers.append(down_and_close)
-    with pytest.raises(GahpError):
-        project.ping()
-    with pytest.raises(TransportError, match="closed"):
-        project.ping()
 
 
 def test_a_small_request_arrives_in_one_piece():

@@ -1,7 +1,5 @@
 """Templates that have one finding of the checker each, and the same ones repaired."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 
