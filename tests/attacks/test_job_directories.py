@@ -20,13 +20,9 @@ from boinc_gahp.fetch.leftovers import sweep
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.submit.digests import stat_input
 from tests.attacks.hostile_outputs import HostileOutputs
+from tests.attacks.users import BOB as NEIGHBOUR, needs_root
 from tests.fetch.archives import check_refused
 from tests.helpers import most_memory, ran
-
-#: Another user, who need not exist.
-NEIGHBOUR = 54321
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's files")
 
 
 @pytest.fixture
@@ -75,8 +71,7 @@ def test_empty_another_file_by_a_hard_link_with_the_name_of_the_temporary_file(h
     precious = elsewhere / "precious"
     precious.write_text("precious")
     os.link(precious, foreseen(home / "out"))
-    with HostileOutputs({"out": b"result"}) as project:
-        project.fetch(home)
+    HostileOutputs({"out": b"result"}).fetch(home)
     assert precious.read_text() == "precious"
     assert (home / "out").read_bytes() == b"result"
 
@@ -88,8 +83,7 @@ def test_have_an_output_written_to_a_file_that_stays_the_neighbours(home):
         os.chown(planted, NEIGHBOUR, -1)
     else:
         os.mkfifo(foreseen(home / "out"))  # another's cannot be made; this is none of ours either
-    with HostileOutputs({"out": b"result"}) as project:
-        project.fetch(home)
+    HostileOutputs({"out": b"result"}).fetch(home)
     assert (home / "out").read_bytes() == b"result"
     assert (home / "out").stat().st_uid == os.geteuid()
 
@@ -119,9 +113,9 @@ def test_lead_outputs_away_by_a_link_where_everyone_can_write(mode, tmp_path, el
     (shared / "job").symlink_to(elsewhere)
     os.lchown(shared / "job", NEIGHBOUR, -1)
     told = rf"shared/job is a symbolic link that user {NEIGHBOUR} made in a directory that everyone"
-    with HostileOutputs({"out": b"theirs"}) as project:
-        project.check_refused(told, shared / "job")
-        project.check_refused(told, tmp_path, ("out", "shared/job/out"))
+    project = HostileOutputs({"out": b"theirs"})
+    project.check_refused(told, shared / "job")
+    project.check_refused(told, tmp_path, ("out", "shared/job/out"))
     assert files(elsewhere) == {}
 
 
@@ -155,10 +149,10 @@ def test_keep_the_victims_own_links_and_colleagues_links_from_being_followed(tmp
         (directory / "job").symlink_to(elsewhere)
     if os.geteuid() == 0:
         os.lchown(group / "job", NEIGHBOUR, -1)
-    with HostileOutputs({"out": b"result"}) as project:
-        project.fetch(sticky / "job")
-        assert files(elsewhere) == {"out": b"result"}
-        project.fetch(group / "job", ("out", "out2"))
+    project = HostileOutputs({"out": b"result"})
+    project.fetch(sticky / "job")
+    assert files(elsewhere) == {"out": b"result"}
+    project.fetch(group / "job", ("out", "out2"))
     assert files(elsewhere) == {"out": b"result", "out2": b"result"}
 
 
@@ -176,8 +170,7 @@ CHOSEN = "link' is a symbolic link, and the project chose"
 def test_write_through_a_link_by_names(outputs, home, elsewhere):
     (home / "link").symlink_to(elsewhere)
     (home / "other").mkdir()
-    with HostileOutputs(outputs) as project:
-        project.check_refused(CHOSEN, home)
+    HostileOutputs(outputs).check_refused(CHOSEN, home)
     assert files(elsewhere) == {}
 
 
@@ -200,28 +193,25 @@ def test_replace_a_file_that_programs_obey(outputs, reason, home):
     for name, contents in victim.items():
         (home / name).parent.mkdir(exist_ok=True)
         (home / name).write_bytes(contents)
-    with HostileOutputs({**outputs}) as project:
-        project.check_refused(reason, home)
+    HostileOutputs({**outputs}).check_refused(reason, home)
     assert files(home) == victim
 
 
 def test_what_the_job_names_may_begin_with_a_dot(home):
-    with HostileOutputs({".config": b"asked for"}) as project:
-        project.fetch(home, (".config", ".config"))
-        assert files(home) == {".config": b"asked for"}
-    with HostileOutputs({"all.zip": zipped(".a/b", "c")}) as project:
-        project.fetch(home, (".a/b", ".a/b"), some=True)
+    HostileOutputs({".config": b"asked for"}).fetch(home, (".config", ".config"))
+    assert files(home) == {".config": b"asked for"}
+    HostileOutputs({"all.zip": zipped(".a/b", "c")}).fetch(home, (".a/b", ".a/b"), some=True)
     assert files(home) == {".config": b"asked for", ".a/b": b"theirs"}
 
 
 def test_hide_a_file_in_a_persons_folder(home):
     outputs = {".bashrc": b"1", ".boinc_gahp.json": b"2", "a/.x/out": b"3", "b/out": b"4"}
     found = {"%2Ebashrc": b"1", "%2Eboinc_gahp.json": b"2", "a/%2Ex/out": b"3", "b/out": b"4"}
-    with HostileOutputs({**outputs}) as project:
-        project.collect(home)
-        assert files(home) == found
-        (home / "%2Ebashrc").unlink()
-        again = project.collect(home, found.keys() - {"%2Ebashrc"})
+    project = HostileOutputs({**outputs})
+    project.collect(home)
+    assert files(home) == found
+    (home / "%2Ebashrc").unlink()
+    again = project.collect(home, found.keys() - {"%2Ebashrc"})
     assert [path for path, size in again.files.items() if size] == [home / "%2Ebashrc"]
     assert files(home) == found
 
@@ -233,8 +223,8 @@ def test_write_through_a_link_that_is_called_as_a_job_is(tmp_path, elsewhere):
     chosen = pytest.raises(OutputError, match="job' is a symbolic link, and the project chose")
     with chosen:
         folder.make(Directories())
-    with HostileOutputs({"out": b"theirs"}) as project, chosen:
-        project.collect(path)
+    with chosen:
+        HostileOutputs({"out": b"theirs"}).collect(path)
     assert files(elsewhere) == {}
 
 
@@ -254,27 +244,27 @@ MORE_THAN_TOLD = r"larger than the 1000000 bytes.*max_nbytes"
 @pytest.mark.parametrize("compressed", [False, True], ids=["plain", "of empty gzip members"])
 def test_fill_the_disk_by_an_output_that_never_ends(compressed, home):
     piece = gzip.compress(b"") * 3000 if compressed else bytes(65536)
-    with HostileOutputs({"out": lambda: endless(piece)}, compressed=compressed) as project:
-        project.check_refused(TOO_LARGE, home, jobs=SMALL)
+    HostileOutputs({"out": lambda: endless(piece)}, compressed=compressed).check_refused(
+        TOO_LARGE, home, jobs=SMALL
+    )
     assert files(home) == {}
 
 
 def test_fill_the_disk_where_the_jobs_or_the_apps_template_says_some_megabytes(home):
-    with HostileOutputs({"out": lambda: endless(bytes(65536))}) as project:
-        own = project.own_template(1_000_000)
-        project.check_refused(MORE_THAN_TOLD, home, own=own)
-        project.check_refused(r"larger than the 5000000 bytes.*or what the project", home)
+    project = HostileOutputs({"out": lambda: endless(bytes(65536))})
+    own = project.own_template(1_000_000)
+    project.check_refused(MORE_THAN_TOLD, home, own=own)
+    project.check_refused(r"larger than the 5000000 bytes.*or what the project", home)
     assert files(home) == {}
-    with HostileOutputs({"out": bytes(1_000_000)}) as project:
-        project.fetch(home, own=own)
+    HostileOutputs({"out": bytes(1_000_000)}).fetch(home, own=own)
     assert len(files(home)["out"]) == 1_000_000
 
 
 def test_fill_the_disk_by_little_that_is_unpacked_to_much(home):
-    with HostileOutputs({"out": gzip.compress(bytes(50_000_000))}, compressed=True) as project:
-        project.check_refused(TOO_LARGE, home, jobs=SMALL)
-        own = project.own_template(1_000_000)
-        project.check_refused(MORE_THAN_TOLD, home, own=own)
+    project = HostileOutputs({"out": gzip.compress(bytes(50_000_000))}, compressed=True)
+    project.check_refused(TOO_LARGE, home, jobs=SMALL)
+    own = project.own_template(1_000_000)
+    project.check_refused(MORE_THAN_TOLD, home, own=own)
     assert files(home) == {}
 
 
