@@ -128,19 +128,6 @@ def test_requests_that_hang_do_not_keep_a_neighbour_from_being_asked(neighbours,
     assert neighbours.process.num_threads() < MANY + 20
 
 
-def test_requests_that_wait_behind_a_project_that_hangs_are_within_the_same_bound(neighbours):
-    neighbours.proxy.fail("*", faultproxy.hang(), times=None)
-    neighbours.select("hostile")
-    limit = LimitSettings().pending_requests
-    for number in range(limit):
-        neighbours.gridmanager.begin("BOINC_RETIRE_BATCH", f"hung {number}")
-    neighbours.select("healthy")
-    # Here HTCondor waits until one of those in flight has its result.
-    refused = ["F", "Threads limit reached"]
-    assert neighbours.gridmanager.say(["BOINC_PING", "5000"]) == refused
-    assert neighbours.process.num_threads() < LimitSettings().control_workers + 10
-
-
 @pytest.mark.parametrize("trouble", ["trickles", "hangs"])
 def test_jobs_of_the_batch_type_come_home_beside_a_project_that(trouble, project, tmp_path):
     node = Node(tmp_path, project)

@@ -149,12 +149,9 @@ def test_whatever_a_location_says_is_the_same_server_or_its_https_or_refused(pie
 @pytest.mark.parametrize(
     ("location", "there"),
     [
-        ("/x.php", "http://boinc.example.edu/x.php"),
         ("x.php?a=b", "http://boinc.example.edu/test/x.php?a=b"),
         ("../x.php", "http://boinc.example.edu/x.php"),
-        ("//boinc.example.edu/x", "http://boinc.example.edu/x"),
         ("http://BOINC.example.edu:80/x#y", "http://boinc.example.edu:80/x"),
-        ("https://boinc.example.edu/x", "https://boinc.example.edu/x"),
         ("https://boinc.example.edu:443/x", "https://boinc.example.edu:443/x"),
     ],
 )

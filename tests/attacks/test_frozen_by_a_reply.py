@@ -14,7 +14,7 @@ from functools import partial
 import pytest
 from hypothesis import settings
 
-from boinc_gahp.errors import GahpError, RpcError
+from boinc_gahp.errors import GahpError
 from boinc_gahp.fetch.job_end import unwrap
 from boinc_gahp.rpc import _reply_errors
 from boinc_gahp.rpc._pages import is_page, page_text, page_title
@@ -27,7 +27,7 @@ from boinc_gahp.templates.rules import check_template
 from boinc_gahp.templates.types import TemplateError
 from boinc_gahp.text import shorten
 from tests.rpc.canned import inside, project
-from tests.rpc.scripted import AUTHENTICATOR, http, raw
+from tests.rpc.scripted import AUTHENTICATOR
 
 #: Twice as much may take as many times as long (a busy machine), and so many seconds more.
 FACTOR, SLACK = 3.5, 0.05
@@ -196,13 +196,3 @@ def test_no_delimiter_makes_a_parser_slower_than_its_input_is_long(parser, size)
     finally:
         logging.disable(logging.NOTSET)
     assert slow == []
-
-
-COMMENTS = b"<!---->" * 40 + b"x"
-
-
-@pytest.mark.parametrize("status", [200, 500, 404])
-def test_comments_in_the_place_of_an_output_are_an_error(server, status):
-    server.answers.append(raw(http(status, COMMENTS, Content_Type="text/html")))
-    with server.client(read_timeout=20) as project, pytest.raises(RpcError, match="result_file"):
-        project.result_file("job_0", 0)

@@ -1,11 +1,11 @@
 """What a project, a volunteer or a neighbour might have written through a job's directory."""
 
+import errno
+import fcntl
 import gzip
 import io
 import os
 import struct
-import subprocess
-import sys
 import zipfile
 
 import pytest
@@ -22,7 +22,7 @@ from boinc_gahp.submit.digests import stat_input
 from tests.attacks.hostile_outputs import HostileOutputs
 from tests.attacks.users import BOB as NEIGHBOUR, needs_root
 from tests.fetch.archives import check_refused
-from tests.helpers import most_memory, ran
+from tests.helpers import most_memory
 
 
 @pytest.fixture
@@ -313,50 +313,25 @@ def test_fill_the_memory_by_an_archive_that_hides_how_many_members_it_has(how, t
     assert peak < 3 * path.stat().st_size, f"{peak} bytes"
 
 
-NFS = """
-import errno, fcntl, os, sys
-from pathlib import Path
-from boinc_gahp.fetch.leftovers import sweep
-from boinc_gahp.fetch.temporary import Temporaries
+@pytest.fixture
+def nfs(monkeypatch):
+    """Locks as Linux makes them on NFS: of a file's bytes, which wants one open for writing."""
+    flock = fcntl.flock
 
-def as_on_nfs(event, arguments):
-    # flock(2): Linux turns it into a lock of the file's bytes there, which wants a file that is
-    # open for writing.
-    if event == "fcntl.flock" and arguments[1] & fcntl.LOCK_EX:
-        if fcntl.fcntl(arguments[0], fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+    def as_on_nfs(descriptor, operation):
+        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        return flock(descriptor, operation)
 
-sys.addaudithook(as_on_nfs)
-home = Path(sys.argv[1])
-if sys.argv[2] == "write":
+    monkeypatch.setattr(fcntl, "flock", as_on_nfs)
+
+
+@pytest.mark.usefixtures("nfs")
+def test_left_overs_on_nfs_are_swept_and_those_in_use_are_not(home):
+    left = foreseen(home / "out")
+    left.touch()
     with Temporaries().file(home / "out") as file, file.room() as room:
         (room / "member").touch()
-        print("ready", flush=True)
-        sys.stdin.read()
-else:
-    sweep(home)
-    with Temporaries().file(home / "out") as file, file.room() as room:
-        print(sorted(path.name for path in home.iterdir()), room.name)
-"""
-
-
-@pytest.mark.processes
-def test_left_overs_on_nfs_are_swept_and_those_in_use_are_not(home):
-    def sweep():
-        return ran(sys.executable, "-c", NFS, home, "sweep").stdout
-
-    with subprocess.Popen(
-        [sys.executable, "-c", NFS, str(home), "write"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as writer:
-        assert writer.stdout.readline() == b"ready\n"
-        in_use = sorted(path.name for path in home.iterdir())
-        assert len(in_use) == 2
-        listed, _, room = sweep().rpartition(" ")
-        assert all(name in listed for name in in_use)
-        assert room.strip() not in in_use
-        assert sorted(path.name for path in home.iterdir()) == in_use
-        writer.kill()
-    sweep()
-    assert list(home.iterdir()) == []
+        sweep(home)
+        assert sorted(home.iterdir()) == sorted([file.path, room])
+        assert [path.name for path in room.iterdir()] == ["member"]

@@ -9,7 +9,6 @@ import sys
 import zlib
 
 import pytest
-from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import ProtocolError, RpcError
 from boinc_gahp.rpc._repair import MAX_TEXT_PART, Repair
@@ -153,26 +152,10 @@ def test_a_length_of_a_chunk_without_end_is_not_read_on(server):
         project.ping()
 
 
-def jobs(number):
-    return (
-        "<job><id>1</id><name>j</name><canonical_instance_id>0</canonical_instance_id></job>"
-        * number
-    )
-
-
 def test_files_that_were_not_asked_for_are_no_answer():
     body = inside("query_files", f"<absent_files>{'<file>0</file>' * 3}</absent_files>")
     with pytest.raises(ProtocolError, match="numbers of files that were not asked for"):
         project(body).query_files(["a", "b"])
-
-
-def test_unknown_elements_around_what_was_asked_for_change_nothing():
-    junk = "<new>1</new>" * 40_000
-    fields = junk + BATCH.replace("<state>", junk + "<state>") + junk + "<njobs>77</njobs>"
-    body = inside("query_batch", fields + jobs(1) + junk + jobs(1))
-    for chunk in (4096, MB):
-        details = project(body, chunk=chunk).query_batch(batch_id=1)
-        assert (details.batch.name, details.batch.njobs, len(details.jobs)) == ("b", 1, 2)
 
 
 # -- a text of megabytes
@@ -208,21 +191,6 @@ def test_a_text_is_cut_by_its_length_alone(more, chunk):
     else:
         assert b"... 1 bytes left out here ..." in found
         assert found.endswith(b"y</error_msg><a>")
-
-
-@pytest.mark.long
-@given(
-    st.lists(st.sampled_from([b"x" * 9000, "é€".encode() * 900, b"&", b"<", b"</stderr", b"]]>"])),
-    st.integers(50, 700),
-)
-def test_a_long_text_does_not_depend_on_where_the_bytes_are_cut(pieces, times):
-    body = b"<stderr_out>" + b"".join(pieces) * times + b"</stderr_out><success/>"
-    body = body[: 4 * MB]
-    whole, parts = Repair(), Repair()
-    expected = whole.feed(body) + whole.close()
-    found = [parts.feed(body[at : at + 49_999]) for at in range(0, len(body), 49_999)]
-    assert b"".join(found) + parts.close() == expected
-    assert len(expected) < 7 * 2 * MAX_TEXT_PART
 
 
 # -- encodings
