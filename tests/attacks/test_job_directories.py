@@ -334,4 +334,4 @@ def test_left_overs_on_nfs_are_swept_and_those_in_use_are_not(home):
         (room / "member").touch()
         sweep(home)
         assert sorted(home.iterdir()) == sorted([file.path, room])
-        assert [path.name for path in room.iterdir()] == ["member"]
+        assert (room / "member").exists()
