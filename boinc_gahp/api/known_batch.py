@@ -125,6 +125,14 @@ class KnownBatch:
         return min(self.njobs, round(self.fraction_done * self.njobs))
 
     @property
+    def ndone(self) -> int:
+        """How many of the jobs are done.
+
+        :meta private:
+        """
+        return max(0, self.nover - self.nerror_jobs)
+
+    @property
     def create_time(self) -> float:
         """When the batch was created, in seconds since the epoch, by the project's clock."""
         return self.info.create_time
@@ -197,7 +205,7 @@ class KnownBatch:
         if self.gone or self.state in (BatchState.INIT, BatchState.UNKNOWN):
             return None
         failed = min(self.nerror_jobs, self.nover)
-        done = self.nover - failed
+        done = self.ndone
         if self.is_over:
             return Counts(done=done, failed=failed)
         if self._running is None:

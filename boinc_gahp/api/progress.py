@@ -217,8 +217,7 @@ def _kernel_runs() -> bool:
 class _Notebook:
     """A bar and a line below a notebook's cell, updated a few times a second."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._display: Any = import_module("IPython.display")
         self._handle: Any = None
         self._drawn = -math.inf
@@ -236,7 +235,7 @@ class _Notebook:
             f'<div><progress max="1" value="{fraction:.4f}"></progress>'
             f"{part} <b>{html.escape(what)}</b> {html.escape(told)}</div>"
         )
-        if self._clock() >= self._drawn + _PAUSE:
+        if time.monotonic() >= self._drawn + _PAUSE:
             self._draw()
 
     def end(self) -> None:
@@ -248,7 +247,7 @@ class _Notebook:
             return
         shown = self._display.HTML(self._waiting)
         self._waiting = None
-        self._drawn = self._clock()
+        self._drawn = time.monotonic()
         if self._handle is None:
             self._handle = self._display.display(shown, display_id=True)
         else:

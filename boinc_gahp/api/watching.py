@@ -222,7 +222,7 @@ class _Refresher:
             Whether that is new.
         """
         before, now = batch.attempts, time.monotonic()
-        done, failed = batch.nover - batch.nerror_jobs, batch.nerror_jobs
+        done, failed = batch.ndone, batch.nerror_jobs
         at, was_done, had_failed = self._looks.setdefault(batch.id, (now + _FIRST_LOOK, 0, 0))
         if batch.is_over or was_done == 0 < done:  # it may say that no job is done
             batch.attempts = ""

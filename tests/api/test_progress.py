@@ -104,7 +104,9 @@ def test_a_notebook_is_not_updated_all_the_time(monkeypatch):
     notebook = Notebook(monkeypatch, kernel=object())
     # The machine has just been started.
     now = 0.0
-    bar = progress_module._Notebook(lambda: now)
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr(progress_module, "time", clock)
+    bar = progress_module._Notebook()
     updates = []
     for now in (0.0, 0.1, 0.2, 0.3, 0.4):
         bar.show("fetching", 10 * now, 4)

@@ -5,7 +5,6 @@ import time
 
 import pytest
 
-from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
@@ -77,13 +76,11 @@ def test_what_stays_pending_is_reported_with_the_reason(site, reconcile):
 
 def test_a_project_with_a_daemon_at_work_is_left_to_it(site, reconcile):
     make_pending(site, 1)
-    lock = AccountLock(site.directory / "state", *site.owner)
-    assert lock.try_acquire()
-    assert "left to the daemon (process " in reconcile()
-    assert not reconcile("--quiet")
-    with site.jobs() as jobs:
-        assert len(jobs.pending_aborts(*site.owner)) == 1
-    lock.release()
+    with site.held_back():
+        assert "left to the daemon (process " in reconcile()
+        assert not reconcile("--quiet")
+        with site.jobs() as jobs:
+            assert len(jobs.pending_aborts(*site.owner)) == 1
 
 
 def test_a_project_that_is_in_the_settings_no_more_is_reported(site, home, reconcile):

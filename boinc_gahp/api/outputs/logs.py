@@ -87,7 +87,7 @@ def attempts_of(batch: KnownBatch, project: WebRpcs) -> str:
     """
     image = _image_of(batch)
     jobs = [replace(job, image=image) for job in unfinished_jobs(project, batch.id)]
-    return attempts_words(jobs, none_is_done=batch.nover <= batch.nerror_jobs)
+    return attempts_words(jobs, none_is_done=not batch.ndone)
 
 
 def logs_of(

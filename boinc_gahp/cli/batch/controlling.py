@@ -257,7 +257,7 @@ def _abort(batch: Batch) -> str:
     if batch.is_over:
         state, _ = states.batch_words(batch)
         return f"is {state} already: there is nothing to abort"
-    done = batch.nover - batch.nerror_jobs
+    done = batch.ndone
     if batch.state is BatchState.INIT:
         remark(
             f"Batch {batch.id} is still being submitted: it takes a few s to see whether the "

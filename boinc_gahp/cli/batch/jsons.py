@@ -60,7 +60,7 @@ def news_json(batch: Batch) -> dict[str, Any]:
         "jobs_over": batch.nover,
         "waiting": None if counts is None else counts.queued,
         "running": None if counts is None else counts.in_progress,
-        "done": max(0, batch.nover - batch.nerror_jobs),
+        "done": batch.ndone,
         "failed": batch.nerror_jobs,
         "is_over": batch.is_over,
         "is_gone": batch.gone,

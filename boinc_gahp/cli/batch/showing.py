@@ -135,7 +135,7 @@ def _attempt_lines(options: Namespace, batch: Batch) -> Iterator[str]:
     """Yield which attempts have failed before any job is done, and what to type."""
     from boinc_gahp.api.outputs.logs import attempts_of
 
-    if batch.state is not BatchState.IN_PROGRESS or batch.nover > batch.nerror_jobs:
+    if batch.state is not BatchState.IN_PROGRESS or batch.ndone:
         return
     attempts = attempts_of(batch, batch.project.rpc)
     if attempts:
@@ -426,7 +426,7 @@ def batch_cells(batch: Batch) -> Mapping[str, Cell]:
         length = 20 if (width_of(sys.stdout) or _WIDE) >= _WIDE else 8
         cells[""] = bar(batch.fraction_done, length, sys.stdout), state[1]
         cells["over"] = words.percent(batch.fraction_done)
-        numbers = {JobState.DONE: max(0, batch.nover - batch.nerror_jobs)}
+        numbers = {JobState.DONE: batch.ndone}
         if counts is not None:
             numbers |= {JobState.QUEUED: counts.queued, JobState.IN_PROGRESS: counts.in_progress}
         cells |= {each.value: f"{number:,}" for each, number in numbers.items() if number}

@@ -247,30 +247,25 @@ def _ended(options: Namespace, batches: Sequence[Batch]) -> int:
 
 def _say_end(options: Namespace, batch: Batch, *, fetched: bool) -> None:
     """Print how a batch ended; ``fetched``: its outputs are fetched next."""
-    done = _done(batch)
     text, colour = states.batch_words(batch)
     head = f"Batch {batch.id} {printable(batch.name)} is {coloured(text, colour, sys.stdout)}"
-    print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done.")
+    print(f"{head}: {batch.ndone:,} of {words.count(batch.njobs, 'job')} done.")
     if fetched:
         return  # the fetch says the rest
     print_lines(states.reason_lines(options, batch))
     text = states.lease_warning(batch) if batch.lease_is_over else ""
     if text:
         print(text)
-    if done and batch.state is not BatchState.RETIRED:
+    if batch.ndone and batch.state is not BatchState.RETIRED:
         print(states.outputs_line(options, batch))
-
-
-def _done(batch: Batch) -> int:
-    return max(0, batch.nover - batch.nerror_jobs)
 
 
 def _status(batches: Sequence[Batch]) -> int:
     """Return the exit status for batches that are over."""
     aborted = [batch.state is BatchState.ABORTED for batch in batches]
-    if all(_done(batch) == batch.njobs for batch in batches) and not any(aborted):
+    if all(batch.ndone == batch.njobs for batch in batches) and not any(aborted):
         return DONE
-    nothing = [was or _done(batch) == 0 for was, batch in zip(aborted, batches, strict=True)]
+    nothing = [was or not batch.ndone for was, batch in zip(aborted, batches, strict=True)]
     return ALL_FAILED if all(nothing) else SOME_FAILED
 
 

@@ -78,16 +78,22 @@ class Site:
         return made
 
 
-@pytest.fixture(scope="session")
-def _site(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("batches")
+@contextlib.contextmanager
+def opened(directory, **options):
+    """Run a project in a directory; yield it with its submitter."""
     config = directory / "boinc_gahp.toml"
-    with LocalProject(directory / "project", hosts=2) as project:
-        project.pause_volunteers()
+    with LocalProject(directory / "project", **options) as project:
         write_settings(config, project.url, project.authenticator)
         site = Site(project, config)
         yield site
         site.rpc.close()
+
+
+@pytest.fixture(scope="session")
+def _site(tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("batches"), hosts=2) as site:
+        site.project.pause_volunteers()
+        yield site
 
 
 @pytest.fixture

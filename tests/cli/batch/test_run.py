@@ -7,31 +7,17 @@ import pytest
 from boinc_gahp.api.programs import ProgramKeywords
 from boinc_gahp.cli.batch.running import run_program_parser
 from boinc_gahp.containers.rules import ASKED
-from boinc_gahp.localproject.project import LocalProject
-from tests.cli.batch.conftest import Site
-from tests.cli.conftest import write_settings
+from tests.cli.batch.conftest import opened
 
 RUN = ("run", "--image", "debian:12-slim", "--app", "docker")
 
 
 @pytest.fixture(scope="module")
-def containers(tmp_path_factory):
+def _site(tmp_path_factory):
     """A project with an app for containers; nobody computes its jobs."""
-    directory = tmp_path_factory.mktemp("run")
-    with LocalProject(directory / "project", hosts=0) as project:
-        project.add_container_app("docker")
-        config = directory / "boinc_gahp.toml"
-        write_settings(config, project.url, project.authenticator)
-        site = Site(project, config)
+    with opened(tmp_path_factory.mktemp("run"), hosts=0) as site:
+        site.project.add_container_app("docker")
         yield site
-        site.rpc.close()
-
-
-@pytest.fixture
-def site(containers, monkeypatch):
-    """The project, whose settings the command finds by itself."""
-    monkeypatch.setenv("BOINC_GAHP_CONFIG", str(containers.config))
-    return containers
 
 
 @pytest.fixture(autouse=True)
