@@ -21,14 +21,6 @@ def daemon():
         yield daemon
 
 
-@pytest.fixture(scope="module")
-def lasting():
-    """One for tests after which it is as before."""
-    with Daemon() as daemon:
-        daemon.line()
-        yield daemon
-
-
 def test_lines_after_quit_are_not_read(daemon):
     daemon.send(b"QUIT\nVERSION\n")
     assert daemon.end() == (0, b"S\n", b"")
@@ -107,21 +99,15 @@ def test_a_line_that_is_too_long_is_one_e():
         assert daemon.await_results(1) == [b"3 NULL"]
 
 
-def test_no_descriptor_is_left_open_by_requests(lasting):
-    process = psutil.Process(lasting.process.pid)
-    lasting.ask(b"BOINC_PING 2")
-    lasting.await_results(1)
+def test_requests_leave_no_descriptor_open_and_waiting_takes_no_time_of_the_processor(daemon):
+    process = psutil.Process(daemon.process.pid)
+    daemon.ask(b"BOINC_PING 2")
+    daemon.await_results(1)
     before = process.num_fds()
     for i in range(3, 60):
-        lasting.ask(b"BOINC_PING %d" % i)
-    lasting.await_results(57)
+        daemon.ask(b"BOINC_PING %d" % i)
+    daemon.await_results(57)
     assert process.num_fds() == before
-
-
-def test_waiting_takes_no_time_of_the_processor(lasting):
-    lasting.ask(b"BOINC_PING 2")
-    lasting.await_results(1)
-    process = psutil.Process(lasting.process.pid)
     wait_for(lambda: process.cpu_percent(0.3) < 5, "the daemon is idle")
 
 

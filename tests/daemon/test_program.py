@@ -50,20 +50,20 @@ def watched(path):
             thread.join()
 
 
-def test_one_that_was_replaced_ends_the_process(path, caplog):
-    with watched(path) as ended:
-        install(path)
+@pytest.mark.parametrize("by_link", [False, True], ids=["itself", "what its link leads to"])
+def test_one_that_was_replaced_ends_the_process(path, caplog, by_link):
+    run = path
+    if by_link:
+        run = path.with_name("link")
+        run.symlink_to(path)
+    with watched(run) as ended:
+        if by_link:
+            run.unlink()
+            run.symlink_to(install(path.with_name("other")))
+        else:
+            install(path)
         assert ended.wait(60)
-    assert f"The program {path} was replaced by another" in caplog.text
-
-
-def test_so_does_a_link_that_leads_to_another_version(path):
-    other, link = install(path.with_name("other")), path.with_name("link")
-    link.symlink_to(path)
-    with watched(link) as ended:
-        link.unlink()
-        link.symlink_to(other)
-        assert ended.wait(60)
+    assert f"The program {run} was replaced by another" in caplog.text
 
 
 def test_one_that_is_gone_for_a_moment_does_not_end_it_but_for_good_does(path, monkeypatch, caplog):
