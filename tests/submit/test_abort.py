@@ -64,23 +64,39 @@ class Pending:
 both = pytest.mark.parametrize("whose", ["submit", "jobs"])
 
 
+#: Whether no submit_batch can be running, the batch's state, and of each attempt: what happened to
+#: the batch before, whether its end is certain, and its state then; how many aborts were sent.
+HISTORIES = {
+    **{f"no submit_batch, {n}": (True, n, [({}, True, 4)], 1) for n in (0, 1, 2, 3)},
+    "undone": (True, 1, [({"undone": 1}, False, 1), ({}, True, 4)], 2),
+    "undone by one that runs": (
+        False,
+        1,
+        [({"undone": 1}, False, 1), ({}, False, 3), ({}, True, 4)],
+        3,
+    ),
+    "retired, and let be": (True, 4, [({}, True, 4)], 0),
+    "jobs come into a retired one, and somebody retires it again": (
+        False,
+        4,
+        [({}, False, 3), ({"jobs": 2, "state": 4}, False, 3), ({}, True, 4)],
+        3,
+    ),
+}
+
+
 @both
-@pytest.mark.parametrize("state", [0, 1, 2, 3])
-def test_where_no_submit_batch_can_be_running_one_abort_is_the_end(whose, state, ledger):
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
+def test_what_is_aborted_how_often_and_when_it_is_over(whose, history, ledger):
+    is_clear, state, attempts, aborts = history
     found = Batch(state)
-    assert Pending(ledger, found, whose, is_clear=True).attempt()
-    assert found.state == 4
-    assert found.script.count("abort_batch") == 1
-
-
-@both
-@pytest.mark.parametrize("is_clear", [True, False])
-def test_an_abort_that_a_running_submit_undid_is_pending_again(whose, is_clear, ledger):
-    found = Batch(1, undone=1)
     pending = Pending(ledger, found, whose, is_clear=is_clear)
-    assert not pending.attempt()
-    assert pending.row.listed is None
-    assert found.state == 1
+    for before, is_certain, after in attempts:
+        vars(found).update(before)
+        assert pending.attempt() == is_certain
+        assert found.state == after
+    assert found.script.count("abort_batch") == aborts
+    assert state != 4 or is_clear == (found.script.count("retire_batch") == 0)
 
 
 @both
@@ -127,27 +143,6 @@ def test_after_trouble_it_is_not_known_any_more_how_many_jobs_there_were(whose, 
     pending.ledger.postpone(pending.id, time.time(), "the project is down")
     assert not pending.attempt()
     assert pending.attempt()
-
-
-@both
-def test_a_retired_batch_is_let_be_if_no_submit_batch_of_it_can_be_running(whose, ledger):
-    found = Batch(4)
-    assert Pending(ledger, found, whose, is_clear=True).attempt()
-    assert found.script.count("abort_batch") == found.script.count("retire_batch") == 0
-
-
-@both
-def test_jobs_that_come_into_a_retired_batch_are_aborted_and_it_is_retired_again(whose, ledger):
-    found = Batch(4)
-    pending = Pending(ledger, found, whose, is_clear=False)
-    assert not pending.attempt()
-    assert found.state == 3
-    found.jobs = 2
-    found.state = 4  # somebody retires it once more
-    assert not pending.attempt()
-    assert pending.attempt()
-    assert found.script.count("abort_batch") == 3
-    assert found.state == 4
 
 
 @both

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import socket
 import subprocess
 import sys
 import tarfile
@@ -211,29 +210,15 @@ def test_links_that_multiply_a_directory_end(made, tmp_path, monkeypatch):
 # What cannot be packed.
 
 
-@pytest.fixture
-def special(tmp_path):
-    """Return a directory with a file of a kind."""
-    opened = socket.socket(socket.AF_UNIX)
-
-    def make(kind):
-        path = tree(tmp_path / "in", {"a": b"1"})
-        if kind == "pipe":
-            os.mkfifo(path / "special")
-        elif kind == "socket":
-            opened.bind(str(path / "special"))
-        else:
-            (path / "special").symlink_to("/dev/null")
-        return path
-
-    yield make
-    opened.close()
-
-
-@pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
-def test_what_is_no_file_is_refused_by_name(made, special, kind):
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_is_no_file_is_refused_by_name(made, tmp_path, kind):
+    path = tree(tmp_path / "in", {"a": b"1"})
+    if kind == "pipe":
+        os.mkfifo(path / "special")
+    else:
+        (path / "special").symlink_to("/dev/null")
     with pytest.raises(StagingError, match="in/special' is not a regular file"):
-        pack(made, special(kind))
+        pack(made, path)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
