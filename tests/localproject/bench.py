@@ -48,13 +48,20 @@ def insert(connection, table, **columns):
 class Bench:
     """A project's back end; time stands still unless it is moved."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, hosts=HOSTS):
         self.directory = directory
-        self.core = Core(directory, Php())
-        self.scheduler = Scheduler(self.core)
         self.now = NOW
+        self.open()
+        self.add_hosts(range(1, hosts + 1))
+
+    def open(self):
+        self.core = Core(self.directory, Php())
+        self.scheduler = Scheduler(self.core)
+
+    def add_hosts(self, numbers):
+        """Add the hosts that are not there yet."""
         capacities = dict.fromkeys(("p_fpops", "m_nbytes", "d_free", "n_bwdown"), 1e9)
-        for number in range(1, HOSTS + 1):
+        for number in sorted({*numbers} - {*self.column("host", "id")}):
             host = {"id": number, "userid": 1, "domain_name": f"h{number}"}
             self.insert("host", create_time=0, **host, **capacities)
 
@@ -186,7 +193,7 @@ class Bench:
         return self.scheduler.request_work(host, self.now)
 
     def answer(self, task, host=1, *, status=0, files=None, says=None, elapsed_time=10.0):
-        """Report a result: the output ``files`` by their open names, or an exit status.
+        """Report a result: the output ``files`` by their open names, or an exit status. Return it.
 
         ``says``: what the host says that they hold, where that is something else.
         """
@@ -196,10 +203,12 @@ class Bench:
             uploads = self._listed(task, says)
         report = Report(outcome, status, elapsed_time, 9.0, "stderr", uploads)
         self.scheduler.report(host, task, report, self.now)
+        return report
 
     def _upload(self, task, files):
         for file in read_result(task.xml_doc_in):
             if file.open_name in files:
+                self.core.upload.remove(file.name)
                 self.core.upload.add_bytes(file.name, files[file.open_name])
         return self._listed(task, files)
 

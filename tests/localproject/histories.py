@@ -16,7 +16,7 @@ from pathlib import Path
 from unittest import mock
 
 from boinc_gahp.localproject import directory as layout, new_app
-from boinc_gahp.localproject.accounts import SUBMITTER, VOLUNTEERS
+from boinc_gahp.localproject.accounts import SUBMITTER
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
 from boinc_gahp.localproject.backend.cleaning import (
     delete_job_files,
@@ -24,23 +24,20 @@ from boinc_gahp.localproject.backend.cleaning import (
     delete_retired_outputs,
     expire_batches,
 )
-from boinc_gahp.localproject.backend.scheduler import Report, Scheduler
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.backend.validator import validate_pass
-from boinc_gahp.localproject.core import Core, Php
 from boinc_gahp.localproject.errors import PhpFatal, RpcFailed
 from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS
 from boinc_gahp.localproject.server.messages import RpcReply, parse_request
-from boinc_gahp.localproject.states import BatchState, Outcome, ServerState
+from boinc_gahp.localproject.states import BatchState, ServerState
 from boinc_gahp.templates.documents import read_result
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
 from boinc_gahp.templates.writing import write_input_template
+from tests.localproject.bench import Bench
 from tests.localproject.client import job as job_element, value
 from tests.localproject.crashes import crash
 from tests.localproject.facts import APPS, Answer, Facts, Plan, Sent, payload
 
-#: Later than the present, so that nothing that looks at the real clock comes after it.
-NOW = 2_000_000_000.0
 HOSTS = 4
 #: Hosts that come when all is to be finished: they answer, and rightly.
 HELPERS = 12
@@ -76,11 +73,11 @@ def make_base(directory):
     layout.make(directory)
     (directory / "modules").mkdir(exist_ok=True)
     (directory / "modules" / "notes.py").write_text(_ASSIMILATOR)
-    core = Core(directory, Php())
+    bench = Bench(directory, hosts=HOSTS)
     for name, app in APPS.items():
         new_app.insert(
             directory,
-            core.db,
+            bench.core.db,
             name,
             command=["true"],
             input_template=_input_template(Plan(app=name)),
@@ -98,15 +95,8 @@ def make_base(directory):
                 )
             ),
         )
-        with core.db.write() as connection:
-            connection.execute(
-                "UPDATE app SET validator = ?, assimilator = 'notes:note' WHERE name = ?",
-                (app.validator, name),
-            )
-    with core.db.write() as connection:
-        for number in range(1, HOSTS + 1):
-            _add_host(connection, number)
-    core.db.close()
+        bench.set("app", f"name = '{name}'", validator=app.validator, assimilator="notes:note")
+    bench.close()
 
 
 def _copy(source, target):
@@ -115,15 +105,6 @@ def _copy(source, target):
         shutil.copyfile(source, target)
     else:
         os.link(source, target)
-
-
-def _add_host(connection, number):
-    connection.execute(
-        "INSERT OR IGNORE INTO host (id, create_time, userid, domain_name, p_fpops, m_nbytes, "
-        "d_free, n_bwdown) VALUES (?, 0, (SELECT id FROM user WHERE name = ?), ?, 1e9, ?, 1e12, "
-        "1e9)",
-        (number, VOLUNTEERS, f"h{number}", _MEMORY),
-    )
 
 
 def _input_template(plan):
@@ -142,37 +123,23 @@ def _input_template(plan):
     )
 
 
-class World:
+class World(Bench):
     """A project, its users and its hosts. Not a server: everything happens when it is called."""
 
     def __init__(self, base, directory):
         shutil.copytree(base, directory, copy_function=_copy)
-        self.directory = directory
-        self.now = NOW
         self.facts = Facts()
         self.crashes = []
         #: Called after each pass that has done something.
         self.look = lambda: None
         self.tasks = {}
         self.reports = {}
-        self._open()
-
-    def _open(self):
-        self.core = Core(self.directory, Php())
-        self.scheduler = Scheduler(self.core)
-
-    def close(self):
-        """End; the directory stays."""
-        self.core.db.close()
+        super().__init__(directory, hosts=0)
 
     def reopen(self):
         """Stop and start: what was only in memory is lost."""
         self.close()
-        self._open()
-
-    def rows(self, query, *parameters):
-        """Return what a query finds."""
-        return [dict(row) for row in self.core.db.connection().execute(query, parameters)]
+        self.open()
 
     @contextmanager
     def clock(self):
@@ -196,12 +163,12 @@ class World:
         self.close()
 
         def work(points):
-            self._open()
+            self.open()
             points.watch(self.core.db.connection())
             self.act(action, *arguments)
 
         died_before = crash(point, work)
-        self._open()
+        self.open()
         if died_before is not None:
             self.crashes.append(died_before)
         return died_before
@@ -299,7 +266,7 @@ class World:
         idle = all(holder != host for holder, _ in self.tasks.values())
         # What a host has that does not know of it was sent when the server died.
         had = self.scheduler.all_unfinished(host) if idle else []
-        task = had[0] if had else self.scheduler.request_work(host, self.now)
+        task = had[0] if had else super().send(host)
         if task is None:
             return None
         row = self.rows("SELECT report_deadline FROM result WHERE id = ?", task.result_id)[0]
@@ -311,11 +278,13 @@ class World:
         """Let the host that has a result report it, with outputs or an error; in time or not."""
         host, task = self.tasks[result]
         answer = Answer(kind, payload(result, kind))
-        if kind == "error":
-            report = Report(Outcome.CLIENT_ERROR, 11, 10.0, 9.0, "failed")
-        else:
-            report = Report(Outcome.SUCCESS, 0, 10.0, 9.0, "", self._upload(task, answer))
-        self.scheduler.report(host, task, report, self.now)
+        status, says = (11, {}) if kind == "error" else (0, {"out": answer.payload})
+        if says:
+            says["log"] = task.result_name.encode()
+            self.facts.outputs |= {file.name: result for file in read_result(task.xml_doc_in)}
+        sent = {name: each[: len(each) // 2] for name, each in says.items()}
+        files = sent if kind == "cut" else says
+        report = super().answer(task, host, status=status, files=files, says=says)
         self.facts.answers[result] = answer
         self.reports[result] = (host, task, report)
         del self.tasks[result]
@@ -324,20 +293,6 @@ class World:
         """Let a host report once more, as if it had not heard that its report has arrived."""
         host, task, report = self.reports[result]
         self.scheduler.report(host, task, report, self.now)
-
-    def _upload(self, task, answer):
-        listed = []
-        for file in read_result(task.xml_doc_in):
-            contents = answer.payload if file.open_name == "out" else task.result_name.encode()
-            sent = contents[: len(contents) // 2] if answer.kind == "cut" else contents
-            self.core.upload.remove(file.name)
-            self.core.upload.add_bytes(file.name, sent)
-            self.facts.outputs[file.name] = task.result_name
-            listed.append(
-                f"<file_info>\n<name>{file.name}</name>\n<nbytes>{len(contents)}</nbytes>\n"
-                f"<md5_cksum>{hashlib.md5(contents).hexdigest()}</md5_cksum>\n</file_info>\n"
-            )
-        return "".join(listed)
 
     # The back end.
 
@@ -375,9 +330,7 @@ class World:
         Raises:
             AssertionError: something is never done.
         """
-        with self.core.db.write() as connection:
-            for number in range(HOSTS + 1, HOSTS + 1 + HELPERS):
-                _add_host(connection, number)
+        self.add_hosts(range(HOSTS + 1, HOSTS + 1 + HELPERS))
         for _ in range(_ROUNDS):
             self.act("settle")
             if not any(map(self._serve, range(HOSTS + 1, HOSTS + 1 + HELPERS))):

@@ -19,6 +19,7 @@ _OF_RESULT = (
     "granted_credit",
     "file_delete_state",
 )
+_ALL = "SELECT * FROM {} ORDER BY id"
 #: What makes an output's name one that cannot be guessed.
 _RANDOM = re.compile(r"_r\d+_")
 
@@ -49,8 +50,8 @@ def state_of(world):
     facts, core = world.facts, world.core
     stores = ((core.download, set(facts.inputs.values())), (core.upload, set(facts.outputs)))
     return State(
-        jobs={row["name"]: row for row in world.rows("SELECT * FROM workunit ORDER BY id")},
-        results={row["name"]: row for row in world.rows("SELECT * FROM result ORDER BY id")},
+        jobs={row["name"]: dict(row) for row in world.rows(_ALL.format("workunit"))},
+        results={row["name"]: dict(row) for row in world.rows(_ALL.format("result"))},
         hosts={row["id"]: row["total_credit"] for row in world.rows("SELECT * FROM host")},
         users={row["id"]: row["total_credit"] for row in world.rows("SELECT * FROM user")},
         files=frozenset(name for store, names in stores for name in names if store.exists(name)),
