@@ -34,7 +34,13 @@ JOB = {
     "max_total_results": 5,
     "max_success_results": 3,
     "result_template_file": "templates/uppercase_out",
+    "rsc_fpops_bound": 1e12,
+    "rsc_memory_bound": 1e6,
+    "rsc_disk_bound": 1e6,
+    "delay_bound": 100.0,
 }
+#: The same of results.
+RESULT = {"xml_doc_in": "", "batch": 1, "random": 1, "appid": 1}
 
 
 def insert(connection, table, **columns):
@@ -82,11 +88,7 @@ class Bench:
             "name_key": name,
             "xml_doc": fill_input(template, [JobFile("in.txt", 1, "0", ("http://h/",))]),
             "batch": 1,
-            "rsc_fpops_bound": 1e12,
-            "rsc_memory_bound": 1e6,
-            "rsc_disk_bound": 1e6,
             "transition_time": NOW,
-            "delay_bound": 100.0,
             "mod_time": NOW,
         }
         return self.insert("workunit", **{**fields, **columns})
@@ -101,18 +103,9 @@ class Bench:
         """Add a result to the newest workunit, as something has left it; return its id."""
         [(workunit, name)] = self.rows("SELECT id, name FROM workunit ORDER BY id DESC LIMIT 1")
         [(number,)] = self.rows("SELECT count(*) FROM result WHERE workunitid = ?", workunit)
-        fields = {
-            "create_time": NOW,
-            "workunitid": workunit,
-            "server_state": state,
-            "outcome": outcome,
-            "name": f"{name}_{number}",
-            "xml_doc_in": "",
-            "batch": 1,
-            "random": 1,
-            "appid": 1,
-        }
-        return self.insert("result", **{**fields, **columns})
+        fields = {"create_time": NOW, "workunitid": workunit, "name": f"{name}_{number}"}
+        states = {"server_state": state, "outcome": outcome}
+        return self.insert("result", **{**RESULT, **fields, **states, **columns})
 
     def batch(self, state, **columns):
         """Make batch 1, that of all workunits."""

@@ -15,7 +15,7 @@ from boinc_gahp.localproject.states import (
     ValidateState,
 )
 from boinc_gahp.templates.filling import fill_output
-from tests.localproject.bench import JOB, insert
+from tests.localproject.bench import JOB, RESULT, insert
 
 ALICE = "a11ce000000000000000000000000001"
 BOB = "b0b00000000000000000000000000002"
@@ -30,6 +30,17 @@ _STDERR = (
     "<core_client_version>7.20.5</core_client_version>\n<![CDATA[\n<stderr_txt>\n"
     "said & done\n\n</stderr_txt>\n]]>\n"
 )
+
+
+#: What a job's state says of its results.
+_STATES = {
+    "unsent": (ServerState.UNSENT, Outcome.INIT),
+    "in_progress": (ServerState.IN_PROGRESS, Outcome.INIT),
+    "aborted_in_progress": (ServerState.IN_PROGRESS, Outcome.INIT),
+    "done": (ServerState.OVER, Outcome.SUCCESS),
+    "failed": (ServerState.OVER, Outcome.CLIENT_ERROR),
+    "aborted": (ServerState.OVER, Outcome.DIDNT_NEED),
+}
 
 
 def add_recorded_users(project):
@@ -146,12 +157,10 @@ class Stage:
                 "name_key": name_key(name),
                 "xml_doc": _DOCUMENT,
                 "batch": batch,
-                "rsc_fpops_bound": 1e15,
                 "transition_time": NEVER,
                 "error_mask": mask,
                 "result_template_file": f"templates/{app}_out",
                 "mod_time": time.time(),
-                **dict.fromkeys(("rsc_memory_bound", "rsc_disk_bound", "delay_bound"), 1),
             }
             insert(connection, "workunit", **fields)
             template = self.core.output_template(self.core.templates / f"{app}_out")
@@ -168,32 +177,23 @@ class Stage:
 
     @staticmethod
     def _result(connection, name, state, ids, document):
-        server_state, outcome = {
-            "unsent": (ServerState.UNSENT, Outcome.INIT),
-            "in_progress": (ServerState.IN_PROGRESS, Outcome.INIT),
-            "aborted_in_progress": (ServerState.IN_PROGRESS, Outcome.INIT),
-            "done": (ServerState.OVER, Outcome.SUCCESS),
-            "failed": (ServerState.OVER, Outcome.CLIENT_ERROR),
-            "aborted": (ServerState.OVER, Outcome.DIDNT_NEED),
-        }[state]
+        server_state, outcome = _STATES[state]
         job, batch, app = ids
-        insert(
-            connection,
-            "result",
-            create_time=1,
-            workunitid=job,
-            server_state=server_state,
-            outcome=outcome,
-            validate_state=ValidateState.VALID if state == "done" else ValidateState.INIT,
-            name=name,
-            xml_doc_in=document,
-            stderr_out=_STDERR,
-            batch=batch,
-            random=1,
-            appid=app,
-            cpu_time=1.5,
-            elapsed_time=2,
-        )
+        fields = {
+            "create_time": 1,
+            "workunitid": job,
+            "server_state": server_state,
+            "outcome": outcome,
+            "validate_state": ValidateState.VALID if state == "done" else ValidateState.INIT,
+            "name": name,
+            "xml_doc_in": document,
+            "stderr_out": _STDERR,
+            "batch": batch,
+            "appid": app,
+            "cpu_time": 1.5,
+            "elapsed_time": 2,
+        }
+        insert(connection, "result", **{**RESULT, **fields})
 
     def _finish(self, job, result, files):
         lists = []

@@ -105,9 +105,7 @@ def test_what_a_job_leaves_open_is_as_the_template_says_or_boincs_default(bench)
         (86400.0, 5e7, 2, 5, 3),
         (7 * 86400.0, 5e8, 1, 1, 1),
     ]
-
-
-def test_a_job_may_have_as_many_results_as_are_made_at_first_whatever_its_limits(bench):
+    # A job may have as many results as are made at first, whatever its limits.
     [row] = made(bench, new(target_nresults=4, max_success_results=3, input_template=OPEN))
     assert (row["max_success_results"], row["max_total_results"]) == (4, 4)
 
@@ -205,12 +203,10 @@ def test_a_staged_file_never_changes(core, tmp_path):
         stage_file(core, b"two", "s.dat", gzip=True)
     assert core.download.path("s.dat").read_bytes() == b"one"
     assert core.download.find("s.dat.gz") is None
-
-
-@pytest.mark.parametrize("name", ["", "..", "a b", "a/b", "n" * 256, "ü"])
-def test_a_file_cannot_be_staged_under_a_name_that_no_job_could_use(core, name):
-    with pytest.raises(WorkError, match="cannot be staged as"):
-        stage_file(core, b"x", name)
+    # Nor is one taken whose name no job could use.
+    for name in ("", "..", "a b", "a/b", "n" * 256, "ü"):
+        with pytest.raises(WorkError, match="cannot be staged as"):
+            stage_file(core, b"x", name)
 
 
 # Batches.

@@ -61,9 +61,9 @@ def test_the_front_page_counts_all_jobs_that_are_not_retired(bench, visitor):
     visitor.batch("kept", 3)
     visitor.batch("gone", 4)
     bench.set("batch", "id = 2", state=BatchState.RETIRED)
-    [queued] = visitor.page().xpath("//*[@class='tile queued']/dd/text()")
-    assert queued == "3"
-    assert "gone" not in visitor.text()
+    page = visitor.page()
+    assert page.xpath("//*[@class='tile queued']/dd/text()") == ["3"]
+    assert "gone" not in text_of(page)
 
 
 def test_a_batch_page_lists_its_jobs_with_what_became_of_them(bench, visitor):
@@ -111,26 +111,21 @@ def test_a_job_page_tells_all_of_an_instance(bench, visitor):
     assert "in 3 bytes 900150983cd24fb0d6963f7d28e17f72.txt" in text_of(page)
 
 
-@pytest.mark.parametrize(
-    ("table", "column", "values"),
-    [
+def test_every_state_of_a_job_and_its_instances_is_told_in_words(bench, visitor):
+    visitor.batch("b")
+    bench.transition()
+    for table, column, values in (
         ("result", "server_state", ServerState),
         ("result", "outcome", Outcome),
         ("result", "validate_state", ValidateState),
         ("workunit", "error_mask", ErrorMask),
-    ],
-)
-def test_every_state_of_a_job_and_its_instances_is_told_in_words(
-    bench, visitor, table, column, values
-):
-    visitor.batch("b")
-    bench.transition()
-    bench.set("result", server_state=ServerState.OVER, outcome=Outcome.SUCCESS, received_time=1)
-    told = set()
-    for value in values:
-        bench.set(table, "1", **{column: value})
-        told.add(text_of(visitor.page("jobs/1").xpath("//main")[0]))
-    assert len(told) == len(values)
+    ):
+        bench.set("result", server_state=ServerState.OVER, outcome=Outcome.SUCCESS, received_time=1)
+        told = set()
+        for value in values:
+            bench.set(table, "1", **{column: value})
+            told.add(text_of(visitor.page("jobs/1").xpath("//main")[0]))
+        assert len(told) == len(values)
 
 
 def test_names_and_stderr_are_shown_and_never_obeyed(bench, visitor):
@@ -164,9 +159,8 @@ def test_hosts_are_shown_with_their_work_and_their_behaviours(bench, visitor):
 
 
 def test_back_end_programs_are_shown_with_their_last_error(bench, visitor):
-    bench.insert(
-        "program", name="validator", handled=1234, error="it broke", error_time=time.time()
-    )
+    trouble = {"error": "it broke", "error_time": time.time()}
+    bench.insert("program", name="validator", handled=1234, **trouble)
     page = visitor.page()
     told = text_of(page.get_element_by_id("program-validator"))
     assert told == "validator 1,234 handled failed just now it broke"
@@ -177,12 +171,8 @@ def test_an_instance_has_the_address_that_it_has_on_other_projects(bench, visito
     states_of(bench, visitor)
     answer = visitor.get("result.php?resultid=2")
     assert answer.headers["Location"] == "/test/jobs/3#instance-2"
-    for number in ("99", "0", "-1", "x", str(10**30)):
-        assert visitor.get(f"result.php?resultid={number}").status_code == 404
-
-
-def test_what_is_not_there_is_said_to_be_missing(visitor):
-    for path in ("batches/99", "jobs/99", "instances/9/outputs/0"):
+    missing = [f"result.php?resultid={number}" for number in ("99", "0", "-1", "x", str(10**30))]
+    for path in ("batches/99", "jobs/99", "instances/9/outputs/0", *missing):
         answer = visitor.get(path)
         assert answer.status_code == 404, path
         assert "There is nothing here" in answer.text
