@@ -92,15 +92,12 @@ def container_app(directory, do):
     ("words", "status", "told"),
     [
         ("docker --container", 1, "there is an app 'docker' already"),
-        ("uppercase --container", 1, "there is an app 'uppercase' already"),
         ("docker --version 101 --command true", 1, "it has one version only"),
         ("other --container --validator nosuch", 1, "nosuch"),
         ("barred --container", 1, "barred_in would apply to every job"),
         # What jobs bring themselves.
         ("other --container --command true", 2, "does not go with --container"),
         ("other --container --in a", 2, "does not go with --container"),
-        ("other --container --out a", 2, "does not go with --container"),
-        ("other --container --quorum 2", 2, "does not go with --container"),
         ("other --container --max-nbytes 2", 2, "does not go with --container"),
         ("app --out x", 2, "--command is missing (or --container"),
     ],

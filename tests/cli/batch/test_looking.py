@@ -8,7 +8,7 @@ import pytest
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.cli.batch import opening
 from boinc_gahp.cli.main import main
-from tests.cli.conftest import ended
+from tests.cli.conftest import ended, write_settings
 from tests.helpers import wait_for
 
 LOOKS = [("list",), ("show", "1"), ("logs", "1")]
@@ -65,3 +65,12 @@ def test_a_pipe_waits_longer(site, batch, monkeypatch, capsys):
     looking.join(60)
     assert statuses == [0]
     assert GAVE_UP not in told + capsys.readouterr().err
+
+
+def test_an_error_that_more_time_does_not_help_is_told_as_it_is(site, batch, tmp_path):
+    config = write_settings(
+        tmp_path / "s.toml", f"{site.project.url}elsewhere/", site.project.authenticator
+    )
+    err = batch.refuses("list", "--timeout", "60", "--config", config)
+    assert "404" in err
+    assert GAVE_UP not in err
