@@ -1,10 +1,20 @@
 """The folder of a program's job, and what strangers may send for it."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.outputs.folders import FetchRecord, FinishedJob, ProgramFolder, unknown_template
+from boinc_gahp.api.family import failed_programs
+from boinc_gahp.api.outputs.folders import (
+    FetchRecord,
+    FinishedJob,
+    ProgramFolder,
+    unknown_template,
+    write_note,
+)
 from boinc_gahp.errors import OutputError
+from boinc_gahp.rpc.types import JobInfo
 
 STREAMS = ("_exit", "_stdout", "_stderr")
 
@@ -137,3 +147,16 @@ def test_a_program_that_was_not_run_has_only_its_streams(tmp_path):
     folder = folder_of(tmp_path, b"no-program fit\n")
     assert places(folder, "work/a") == {"_stdout": "stdout.txt", "_stderr": "stderr.txt"}
     assert wanted(folder).archive is None
+
+
+def test_jobs_whose_program_ended_badly_are_told_where_they_were_fetched(tmp_path):
+    url = "https://boinc.example.org/"
+    settings = SimpleNamespace(container_app="docker")
+    session = SimpleNamespace(rpc=SimpleNamespace(url=url), project_settings=settings)
+    batch = SimpleNamespace(directory=tmp_path, manifest=None, app_name="docker", session=session)
+    jobs = [JobInfo(number, f"j{number}", 5, "done") for number in (1, 2, 3)]
+    for job, failure in zip(jobs[:2], ("", "exit status 3"), strict=True):
+        (tmp_path / job.name).mkdir()
+        note = FetchRecord(url, job.id, 5, {}, None, exit_status=3, failure=failure)
+        write_note(tmp_path / job.name, note, job.name)
+    assert [*failed_programs(batch, jobs)] == ["j2"]
