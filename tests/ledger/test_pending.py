@@ -70,6 +70,17 @@ def test_a_projects_trouble_lasts_from_its_beginning_to_its_end(jobs):
     assert jobs.troubles() == {}
 
 
+def test_since_when_the_settings_lack_an_owner_is_known(jobs):
+    assert jobs.set_unknown(*MINE, True) is None
+    jobs.accept(new_job("d"))
+    before = time.time()
+    since = jobs.set_unknown(*MINE, True)
+    assert before <= since <= time.time()
+    assert jobs.set_unknown(*MINE, True) == since
+    assert jobs.set_unknown(*MINE, False) is None
+    assert jobs.set_unknown(*MINE, True) > since
+
+
 def test_a_jobs_trouble_is_told_until_it_is_over(jobs):
     job_id = in_state(jobs, "finished")
     jobs.job_trouble([job_id], "disk full")
