@@ -37,8 +37,14 @@ def test_changes_that_wait_for_a_commit_share_the_next(store):
     assert len(commits) == 2
 
 
-def test_what_is_committed_outlives_a_loss_of_power(path):
+def test_what_is_committed_outlives_a_loss_of_power(path, monkeypatch):
+    synced = []
+    monkeypatch.setattr("boinc_gahp.ledger.opening.sync_directory", synced.append)
     store = Store(path)
+    # Its name is on the disk, too; later that costs nothing.
+    assert synced == [path.parent]
+    Store(path).close()
+    assert len(synced) == 1
     modes = ("journal_mode", "synchronous")
     found = [store._connection.execute(f"PRAGMA {mode}").fetchone()[0] for mode in modes]
     store.close()
