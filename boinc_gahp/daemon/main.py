@@ -125,9 +125,9 @@ def leave(status: int) -> NoReturn:
         watchdog.start()
     # A thread may be in the middle of importing it: then there is nothing to remove yet.
     temporary = sys.modules.get("boinc_gahp.fetch.temporary")
-    remove_all = getattr(temporary, "remove_all", None)
-    if remove_all is not None:
-        remove_all()
+    registry = getattr(temporary, "registry", None)
+    if registry is not None:
+        registry.remove_all()
     atexit._run_exitfuncs()  # noqa: SLF001  (the only way to them but an ordinary exit)
     os._exit(status)
 

@@ -1,45 +1,38 @@
 """Remembers which outputs were put in place, so that a repeated fetch leaves them alone.
 
-It is a cache in the user's cache directory: if it cannot be used, outputs are fetched again.
+It is a cache: if it cannot be used, outputs are fetched again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
-import sqlite3
 import stat
-import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import StagingError
-from boinc_gahp.files import check_private_file, make_private_directory
-from boinc_gahp.ledger.opening import network_filesystem
+from boinc_gahp.submit.cache_file import CacheFile
 from boinc_gahp.submit.digests import md5_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-log = logging.getLogger("boinc_gahp.fetch")
-
-#: Seconds after which files are forgotten.
-_KEEP = 30 * 86400.0
 #: Keys in one statement, fewer than any SQLite allows.
 _MOST_KEYS = 500
 
 #: Values are JSON: of a file its size, time, inode and MD5; of a directory that was made, its
-#: inode.
+#: inode. They are forgotten after 30 days.
 _SCHEMA = """
 create table if not exists placed (
     key blob primary key,
     value text not null,
     at real not null
 ) without rowid;
+delete from placed where at < strftime('%s', 'now') - 30 * 86400;
 """
 
 
@@ -54,16 +47,14 @@ class PlacedFiles:
     """
 
     def __init__(self, cache_dir: Path | None) -> None:
-        self._path = None if cache_dir is None else cache_dir / "placed.sqlite"
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
+        path = None if cache_dir is None else cache_dir / "placed.sqlite"
+        self._cache = CacheFile(path, _SCHEMA)
         #: Directories that this process made, and their inodes.
         self._made: dict[bytes, int] = {}
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock:
-            self._forget()
+        self._cache.close()
 
     def still_there(self, keys: Mapping[Path, Sequence[str]]) -> dict[Path, int]:
         """Return those of the destinations whose file is still there, unchanged; with its size.
@@ -106,59 +97,14 @@ class PlacedFiles:
     def _look_up(self, keys: Sequence[bytes]) -> list[tuple[bytes, Any]]:
         """Return the keys that there are, with their values."""
         which = f"select key, value from placed where key in ({', '.join('?' * len(keys))})"  # noqa: S608
-        rows = self._use(lambda connection: connection.execute(which, keys).fetchall())
-        return [(key, json.loads(value)) for key, value in rows or ()]
+        none: list[tuple[bytes, str]] = []
+        rows = self._cache.use(lambda database: database.execute(which, keys).fetchall(), none)
+        return [(key, json.loads(value)) for key, value in rows]
 
     def _insert(self, key: bytes, value: object) -> None:
         row = key, json.dumps(value), time.time()
         insert = "insert or replace into placed values (?, ?, ?)"
-        self._use(lambda connection: connection.execute(insert, row))
-
-    def _use(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
-        """Do something in a transaction; after an error the record is no longer used."""
-        with self._lock:
-            if self._path is None:
-                return None
-            try:
-                if self._connection is None:
-                    self._connection = _open(self._path)
-                with self._connection:
-                    return work(self._connection)
-            except (sqlite3.Error, OSError) as error:
-                log.warning(
-                    "The record of outputs in place, %s, is not used: %s", self._path, error
-                )
-                self._forget()
-                return None
-
-    def _forget(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None
-        self._path = None
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    make_private_directory(path.parent)
-    check_private_file(path)
-    kind = network_filesystem(path.parent)
-    if kind is not None:
-        raise OSError(f"it is on a network file system ({kind})")
-    connection = sqlite3.connect(
-        path, timeout=5.0, isolation_level="IMMEDIATE", check_same_thread=False
-    )
-    try:
-        path.chmod(0o600)  # before there are WAL files: they get the same mode
-        connection.execute("pragma journal_mode = wal")
-        # Entries lost in a power failure only mean another fetch.
-        connection.execute("pragma synchronous = normal")
-        connection.executescript(_SCHEMA)
-        with connection:
-            connection.execute("delete from placed where at < ?", (time.time() - _KEEP,))
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+        self._cache.use(lambda database: database.execute(insert, row), None)
 
 
 def _is_it(path: Path, status: os.stat_result, row: Sequence[object]) -> bool:

@@ -138,7 +138,6 @@ def fetch(
         job = _Fetch(
             context,
             place,
-            scope,
             opened,
             {output.name: output for output in outputs},
             uploaded_by(context, place.job_name, instance),
@@ -178,7 +177,6 @@ class _Fetch:
 
     context: FetchContext
     place: JobPlace
-    scope: CancelScope
     directories: Directories
     outputs: dict[str, Output]
     uploaded: Uploaded
@@ -248,7 +246,7 @@ class _Fetch:
         try:
             yield
         except OutputError:
-            self.scope.check()
+            self.directories.scope.check()
             if not output.optional:
                 raise
             stream = self.uploaded.open(output)
@@ -258,7 +256,7 @@ class _Fetch:
 
     def _download(self, output: Output, files: Sequence[Writable]) -> bool:
         """Fetch an output; return False if it is absent and optional."""
-        self.scope.check()
+        self.directories.scope.check()
         if download(self.context, self.uploaded, output, files, self.count):
             return True
         if output.optional:

@@ -274,8 +274,3 @@ class TemporaryFile:
 
 #: The process's own registry.
 registry = Temporaries()
-
-
-def remove_all() -> None:
-    """Remove every temporary file of this process; from now on none can be made."""
-    registry.remove_all()

@@ -2,17 +2,13 @@
 
 A file is recognised by its absolute path, size, inode, and times of modification and of change: the
 former can be set, and ``cp -p`` of another file from the same archive sets it to the same time.
-If the cache cannot be used (no cache directory, a full disk, a damaged or busy file), MD5s are
-computed again, and nothing else changes.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import logging
 import os
-import sqlite3
 import stat
 import threading
 import time
@@ -22,17 +18,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.errors import StagingError
-from boinc_gahp.files import check_links, check_private_file, make_private_directory
-from boinc_gahp.ledger.opening import network_filesystem
+from boinc_gahp.files import check_links
 from boinc_gahp.rpc.types import UploadFile
+from boinc_gahp.submit.cache_file import CacheFile
 from boinc_gahp.submit.checks import extension
 from boinc_gahp.submit.journal import Meter
 from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-log = logging.getLogger("boinc_gahp.submit")
 
 T = TypeVar("T")
 
@@ -165,9 +160,7 @@ class Digests:
     """MD5s of files, cached in ``digests.sqlite`` in a cache directory."""
 
     def __init__(self, cache_dir: Path | None) -> None:
-        self._path: Path | None = None
-        if cache_dir is not None:
-            self._path = cache_dir / "digests.sqlite"
+        self._path = None if cache_dir is None else cache_dir / "digests.sqlite"
 
     def md5(self, path: str) -> str:
         """Return the MD5 of a file in hex; raises StagingError."""
@@ -231,28 +224,8 @@ class Digests:
         )
 
     def _use(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        """Return ``work(database)``, or ``otherwise`` if the cache cannot be used."""
-        if self._path is None:
-            return otherwise
-        try:
-            make_private_directory(self._path.parent)
-            check_private_file(self._path)
-            if network_filesystem(self._path.parent):
-                return otherwise
-            with closing(sqlite3.connect(self._path, timeout=5.0)) as database:
-                self._path.chmod(0o600)
-                database.execute("pragma journal_mode = wal")
-                database.execute("pragma synchronous = normal")
-                with database:
-                    database.execute(_SCHEMA)
-                    return work(database)
-        except sqlite3.DatabaseError as error:
-            log.warning(
-                "The MD5 cache %s is not used: %s; delete it if this lasts", self._path, error
-            )
-        except OSError as error:
-            log.warning("The MD5 cache %s is not used: %s", self._path, reason(error))
-        return otherwise
+        with closing(CacheFile(self._path, _SCHEMA)) as cache:
+            return cache.use(work, otherwise)
 
     def _remembered(self, seen: Mapping[str, Seen]) -> dict[str, str]:
         def work(database: sqlite3.Connection) -> dict[str, str]:

@@ -169,7 +169,7 @@ def test_a_cache_that_cannot_be_kept_changes_nothing(healthy, home, tmp_path, ca
         for _ in range(2):
             fetch_output(context, everything("multi#1.1", home))
     assert contents(home)["out0"] == b"one two\n"
-    assert caplog.text.count("The record of outputs in place") == 1
+    assert caplog.text.count("placed.sqlite is not used") == 1
 
 
 def test_stderr_is_overwritten_not_appended_to(healthy, home):
