@@ -24,6 +24,7 @@ from tests.submit.scripted import FATAL, SECRET, URL, FileList, Reply, error
 class Post:
     names: list[str]
     size: int
+    form: bytes
     taken: bool = False
 
 
@@ -33,17 +34,17 @@ class FileServer(FileList):
 
     Attributes:
         limit: post_max_size.
+        most: max_file_uploads.
         hook: is given the names of an upload that is under way, and the rest of its body; what it
             returns is the answer, None for the usual one.
         asked: is given each query_files.
-        form: is given the beginning of each upload_files.
     """
 
     limit: int = 8 << 20
+    most: float = float("inf")
     hook: object = lambda _names, _rest: None
     posts: list[Post] = field(default_factory=list)
     asked: object = lambda _: None
-    form: object = lambda _: None
 
     def query_files(self, arguments):
         reply = super().query_files(arguments)
@@ -57,8 +58,7 @@ class FileServer(FileList):
             if b"<upload_files>" not in first:
                 return self.script.send(request)
             names = [name.decode() for name in re.findall(rb"<phys_name>(.*?)<", first)]
-            self.form(first)
-            post = Post(names, request.body().len)
+            post = Post(names, request.body().len, first)
             self.posts.append(post)
             text = self.hook(names, body) or self.upload(post, body)
         finally:
@@ -73,6 +73,9 @@ class FileServer(FileList):
             pass
         if post.size > self.limit:
             return error("can't parse request message: ")
+        if len(post.names) > self.most:
+            words = f"# of uploaded files ({self.most}) doesn't agree with request"
+            return error(f"{words} ({len(post.names)})")
         for name in post.names:
             with self.lock:
                 if name in self.present:
@@ -124,12 +127,10 @@ def make(directory, *sizes):
 def test_uploads_are_kept_for_a_week_and_questions_change_no_delete_time(server, tmp_path):
     questions = []
     files = make(tmp_path, 1, 2)
-    forms = []
     server.asked = questions.append
-    server.form = forms.append
     server.staging(files).run()
-    (form,) = forms
-    found = re.search(rb"<batch_id>7</batch_id><delete_time>(\d+)</delete_time>", form)
+    [post] = server.posts
+    found = re.search(rb"<batch_id>7</batch_id><delete_time>(\d+)</delete_time>", post.form)
     assert 0 <= time.time() + 7 * 86400 - int(found[1]) < 60
     assert not any(question["delete_time"] for question in questions)
 
@@ -151,24 +152,14 @@ def test_posts_that_are_refused_together_teach_one_limit(server, tmp_path):
 
 def test_after_one_refusal_no_more_posts_of_its_size_are_begun(server, tmp_path):
     files = make(tmp_path, *[1_000] * 90)
-
-    def php(names, _):
-        return (
-            error(f"# of uploaded files (5) doesn't agree with request ({len(names)})")
-            if len(names) > 5
-            else None
-        )
-
-    server.hook = php
+    server.most = 5
     server.staging(files, Settings(files_per_post=10, concurrent_posts=1)).run()
     assert [len(post.names) for post in server.posts] == [10] + [5] * 18
 
 
 @pytest.mark.long
 def test_a_server_that_takes_no_uploads_at_all_is_an_error(server, tmp_path):
-    server.hook = lambda names, _: error(
-        f"# of uploaded files (0) doesn't agree with request ({len(names)})"
-    )
+    server.most = 0
     with pytest.raises(ProjectError, match=r"uploaded files \(0\)"):
         server.staging(make(tmp_path, 10)).run()
 
