@@ -7,12 +7,18 @@ import pytest
 from boinc_gahp.config.settings import HTCondor, ProjectSettings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.htcondor._job_ad import read_ad
-from boinc_gahp.htcondor.attributes import AdRefused
+from boinc_gahp.htcondor.attributes import BOINC, AdRefused
 from boinc_gahp.submit.types import LocalFile
 from tests.daemon.gridmanager import job_ad
 
 SETTINGS = HTCondor()
 MD5 = "D41D8CD98F00B204E9800998ECF8427E"
+#: What an ad of a job with an app may lack.
+OPTIONAL = (
+    *("Arguments", "BatchExtraSubmitArgs", "Environment", "Err", "In", "Out", "Queue"),
+    *("RequestMemory", "StageCmd", "TransferInput", "TransferOutput", "TransferOutputRemaps"),
+    *(f"Boinc{name}" for name in BOINC if name != "App"),
+)
 #: A project with an app for containers.
 PROJECT = ProjectSettings(ProjectUrl("http://127.0.0.1/test/"), container_app="docker")
 

@@ -1,11 +1,14 @@
 """A local project for the room's tests, and submit nodes with an account of their own each."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
+from boinc_gahp.htcondor import _rollback, _sending
 from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.submit import abort
 from tests.faultproxy import FaultProxy
 from tests.htcondor.desk import desk_of
 from tests.htcondor.helpers import Site
@@ -30,6 +33,16 @@ def site(local_project, tmp_path):
         site.heal()
         yield site
         site.heal()
+
+
+@pytest.fixture
+def sending(site, monkeypatch):
+    """The node's hosts do nothing, and all waits are short."""
+    site.local.pause_volunteers()
+    site.reset(send_after=0.0, poll_shortest=0.05, poll_longest=0.1)
+    site.timeouts = replace(site.timeouts, retry=1)
+    for module in (abort, _rollback, _sending):
+        monkeypatch.setattr(module, "ABORT_AGAIN", 0.3)
 
 
 @pytest.fixture

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from boinc_gahp.htcondor import _rollback, _sending
 from boinc_gahp.htcondor._context import ErrorGuard
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._sending import Sender
 from boinc_gahp.ledger.rows import NewJob
-from boinc_gahp.submit import abort
 from boinc_gahp.submit.types import LocalFile, Parameters
 from tests import faultproxy
 from tests.helpers import wait_for
+from tests.htcondor.process import Gahp, write_settings
 
 _numbers = itertools.count(1)
 
@@ -133,16 +130,6 @@ class Desk:
         assert sorted(self.alive_workunits()) == names
 
 
-def for_sending(site, monkeypatch, *, read=30):
-    """Have the node's hosts do nothing, and all waits be short; ``read``: seconds for an answer."""
-    site.local.pause_volunteers()
-    site.reset(send_after=0.0, poll_shortest=0.05, poll_longest=0.1)
-    site.timeouts = replace(site.timeouts, read=read, retry=1)
-    for module in (abort, _rollback, _sending):
-        monkeypatch.setattr(module, "ABORT_AGAIN", 0.3)
-    return site
-
-
 @contextmanager
 def desk_of(site):
     """Yield a desk as a new process has it."""
@@ -173,6 +160,12 @@ TROUBLES = {
 }
 
 
+def lose_track(site, fault):
+    """Have the next submit_batch go wrong, and nobody tell what has become of the batch."""
+    site.proxy.fail("submit_batch", fault)
+    site.proxy.fail("query_batch", faultproxy.status(404), skip=2, times=None)
+
+
 def noting(bodies, fault=None):
     """Note the bodies of requests, before the fault happens or the project does them."""
 
@@ -196,28 +189,12 @@ def refuse(words, marker=b"", *, rpc="submit_batch"):
     return only_for(faultproxy.body(f"{text}</{rpc}>".encode()), marker)
 
 
-SENDER = """
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-from boinc_gahp.config.settings import HTCondor
-from tests.htcondor.desk import desk_of
-from tests.htcondor.helpers import Site
-url, authenticator, directory = sys.argv[1:]
-settings = HTCondor(send_after=0.0, poll_shortest=0.05, poll_longest=0.1)
-site = Site(Path(directory), None, SimpleNamespace(url=url), authenticator, settings)
-with desk_of(site) as desk:
-    while not desk.is_idle():
-        desk.context.stopping.wait(0.01)
-"""
-
-
 def kill_at(site, step, *, carried_out):
     """Have another process send the jobs that wait, and kill it when ``step`` is under way."""
     hang = faultproxy.hang(carried_out=carried_out)
     site.proxy.fail(step, hang)
-    command = [sys.executable, "-c", SENDER, site.proxy.url, site.authenticator]
-    with subprocess.Popen([*command, str(site.directory)]) as process:
+    with Gahp(write_settings(site)) as gahp:
+        gahp.ping()
         wait_for(hang.reached.is_set, f"{step} under way")
-        process.kill()
+        gahp.kill()
     return hang

@@ -282,12 +282,3 @@ def change(site, statement, *values):
 def expire_times(site):
     """Return until when the project keeps the account's batches, the oldest first."""
     return [float(value) for value in site.of_account("b.expire_time")]
-
-
-def listing(directory):
-    """Return path, inode, size and time of change of everything below a directory, and itself."""
-    found = []
-    for path in [directory, *sorted(directory.rglob("*"))]:
-        status = path.lstat()
-        found.append((str(path), status.st_ino, status.st_size, status.st_mtime_ns))
-    return found

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import time
 import uuid
 from dataclasses import dataclass
 
+from boinc_gahp.htcondor._context import ErrorGuard
 from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._fetching import FetchQueue
 from boinc_gahp.htcondor._following import Follower
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.query import query_jobs
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
+from boinc_gahp.threads import Workers
 from tests.helpers import wait_for
 from tests.htcondor.desk import hand_over
 
@@ -117,3 +121,18 @@ def follow(context, sent, *states, follower=None, timeout=60.0):
     except AssertionError as error:
         raise AssertionError(f"{error}: {sent.states}") from None
     return follower
+
+
+def fetch_all(site, sent):
+    """Fetch as a new process does, until the outputs of a batch are there; return its context."""
+    with site.context() as fresh:
+        workers = Workers("test", fresh.wake)
+        queue = FetchQueue(fresh, workers, ErrorGuard("the test"))
+
+        def is_home():
+            queue.begin(time.time())
+            return "finished" not in sent.states
+
+        wait_for(is_home, "the outputs")
+        workers.close(60)
+        return fresh

@@ -3,6 +3,7 @@
 import os
 import sys
 
+from tests.cli import conftest
 from tests.daemon.gridmanager import BatchGridmanager
 from tests.daemon.process import Daemon
 
@@ -12,19 +13,9 @@ _COMMAND = (sys.executable, "-W", "error", "-c", _MAIN)
 
 def write_settings(site):
     """Write the site's settings as a user would have them; return the file."""
-    secret = site.directory / "authenticator"
-    secret.touch(0o600)
-    secret.write_text(site.authenticator)
     names = ("send_after", "longest_wait", "poll_shortest", "poll_longest", "retire_wait")
     htcondor = "\n".join(f"{name} = {getattr(site.htcondor, name)}" for name in names)
-    path = site.directory / "boinc_gahp.toml"
-    path.write_text(
-        f"""
-[project]
-url = "{site.proxy.url}"
-authenticator_file = "{secret}"
-{f'container_app = "{site.container_app}"' if site.container_app else ""}
-
+    more = f"""
 [timeouts]
 connect = {site.timeouts.connect}
 read = {site.timeouts.read}
@@ -37,9 +28,8 @@ retry = {site.timeouts.retry}
 dir = "{site.directory / "state"}"
 cache_dir = "{site.directory / "cache"}"
 """
-    )
-    path.chmod(0o600)
-    return path
+    path = site.directory / "boinc_gahp.toml"
+    return conftest.write_settings(path, site.proxy.url, site.authenticator, more)
 
 
 class Gahp(BatchGridmanager):
@@ -47,11 +37,10 @@ class Gahp(BatchGridmanager):
 
     Args:
         settings: the file with its settings.
-        environ: variables that it has besides.
     """
 
-    def __init__(self, settings, environ=None):
-        environ = {**os.environ, "BOINC_GAHP_CONFIG": str(settings), **(environ or {})}
+    def __init__(self, settings):
+        environ = {**os.environ, "BOINC_GAHP_CONFIG": str(settings)}
         daemon = Daemon(_COMMAND, environ=environ, cwd=settings.parent)
         try:
             super().__init__(daemon)

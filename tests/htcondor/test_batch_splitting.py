@@ -11,18 +11,13 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.submit import abort
 from boinc_gahp.submit.control import retire_batch
 from tests import faultproxy
-from tests.htcondor.desk import desk_of, for_sending, only_for, refuse
+from tests.htcondor.desk import desk_of, only_for, refuse
 from tests.htcondor.helpers import assert_held, change
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("sending")]
 
 #: One job's argument, and what the project has against it.
 BAD, WORDS = b"number17<", "create_work failed: bad stdin argument 17"
-
-
-@pytest.fixture
-def site(site, monkeypatch):
-    return for_sending(site, monkeypatch)
 
 
 def families(desk):

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from hypothesis import given, strategies as st
 
 from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.containers.image import Image
@@ -103,11 +102,6 @@ def test_the_program_is_the_jobs_or_the_images(tmp_path, cmd, transfer, command)
     assert (found.command, found.is_input) == (command, command.startswith("./"))
 
 
-def test_an_executable_that_is_not_there_is_told(tmp_path):
-    told = refused(tmp_path, Cmd=f"{tmp_path}/none", TransferExecutable=True)
-    assert told.startswith("executable names")
-
-
 def test_directories_and_files_travel(tmp_path):
     for name in ("model/a", "more/b", "data/in.csv", "in.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -175,6 +169,8 @@ def test_variables_that_look_like_secrets_hold_the_job_and_are_named_at_once(tmp
         ({"ScitokensFile": "/tmp/token"}, "use_scitokens"),
         ({"x509userproxy": "/tmp/x509"}, "needs credentials (x509userproxy)"),
         ({"Cmd": None}, "no executable"),
+        ({"Cmd": "/home/alice/", "TransferExecutable": False}, "no executable"),
+        ({"Cmd": "/none/fit.py", "TransferExecutable": True}, "executable names"),
         ({"BoincImage": "rootfs:none.tar.gz"}, "the job's image"),
         ({"BoincNetwork": "perhaps"}, "true or false"),
         ({"BoincQuorum": 0}, "BoincQuorum"),
@@ -205,27 +201,6 @@ def test_requests_reach_the_description(tmp_path):
     assert (found.container.max_errors, found.container.priority) == (7, 5)
     assert found.parameters.disk_bound == 2 * 2**20
     assert found.parameters.memory_bound == 512 * 2**20
-
-
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\udc80\udcff"))
-
-
-@given(
-    environment=st.lists(st.tuples(TEXTS, TEXTS)),
-    trees=st.lists(st.tuples(TEXTS, TEXTS, TEXTS)),
-    cpus=st.integers(1, 100),
-    network=st.booleans(),
-    file=st.none() | st.builds(LocalFile, TEXTS, st.tuples(st.integers(0), st.integers(0))),
-)
-def test_a_description_comes_back_from_the_ledger(environment, trees, cpus, network, file):
-    image = Image("registry", "debian") if file is None else Image("rootfs", file.path)
-    container = ContainerJob(
-        image, "x", program=Program(environment=tuple(environment)), cpus=cpus, network=network,
-        trees=tuple(Member(*each) for each in trees),
-        image_file=file,
-    )  # fmt: skip
-    described = JobDescription("key", None, "docker", "/iwd", container=container)
-    assert JobDescription.from_json(described.to_json()) == described
 
 
 @pytest.mark.parametrize("outputs", [(), ("result.json",), tuple(f"o{n}" for n in range(20)), None])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.htcondor.ads import container_job, refused
+from tests.htcondor.ads import container_job
 
 #: What every routed job has.
 ROUTED = {
@@ -51,11 +51,6 @@ def test_an_input_that_is_called_like_an_image_in_a_registry_is_kept(tmp_path):
     for values in ({"DockerImage": "python", "ContainerImage": None}, {}):
         found = job(tmp_path, TransferInput="python", **values)
         assert {name for name, _ in found.inputs} == {"fit.py", "python"}
-
-
-def test_a_job_without_an_executable_is_refused_although_htcondor_takes_it(tmp_path):
-    told = refused(tmp_path, read=job, Cmd=f"{tmp_path}/", TransferExecutable=False)
-    assert "the job has no executable" in told
 
 
 def disk_bound(iwd, **values):

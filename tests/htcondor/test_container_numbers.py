@@ -15,7 +15,7 @@ from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.trees import look
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.desk import desk_of, for_sending, kill_at
+from tests.htcondor.desk import desk_of, kill_at, lose_track
 from tests.localproject.in_containers import APP
 
 
@@ -27,9 +27,7 @@ def local_project(tmp_path_factory):
         yield project
 
 
-@pytest.fixture
-def site(site, monkeypatch):
-    return for_sending(site, monkeypatch)
+pytestmark = pytest.mark.usefixtures("sending")
 
 
 def accept(desk, count, *, padding=0, tree=None, first=0):
@@ -75,20 +73,10 @@ def test_jobs_in_several_scripts_run_their_own_arguments(desk):
     check(desk, ids)
 
 
-def lose_sight(site, *, carried_out=True):
-    """Have the next submit_batch's outcome be unknown for a while."""
-
-    def fault(exchange):
-        site.proxy.fail("query_batch", faultproxy.status(500), times=None)
-        return bool(faultproxy.status(500, carried_out=carried_out)(exchange))
-
-    site.proxy.fail("submit_batch", fault)
-
-
 def test_jobs_that_are_on_the_project_do_not_need_their_directory_any_more(site, desk, tmp_path):
     (model := tmp_path / "model").mkdir()
     (model / "weights").write_text("1")
-    lose_sight(site)
+    lose_track(site, faultproxy.lose_reply())
     ids = accept(desk, 20, tree=model)
     desk.turn()
     [batch] = desk.batches("sent")
@@ -101,7 +89,7 @@ def test_jobs_that_are_on_the_project_do_not_need_their_directory_any_more(site,
 
 def test_a_batch_is_not_given_up_while_it_is_unknown_whether_it_is_there(site, desk, tmp_path):
     (model := tmp_path / "model").mkdir()
-    lose_sight(site)
+    lose_track(site, faultproxy.lose_reply())
     ids = accept(desk, 2, tree=model)
     desk.turn()
     (model / "weights").write_text("2")

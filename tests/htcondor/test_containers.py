@@ -7,8 +7,7 @@ import pytest
 from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests.containers_engine import IMAGE
-from tests.helpers import wait_for
-from tests.htcondor.helpers import await_state, await_status, row_of
+from tests.htcondor.helpers import await_status
 from tests.localproject.in_containers import APP
 
 pytestmark = [pytest.mark.long, pytest.mark.containers]
@@ -47,69 +46,11 @@ def job(node, program, **attributes):
     return replace(made, ad=made.ad.replace('"/usr/bin/uppercase"', f'"{path}"'))
 
 
-def done(service, *jobs):
-    """Submit jobs and wait until they are completed; return their status ads."""
-    ids = [service.submit(each.ad) for each in jobs]
-    await_status(service, ids, _COMPLETED)
-    return [service.status(each)[1] for each in ids]
-
-
-def held(service, each):
-    """Submit a job and wait until it is held; return its status ad."""
+def ended(service, each, status=_HELD):
+    """Submit a job and wait until it is held, or completed; return its status ad."""
     job_id = service.submit(each.ad)
-    await_status(service, [job_id], _HELD)
+    await_status(service, [job_id], status)
     return service.status(job_id)[1]
-
-
-HARD = ["two words", "it's", "$HOME", "`id`", "\\", 'a"b', "*", "<&>", "ü"]
-
-
-def v2(words):
-    """Return words in HTCondor's V2 syntax, as a ClassAd string."""
-    text = " ".join("'{}'".format(word.replace("'", "''")) for word in words)
-    return '"{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
-
-
-def test_words_and_variables_with_hard_characters_arrive(node, service):
-    each = job(
-        node,
-        'printf "%s\\n" "$@" "$A"; cat >&2',
-        Arguments=v2(HARD),
-        Environment=v2(["A=" + " ".join(HARD)]),
-        In='"in"',
-    )
-    [ad] = done(service, each)
-    assert "ExitCode = 0" in ad
-    wanted = "\n".join([*HARD, " ".join(HARD)]) + "\n"
-    assert (each.iwd / "job.out").read_text() == wanted
-    assert (each.iwd / "job.err").read_bytes() == (each.iwd / "in").read_bytes()
-
-
-def test_directories_go_in_and_out_and_remaps_apply(node, service):
-    each = job(
-        node,
-        "cp -r model plots; echo 1 >result; mkdir -p deep/er; echo 2 >deep/er/x",
-        TransferInput='"model"',
-        TransferOutput='"result, plots, deep/er"',
-        TransferOutputRemaps='"plots=pictures;result=other"',
-    )
-    (each.iwd / "model" / "sub").mkdir(parents=True)
-    (each.iwd / "model" / "sub" / "w").write_text("weights")
-    done(service, each)
-    assert (each.iwd / "pictures" / "sub" / "w").read_text() == "weights"
-    assert (each.iwd / "other").read_text() == "1\n"
-    assert (each.iwd / "er" / "x").read_text() == "2\n"
-    assert not (each.iwd / "result").exists()
-    assert not (each.iwd / "_exit").exists()
-
-
-def test_exit_statuses_and_signals_reach_htcondor(node, service):
-    ads = done(
-        service, *(job(node, ends) for ends in ("exit 3", "kill -9 $$", "kill -SEGV $$"))
-    )  # fmt: skip
-    assert "ExitCode = 3; ExitBySignal = false" in ads[0]
-    assert "ExitSignal = 9; ExitBySignal = true" in ads[1]
-    assert "ExitSignal = 11; ExitBySignal = true" in ads[2]
 
 
 #: What a job does and asks for, and what its status ad says when it is held for that.
@@ -154,7 +95,7 @@ HELD = {
 @pytest.mark.parametrize("why", HELD)
 def test_a_job_is_held_with_the_reason(node, service, why):
     program, attributes, words = HELD[why]
-    ad = held(service, job(node, program, **attributes))
+    ad = ended(service, job(node, program, **attributes))
     for each in words:
         assert each in ad
     assert ("could not be pulled" in ad) == (why == "an image that nobody can get")
@@ -165,7 +106,7 @@ def test_a_file_that_is_no_such_image_holds_its_job_with_the_kind_that_is_needed
     node, service, engine, source
 ):
     path = engine.root_file_system() if source == "oci-archive" else engine.archive()
-    ad = held(service, job(node, "true", BoincImage=f'"{source}:{path}"'))
+    ad = ended(service, job(node, "true", BoincImage=f'"{source}:{path}"'))
     needed = "--format oci-archive" if source == "oci-archive" else "all files of a system"
     assert f"{source}:{path}" in ad
     assert needed in ad
@@ -176,15 +117,5 @@ def test_a_file_that_is_no_such_image_holds_its_job_with_the_kind_that_is_needed
 def test_an_image_in_a_file_travels_with_the_job(node, service, engine, source):
     path = engine.archive() if source == "oci-archive" else engine.root_file_system()
     each = job(node, "echo runs", BoincImage=f'"{source}:{path}"')
-    done(service, each)
+    ended(service, each, _COMPLETED)
     assert (each.iwd / "job.out").read_text() == "runs\n"
-
-
-def test_a_cancelled_job_has_no_container_left(node, service, engine):
-    job_id = service.submit(job(node, "sleep 600").ad)
-    with node.jobs() as jobs:
-        await_state(jobs, job_id, "running")
-        name = str(row_of(jobs, job_id).job_name)
-    wait_for(lambda: any(name in each for each in engine.containers()), "the container")
-    service.cancel(job_id)
-    wait_for(lambda: not any(name in each for each in engine.containers()), "no container")

@@ -5,12 +5,26 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
+from boinc_gahp.containers.image import Image
+from boinc_gahp.containers.script import Program
 from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.submit.container_jobs import ContainerJob
+from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.types import LocalFile, Parameters, RemoteFile
 from tests.helpers import TEXTS
 
 SIZES = st.integers(0, 2**63 - 1)
 AMOUNTS = st.none() | st.floats(min_value=1e-3, max_value=1e30)
+FILES = st.builds(LocalFile, TEXTS, st.tuples(SIZES, SIZES))
+CONTAINERS = st.builds(
+    ContainerJob,
+    image=st.just(Image("registry", "debian")),
+    command=TEXTS,
+    program=st.builds(Program, environment=st.lists(st.tuples(TEXTS, TEXTS)).map(tuple)),
+    cpus=st.integers(1, 100),
+    network=st.booleans(),
+    trees=st.lists(st.builds(Member, TEXTS, TEXTS, TEXTS)).map(tuple),
+)
 DESCRIPTIONS = st.builds(
     JobDescription,
     job_directory=st.text(),
@@ -19,7 +33,7 @@ DESCRIPTIONS = st.builds(
     iwd=TEXTS,
     args=st.lists(TEXTS).map(tuple),
     inputs=st.lists(
-        st.tuples(TEXTS, st.builds(LocalFile, TEXTS, st.tuples(SIZES, SIZES)))
+        st.tuples(TEXTS, FILES)
         | st.tuples(st.text(), st.builds(RemoteFile, st.text(), SIZES, st.text()))
     ).map(tuple),
     outputs=st.none() | st.lists(TEXTS).map(tuple),
@@ -31,6 +45,7 @@ DESCRIPTIONS = st.builds(
     app_version_num=st.none() | st.integers(1, 2**31 - 1),
     input_template=st.none() | st.text(),
     output_template=st.none() | st.text(),
+    container=st.none() | CONTAINERS,
 )
 
 JOB = JobDescription("key", None, "uppercase", "/home/alice")

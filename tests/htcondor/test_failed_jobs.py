@@ -1,16 +1,11 @@
 """Jobs whose programs fail at volunteers end; what was no fault of the program's is held."""
 
-from contextlib import contextmanager
-
 import pytest
 
 from boinc_gahp.cli.main import main
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._fetching import Fetcher
 from boinc_gahp.htcondor.status_ad import HoldCode
-from boinc_gahp.states import BatchState
-from tests import faultproxy
-from tests.helpers import wait_for
 from tests.htcondor.helpers import assert_held, change
 from tests.htcondor.onproject import follow, send
 from tests.htcondor.process import Gahp, write_settings
@@ -23,49 +18,27 @@ def hold_codes(end):
     return end["HoldReasonCode"], end["HoldReasonSubCode"]
 
 
-@contextmanager
-def daemon(site, failed_jobs=""):
-    path = write_settings(site)
-    if failed_jobs:
-        text = path.read_text()
-        path.write_text(text.replace("[htcondor]", f'[htcondor]\nfailed_jobs = "{failed_jobs}"'))
-    with Gahp(path) as gahp:
-        yield gahp
-
-
-@pytest.mark.processes
-def test_a_job_whose_program_fails_is_completed_with_its_exit_code(site):
-    job = site.job("--fail 11")
-    with daemon(site) as gahp:
-        end = gahp.end_of(gahp.submit(job.ad))
-    assert end.word == COMPLETED, end
-    assert (end["ExitCode"], end["ExitBySignal"]) == (11, False)
-    assert end["ExitSignal"] is None
-    reason = str(end["ExitReason"])
-    assert ": exit status 11; exit statuses on the volunteers' computers: 11, 11" in reason
-    assert "; states of its instances: Error while computing (" in reason
-    assert site.authenticator not in reason
-    told = (job.iwd / "job.err").read_text()
-    assert "exit statuses of its instances: 11, 11" in told
-    assert "Error while computing" in told
-    assert (job.iwd / "job.out").read_bytes() == b""
-    assert not job.output.exists()
-    assert site.batch_states() == [BatchState.RETIRED]
-
-
 @pytest.mark.processes
 def test_what_becomes_of_a_failed_job_is_for_the_settings_and_before_them_for_the_job_to_say(site):
     plain = site.job("--fail 7")
     held = site.job("--fail 7", BoincFailedJobs='"Hold"')
     also = site.job("--fail 7", BatchExtraSubmitArgs='"--failed-jobs hold"')
-    with daemon(site) as gahp:
+    settings = write_settings(site)
+    with Gahp(settings) as gahp:
         ids = [gahp.submit(job.ad) for job in (plain, held, also)]
         ends = [*gahp.follow(ids).values()]
     assert [end.word for end in ends] == [COMPLETED, HELD, HELD]
     assert hold_codes(ends[1]) == hold_codes(ends[2]) == (HoldCode.FAILED, 7)
-    assert "condor_release" not in ends[0].ad
+    assert ends[0]["ExitCode"] == 7
+    reason = str(ends[0]["ExitReason"])
+    assert ": exit status 7; exit statuses on the volunteers' computers: 7, 7" in reason
+    assert "; states of its instances: Error while computing (" in reason
+    assert "condor_release" not in reason
+    assert site.authenticator not in reason
     plain, completed = site.job("--fail 7"), site.job("--fail 7", BoincFailedJobs='"complete"')
-    with daemon(site, failed_jobs="hold") as gahp:
+    text = settings.read_text()
+    settings.write_text(text.replace("[htcondor]", '[htcondor]\nfailed_jobs = "hold"'))
+    with Gahp(settings) as gahp:
         ids = [gahp.submit(job.ad) for job in (plain, completed)]
         assert [end.word for end in gahp.follow(ids).values()] == [HELD, COMPLETED]
 
@@ -123,40 +96,6 @@ def test_a_job_that_is_cancelled_meanwhile_gets_nothing(site, context):
     Fetcher(context).fetch(row)
     assert sent.states == ["cancelled"]
     assert list(sent.iwds[0].iterdir()) == []
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "rpc", ["query_batch", "query_job", "query_completed_job", "query_batch2", "retire_batch"]
-)
-def test_a_daemon_that_is_killed_on_the_way_leaves_one_end(site, rpc):
-    ran, crashed = site.job("--fail 9"), site.job("--fail 193")
-    settings = write_settings(site)
-    ids = {}
-    hang = faultproxy.hang(carried_out=True)
-    with Gahp(settings) as gahp:
-        # Only what is asked about the failures: sending asks for batches, too.
-        with site.held_back():
-            ids = {job.key: gahp.submit(job.ad) for job in (ran, crashed)}
-        wait_for(lambda: len(site.workunits()) == 2, "the jobs are sent")
-        site.proxy.fail(rpc, hang)
-        wait_for(hang.reached.is_set, rpc)
-        gahp.kill()
-    hang.release()
-    site.proxy.heal()
-    with Gahp(settings) as gahp:
-        ends = [gahp.end_of(ids[job.key]) for job in (ran, crashed)]
-        assert [end.word for end in ends] == [COMPLETED, HELD]
-        assert ends[0]["ExitCode"] == 9
-        assert [gahp.end_of(ids[job.key]) for job in (ran, crashed)] == ends
-    assert len(site.workunits()) == 2
-    assert_told(ran, "9, 9")
-    assert not (crashed.iwd / "job.err").exists()
-
-
-def assert_told(job, statuses):
-    assert f"exit statuses of its instances: {statuses}" in (job.iwd / "job.err").read_text()
-    assert list(job.iwd.glob(".boinc_gahp*")) == []
 
 
 def test_the_ledger_shows_how_a_program_failed(site, context, capsys):

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import time
 from dataclasses import replace
 
 import pytest
@@ -10,16 +9,15 @@ import pytest
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.htcondor import _fetching
-from boinc_gahp.htcondor._context import ErrorGuard
 from boinc_gahp.htcondor._description import JobDescription
-from boinc_gahp.htcondor._fetching import Fetcher, FetchQueue, clear_away
+from boinc_gahp.htcondor._fetching import Fetcher, clear_away
 from boinc_gahp.htcondor.status_ad import HoldCode
-from boinc_gahp.threads import Workers
+from boinc_gahp.states import HTCondorState
 from tests import faultproxy
-from tests.helpers import wait_for
+from tests.daemon.gridmanager import Status
 from tests.htcondor.desk import TROUBLES
 from tests.htcondor.helpers import ONCE, PATIENT, assert_held, change
-from tests.htcondor.onproject import follow, send
+from tests.htcondor.onproject import fetch_all, follow, send
 
 pytestmark = pytest.mark.long
 
@@ -62,15 +60,6 @@ def test_outputs_and_streams_are_in_place_before_the_job_is_over(site, context):
         assert job.bytes_sent == sum(map(len, contents(iwd).values()))
         assert not job.writing
     assert sent.batch.state == "ended"
-
-
-def test_what_is_asked_for_goes_where_it_is_wanted(site, context):
-    remaps, streams = (("out0", "res"), ("out1", "res/b c")), {"stdout": "a/b/o", "stderr": "e/x"}
-    sent = finished(site, context, ("--optional",), app="multi", remaps=remaps, **streams)
-    (sent.iwds[0] / "res").mkdir()
-    Fetcher(context).fetch(sent.job)
-    assert sent.job.state == "fetched", sent.job
-    assert set(contents(sent.iwds[0])) == {"a/b/o", "e/x", "out2", "res/b c", "res/out0"}
 
 
 RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "result_file"]
@@ -123,23 +112,14 @@ def test_what_a_person_must_mend_is_held_and_reported(site, context):
         assert_held(job, HoldCode.OUTPUT, *parts, subcode=number)
 
 
-def test_of_a_fetch_that_succeeds_no_pause_is_remembered(site):
+def test_of_a_fetch_that_succeeds_no_pause_is_remembered(site, context):
+    sent = finished(site, context)
     site.timeouts = ONCE
     site.reset(poll_shortest=0.05, poll_longest=0.05)
-    with site.context() as context:
-        sent = finished(site, context)
-        site.proxy.fail("result_file", faultproxy.status(503), times=2)
-        workers = Workers("test", context.wake)
-        queue = FetchQueue(context, workers, ErrorGuard("the test"))
-
-        def is_home():
-            queue.begin(time.time())
-            return sent.states != ["finished"]
-
-        wait_for(is_home, "the outputs")
-        workers.close(60)
-        assert site.proxy.count("result_file") > 2
-        assert context.pauses.lasted(("fetch", sent.job.id)) == 0
+    site.proxy.fail("result_file", faultproxy.status(503), times=2)
+    fetched_by = fetch_all(site, sent)
+    assert site.proxy.count("result_file") > 2
+    assert fetched_by.pauses.lasted(("fetch", sent.job.id)) == 0
 
 
 def test_a_full_disk_is_waited_for_and_then_held(site, context, monkeypatch, caplog):
@@ -153,7 +133,11 @@ def test_a_full_disk_is_waited_for_and_then_held(site, context, monkeypatch, cap
     for _ in range(3):
         Fetcher(context).fetch(sent.job)
         assert sent.states == ["finished"]
-    assert "the disk is full: free some space" in sent.job.trouble
+    with site.held_back(), site.service() as service:
+        told = Status(*service.status(context.jobs.htcondor_id(sent.job)))
+    assert told.word == HTCondorState.SUSPENDED
+    assert f"'{sent.iwds[0]}/" in told["ExitReason"]
+    assert "cannot be written: the disk is full: free some space" in told["ExitReason"]
     warnings = [record for record in caplog.records if record.levelname == "WARNING"]
     assert sum("the disk is full" in record.getMessage() for record in warnings) == 1
     monkeypatch.setattr(_fetching, "STORAGE_WAIT", 0.0)
@@ -196,16 +180,6 @@ def test_a_job_that_the_project_has_lost_is_held_for_that(site, context):
         Fetcher(fresh).fetch(sent.job)
     assert_held(sent.job, HoldCode.LOST)
     assert contents(sent.iwds[0]) == {}
-
-
-def test_a_job_that_was_cancelled_before_is_not_fetched(site, context):
-    sent = finished(site, context, (), ())
-    job = sent.jobs[0]
-    context.jobs.cancel(job.id)
-    asked = len(site.proxy.seen)
-    Fetcher(context).fetch(job)
-    assert contents(sent.iwds[0]) == {}
-    assert len(site.proxy.seen) == asked
 
 
 def test_a_description_that_cannot_be_read_does_not_come_again(site, context):

@@ -51,17 +51,6 @@ def names(bodies):
     return [re.findall(r"<batch_name>(.*?)</batch_name>", body.decode()) for body in bodies]
 
 
-def test_a_job_is_queued_then_running_then_finished(site, context):
-    site.local.pause_volunteers()
-    sent = send(site, context, ("--sleep", "0.5"))
-    follower = Follower(context)
-    follower.poll(0.0)
-    assert sent.states == ["queued"]
-    site.local.resume_volunteers()
-    follow(context, sent, "running", follower=follower)
-    follow(context, sent, "finished", follower=follower)
-
-
 def test_failed_attempts_are_known_until_a_job_is_done(site, context):
     site.local.pause_volunteers()
     sent = send(site, context, (), ())

@@ -5,10 +5,10 @@ import pytest
 from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.htcondor._job_ad import read_ad
-from boinc_gahp.htcondor.attributes import BOINC, AdRefused, option
+from boinc_gahp.htcondor.attributes import AdRefused, option
 from boinc_gahp.submit.types import Parameters
 from boinc_gahp.text import visible
-from tests.htcondor.ads import SETTINGS, ad, job, local, refused
+from tests.htcondor.ads import OPTIONAL, SETTINGS, ad, job, local, refused
 
 # All of it.
 
@@ -57,11 +57,8 @@ def test_the_least_ad_leaves_all_to_the_app(tmp_path):
         "home_bl_127.0.0.1_9618_vm_1.0_1795261016", None, "uppercase", str(tmp_path)
     )
     assert job(tmp_path) == least
-    undefined = ["TransferInput", "TransferOutput", "TransferOutputRemaps", "RequestMemory"]
-    undefined += ["In", "Out", "Err", "Arguments", "Environment", "Queue", "StageCmd"]
-    undefined += ["BatchExtraSubmitArgs", *(f"Boinc{name}" for name in BOINC if name != "App")]
-    assert job(tmp_path, **dict.fromkeys(undefined, b"undefined")) == least
-    assert job(tmp_path, **dict.fromkeys(undefined, b"NoSuchAttribute")) == least
+    assert job(tmp_path, **dict.fromkeys(OPTIONAL, b"undefined")) == least
+    assert job(tmp_path, **dict.fromkeys(OPTIONAL, b"NoSuchAttribute")) == least
 
 
 def test_attributes_may_be_expressions_and_written_in_any_case(tmp_path):
@@ -178,13 +175,6 @@ def test_an_executable_that_is_not_in_the_jobs_directory_is_the_apps_name(tmp_pa
     assert "executable" in refused(tmp_path, **named, StageCmd=True)
     (tmp_path / "worker").symlink_to("nowhere")
     assert "executable" in refused(tmp_path, **named)
-
-
-def test_an_executable_is_let_pass_by_a_setting(tmp_path):
-    text = ad(tmp_path, BoincApp=None, Cmd="/home/alice/uppercase")
-    assert read_ad(text, HTCondor(ignore="executable")).app_name == "uppercase"
-    with pytest.raises(AdRefused):
-        read_ad(text, HTCondor(ignore="environment"))
 
 
 @pytest.mark.parametrize(

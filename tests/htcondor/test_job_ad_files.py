@@ -10,7 +10,7 @@ from boinc_gahp.htcondor._files import MAX_TEMPLATE
 from boinc_gahp.htcondor._job_ad import read_ad
 from boinc_gahp.htcondor.attributes import AdRefused
 from boinc_gahp.submit.types import RemoteFile
-from tests.htcondor.ads import MD5, SETTINGS, ad, job, local, refused
+from tests.htcondor.ads import MD5, OPTIONAL, SETTINGS, ad, job, local, refused
 
 URL = "https://data.example.org/d/big.dat"
 
@@ -197,29 +197,7 @@ def octal(raw):
 ANY = st.text(
     st.sampled_from("[]{}()\"\\;=, '/\n\t\0+-*?:.@%") | st.characters(codec=None), max_size=60
 )
-ATTRIBUTES = [
-    "Arguments",
-    "BatchExtraSubmitArgs",
-    "BoincApp",
-    "BoincDelayBound",
-    "BoincInputTemplate",
-    "BoincPriority",
-    "BoincProject",
-    "BoincRemoteFiles",
-    "Cmd",
-    "Environment",
-    "Err",
-    "In",
-    "Iwd",
-    "JobDirectory",
-    "Out",
-    "Queue",
-    "RequestMemory",
-    "StageCmd",
-    "TransferInput",
-    "TransferOutput",
-    "TransferOutputRemaps",
-]
+ATTRIBUTES = [*OPTIONAL, "BoincApp", "Cmd", "Iwd", "JobDirectory"]
 LITERALS = st.sampled_from(
     ["undefined", "error", "1/0", "true", "-1", '"x"', '""', "{1}", "[a=1]", "time()", "1e999"]
 )

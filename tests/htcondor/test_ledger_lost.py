@@ -1,6 +1,7 @@
-"""A ledger that is deleted, or replaced by another, under a daemon at work."""
+"""A ledger that is deleted, replaced by another or cannot be written, under a daemon at work."""
 
 import os
+import resource
 import shutil
 import threading
 import time
@@ -14,6 +15,7 @@ from boinc_gahp.daemon import _housekeeping
 from boinc_gahp.fetch.context import Opener
 from boinc_gahp.ledger import upkeep
 from boinc_gahp.ledger.ledger import Ledger
+from boinc_gahp.states import HTCondorState
 from boinc_gahp.submit.generated_files import GeneratedFiles
 from tests.helpers import wait_for
 from tests.htcondor.process import Gahp, write_settings
@@ -37,6 +39,32 @@ def test_a_daemon_whose_ledger_was_deleted_sends_nothing_more_and_ends(site, rep
     with Gahp(write_settings(site)) as gahp, not_known:
         gahp.status(job_id)
     assert len(site.workunits()) == 1
+
+
+def limit_writes(gahp, nbytes):
+    """With 0, no file can be written to, as on a full disk."""
+    resource.prlimit(gahp.process.pid, resource.RLIMIT_FSIZE, (nbytes, resource.RLIM_INFINITY))
+
+
+@pytest.mark.long
+def test_a_job_that_is_removed_while_the_ledger_cannot_be_written_is_aborted_when_it_can(site):
+    site.local.pause_volunteers()
+    with Gahp(write_settings(site)) as gahp:
+        kept, removed, released = site.job(), site.job(), site.job()
+        kept_id, *ids = [gahp.submit(job.ad) for job in (kept, removed, released)]
+        wait_for(lambda: len(site.workunits()) == 3, "the jobs on the project")
+        limit_writes(gahp, 0)
+        gahp.cancel(*ids)
+        told = gahp.status(kept_id)
+        assert told.word == HTCondorState.SUSPENDED
+        ledger = f"the ledger {site.directory}/state/ledger.sqlite"
+        assert f"{ledger} cannot be written" in told["ExitReason"]
+        assert "check the disk's free space" in told["ExitReason"]
+        limit_writes(gahp, resource.RLIM_INFINITY)
+        # HTCondor sends a job anew that it has released: that is no repetition of the first.
+        assert gahp.submit(released.ad) not in ids
+        wait_for(lambda: len(site.failed()) == 2, "the aborts on the project")
+        assert gahp.status(kept_id).word == HTCondorState.IDLE
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.helpers import await_state, await_status, listing, row_of
+from tests.htcondor.helpers import await_state, await_status, row_of
 
 pytestmark = pytest.mark.long
 
@@ -24,20 +24,6 @@ def service(site):
 def await_end(jobs):
     """Wait until nothing is pending."""
     wait_for(lambda: not jobs.owners(), "the end of all that is pending")
-
-
-def test_a_job_is_done_when_its_outputs_are_in_place_and_its_batch_is_retired(service, site, jobs):
-    job = site.job()
-    job_id = service.submit(job.ad)
-    await_status(service, [job_id], 4)
-    assert job.is_right()
-    word, ad = service.status(job_id)
-    assert word == 4
-    assert "ExitCode = 0" in ad
-    row = row_of(jobs, job_id)
-    assert site.workunits() == [row.job_name]
-    assert site.batch_states() == [BatchState.RETIRED]
-    await_end(jobs)
 
 
 def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain(
@@ -62,35 +48,37 @@ def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain
     assert site.batch_states() == [BatchState.RETIRED]
 
 
-def fetching(service, site, rpc="result_file"):
-    """Return a job whose fetch hangs."""
+@pytest.mark.parametrize("through_another", [False, True])
+def test_nothing_is_written_into_a_jobs_directory_after_its_cancel_was_answered(
+    service, site, jobs, through_another
+):
     hang = faultproxy.hang()
-    site.proxy.fail(rpc, hang)
+    site.proxy.fail("result_file", hang)
     job = site.job(text=b"some text\n" * 200_000)
     job_id = service.submit(job.ad)
     wait_for(hang.reached.is_set, "the fetch")
-    return job, job_id
-
-
-def test_nothing_is_written_into_a_jobs_directory_after_its_cancel_was_answered(
-    service, site, jobs
-):
-    job, job_id = fetching(service, site)
-    cancel = threading.Thread(target=service.cancel, args=[job_id])
-    cancel.start()
-    await_state(jobs, job_id, "cancelled")
-    site.proxy._rules[0].fault.release()
-    cancel.join(60)
-    assert not cancel.is_alive()
-    before = listing(job.iwd)
-    # What HTCondor does next: it has the directory for itself.
-    job.output.write_bytes(b"the scientist's own")
-    await_end(jobs)
-    service.close()
+    with site.service() as another:
+        asked = another if through_another else service
+        cancel = threading.Thread(target=asked.cancel, args=[job_id])
+        cancel.start()
+        await_state(jobs, job_id, "cancelled")
+        hang.release()
+        cancel.join(60)
+        assert not cancel.is_alive()
+        before = written(job)
+        # What HTCondor does next: it has the directory for itself.
+        job.output.write_bytes(b"the scientist's own")
+        await_end(jobs)
+        service.close()
     assert job.output.read_bytes() == b"the scientist's own"
-    there = {path for path, *_ in listing(job.iwd)}
-    assert there == {path for path, *_ in before} | {str(job.output)}
+    assert written(job) == before
+
+
+def written(job):
+    """Return when each file in a job's directory was written, but for its output."""
+    files = {path: path.stat().st_mtime_ns for path in job.iwd.iterdir() if path != job.output}
     assert not list(job.iwd.glob(".boinc_gahp*"))
+    return files
 
 
 def test_a_retirement_that_does_not_come_in_time_is_owed(site, jobs):
@@ -121,22 +109,6 @@ def test_a_job_accepted_by_a_process_that_is_not_the_manager_is_seen_by_the_mana
         job_id = another.submit(site.job().ad)
         # Sooner than the next look at leases, after a minute.
         wait_for(lambda: row_of(jobs, job_id).state == "queued", "the job on the project", 40)
-
-
-def test_a_cancel_through_another_process_stops_the_managers_fetch(service, site, jobs):
-    job, job_id = fetching(service, site)
-    wait_for(lambda: row_of(jobs, job_id).writing, "the note that it is written")
-    with site.service() as another:
-        cancel = threading.Thread(target=another.cancel, args=[job_id])
-        cancel.start()
-        await_state(jobs, job_id, "cancelled")
-        site.proxy._rules[0].fault.release()
-        cancel.join(60)
-        assert not cancel.is_alive()
-        before = listing(job.iwd)
-        await_end(jobs)
-    assert listing(job.iwd) == before
-    assert not list(job.iwd.glob(".boinc_gahp*"))
 
 
 def test_a_clock_that_is_set_back_stops_nothing(service, site, jobs, monkeypatch):

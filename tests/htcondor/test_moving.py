@@ -64,10 +64,7 @@ def test_jobs_go_on_at_a_projects_new_address(site, jobs, elsewhere, ledger):
     assert status == 0, said
     assert re.search(r"2 jobs, [12] batch(es)?, 0 owed requests\.$", said.strip())
     assert ledger("status")[0] == 0
-    site.local.resume_volunteers()
-    with site.service() as service:
-        await_status(service, ids, 4)
-    assert len(site.workunits()) == 2
+    go_on(site, ids)
 
 
 def test_jobs_go_on_with_an_accounts_new_authenticator(site, jobs, ledger):
@@ -79,6 +76,11 @@ def test_jobs_go_on_with_an_accounts_new_authenticator(site, jobs, ledger):
     status, said = ledger("move", site.proxy.url, site.proxy.url)
     assert status == 0, said
     assert "there is nothing to move" in ledger("move", site.proxy.url, site.proxy.url)[1]
+    go_on(site, ids)
+
+
+def go_on(site, ids):
+    """Let two jobs end, and see that they were not sent again."""
     site.local.resume_volunteers()
     with site.service() as service:
         await_status(service, ids, 4)

@@ -7,15 +7,12 @@ import pytest
 
 from boinc_gahp.errors import TransportError
 from boinc_gahp.htcondor import _upkeep
-from boinc_gahp.htcondor._context import ErrorGuard
-from boinc_gahp.htcondor._fetching import FetchQueue
 from boinc_gahp.htcondor._following import Follower
-from boinc_gahp.threads import Workers
 from tests import faultproxy
 from tests.helpers import refusal, wait_for
 from tests.htcondor.desk import fail_queries, noting, only_for, refuse
 from tests.htcondor.helpers import await_state, row_of
-from tests.htcondor.onproject import follow, send
+from tests.htcondor.onproject import fetch_all, follow, send
 from tests.htcondor.task_runner import TaskRunner
 
 DAY = 86400.0
@@ -127,26 +124,12 @@ def test_a_batch_that_cannot_be_asked_about_keeps_no_other_from_being_fetched(si
     site.proxy.fail("query_batch", noting(asked, choke(*slow.markers)), times=None)
     # So it is not tried again for an hour; a new process has no such pause.
     site.reset(poll_shortest=3600.0, poll_longest=3600.0, fetches=1)
-    wait_for_outputs(site, quick)
+    fetch_all(site, quick)
     assert set(slow.states) == {"finished"}
     # One job tries it for all.
     assert len([body for body in asked if any(each in body for each in slow.markers)]) == 1
     site.proxy.heal()
-    wait_for_outputs(site, slow)
-
-
-def wait_for_outputs(site, sent):
-    """Fetch as a new process does, until the outputs of a batch are there."""
-    with site.context() as fresh:
-        workers = Workers("test", fresh.wake)
-        fetches = FetchQueue(fresh, workers, ErrorGuard("the test"))
-
-        def is_home():
-            fetches.begin(time.time())
-            return "finished" not in sent.states
-
-        wait_for(is_home, "the outputs")
-        workers.close(60)
+    fetch_all(site, slow)
 
 
 def test_a_slow_batch_is_asked_about_alone_and_ever_less_often(site, context):

@@ -63,8 +63,7 @@ def test_a_job_that_an_earlier_daemon_refused_is_held_also_when_all_is_mended():
         assert words in ad
 
 
-def test_why_nobody_can_work_on_jobs_is_reported_if_it_is_known(site, jobs, monkeypatch):
-    monkeypatch.setattr("boinc_gahp.htcondor.service.SETTINGS_INTERVAL", 0.05)
+def test_why_nobody_can_work_on_jobs_is_reported_if_it_is_known(site, jobs):
     with site.held_back(), site.service() as service:
         job_id = service.submit(site.job().ad)
     lacking = replace(
@@ -72,12 +71,8 @@ def test_why_nobody_can_work_on_jobs_is_reported_if_it_is_known(site, jobs, monk
         project=ProjectSettings(ProjectUrl(site.proxy.url)),
         no_authenticator={"": "the key is open to all"},
     )
-    settings = [lacking]
-    with site.service(lacking, lambda: settings[-1]) as service:
+    with site.service(lacking) as service:
         assert service.status(job_id)[0] == 1
         ((text, _),) = wait_for(lambda: list(jobs.troubles().values()), "the trouble")
         assert f"the jobs on {site.proxy.url} for" in text
         assert text.endswith(": the key is open to all")
-        settings.append(replace(site.settings))
-        # Without a release.
-        wait_for(lambda: service.status(job_id)[0] == 4, "it goes on by itself")

@@ -1,6 +1,7 @@
 """Each job that HTCondor hands over comes to have one workunit, whatever is in the way."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,10 @@ from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.desk import desk_of, for_sending
+from tests.htcondor.desk import desk_of, kill_at, lose_track, refuse
 from tests.htcondor.helpers import assert_held, change, expire_times
 
-
-@pytest.fixture
-def site(site, monkeypatch):
-    return for_sending(site, monkeypatch)
+pytestmark = pytest.mark.usefixtures("sending")
 
 
 # -- batches
@@ -33,16 +31,6 @@ def test_jobs_that_come_together_are_one_batch_with_its_lease_and_names(site, de
     assert name.startswith("bg-")
     assert desk.row(ids[4]).job_name == f"{name}-5"
     assert expire_times(site) == pytest.approx([time.time() + site.htcondor.lease], abs=60)
-
-
-def test_jobs_wait_for_others_as_long_as_the_settings_say(site):
-    site.reset(send_after=60.0, longest_wait=300.0)
-    with desk_of(site) as desk:
-        ids = desk.accept(1) + desk.accept(1)
-        desk.turn()
-        assert desk.states(ids) == ["waiting", "waiting"]
-        desk.sender.plan(time.time() + 61)
-        assert len(desk.batches("planned")) == 1
 
 
 # -- faults on the way
@@ -94,7 +82,7 @@ def test_a_night_s_jobs_wait_and_go_in_one_batch(site):
 
 
 def test_a_bad_authenticator_holds_the_jobs_and_says_what_to_mend(site):
-    good, site.authenticator = site.authenticator, "0123456789abcdef"
+    site.authenticator = "0123456789abcdef"
     with desk_of(site) as desk:
         ids = desk.accept(2)
         desk.run()
@@ -102,11 +90,6 @@ def test_a_bad_authenticator_holds_the_jobs_and_says_what_to_mend(site):
             assert_held(row, HoldCode.ACCOUNT, "settings name is wrong")
             assert "0123456789abcdef" not in row.hold_reason
         assert desk.batches("retired")
-    site.authenticator = good
-    with desk_of(site) as desk:
-        ids = desk.accept(2)
-        desk.run()
-        desk.check_once(ids)
 
 
 def input_of(row):
@@ -149,12 +132,6 @@ def test_jobs_that_the_checks_refuse_are_held_before_anything_is_sent(site, desk
 
 
 # -- cancelled jobs
-
-
-def lose_track(site, fault):
-    """Have the next submit_batch go wrong, and nobody tell what has become of the batch."""
-    site.proxy.fail("submit_batch", fault)
-    site.proxy.fail("query_batch", faultproxy.status(404), skip=2, times=None)
 
 
 def test_jobs_that_are_cancelled_before_they_are_sent_are_left_out(site, desk):
@@ -294,3 +271,58 @@ def test_a_fault_in_the_middle_of_sending_holds_nothing_and_each_job_is_sent_onc
         assert (len(met), set(desk.states(ids))) == (1, {"sending"})
     desk.run()
     desk.check_once(ids)
+
+
+# -- kills: what is patched holds for the second process alone; the first one never gets so far
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("step", "carried_out"),
+    [("create_batch", True), ("submit_batch", True), ("submit_batch", False)],
+    ids=["create_batch", "submit_batch", "a submit_batch that arrives later"],
+)
+def test_after_a_kill_the_next_process_completes_the_batch(site, step, carried_out):
+    site.timeouts = replace(site.timeouts, read=2)
+    with desk_of(site) as desk:
+        ids = desk.accept(5, files=5)
+    hang = kill_at(site, step, carried_out=carried_out)
+    with desk_of(site) as desk:
+        (batch,) = desk.batches()
+        assert batch.state == ("sent" if step == "submit_batch" else "planned")
+        desk.context.jobs.cancel(ids[4])
+        more = desk.accept(1)
+        desk.run()
+        # What was under way reaches the project only now.
+        hang.release()
+        _check(desk, ids[:4] + more)
+        assert desk.row(ids[0]).batch_id == batch.id
+        # It was in the request if that was sent.
+        there = len(ids) if step == "submit_batch" else len(ids) - 1
+        assert len(site.workunits()) == there + 1
+
+
+def _check(desk, ids):
+    assert desk.states(ids) == ["queued"] * len(ids)
+    names = [str(desk.row(job_id).job_name) for job_id in ids]
+    alive = desk.alive_workunits()
+    assert set(names) <= set(alive)
+    assert len(alive) == len(set(alive))
+
+
+@pytest.mark.long
+def test_after_a_kill_in_the_search_for_a_culprit_the_next_process_finds_it(site):
+    site.timeouts = replace(site.timeouts, read=2)
+    words = "create_work failed: bad stdin argument 3"
+    site.proxy.fail("submit_batch", refuse(words, b"number3<"), times=None)
+    with desk_of(site) as desk:
+        ids = desk.accept(8, "number{}")
+    kill_at(site, "abort_batch", carried_out=True).release()
+    with desk_of(site) as desk:
+        (batch,) = desk.batches("giving_up")
+        assert set(desk.states(ids)) == {"sending"}
+        desk.run()
+        assert_held(desk.row(ids[3]), HoldCode.REFUSED, words)
+        desk.check_once(ids[:3] + ids[4:])
+        assert desk.context.jobs.batch(batch.id) is not None
+        assert len(site.workunits()) == 7

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from boinc_gahp.config.settings import ProjectSettings, Settings, State
+from boinc_gahp.config.settings import ProjectSettings, State
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.errors import ConfigError, GahpError, LedgerError, NoSuchJob
+from boinc_gahp.errors import ConfigError, GahpError, NoSuchJob
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.secret import Authenticator
-from boinc_gahp.states import HTCondorState
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import await_status, row_of
@@ -120,16 +119,11 @@ def test_a_job_that_has_ended_is_the_same_until_htcondor_was_told_so(service, si
         assert jobs.fetched(number, 3, 1.5) == "fetched"
         assert service.status(job_id)[0] == 2
         jobs.close_batch(row_of(jobs, job_id).batch_id, retired=True)
-        word, ad = service.status(job_id)
-        assert "ExitCode = 3" in ad
-        assert "RemoteUserCpu = 1.5" in ad
     else:
         jobs.hold([number], Hold("it crashed", 2304, 11))
-        word, ad = service.status(job_id)
-        assert 'HoldReason = "it crashed"' in ad
-        assert "HoldReasonCode = 2304" in ad
-        assert "HoldReasonSubCode = 11" in ad
+    word, ad = service.status(job_id)
     assert word == status
+    assert ("ExitCode = 3" if status == 4 else 'HoldReason = "it crashed"') in ad
     assert service.submit(job.ad) == job_id
     service.end_reported(job_id)
     assert service.submit(job.ad) != job_id
@@ -245,20 +239,6 @@ def test_a_ping_fails_only_if_no_job_can_be_accepted(site, lock):
         service.ping()
     with site.service(replace(nobody, projects={"one": site.project})) as service:
         service.ping()
-    (site.directory / "file").touch()
-    settings = Settings(site.project, state=State(site.directory / "file"))
-    with site.service(settings) as service:
-        # People are told; HTCondor's pings do not fail (test_refusals), so that jobs are held.
-        with pytest.raises(LedgerError, match="cannot be opened"):
-            service.ping()
-        with pytest.raises(LedgerError, match="cannot be opened"):
-            service.submit(site.job().ad)
-        status, told = service.status("boinc/00000000.1")
-        assert status == HTCondorState.SUSPENDED
-        assert "cannot be opened" in told
-        # Mending it is enough.
-        (site.directory / "file").unlink()
-        assert service.status(service.submit(site.job().ad))[0] == 1
 
 
 def test_a_service_that_was_never_asked_anything_ends(site):

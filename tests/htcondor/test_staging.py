@@ -1,54 +1,14 @@
 """Files on their way to the project: no more than are needed, and in nobody's way."""
 
-import threading
-
 import pytest
 
 from boinc_gahp.config.settings import StagingSettings
-from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.desk import desk_of, for_sending
+from tests.htcondor.desk import desk_of
 from tests.htcondor.helpers import await_state, await_status, row_of
 
-#: Uploads at a time.
-_AT_A_TIME = 2
-
-
-@pytest.fixture
-def site(site, monkeypatch):
-    site = for_sending(site, monkeypatch)
-    site.staging = StagingSettings(files_per_post=1, concurrent_posts=_AT_A_TIME)
-    return site
-
-
-def cancel_after(desk, uploads, ids):
-    """Have jobs cancelled while the upload of that number is under way."""
-    lock = threading.Lock()
-    seen = 0
-
-    def cancel(exchange):
-        nonlocal seen
-        exchange.read_body()
-        with lock:
-            seen += 1
-            if seen == uploads:
-                for job_id in ids:
-                    desk.context.jobs.cancel(job_id)
-        exchange.send(exchange.forward())
-        return True
-
-    desk.site.proxy.fail("upload_files", cancel, times=None)
-
-
-def test_of_jobs_that_are_cancelled_the_files_are_not_sent_and_the_others_are(site):
-    with desk_of(site) as desk:
-        ids = desk.accept(30, files=30)
-        cancel_after(desk, 3, ids[5:28])
-        desk.run()
-        desk.check_once(ids[:5] + ids[28:])
-    assert 7 <= site.proxy.count("upload_files") <= 7 + _AT_A_TIME
-    assert site.batch_states() == [BatchState.IN_PROGRESS]
+pytestmark = pytest.mark.usefixtures("sending")
 
 
 def test_a_file_that_nobody_wants_any_more_is_broken_off(site):

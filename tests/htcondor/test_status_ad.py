@@ -2,7 +2,6 @@
 
 import math
 import time
-from typing import get_args
 
 import classad2
 import pytest
@@ -10,20 +9,9 @@ from hypothesis import given
 
 from boinc_gahp.gahp import lines
 from boinc_gahp.htcondor.status_ad import status_ad
-from boinc_gahp.ledger.rows import JobRow, State
+from boinc_gahp.ledger.rows import JobRow
+from boinc_gahp.states import LEDGER_WORDS, HTCondorState
 from tests.helpers import TEXTS
-
-WORDS = {
-    "waiting": 1,
-    "sending": 1,
-    "queued": 1,
-    "running": 2,
-    "finished": 2,
-    "fetched": 2,
-    "done": 4,
-    "failed": 5,
-    "cancelled": 3,
-}
 
 
 def row(state, **values):
@@ -37,16 +25,12 @@ def parsed(ad):
     return dict(classad2.ClassAd(ad).items())
 
 
-def test_every_state_has_a_word():
-    assert set(WORDS) == set(get_args(State))
-
-
-@pytest.mark.parametrize("state", WORDS)
+@pytest.mark.parametrize("state", LEDGER_WORDS)
 def test_a_state_is_reported_with_its_word_and_always_an_ad(state):
     word, ad = status_ad(row(state))
-    assert word == WORDS[state]
+    assert word == LEDGER_WORDS[state].htcondor
     assert "RemoteWallClockTime" not in parsed(ad)
-    if word not in {4, 5}:
+    if word not in {HTCondorState.COMPLETED, HTCondorState.HELD}:
         assert parsed(ad) == {}
 
 
