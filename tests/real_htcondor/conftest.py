@@ -11,7 +11,7 @@ from tests.real_htcondor.node import CONTAINERS, set_up
 from tests.real_htcondor.pool import Pool
 
 #: Projects that tests have for themselves.
-OTHERS = ("away", "odd", "killed", "watched", CONTAINERS)
+OTHERS = ("away", "killed", "watched", CONTAINERS)
 
 
 @pytest.fixture(scope="session")

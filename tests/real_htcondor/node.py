@@ -125,18 +125,12 @@ class Other:
         with LocalProject(self.directory, port=self.port, hosts=hosts, php=STOCK) as project:
             yield project
 
-    def start(self, hosts=4, path=None):
-        """Run it as a process of its own, and return that once it answers.
-
-        Args:
-            hosts: how many volunteers it has.
-            path: the directories in which they find programs; None: as here.
-        """
+    def start(self):
+        """Run it with four volunteers as a process of its own; return that once it answers."""
         command = Path(sys.executable).with_name("boinc_gahp")
-        options = ["--port", str(self.port), "--hosts", str(hosts), "--stock-php"]
+        options = ["--port", str(self.port), "--hosts", "4", "--stock-php"]
         process = subprocess.Popen(
             [command, "local-project", "run", self.directory, *options],
-            env=os.environ | ({} if path is None else {"PATH": path}),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -178,6 +172,14 @@ class Node:
             (app, since),
         )
         return {row[0]: row[1] for row in rows}
+
+    def aborted(self, command_line):
+        """Return how many workunits with a command line are failed."""
+        rows = self.project.core.db.connection().execute(
+            "SELECT count(*) FROM workunit WHERE error_mask != 0 AND xml_doc LIKE ?",
+            (f"%<command_line>%{command_line}%</command_line>%",),
+        )
+        return int(rows.fetchone()[0])
 
 
 def command_lines(project):

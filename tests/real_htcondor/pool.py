@@ -8,7 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,6 +118,23 @@ class Pool:
             return "".join(path.read_text("utf-8", "replace").splitlines(keepends=True)[-lines:])
         return f"(no {path})"
 
+    @contextmanager
+    def configured(self, *lines):
+        """Have HTCondor use more settings in the block, also the users' gridmanagers."""
+        own = self.root / "etc/condor/config.d/95-own.conf"
+        own.write_text("\n".join([*lines, ""]), "ascii")
+        try:
+            self._take_settings()
+            yield
+        finally:
+            own.unlink()
+            self._take_settings()
+
+    def _take_settings(self):
+        self.ask("root", "condor_reconfig")
+        # Those of the users read them when they begin.
+        self.kill(r"^condor_gridmanager")
+
     # -- jobs
 
     def jobs(self, constraint):
@@ -212,6 +229,17 @@ class Room:
         cluster, number = last.split(".")
         assert first == f"{cluster}.0"
         return Cluster(self, int(cluster), int(number) + 1)
+
+    def run_dag(self, name, timeout=300):
+        """Submit a DAG that is here and wait until it has ended; return DAGMan's log."""
+        self.ask("condor_submit_dag", name)
+        log = self.directory / f"{name}.dagman.out"
+
+        def ended():
+            text = log.read_text("utf-8", "replace") if log.exists() else ""
+            return text if "EXITING WITH STATUS" in text else ""
+
+        return wait_for(ended, "the DAG has ended", timeout, pause=1.0)
 
 
 @dataclass(frozen=True)

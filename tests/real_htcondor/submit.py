@@ -1,5 +1,10 @@
 """Submit files' texts."""
 
+#: Files of a job of ``uppercase``.
+FILES = ("transfer_input_files = in", "transfer_output_files = out")
+#: Where the outputs of a cluster's jobs go.
+NUMBERED = (FILES[1], 'transfer_output_remaps = "out = out.$(Process)"')
+
 
 def grid(app, *lines, queue="queue"):
     """Return a job for the grid universe, with more lines of a submit file."""

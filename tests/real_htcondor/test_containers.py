@@ -3,17 +3,9 @@
 The volunteers are outside of HTCondor's chroot, and use the engine of these tests.
 """
 
-from __future__ import annotations
-
-import os
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
@@ -65,73 +57,18 @@ echo nested >plots/deep/n
 echo said
 echo complained >&2
 """
-#: Counts to 30, and goes on where it was.
-COUNT = """\
-#!/bin/sh
-echo begun >>starts
-n=$(cat at 2>/dev/null || echo 0)
-while [ "$n" -lt 30 ]; do
-    n=$((n + 1))
-    echo $n >>steps
-    echo $n >at.new
-    mv at.new at
-    sleep 0.2
-done
-"""
 FILES = {"fit.py": FIT, "data.csv": "1,2\n", "model/m": "weights\n", "model/deep/n": "more\n"}
-
-
-@dataclass
-class Volunteers:
-    """The project with an app for containers, as a process that can be killed."""
-
-    other: object
-    _process: list[subprocess.Popen[bytes]] = field(default_factory=list)
-
-    def start(self, path=None):
-        """Start it; ``path``: where programs are found."""
-        self._process.append(self.other.start(path=path))
-
-    def stop(self, how=signal.SIGTERM):
-        """End it."""
-        process = self._process.pop()
-        process.send_signal(how)
-        process.wait(60)
-
-    def status(self):
-        """Return what ``local-project status`` says."""
-        command = Path(sys.executable).with_name("boinc_gahp")
-        done = subprocess.run(
-            [command, "local-project", "status", self.other.directory],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        return done.stdout + done.stderr
-
-    def counts(self):
-        """Return how far jobs with the program ``COUNT`` have come."""
-        found = self.other.directory.glob("slots/*/work/at")
-        return [int(path.read_text("ascii")) for path in found]
-
-    def workunits(self, delay_bound):
-        """Return the workunits with a deadline."""
-        path = self.other.directory / "project.sqlite"
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
-            connection.row_factory = sqlite3.Row
-            query = "SELECT * FROM workunit WHERE delay_bound = ?"
-            return connection.execute(query, (delay_bound,)).fetchall()
 
 
 @pytest.fixture(scope="module")
 def volunteers(node, engine):
-    """Four volunteers, who have the engine."""
+    """Four volunteers, who have the engine; lends the directory of their project."""
     assert engine.program
-    volunteers = Volunteers(node.others[CONTAINERS])
-    volunteers.start()
-    yield volunteers
-    volunteers.stop()
+    other = node.others[CONTAINERS]
+    process = other.start()
+    yield other.directory
+    process.terminate()
+    process.wait(60)
 
 
 def routed(*lines, queue="queue"):
@@ -227,41 +164,6 @@ def test_condor_rm_ends_the_container(node, volunteers, engine):
         assert cluster.room.files() == {"wait", "job.sub", "job.log"}
 
 
-def test_volunteers_that_are_killed_go_on_from_a_checkpoint(node, volunteers, engine):
-    room = node.pool.room("alice", "counting", {"count": COUNT})
-    outputs = "transfer_output_files = starts, steps"
-    cluster = room.submit(grid("executable = count", outputs))
-    wait_for(lambda: any(count > 3 for count in volunteers.counts()), "the job has begun")
-    volunteers.stop(signal.SIGKILL)
-    volunteers.start()
-    cluster.wait(timeout=120)
-    assert room.read("starts") == "begun\n" * 2
-    steps = list(map(int, room.read("steps").split()))
-    assert sorted(set(steps)) == list(range(1, 31))
-    # At most the step at which it was killed is there twice.
-    assert len(steps) <= 31
-    assert engine.containers() == set()
-
-
-def test_without_an_engine_jobs_wait_and_the_project_says_why(node, volunteers):
-    volunteers.stop()
-    volunteers.start(path=os.fspath(Path(sys.executable).parent))
-    room = node.pool.room("alice", "waiting", FILES)
-    cluster = room.submit(routed("executable = /bin/echo", "transfer_executable = false"))
-    said = wait_for(
-        lambda: [line for line in volunteers.status().splitlines() if "podman" in line],
-        "what is missing is said",
-        pause=1.0,
-    )
-    assert "wait" in said[0]
-    cluster.wait_until(lambda job: "RoutedToJobId" in job, "the job is routed")
-    assert cluster.job["JobStatus"] == IDLE
-    volunteers.stop()
-    volunteers.start()
-    [job] = cluster.wait(timeout=120)
-    assert job["ExitCode"] == 0
-
-
 def test_what_a_grid_job_requests_reaches_the_project_and_an_image_in_a_file_volunteers(
     node, volunteers, engine
 ):
@@ -285,7 +187,9 @@ def test_what_a_grid_job_requests_reaches_the_project_and_an_image_in_a_file_vol
     boxed.wait(timeout=120)
     asking.wait(timeout=120)
     assert file.files() == {"end", "image.tar", "job.sub", "job.log"}
-    [work] = volunteers.workunits(54321)
+    with closing(sqlite3.connect(f"file:{volunteers}/project.sqlite?mode=ro", uri=True)) as project:
+        project.row_factory = sqlite3.Row
+        [work] = project.execute("SELECT * FROM workunit WHERE delay_bound = 54321").fetchall()
     sizes = (work["rsc_disk_bound"], work["rsc_memory_bound"], work["min_quorum"])
     assert sizes == (3 * 2**30, 300 * 2**20, 2)
     assert "<avg_ncpus>2" in work["xml_doc"]

@@ -80,18 +80,3 @@ def test_other_files_that_set_it_do_no_harm_or_check_names_them(node, etc):
     )
     job.wait()
     assert job.room.read("out") == "LISTED\n"
-
-
-def test_lists_of_routes_and_transforms_are_told_likewise(pool, node, etc):
-    (etc / "condor_config.local").write_text("JOB_ROUTER_ROUTE_NAMES = Other\n")
-    status, [told] = _check(pool)
-    assert status == 1
-    assert "route Boinc leads to BOINC, but is not in JOB_ROUTER_ROUTE_NAMES" in told
-    assert "/etc/condor/condor_config.local, line 1" in told
-    (etc / "condor_config.local").write_text("JOB_ROUTER_SOURCE_JOB_CONSTRAINT = Mine\n")
-    _, [told, _] = _check(pool)
-    assert "JOB_ROUTER_SOURCE_JOB_CONSTRAINT, which is last set in /etc/condor/condor_c" in told
-    (etc / "condor_config.local").write_text("JOB_TRANSFORM_NAMES = Other\n")
-    _, [_, told] = _check(pool)
-    assert told.startswith("warning")
-    assert "JOB_TRANSFORM_NAMES, which is last set in /etc/condor/condor_config.local" in told

@@ -4,7 +4,7 @@ import pytest
 
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import RUNNING
-from tests.real_htcondor.submit import grid, vanilla
+from tests.real_htcondor.submit import NUMBERED, grid, vanilla
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -17,15 +17,9 @@ def two_jobs_each(pool):
     """The expression of ``conf/``, but with two jobs for a gridmanager instead of 2,500."""
     shipped = pool.ask("root", "condor_config_val", "GRIDMANAGER_SELECTION_EXPR").strip()
     assert " / 2500 " in shipped
-    own = pool.root / "etc/condor/config.d/95-two_jobs_each.conf"
-    own.write_text(f"GRIDMANAGER_SELECTION_EXPR = {shipped.replace('2500', '2')}\n", "ascii")
-    try:
-        pool.ask("root", "condor_reconfig")
+    with pool.configured(f"GRIDMANAGER_SELECTION_EXPR = {shipped.replace('2500', '2')}"):
         wait_for(lambda: not pool.processes(GRIDMANAGER), "the gridmanagers have ended", pause=0.5)
         yield
-    finally:
-        own.unlink()
-        pool.ask("root", "condor_reconfig")
 
 
 def test_jobs_of_several_gridmanagers_run_once_each_though_all_daemons_are_killed(
@@ -33,15 +27,7 @@ def test_jobs_of_several_gridmanagers_run_once_each_though_all_daemons_are_kille
 ):
     room = node.pool.room("alice", "divided")
     since = max(node.batches("gated"), default=0)
-    cluster = room.submit(
-        grid(
-            "gated",
-            "arguments = divided",
-            "transfer_output_files = out",
-            'transfer_output_remaps = "out = out.$(Process)"',
-            queue="queue 6",
-        )
-    )
+    cluster = room.submit(grid("gated", "arguments = divided", *NUMBERED, queue="queue 6"))
     wait_for(lambda: len(node.pool.processes(DAEMON)) == 3, "there are three daemons", pause=0.5)
     cluster.wait(RUNNING, count=4)
     assert len(node.pool.processes(GRIDMANAGER)) == 3

@@ -1,15 +1,13 @@
 """Jobs in the grid universe that go well: sent at the beginning, looked at one by one."""
 
 import json
-import sys
-import time
 
 import pytest
 
 from tests.helpers import wait_for
 from tests.inside import batches
 from tests.real_htcondor.node import command_lines
-from tests.real_htcondor.submit import grid, words
+from tests.real_htcondor.submit import FILES, NUMBERED, grid, words
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -19,7 +17,7 @@ ARGUMENTS = (
     *("a<b", "<?pi", "x > y & z", "&lt;&amp;"),
 )
 
-UPPERCASE = ("transfer_input_files = in", "transfer_output_files = out", "error = job.err")
+UPPERCASE = (*FILES, "error = job.err")
 
 #: Submit file and files of each case.
 CASES = {
@@ -54,8 +52,6 @@ CASES = {
         grid("optmid", "transfer_input_files = in", "transfer_output_files = out0, out1, out2"),
         {"in": "x\n"},
     ),
-    "zip": (grid("zipped", "transfer_input_files = in", "arguments = -v 1"), {"in": "packed\n"}),
-    "gzip": (grid("gzipped", *UPPERCASE), {"in": "packed\n"}),
     "long": (grid("gated", "arguments = long", "transfer_output_files = out"), {}),
 }
 
@@ -129,18 +125,6 @@ def test_a_job_without_an_optional_output_is_complete(sent):
     assert sent["optional"].room.files() == {"in", "job.sub", "job.log", "out0", "out2"}
 
 
-def test_outputs_in_a_zip_archive_are_unpacked(sent):
-    sent["zip"].wait()
-    room = sent["zip"].room
-    assert (room.read("upper.txt"), room.read("sub/len.txt")) == ("PACKED\n", "7")
-    assert room.read("cmdline.txt") == "-v 1"
-
-
-def test_an_output_that_a_volunteer_compressed_is_plain_again(sent):
-    sent["gzip"].wait()
-    assert sent["gzip"].room.read("out") == "PACKED\n"
-
-
 def test_a_job_is_idle_then_running_then_done_as_htcondors_users_know_it(sent, node):
     cluster = sent["long"]
     cluster.wait_until(lambda job: job["JobStatus"] == 2, "the job runs")
@@ -153,47 +137,6 @@ def test_a_job_is_idle_then_running_then_done_as_htcondors_users_know_it(sent, n
     assert cluster.events("job.log") == ["000", "027", "001", "005"]
     assert "GridResource: batch boinc" in cluster.room.read("job.log")
     assert "return value 0" in cluster.room.read("job.log")
-
-
-def test_a_job_that_was_quick_has_been_running_all_the_same(sent):
-    sent["one"].wait()
-    assert sent["one"].events("job.log") == ["000", "027", "001", "005"]
-
-
-def test_an_exit_status_that_is_not_0_arrives(node):
-    other = node.others["odd"]
-    room = node.pool.room("alice", "odd", {"in": "well\n"})
-    with other.running(hosts=1) as project:
-        _let_all_hosts(project, "exit=3")
-        cluster = room.submit(grid("uppercase", '+remote_BoincProject = "odd"', *UPPERCASE))
-        [job] = cluster.wait()
-    assert (job["ExitCode"], job["ExitBySignal"]) == (3, False)
-    assert room.read("out") == "WELL\n"
-    shown = room.ask("condor_history", str(cluster.number), "-af", "ExitCode")
-    assert shown.split() == ["3"]
-    assert "return value 3" in room.read("job.log")
-
-
-def _let_all_hosts(project, behaviour):
-    from boinc_gahp.localproject.hosts.hosts import parse_behaviour, set_behaviours
-
-    set_behaviours(project.core.db, [parse_behaviour(behaviour)])
-
-
-def test_a_spooled_job_is_fetched_by_its_user(node):
-    room = node.pool.room("alice", "spooled", {"in": "spool\n"})
-    text = grid(
-        "uppercase",
-        *UPPERCASE,
-        "output = job.out",
-        'transfer_output_remaps = "out = renamed"',
-    )
-    cluster = room.submit(text, "-spool")
-    cluster.wait()
-    room.ask("condor_transfer_data", str(cluster.number))
-    assert room.read("renamed") == "SPOOL\n"
-    assert "starting uppercase" in room.read("job.err")
-    assert room.read("job.out") == ""
 
 
 def test_two_users_send_at_once_and_each_has_the_own_account(node):
@@ -215,26 +158,21 @@ def test_two_users_send_at_once_and_each_has_the_own_account(node):
     assert [tuple(row) for row in rows] == [("alice", 5), ("bob", 5)]
 
 
-def test_200_jobs_of_one_cluster_go_in_few_batches(node, capsys):
+def test_200_jobs_of_one_cluster_go_in_few_batches(node):
     files = {f"in.{number}": f"number {number}\n" for number in range(200)}
     room = node.pool.room("bob", "many", files)
     before = max(node.batches("uppercase"), default=0)
-    begin = time.monotonic()
     cluster = room.submit(
         grid(
             "uppercase",
             "arguments = --many $(Process)",
             "transfer_input_files = in.$(Process)",
-            "transfer_output_files = out",
-            'transfer_output_remaps = "out = out.$(Process)"',
+            *NUMBERED,
             queue="queue 200",
         )
     )
     jobs = cluster.wait(timeout=240)
-    took = time.monotonic() - begin
     batches = node.batches("uppercase", since=before)
-    with capsys.disabled():
-        sys.stdout.write(f"\n200 jobs: {took:.0f} s, batches of {sorted(batches.values())}\n")
     assert {job["ExitCode"] for job in jobs} == {0}
     for number in range(200):
         assert room.read(f"out.{number}") == f"NUMBER {number}\n"

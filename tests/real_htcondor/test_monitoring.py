@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import COMPLETED
@@ -23,7 +22,6 @@ class Watcher:
         self._pool = node.pool
         self._url = f"http://127.0.0.1:{other.port}/test/"
         self.room = node.pool.room("alice", "watched")
-        self.room.write("readme", "metrics come here")
 
     def look(self):
         """Return what is said of the project, and why somebody should look at it."""
@@ -37,23 +35,6 @@ class Watcher:
     def jobs(self):
         project, _ = self.look()
         return {job["state"]: job["number"] for job in project.get("jobs", ()) if job["number"]}
-
-    def metrics(self):
-        """Return the metrics of the project that are written, each with its last label."""
-        done = self._pool.run(
-            "alice", *COMMAND, *AFTER, "--textfile", "{user}.prom", cwd=self.room.inside
-        )
-        assert (done.stdout, done.stderr) == ("", "")
-        path = self.room.directory / "alice.prom"
-        assert path.stat().st_mode & 0o777 == 0o644
-        found = {"status": float(done.returncode)}
-        for family in text_string_to_metric_families(path.read_text("utf-8")):
-            for sample in family.samples:
-                assert sample.labels["user"] == "alice"
-                if sample.labels.get("project", self._url) == self._url:
-                    last = list(sample.labels.values())[-1]
-                    found[f"{family.name.removeprefix('boinc_gahp_')} {last}"] = sample.value
-        return found
 
 
 def test_states_are_counted_while_a_daemon_works_and_a_project_that_is_down_is_reported(node):
@@ -71,16 +52,11 @@ def test_states_are_counted_while_a_daemon_works_and_a_project_that_is_down_is_r
         # In the ledger from the first poll on.
         assert found["last_poll"] is not None
         assert found["last_asked"] is not None
-        metrics = watcher.metrics()
-        assert (metrics["jobs running"], metrics["jobs queued"]) == (1, 2)
         shown = node.pool.run("alice", *COMMAND).stdout
         assert project.url in shown
         assert "queued on the project" in shown
     # Nothing that is normal has been told so far; a project that is down for long is none of it.
     wait_for(lambda: watcher.look()[1] == ["project"], "a project that is down", pause=0.5)
-    metrics = watcher.metrics()
-    assert metrics["attention project"] >= 1
-    assert metrics["status"] == 1
     text = node.pool.run("alice", *COMMAND, *AFTER).stdout
     assert "\nProblems\n" in text
     assert f"project: http://127.0.0.1:{other.port}/test/ for " in text

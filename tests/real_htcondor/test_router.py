@@ -102,7 +102,7 @@ def test_condor_hold_stops_the_job_and_condor_release_sends_it_anew(sent, node):
     cluster.wait_until(lambda job: job["JobStatus"] == RUNNING, "the job runs")
     cluster.room.ask("condor_hold", f"{cluster.number}.0")
     cluster.wait_until(lambda job: job["JobStatus"] == HELD, "the job is held")
-    wait_for(lambda: _aborted(node, "again") == 1, "the volunteer's copy is aborted", pause=0.5)
+    wait_for(lambda: node.aborted("again") == 1, "the volunteer's copy is aborted", pause=0.5)
     cluster.room.ask("condor_release", f"{cluster.number}.0")
     cluster.wait_until(lambda job: job["JobStatus"] in {IDLE, RUNNING}, "the job is back")
     cluster.wait_until(lambda job: job["JobStatus"] == RUNNING, "the job runs again")
@@ -128,15 +128,13 @@ def test_condor_rm_aborts_the_job_on_the_project(sent, node):
     cluster.wait_until(lambda job: job["JobStatus"] == RUNNING, "the job runs")
     cluster.room.ask("condor_rm", str(cluster.number))
     cluster.wait_until(lambda job: job["JobStatus"] == REMOVED, "the job is removed")
-    wait_for(lambda: _aborted(node, "never") == 1, "the volunteer's copy is aborted", pause=0.5)
+    wait_for(lambda: node.aborted("never") == 1, "the volunteer's copy is aborted", pause=0.5)
     assert cluster.room.files() == {"job.sub", "job.log"}
 
 
 def test_why_the_project_failed_a_job_stands_in_the_users_own_job(sent):
     [job] = sent["crashy"].wait(HELD)
-    # This server does not give failed jobs' stderr away.
     assert "exit statuses on the volunteers' computers: 11, 11" in job["HoldReason"]
-    assert (job["HoldReasonCode"], job["HoldReasonSubCode"]) == (2304, 11)
     # Its copy is what is released, and only this one, with the command of the documentation.
     guide = (ROOT / "docs" / "scientists.rst").read_text("utf-8")
     [command] = re.findall(r"``(condor_release \$\(.*?\))``", guide)
@@ -153,12 +151,3 @@ def test_no_machine_of_the_pool_is_offered_the_job(sent, node):
     shown = cluster.room.ask("condor_q", str(cluster.number), "-af", "Requirements")
     cluster.room.ask("condor_rm", str(cluster.number))
     assert re.fullmatch(r"\s*false\s*", shown)
-
-
-def _aborted(node, command_line):
-    """Return how many workunits with a command line are failed."""
-    rows = node.project.core.db.connection().execute(
-        "SELECT count(*) FROM workunit WHERE error_mask != 0 AND xml_doc LIKE ?",
-        (f"%<command_line>%{command_line}%</command_line>%",),
-    )
-    return int(rows.fetchone()[0])

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp.localproject.hosts.hosts import Behaviour, set_behaviours
-from tests.helpers import wait_for
 from tests.real_htcondor.pool import ROOT
 
 pytestmark = pytest.mark.timeout(300)
@@ -70,15 +69,7 @@ def test_three_jobs_of_a_dag_run_one_after_the_other_and_what_fails_is_tried_aga
     room = _room(node, "sample-dag", {"in": "dag\n"})
     # All volunteers that the first job gets to fail, and one of the next that it is tried with.
     set_behaviours(node.project.core.db, [Behaviour("fail", 11, _INSTANCES + 1)])
-    room.ask("condor_submit_dag", "workflow.dag")
-    log = room.directory / "workflow.dag.dagman.out"
-    wait_for(
-        lambda: log.exists() and "EXITING WITH STATUS" in log.read_text("utf-8", "replace"),
-        "the DAG has ended",
-        timeout=200,
-        pause=1.0,
-    )
-    told = log.read_text("utf-8", "replace")
+    told = room.run_dag("workflow.dag")
     assert "EXITING WITH STATUS 0" in told
     assert "Retrying node First (retry #1 of 2)" in told
     assert room.read("workflow.log").count("(return value 11)") == 1

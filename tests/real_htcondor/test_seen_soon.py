@@ -6,11 +6,10 @@ import pytest
 
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import REMOVED
-from tests.real_htcondor.submit import grid, words
+from tests.real_htcondor.submit import FILES, grid, words
 
 pytestmark = pytest.mark.timeout(300)
 
-UPPERCASE = ("transfer_input_files = in", "transfer_output_files = out")
 
 #: A program that ends at once, before it has said a word, when Bob's jobs first want it.
 _DIES_ONCE = """#!/bin/sh
@@ -29,16 +28,13 @@ def shipped(pool):
         (pool.root / "tmp" / "died").rmdir()
     config_d = pool.root / "etc/condor/config.d"
     short, aside = config_d / "90-short.conf", pool.root / "tmp" / "90-short.conf"
-    ours = config_d / "95-dies_once.conf"
     short.rename(aside)
-    ours.write_text("BOINC_GAHP = /tmp/dies_once\n", "ascii")
     try:
-        _take_settings(pool)
-        yield
+        with pool.configured("BOINC_GAHP = /tmp/dies_once"):
+            yield
     finally:
         aside.rename(short)
-        ours.unlink()
-        _take_settings(pool)
+        pool.ask("root", "condor_reconfig")
 
 
 def test_jobs_go_on_within_a_minute_of_an_end_of_the_daemon_while_a_job_of_the_pool_is_idle(
@@ -47,7 +43,7 @@ def test_jobs_go_on_within_a_minute_of_an_end_of_the_daemon_while_a_job_of_the_p
     pool = node.pool
     room = pool.room("alice", "count", {"in": "soon\n"})
     idle = room.submit("executable = /bin/true\nrequirements = false\nqueue\n")
-    jobs = room.submit(grid("uppercase", words(["--sleep", "5"]), *UPPERCASE))
+    jobs = room.submit(grid("uppercase", words(["--sleep", "5"]), *FILES))
     wait_for(lambda: "027" in jobs.events("job.log"), "it is accepted", 60, pause=0.5)
     pool.kill(r"/opt/boinc_gahp/bin/boinc_gahp")
     # Nothing but the schedd's next count starts a gridmanager: by HTCondor's own interval, 246 s.
@@ -56,16 +52,10 @@ def test_jobs_go_on_within_a_minute_of_an_end_of_the_daemon_while_a_job_of_the_p
     idle.wait(REMOVED)
 
 
-def _take_settings(pool):
-    pool.ask("root", "condor_reconfig")
-    # Those of the users read them when they begin.
-    pool.kill(r"^condor_gridmanager")
-
-
 def test_an_end_is_seen_within_a_minute_and_a_daemon_that_died_at_once_is_started_again(
     node, shipped
 ):
-    text = grid("uppercase", *UPPERCASE)
+    text = grid("uppercase", *FILES)
     rooms = [node.pool.room(user, "soon", {"in": "soon\n"}) for user in ("alice", "bob")]
     alice, bob = (room.submit(text) for room in rooms)
     # With HTCondor's own intervals, Alice's took 126 s, and Bob's stood still for 300.

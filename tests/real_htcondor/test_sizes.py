@@ -4,7 +4,7 @@ from hashlib import md5
 
 import pytest
 
-from tests.real_htcondor.submit import grid, vanilla
+from tests.real_htcondor.submit import FILES, grid, vanilla
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -17,7 +17,6 @@ COLUMNS = (
 )
 #: What uppercase's template says.
 SAID = (1e9, 1e15, 5e7, 1e8, 86400)
-FILES = ("transfer_input_files = in", "transfer_output_files = out")
 #: An app's template as its admin could have it, for a job that brings its own.
 OWN = """<input_template>
 <file_info><no_delete/></file_info>
@@ -43,15 +42,10 @@ CASES = {
         ),
         (2e12, 3e15, 4e8, 5e9, 4242),
     ),
-    "the same": (
-        grid("uppercase", *FILES, "+remote_BoincDelayBound = 86400"),
-        SAID,
-    ),
     "memory": (
         grid("uppercase", *FILES, "request_memory = 300"),
         (*SAID[:2], 300 * 2**20, *SAID[3:]),
     ),
-    "routed plain": (vanilla("uppercase", *FILES), SAID),
     "routed memory": (
         vanilla("uppercase", *FILES, "request_memory = 200"),
         (*SAID[:2], 200 * 2**20, *SAID[3:]),

@@ -2,11 +2,10 @@
 
 import pytest
 
-from tests.real_htcondor.submit import grid
+from tests.real_htcondor.submit import FILES, grid
 
 pytestmark = pytest.mark.timeout(300)
 
-FILES = ("transfer_input_files = in", "transfer_output_files = out")
 
 _BINDINGS = """
 import htcondor2, sys

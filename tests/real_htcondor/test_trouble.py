@@ -3,50 +3,34 @@
 import pytest
 
 from tests.helpers import wait_for
-from tests.real_htcondor.pool import COMPLETED, HELD, IDLE, REMOVED, RUNNING
-from tests.real_htcondor.submit import grid, words
+from tests.real_htcondor.pool import COMPLETED, HELD, IDLE, REMOVED
+from tests.real_htcondor.submit import FILES, grid, words
 
 pytestmark = pytest.mark.timeout(300)
 
-UPPERCASE = ("transfer_input_files = in", "transfer_output_files = out")
 
 #: Submit files of jobs that cannot be done, the files they have, and what must be in HoldReason.
 REFUSED = {
     "no-such-app": (grid("nosuchapp"), {}, ("nosuchapp",)),
     "bad-authenticator": (
-        grid("uppercase", '+remote_BoincProject = "locked"', *UPPERCASE),
+        grid("uppercase", '+remote_BoincProject = "locked"', *FILES),
         {"in": "x"},
         ("bad authenticator", "the settings name", "Release the job when this is fixed"),
     ),
     "no-such-project": (
-        grid("uppercase", '+remote_BoincProject = "elsewhere"', *UPPERCASE),
+        grid("uppercase", '+remote_BoincProject = "elsewhere"', *FILES),
         {"in": "x"},
         ("elsewhere", "locked", "away"),
     ),
     "space-in-argument": (
-        grid("uppercase", *UPPERCASE, words(["fine", "not fine"])),
+        grid("uppercase", *FILES, words(["fine", "not fine"])),
         {"in": "x"},
         ('argument "not fine"', "white space", "escape_command_lines"),
     ),
-    "double-quote": (
-        grid("speak", words(['say "x"'])),
-        {},
-        ('"x"', "input file"),
-    ),
-    "empty-argument": (
-        grid("speak", words(["-n", "", "x"])),
-        {},
-        ('argument ""', "leave it out"),
-    ),
     "environment": (
-        grid("uppercase", *UPPERCASE, 'environment = "MODE=fast"'),
+        grid("uppercase", *FILES, 'environment = "MODE=fast"'),
         {"in": "x"},
         ("MODE", "environment", "volunteers"),
-    ),
-    "directory": (
-        grid("uppercase", "transfer_input_files = some", "transfer_output_files = out"),
-        {"some/file": "x"},
-        ("some", "directory"),
     ),
     "one-input-for-two": (
         grid("multi", "transfer_input_files = in"),
@@ -59,7 +43,7 @@ REFUSED = {
         ("result", "out"),
     ),
     "remap-to-nowhere": (
-        grid("uppercase", *UPPERCASE, 'transfer_output_remaps = "out = nowhere/out"'),
+        grid("uppercase", *FILES, 'transfer_output_remaps = "out = nowhere/out"'),
         {"in": "x"},
         ("nowhere",),
     ),
@@ -93,25 +77,6 @@ def test_a_job_that_cannot_be_done_is_held_with_what_to_do(name, sent):
     assert "0" * 32 not in reason
 
 
-def test_a_line_break_in_an_argument_does_not_even_get_into_htcondor(node):
-    # So nothing here has to be held for it.
-    room = node.pool.room("alice", "newline")
-    cluster = room.submit(grid("speak", "hold = true"))
-    broken = ("condor_qedit", str(cluster.number), "Arguments", "\"'two\nlines'\"")
-    refused = node.pool.run("alice", *broken)
-    assert refused.returncode != 0
-    assert "illegal value for" in refused.stdout + refused.stderr
-    room.ask("condor_rm", str(cluster.number))
-
-
-def test_a_job_that_always_fails_is_held_if_it_asks_for_it_with_how_it_ended_at_volunteers(sent):
-    [job] = sent["crashy"].wait(HELD)
-    # This server does not give failed jobs' stderr away.
-    assert "exit statuses on the volunteers' computers: 11, 11" in job["HoldReason"]
-    assert (job["HoldReasonCode"], job["HoldReasonSubCode"]) == (2304, 11)
-    assert "exit statuses on the volunteers' computers" in sent["crashy"].room.read("job.log")
-
-
 def test_a_released_job_is_tried_anew(sent, node):
     cluster = sent["crashy"]
     cluster.wait(HELD)
@@ -126,9 +91,9 @@ def test_a_released_job_is_tried_anew(sent, node):
 def test_a_job_waits_for_a_project_that_is_down_and_is_not_held(node):
     other = node.others["away"]
     room = node.pool.room("bob", "away", {"in": "patience\n"})
-    cluster = room.submit(grid("uppercase", '+remote_BoincProject = "away"', *UPPERCASE))
+    cluster = room.submit(grid("uppercase", '+remote_BoincProject = "away"', *FILES))
     gone = room.pool.room("bob", "gone", {"in": "x"}).submit(
-        grid("uppercase", '+remote_BoincProject = "away"', *UPPERCASE)
+        grid("uppercase", '+remote_BoincProject = "away"', *FILES)
     )
     listed = _wait_for_trouble(node, cluster)
     assert "away" in listed or str(other.port) in listed
@@ -151,25 +116,3 @@ def _wait_for_trouble(node, cluster):
         return text if "connect" in text.lower() else ""
 
     return wait_for(listed, "ledger status tells of the project", pause=0.5)
-
-
-def test_condor_rm_and_condor_hold_abort_what_volunteers_work_on(node):
-    room = node.pool.room("alice", "stopped")
-    cluster = room.submit(grid("gated", "arguments = stopped.$(Process)", queue="queue 2"))
-    cluster.wait(RUNNING)
-    room.ask("condor_hold", f"{cluster.number}.0")
-    room.ask("condor_rm", f"{cluster.number}.1")
-    wait_for(lambda: _failed(node, "stopped.") == 2, "both are aborted", pause=0.5)
-    room.ask("condor_release", f"{cluster.number}.0")
-    node.open("stopped.0")
-    cluster.wait(count=1)
-    assert room.read("out") == "stopped.0 is open\n"
-
-
-def _failed(node, argument):
-    """Return how many workunits with an argument are failed."""
-    rows = node.project.core.db.connection().execute(
-        "SELECT count(*) FROM workunit WHERE error_mask != 0 AND xml_doc LIKE ?",
-        (f"%<command_line>%{argument}%</command_line>%",),
-    )
-    return int(rows.fetchone()[0])

@@ -16,7 +16,7 @@ from tests.helpers import wait_for
 from tests.install.conftest import ROOT, tracked_files
 from tests.real_htcondor.node import command_lines
 from tests.real_htcondor.pool import RUNNING
-from tests.real_htcondor.submit import grid, vanilla
+from tests.real_htcondor.submit import NUMBERED, grid, vanilla
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -77,7 +77,7 @@ def test_jobs_under_way_during_an_upgrade_each_run_once_and_end(node, source):
     pool = node.pool
     gate = "upgraded"
     sent = [
-        _jobs(node, "running", grid("gated", f"arguments = {gate}", *_outputs(), queue="queue 8")),
+        _jobs(node, "running", grid("gated", f"arguments = {gate}", *NUMBERED, queue="queue 8")),
         _jobs(node, "routed", vanilla("gated", f"arguments = {gate}")),
     ]
     sent[0].wait_until(lambda job: job["JobStatus"] == RUNNING, "a job runs")
@@ -86,7 +86,7 @@ def test_jobs_under_way_during_an_upgrade_each_run_once_and_end(node, source):
     assert len(old) == 1
     # Jobs that are not sent yet when the program is replaced, and others while it is.
     sent.append(
-        _jobs(node, "waiting", grid("gated", f"arguments = {gate}", *_outputs(), queue="queue 20"))
+        _jobs(node, "waiting", grid("gated", f"arguments = {gate}", *NUMBERED, queue="queue 20"))
     )
     offline = ("env", "PIP_NO_INDEX=1", f"PIP_FIND_LINKS={source}/links", "PIP_QUIET=1")
     upgrade = subprocess.Popen(
@@ -95,9 +95,7 @@ def test_jobs_under_way_during_an_upgrade_each_run_once_and_end(node, source):
     )
     try:
         sent.append(
-            _jobs(
-                node, "during", grid("gated", f"arguments = {gate}", *_outputs(), queue="queue 5")
-            )
+            _jobs(node, "during", grid("gated", f"arguments = {gate}", *NUMBERED, queue="queue 5"))
         )
         assert upgrade.wait(200) == 0
     finally:
@@ -120,7 +118,7 @@ def test_jobs_under_way_during_an_upgrade_each_run_once_and_end(node, source):
         pause=0.5,
     )
     sent.append(
-        _jobs(node, "after", grid("gated", f"arguments = {gate}", *_outputs(), queue="queue 3"))
+        _jobs(node, "after", grid("gated", f"arguments = {gate}", *NUMBERED, queue="queue 3"))
     )
     node.open(gate)
     for cluster in sent:
@@ -136,7 +134,3 @@ def test_jobs_under_way_during_an_upgrade_each_run_once_and_end(node, source):
     assert made[gate] == sum(cluster.count for cluster in sent)
     with closing(sqlite3.connect(log.with_name("ledger.sqlite"))) as ledger:
         assert ledger.execute("PRAGMA user_version").fetchone() == (VERSION + 1,)
-
-
-def _outputs():
-    return ("transfer_output_files = out", 'transfer_output_remaps = "out = out.$(Process)"')
