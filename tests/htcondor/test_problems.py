@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.errors import TransportError
 from boinc_gahp.htcondor import _upkeep
+from boinc_gahp.htcondor._context import CancelScopes, FailureBackoff, NoLongerWanted
 from boinc_gahp.htcondor._following import Follower
 from tests import faultproxy
 from tests.helpers import refusal, wait_for
@@ -227,3 +229,23 @@ def test_a_thing_that_fails_waits_ever_longer_by_itself(site, context):
     assert pauses.succeeded(bad)
     assert not pauses.succeeded(bad)
     assert pauses.lasted(bad) == 0
+
+
+def test_a_pause_ends_in_time_though_the_clock_is_set_back():
+    backoff, settings = FailureBackoff(), HTCondor(poll_shortest=0.01, poll_longest=0.01)
+    tomorrow = time.time() + DAY
+    assert backoff.failed(tomorrow, settings) > tomorrow
+    wait_for(lambda: backoff.until <= time.time(), "the end of the pause")
+    assert backoff.until > 0
+
+
+def test_a_cancel_knows_its_job_and_does_not_wait_for_ever_for_a_fetch_that_hangs():
+    scopes = CancelScopes()
+    with scopes.open(1) as scope:
+        scopes.close(2)
+        scope.check()
+        assert scopes.jobs() == (1,)
+        scopes.close(1, clearing=0.01)
+        with pytest.raises(NoLongerWanted):
+            scope.check()
+    assert scopes.jobs() == ()
