@@ -230,15 +230,17 @@ def cut(share=0.5, *, honest=False):
     return run
 
 
-def drip(pause=0.001):
-    """Send the reply byte by byte, with ``pause`` seconds before each."""
+def drip(pause=0.001, pieces=None):
+    """Send the reply byte by byte, or in so many pieces, with ``pause`` seconds before each."""
 
     def run(exchange):
         reply = exchange.forward(plain=True)
-        for byte in reply.head() + reply.body:
+        data = reply.head() + reply.body
+        size = 1 if pieces is None else len(data) // pieces + 1
+        for start in range(0, len(data), size):
             if exchange.closing.wait(pause):
                 return False
-            exchange.client.sendall(bytes([byte]))
+            exchange.client.sendall(data[start : start + size])
         return True
 
     return run

@@ -60,7 +60,10 @@ PASSING = {
     ),
     "comments": (2, lambda _chance, _read: faultproxy.body(_COMMENTS)),
     "hang": (0.5, lambda chance, read: _silent(read * 1.2, carried_out=chance.random() < 0.5)),
-    "slow-trickle": (1, lambda chance, read: _trickle(chance.uniform(0.2, 0.9) * read)),
+    "slow-trickle": (
+        1,
+        lambda chance, read: faultproxy.drip(chance.uniform(0.2, 0.9) * read / 20, pieces=20),
+    ),
 }
 #: Requests for a file, and what happens to these instead: from the bytes of an output nobody can
 #: tell that some are missing, or are PHP's, if its length says that it is whole.
@@ -98,20 +101,6 @@ def _silent(seconds, *, carried_out):
             exchange.read_body()
         exchange.closing.wait(seconds)
         return False
-
-    return run
-
-
-def _trickle(seconds, pieces=20):
-    def run(exchange):
-        reply = exchange.forward(plain=True)
-        data = reply.head() + reply.body
-        size = len(data) // pieces + 1
-        for start in range(0, len(data), size):
-            exchange.client.sendall(data[start : start + size])
-            if exchange.closing.wait(seconds / pieces):
-                return False
-        return True
 
     return run
 

@@ -84,11 +84,6 @@ def test_a_job_that_is_on_the_project_twice_is_found(alice):
     assert left == "1 jobs of alice's batch bg-1 still wait for a volunteer"
 
 
-def test_a_job_that_was_computed_twice_is_found(alice):
-    again = workunit(1, error_mask=ErrorMask.CANCELLED)
-    assert "computed more than once" in wrong(alice, told([workunit(1), again]))
-
-
 def test_a_batch_that_was_given_up_does_not_count_once_it_is_aborted(alice):
     alice.given_up.add("given up")
     twice = [workunit(1), workunit(1, batch=8)]
@@ -97,9 +92,17 @@ def test_a_batch_that_was_given_up_does_not_count_once_it_is_aborted(alice):
     assert wrong(alice, told(twice, [BATCH, [8, "given up", BatchState.COMPLETE, "bob"]])) != ""
 
 
-def test_a_batch_that_is_not_retired_is_found(alice):
-    project = told([workunit(1)], [[7, "bg-1", BatchState.COMPLETE, "alice"]])
-    assert wrong(alice, project) == "alice's batch bg-1 is COMPLETE, and not retired"
+@pytest.mark.parametrize(
+    ("more", "state", "found"),
+    [
+        ([workunit(1, error_mask=ErrorMask.CANCELLED)], BatchState.RETIRED, "more than once"),
+        ([], BatchState.COMPLETE, "alice's batch bg-1 is COMPLETE, and not retired"),
+    ],
+)
+def test_a_job_that_was_computed_twice_or_a_batch_that_is_not_retired_is_found(
+    alice, more, state, found
+):
+    assert found in wrong(alice, told([workunit(1), *more], [[7, "bg-1", state, "alice"]]))
 
 
 @pytest.mark.parametrize("samples", [life(more=1 << 20), [], life()[:50] + life(threads=60)[50:]])

@@ -37,14 +37,8 @@ class Workunit:
 def workunits_of(work):
     """Return the workunits that the project has told of."""
     return [
-        Workunit(
-            name,
-            work_of(document).number,
-            error_mask,
-            batch,
-            successes,
-        )
-        for name, document, error_mask, batch, successes in work["workunits"]
+        Workunit(name, work_of(document).number, *known)
+        for name, document, *known in work["workunits"]
     ]
 
 
