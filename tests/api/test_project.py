@@ -4,7 +4,7 @@ import pytest
 
 import boinc_gahp
 from boinc_gahp import BatchState, Project
-from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, TransportError
+from boinc_gahp.errors import ConfigError, ProjectError, TransportError
 from tests import faultproxy
 from tests.api.conftest import QUICK, inline
 from tests.helpers import at_once
@@ -60,11 +60,6 @@ def test_nothing_is_asked_after_the_end_and_closing_twice_is_fine(site):
     for ask in (project.ping, project.batches, batch.refresh, batch.abort, batch.retire):
         with pytest.raises(TransportError, match="the connection to it was closed"):
             ask()
-
-
-def test_an_address_that_is_none_is_refused():
-    with pytest.raises(BadRequest, match="is not a project's URL"):
-        Project("boinc.example.edu", "secret")
 
 
 def test_a_submit_returns_its_batch_and_a_plan_sends_nothing(site):

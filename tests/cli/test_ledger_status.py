@@ -3,18 +3,18 @@
 import os
 import sqlite3
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import pytest
 
 from boinc_gahp.config.places import user_name
 from boinc_gahp.errors import OutputError
 from boinc_gahp.ledger._migrations import VERSION
-from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.rows import Hold
 from tests.cli.conftest import COMMAND
 from tests.cli.watching import ACCOUNT, MINE, NAME, OTHER, URL, accept, on_project, silent
 from tests.helpers import ran
+from tests.ledger.jobs import at_work
 
 # -- what there is
 
@@ -76,20 +76,9 @@ def test_json_and_metrics_say_the_same(desk):
     assert since == pytest.approx(time.time(), abs=60)
 
 
-@contextmanager
-def at_work(desk):
-    """Let a daemon, which is this process, manage the account."""
-    lock = AccountLock(desk.path.parent, *MINE)
-    assert lock.try_acquire()
-    try:
-        yield lock
-    finally:
-        lock.release()
-
-
 def test_a_daemon_at_work_is_reported(desk):
     accept(desk.jobs, 1)
-    with at_work(desk):
+    with at_work(desk.path.parent, *MINE):
         assert f"process {os.getpid()}" in desk.status()[1]
         assert desk.json()["projects"][0]["daemon"] is True
     assert desk.json()["projects"][0]["daemon"] is False
@@ -189,7 +178,7 @@ def test_what_a_person_should_look_at_is_reported_in_words_and_by_the_exit_statu
 
 def test_a_daemon_that_asks_nothing_is_reported_once_it_should_have(desk):
     on_project(desk.jobs, 1)
-    with at_work(desk) as lock:
+    with at_work(desk.path.parent, *MINE) as lock:
         long_ago = time.time() - 5000
         desk.jobs.polled(*MINE, long_ago)
         # It may have begun a moment ago, or the jobs may have been sent a moment ago.

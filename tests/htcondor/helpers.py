@@ -18,7 +18,6 @@ from boinc_gahp.config.settings import (
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.htcondor._context import AccountContext, CancelScopes
-from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.rpc.client import WebRpcs
@@ -27,6 +26,7 @@ from boinc_gahp.secret import Authenticator
 from boinc_gahp.states import BatchState
 from tests.daemon.gridmanager import job_ad
 from tests.helpers import wait_for
+from tests.ledger.jobs import at_work
 
 _numbers = itertools.count(1)
 
@@ -170,18 +170,12 @@ class Site:
             service.close()
             opener.close()
 
-    @contextmanager
     def held_back(self):
         """Let no manager begin in the block, as if another process were it; lend the lock.
 
         What is submitted meanwhile goes together.
         """
-        lock = AccountLock(self.directory / "state", *self.owner)
-        assert lock.try_acquire()
-        try:
-            yield lock
-        finally:
-            lock.release()
+        return at_work(self.directory / "state", *self.owner)
 
     def reset(self, **changes):
         """Change values of the section [htcondor] for what is made from now on."""

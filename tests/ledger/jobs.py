@@ -1,8 +1,10 @@
 """Makes jobs and batches of the states that a test begins with."""
 
 from collections import Counter
+from contextlib import contextmanager
 
 from boinc_gahp.config.urls import are_one_project
+from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.rows import ALIVE, Hold, NewJob
 from boinc_gahp.ledger.upkeep import drop_old
 
@@ -11,6 +13,17 @@ ACCOUNT = "0123456789abcdef"
 MINE = (URL, ACCOUNT)
 HOLD = Hold("the app crashed", 2304, 11)
 LEASE = 5000.0
+
+
+@contextmanager
+def at_work(directory, *owner):
+    """Let a daemon, which is this process, manage an account; lend its lock."""
+    lock = AccountLock(directory, *owner)
+    assert lock.try_acquire()
+    try:
+        yield lock
+    finally:
+        lock.release()
 
 
 def new_job(directory, *, account=ACCOUNT, description="{}", url=URL):

@@ -3,9 +3,11 @@
 import io
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
+from boinc_gahp.api.batch import Batch
 from boinc_gahp.states import BatchState
 from tests.cli.conftest import ended
 
@@ -26,6 +28,18 @@ def test_several_batches_are_aborted_and_each_error_is_reported(site, batch):
     assert (status, err.count("\n"), "no batch 'no-such-batch'" in err) == (1, 1, True)
     assert state(site, one) is state(site, two) is BatchState.ABORTED
     assert "aborted already: there is nothing to abort" in batch("abort", one)[1]
+
+
+def test_a_batch_that_ends_before_its_abort_is_said_to_be_over(site, batch, monkeypatch):
+    number, _ = site.batch("")
+
+    def end(handle):
+        handle.see(replace(handle.info, state=BatchState.COMPLETE))
+
+    monkeypatch.setattr(Batch, "abort", end)
+    told = "was over before it could be aborted: it is complete"
+    assert told in batch.prints("abort", number)
+    site.rpc.abort_batch(batch_id=number)
 
 
 def test_single_jobs_are_aborted_by_name_and_id_and_the_others_go_on(site, batch):
