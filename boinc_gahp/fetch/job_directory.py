@@ -1,7 +1,7 @@
 """A job's directory: which outputs HTCondor wants there, and where each goes.
 
 The rules are in ``gahp.rst``, "BOINC_FETCH_OUTPUT"; those for a job ad are described at
-:class:`~boinc_gahp.fetch.types.FetchRequest`.
+:class:`~boinc_gahp.fetch.types.AdRequest`.
 """
 
 from __future__ import annotations
@@ -272,7 +272,7 @@ def fetch_output(
         result, text = failed_job(context, request.job_name, located)
         fetch_failed(context, request, text, scope)
         return result
-    completed = locate.ended(context, request.job_name, completed, scope)
+    completed = locate.completed_job(context, request.job_name, completed, scope)
     fetched = fetch(
         context,
         located,

@@ -82,7 +82,7 @@ def find(
     return located, completed
 
 
-def ended(
+def completed_job(
     context: FetchContext, job_name: str, completed: CompletedJob | None, scope: CancelScope
 ) -> CompletedJob:
     """Return what the project tells about a finished job, which is asked if it was not yet.

@@ -77,7 +77,7 @@ class AdRequest:
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """Answer to BOINC_FETCH_OUTPUT; times in seconds.
+    """How the program of a fetched job ended; times in seconds.
 
     The exit status of a container job is negative if a signal ended its program: minus the signal's
     number.

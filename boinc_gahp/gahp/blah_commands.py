@@ -93,10 +93,10 @@ Example: BLAH_JOB_REFRESH_PROXY 8 boinc/0a1b2c3d.7 /tmp/x509up_u1000""",
         summary="get the status of a job of HTCondor",
         form=results.blah("0", results.NO_AD),
         help="""\
-The status is 1 (idle), 2 (running), 3 (removed), 4 (completed) or 5 (held). For 4 the ad has
-ExitCode; for 5 it has HoldReason, HoldReasonCode and HoldReasonSubCode. The answer comes from the
-ledger; boinc_gahp asks the project in the background. A job is completed when all of its output
-files are in place.
+The status is 1 (idle), 2 (running), 3 (removed), 4 (completed), 5 (held) or 7 (suspended: the
+ledger cannot be used now). For 4 the ad has ExitCode; for 5 it has HoldReason, HoldReasonCode and
+HoldReasonSubCode. The answer comes from the ledger; boinc_gahp asks the project in the background.
+A job is completed when all of its output files are in place.
 Example: BLAH_JOB_STATUS 5 boinc/0a1b2c3d.7""",
     ),
     Command(

@@ -149,7 +149,7 @@ def request_of(
     if first.container:
         made = make_container_jobs(
             # All jobs of a batch are in containers if one is (``group_key``).
-            [(name, cast("ContainerJob", job.container)) for name, job in described],
+            [(name, cast("ContainerJob", job.container_job)) for name, job in described],
             project.made,
             project.digests.md5,
             keep_going,

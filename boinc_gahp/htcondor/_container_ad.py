@@ -23,6 +23,7 @@ from boinc_gahp.containers.rules import (
 )
 from boinc_gahp.containers.script import Program
 from boinc_gahp.errors import StagingError
+from boinc_gahp.fetch.placements import DEV_NULL
 from boinc_gahp.htcondor._files import look_at_file, names_in, read_remote, refuse_url
 from boinc_gahp.htcondor.attributes import AdRefused, show, whole
 from boinc_gahp.submit.container_jobs import ContainerJob
@@ -235,7 +236,7 @@ def _inputs(
         else:
             files[path.name] = look_at_file("transfer_input_files", name, iwd)
     stdin = attributes.text("In")
-    if stdin in {None, "", "/dev/null"}:
+    if stdin in {None, "", DEV_NULL}:
         return None, files, trees
     file = look_at_file("input", str(stdin), iwd)
     name = Path(str(stdin)).name

@@ -64,8 +64,7 @@ class JobDescription:
         output_template: XML text; None: the app's.
         failed_jobs: what to do if its program fails, one of ``settings.FAILED_JOBS``; None: as the
             settings say then.
-        container: what runs in a container; None: the job runs an installed app. It gets from here
-            what it has in common with the other fields.
+        container: what of it is only for a container; None: the job runs an installed app.
     """
 
     job_directory: str
@@ -85,25 +84,6 @@ class JobDescription:
     output_template: str | None = None
     failed_jobs: str | None = None
     container: ContainerJob | None = None
-
-    def __post_init__(self) -> None:
-        if self.container is None:
-            return
-        outputs = self.outputs
-        if outputs is not None:  # without the / that means what is in a directory
-            outputs = tuple(dict.fromkeys(name.rstrip("/") for name in outputs))
-        container = replace(
-            self.container,
-            program=replace(self.container.program, arguments=self.args),
-            files=self.inputs,
-            outputs=outputs,
-            stdout=self.stdout is not None,
-            stderr=self.stderr is not None,
-            merged=go_to_one_file(self.stdout, self.stderr, self.iwd),
-            priority=self.priority,
-            output_bytes=self.parameters.by_element["rsc_disk_bound"] or 1e9,
-        )
-        object.__setattr__(self, "container", container)
 
     def to_json(self) -> str:
         """Return the description as ASCII, without default values."""
@@ -148,6 +128,27 @@ class JobDescription:
             priority=self.priority,
             input_template=self.input_template,
             output_template=self.output_template,
+        )
+
+    @property
+    def container_job(self) -> ContainerJob | None:
+        """The whole job, as it runs in a container; None: it runs an installed app."""
+        if self.container is None:
+            return None
+        outputs = self.outputs
+        if outputs is not None:  # without the / that means what is in a directory
+            outputs = tuple(dict.fromkeys(name.rstrip("/") for name in outputs))
+        return replace(
+            self.container,
+            program=replace(self.container.program, arguments=self.args),
+            files=self.inputs,
+            outputs=outputs,
+            stdout=self.stdout is not None,
+            stderr=self.stderr is not None,
+            merged=go_to_one_file(self.stdout, self.stderr, self.iwd),
+            priority=self.priority,
+            # Each output may be as large as the disk that the job may use.
+            output_bytes=self.parameters.by_element["rsc_disk_bound"] or 1e9,
         )
 
     @property

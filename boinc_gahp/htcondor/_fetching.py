@@ -26,11 +26,11 @@ from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
 from boinc_gahp.fetch.destinations import CancelScope, errno_of
 from boinc_gahp.fetch.job_directory import fetch_failed, fetch_output, of_ad
 from boinc_gahp.fetch.leftovers import sweep
+from boinc_gahp.fetch.placements import DEV_NULL
 from boinc_gahp.fetch.types import AdRequest, FetchRequest, FetchResult
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._context import NoLongerWanted, drop_past
 from boinc_gahp.htcondor._description import JobDescription, description_of
-from boinc_gahp.htcondor._files import NOWHERE
 from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.submit.checks import base_name
@@ -333,7 +333,7 @@ def request_for(
     Raises:
         TemplateError: the job's own output template cannot be read.
     """
-    container, own = description.container, description.output_template
+    container, own = description.container_job, description.output_template
     template = None if own is None else read_output_template(own)
     if container is not None:
         template = output_template(container)
@@ -361,4 +361,4 @@ def _kept(
         return ()
     name = base_name(container.command)
     named = {base_name(output) for output in description.outputs or ()}
-    return () if name in {*named, *dict(description.remaps)} else ((name, NOWHERE),)
+    return () if name in {*named, *dict(description.remaps)} else ((name, DEV_NULL),)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from boinc_gahp.fetch.placements import DEV_NULL
 from boinc_gahp.htcondor.attributes import AdRefused, as_text, show
 from boinc_gahp.submit.types import LocalFile, RemoteFile
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 #: In bytes; projects' templates are far smaller.
 MAX_TEMPLATE = 65_536
-
-NOWHERE = "/dev/null"
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 #: What a URL may contain (RFC 3986, 2.2 and 2.3), apart from ``'``, which a project's database
@@ -47,7 +46,7 @@ def read_inputs(attributes: Attributes, iwd: str) -> Iterator[tuple[str, LocalFi
     """Yield the files of ``transfer_input_files`` and ``input`` with their names, each once."""
     stdin = attributes.text("In")
     wanted = [("transfer_input_files", name) for name in names_in(attributes.text("TransferInput"))]
-    if stdin not in {None, NOWHERE}:
+    if stdin not in {None, DEV_NULL}:
         wanted.append(("input", str(stdin)))
     seen = set()
     for source, name in wanted:
@@ -86,7 +85,7 @@ def read_outputs(text: str) -> tuple[str, ...]:
 
 def read_stream(source: str, name: str | None, iwd: str) -> str | None:
     """Return where ``output`` or ``error`` goes; None for nowhere."""
-    if name in {None, "", NOWHERE}:
+    if name in {None, "", DEV_NULL}:
         return None
     path = str(name)
     refuse_url(source, path)

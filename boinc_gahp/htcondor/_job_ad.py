@@ -44,6 +44,7 @@ from boinc_gahp.htcondor.attributes import (
 from boinc_gahp.quantities import SIZES
 from boinc_gahp.secret import hide_logins
 from boinc_gahp.submit.buda import buda_request
+from boinc_gahp.submit.checks import buda_name
 from boinc_gahp.submit.types import Parameters, SubmitRequest
 from boinc_gahp.text import shorten
 
@@ -134,19 +135,20 @@ def _with_buda_app(description: JobDescription) -> JobDescription:
     Raises:
         AdRefused: the job cannot be made, or does not name its outputs.
     """
-    request = SubmitRequest(
-        "",
-        description.app_name,
-        [("", description.job)],
-        parameters=description.parameters,
-        outputs={} if description.outputs is None else {"": description.outputs},
-    )
     try:
-        made = buda_request(request)
+        if buda_name(description.app_name) is None:
+            return description
+        made = buda_request(
+            SubmitRequest(
+                "",
+                description.app_name,
+                [("", description.job)],
+                parameters=description.parameters,
+                outputs={} if description.outputs is None else {"": description.outputs},
+            )
+        )
     except JobRefused as error:
         raise AdRefused(str(error)) from error
-    if made is request:
-        return description
     _, job = made.jobs[0]
     return replace(
         description,

@@ -11,7 +11,7 @@ Why a job never has a second workunit that lives:
    jobs were cancelled or put on hold in the meantime.
 3. A job gets another name only when its batch is over. A ``planned`` batch was never sent: at most
    an empty batch is on the project. Any other batch is ``giving_up`` first, and that ends when the
-   project says that the batch is aborted (:mod:`.rollback`). The new name and the end of the old
+   project says that the batch is aborted (:mod:`._rollback`). The new name and the end of the old
    batch are one change of the ledger.
 4. A job that HTCondor may submit again (it is on hold, or cancelled) is never in a batch that may
    still be sent: only jobs of ``planned`` batches, which they leave, and of aborted batches are
@@ -43,11 +43,11 @@ from boinc_gahp.errors import (
 from boinc_gahp.htcondor._batching import BatchSizes, due_batches, request_of
 from boinc_gahp.htcondor._context import NoLongerWanted
 from boinc_gahp.htcondor._failures import IS_LOST
+from boinc_gahp.htcondor._ledger_journal import LedgerJournal
 from boinc_gahp.htcondor._rollback import BatchRollback, new_name
 from boinc_gahp.htcondor._sending_action import (
     Action,
     Attempt,
-    LedgerJournal,
     action_after,
     blamed,
     hold_for,

@@ -27,19 +27,17 @@ from boinc_gahp.errors import (
     RpcError,
     StagingError,
 )
-from boinc_gahp.htcondor._context import NoLongerWanted
 from boinc_gahp.htcondor._description import description_of
 from boinc_gahp.htcondor.status_ad import UNTIL_MENDED, HoldCode
 from boinc_gahp.ledger.rows import Hold
-from boinc_gahp.submit.journal import Journal, SubmitState
 from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from types import UnionType
 
-    from boinc_gahp.htcondor._context import AccountContext
     from boinc_gahp.ledger.rows import BatchRow, JobRow
+    from boinc_gahp.submit.journal import SubmitState
 
 #: How often PHP may die of a batch's submit_batch before the batch's jobs are suspected.
 _DEATHS = 3
@@ -198,63 +196,3 @@ def _is_in_directory(path: str, job: JobRow) -> bool:
     container = description and description.container
     trees = container.trees if container else ()
     return any(path.startswith(f"{tree.path.rstrip('/')}/") for tree in trees)
-
-
-class LedgerJournal(Journal):
-    """Notes in the ledger that a batch is ``sent``, and that it is ``submitted``.
-
-    Its methods raise :class:`NoLongerWanted` and LedgerError.
-
-    Args:
-        context: what the account's manager shares with its parts.
-        batch: a batch that is ``planned`` or ``sent``.
-        jobs: the jobs in the request.
-        sending: how far the batch is.
-    """
-
-    def __init__(
-        self,
-        context: AccountContext,
-        batch: BatchRow,
-        jobs: Sequence[JobRow],
-        sending: SubmitState,
-    ) -> None:
-        self._context = context
-        self._batch = batch
-        self._names = {str(job.job_name): job.id for job in jobs}
-        #: How far the batch is.
-        self.sending = sending
-        self._sent = sending.sent
-
-    def begin(self) -> SubmitState:
-        """Return how far the batch was."""
-        return self.sending
-
-    def wanted(self) -> Iterable[str]:
-        """Return the names of the jobs whose files are still needed."""
-        numbers = self._context.jobs.sending(self._batch.id)
-        if not numbers or self._context.stopping.is_set():
-            raise NoLongerWanted
-        if self._sent:
-            return self._names  # the request has to have them all
-        return [f"{self._batch.name}-{number}" for number in numbers]
-
-    def about_to_send(self, batch_id: int) -> None:
-        """Note that the batch is ``sent``, with exactly the jobs of the request."""
-        if self._context.stopping.is_set():
-            raise NoLongerWanted
-        answer = self._context.jobs.about_to_send(
-            self._batch.id, batch_id, frozenset(self._names.values())
-        )
-        if answer != "go":
-            raise NoLongerWanted(has_changed=answer == "changed")
-        self._sent = True
-
-    def done(self, batch_id: int, sending: SubmitState) -> None:
-        """Note that the batch is ``submitted``."""
-        self._context.jobs.submitted(self._batch.id, batch_id)
-        self.sending = sending
-
-    def failed(self, sending: SubmitState, error: BaseException) -> None:  # noqa: ARG002
-        """Note how far the batch came."""
-        self.sending = sending

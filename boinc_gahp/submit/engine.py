@@ -14,7 +14,7 @@ The order of the steps matters:
 
 The submitters differ only in their journal (:class:`~boinc_gahp.submit.journal.Journal`):
 BOINC_SUBMIT (:mod:`boinc_gahp.submit.boinc_submit`), HTCondor's BLAH jobs
-(:mod:`boinc_gahp.htcondor._sending_action`), people (:mod:`boinc_gahp.api.manifest_files`).
+(:mod:`boinc_gahp.htcondor._ledger_journal`), people (:mod:`boinc_gahp.api.manifest_files`).
 """
 
 from __future__ import annotations

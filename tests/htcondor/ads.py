@@ -41,7 +41,7 @@ def container_job(iwd, project=PROJECT, settings=SETTINGS, **values):
 
 def inside(iwd, **values):
     """Return what such a job runs in a container."""
-    return container_job(iwd, **values).container
+    return container_job(iwd, **values).container_job
 
 
 def refused(iwd, *, read=job, **values):

@@ -33,7 +33,7 @@ def test_a_job_with_an_image_runs_its_executable_in_a_container(tmp_path):
     assert found.args == ("--title", "two words")
     [(name, _)] = found.inputs
     assert name == "fit.py"
-    assert found.container == ContainerJob(
+    assert found.container_job == ContainerJob(
         Image("registry", "docker.io/library/python:3"),
         "./fit.py",
         is_input=True,
@@ -198,7 +198,7 @@ def test_requests_reach_the_description(tmp_path):
         BoincQuorum=2, BoincMaxErrors=7, BoincPriority=5,
     )  # fmt: skip
     assert (found.container.cpus, found.container.network, found.container.quorum) == (2, True, 2)
-    assert (found.container.max_errors, found.container.priority) == (7, 5)
+    assert (found.container_job.max_errors, found.container_job.priority) == (7, 5)
     assert found.parameters.disk_bound == 2 * 2**20
     assert found.parameters.memory_bound == 512 * 2**20
 
@@ -220,7 +220,7 @@ def test_the_size_of_a_job_is_not_estimated_too_low(tmp_path, outputs, trees, in
         Err="err",
     )
     [(_, made)] = make_container_jobs(
-        [("bg-" + 32 * "0" + "-10000", described.container)],
+        [("bg-" + 32 * "0" + "-10000", described.container_job)],
         GeneratedFiles.of(tmp_path / "state"),
         lambda _: 32 * "0",
     )
@@ -283,7 +283,7 @@ STORED = (
 def test_a_description_of_the_ledger_is_read_as_it_was_written():
     found = JobDescription.from_json(STORED)
     assert json.loads(found.to_json()) == json.loads(STORED)
-    assert found.container == ContainerJob(
+    assert found.container_job == ContainerJob(
         Image("rootfs", "/iwd/root.tar"), "./fit.py", LocalFile("/iwd/root.tar", (5, 6)),
         is_input=True, program=Program(("a",), (("A", "1"),), "in"), files=found.inputs,
         trees=(Member("", "/iwd/more", "stamp"),), outputs=("plots",), stderr=False, max_errors=7,
