@@ -82,7 +82,7 @@ def test_one_that_is_gone_for_a_moment_does_not_end_it_but_for_good_does(path, m
         away.rename(path)
         wait_for(lambda: looks[-1] == "there", "a look that finds it again")
         assert not ended.is_set()
-        monkeypatch.setattr(_housekeeping, "GONE", 0.1)
+        monkeypatch.setattr(_housekeeping, "GONE", 1.0)
         path.unlink()
         assert ended.wait(60)
     assert f"The program {path} was removed" in caplog.text
