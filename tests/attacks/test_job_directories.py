@@ -22,6 +22,7 @@ from boinc_gahp.submit.digests import stat_input
 from tests.attacks.hostile_outputs import HostileOutputs
 from tests.attacks.users import BOB as NEIGHBOUR, needs_root
 from tests.fetch.archives import check_refused
+from tests.fetch.farm import contents as files
 from tests.helpers import most_memory
 
 
@@ -39,14 +40,6 @@ def elsewhere(tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     return elsewhere
-
-
-def files(directory):
-    return {
-        str(path.relative_to(directory)): path.read_bytes()
-        for path in sorted(directory.rglob("*"))
-        if path.is_file()
-    }
 
 
 def foreseen(destination):

@@ -120,13 +120,3 @@ def test_a_remote_file_that_is_another_is_a_download_error(host, server):
     report = host.run("pass", inputs=[InputFileInfo("in")], files=[file])
     assert report.exit_status == -186
     assert "HTTP 404" in message(report)
-
-
-@pytest.mark.processes
-def test_no_job_finds_what_another_has_generated(host):
-    """Hosts keep no files; a client keeps sticky ones."""
-    info = InputFileInfo("state", generate_locally=True, sticky=True)
-    program = "import os, shutil; open('out', 'w').write(str(os.path.exists('state')));"
-    for _ in range(2):
-        host.run(f"{program} open('state', 'w')", inputs=[info], outputs=[out("out")])
-        assert host.sent() == b"False"

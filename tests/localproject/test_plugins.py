@@ -26,17 +26,12 @@ def test_projects_in_one_process_do_not_share_modules(bench, empty_project, tmp_
         first = load(bench.core, "mine:f", ASSIMILATORS)
         assert first() == "one"
         assert load(other.core, "mine:f", ASSIMILATORS)() == "two"
+        # It is loaded again only when it has changed.
         assert load(bench.core, "mine:f", ASSIMILATORS) is first
+        bench.module("mine", "def f():\n    return 'newer'\n")
+        assert load(bench.core, "mine:f", ASSIMILATORS)() == "newer"
     finally:
         other.close()
-
-
-def test_a_module_is_loaded_again_only_when_it_has_changed(bench):
-    bench.module("mine", "def f():\n    return 'old'\n")
-    first = load(bench.core, "mine:f", ASSIMILATORS)
-    assert load(bench.core, "mine:f", ASSIMILATORS) is first
-    bench.module("mine", "def f():\n    return 'newer'\n")
-    assert load(bench.core, "mine:f", ASSIMILATORS)() == "newer"
 
 
 @pytest.mark.parametrize(

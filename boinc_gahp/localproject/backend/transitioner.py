@@ -190,9 +190,6 @@ class _Transition:
         """Set error bits and return how many more results are needed (rule 4)."""
         row, results = self.row, self.results
         errors = sum(r.is_over(Outcome.CLIENT_ERROR, Outcome.VALIDATE_ERROR) for r in results)
-        if row["canonical_resultid"] and self.canonical is None:
-            # Somebody has deleted its row.
-            self.new["error_mask"] |= ErrorMask.NO_CANONICAL_RESULT
         if any(r.is_over(Outcome.COULDNT_SEND) for r in results):
             self.new["error_mask"] |= ErrorMask.COULDNT_SEND_RESULT
         if errors > row["max_error_results"]:

@@ -300,15 +300,13 @@ def query_completed_job(core: Core, request: RpcRequest, reply: RpcReply) -> Non
             )
         reply.add(f"   <canonical_resultid>{number}</canonical_resultid>\n")
         result = connection.execute("SELECT * FROM result WHERE id = ?", (number,)).fetchone()
-        if result is not None:
-            stderr = htmlspecialchars(result["stderr_out"])
-            reply.add(
-                f"   <exit_status>{result['exit_status']}</exit_status>\n"
-                f"   <elapsed_time>{php_number(result['elapsed_time'])}</elapsed_time>\n"
-                f"   <cpu_time>{php_number(result['cpu_time'])}</cpu_time>\n"
-                f"   <stderr_out><![CDATA[\n{stderr}   ]]></stderr_out>\n"
-            )
-        reply.add("</completed_job>\n")
+        stderr = htmlspecialchars(result["stderr_out"])
+        reply.add(
+            f"   <exit_status>{result['exit_status']}</exit_status>\n"
+            f"   <elapsed_time>{php_number(result['elapsed_time'])}</elapsed_time>\n"
+            f"   <cpu_time>{php_number(result['cpu_time'])}</cpu_time>\n"
+            f"   <stderr_out><![CDATA[\n{stderr}   ]]></stderr_out>\n</completed_job>\n"
+        )
 
 
 def abort_jobs(core: Core, request: RpcRequest, reply: RpcReply) -> None:
