@@ -10,9 +10,6 @@ from boinc_gahp.localproject.project import LocalProject
 from tests.real_htcondor.node import CONTAINERS, set_up
 from tests.real_htcondor.pool import Pool
 
-#: Projects that tests have for themselves.
-OTHERS = ("away", "killed", "watched", CONTAINERS)
-
 
 @pytest.fixture(scope="session")
 def pool():
@@ -33,4 +30,5 @@ def node(pool, tmp_path_factory):
     """The submit node, with a project that misbehaves as the real server does."""
     base = tmp_path_factory.mktemp("projects")
     with LocalProject(base / "main", hosts=4, php=STOCK) as project:
-        yield set_up(pool, project, base, OTHERS)
+        # The others are those that tests have for themselves.
+        yield set_up(pool, project, base, ("away", "killed", "watched", CONTAINERS))
