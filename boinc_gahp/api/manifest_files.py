@@ -35,14 +35,7 @@ from boinc_gahp.api.request import similar_names
 from boinc_gahp.config.places import state_dir
 from boinc_gahp.config.urls import url_identity
 from boinc_gahp.containers.job_files import OWN_FILES, WORK, is_archive, is_image
-from boinc_gahp.errors import (
-    BatchConflict,
-    ConfigError,
-    GahpError,
-    NotFound,
-    NotOwner,
-    RpcError,
-)
+from boinc_gahp.errors import BatchConflict, ConfigError, GahpError, NotFound, NotOwner, RpcError
 from boinc_gahp.files import make_private_directory, open_private_file, whole_file, write_whole
 from boinc_gahp.quantities import SIZES
 from boinc_gahp.submit.abort import drop

@@ -25,11 +25,7 @@ from boinc_gahp.api.outputs import fetching
 from boinc_gahp.api.outputs.fetching_batch import says_nothing_of_jobs, sorted_out
 from boinc_gahp.api.outputs.logs import ends_of
 from boinc_gahp.backoff import Backoff
-from boinc_gahp.errors import (
-    GahpError,
-    JobFailed,
-    Stopped,
-)
+from boinc_gahp.errors import GahpError, JobFailed, Stopped
 from boinc_gahp.fetch.failures import learn
 from boinc_gahp.fetch.job_end import last_line
 from boinc_gahp.states import JobState

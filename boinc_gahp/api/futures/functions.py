@@ -18,12 +18,7 @@ from boinc_gahp.api import submission
 from boinc_gahp.api.control import send_again
 from boinc_gahp.api.finding import find_batch
 from boinc_gahp.api.futures.collecting import failed_job
-from boinc_gahp.api.futures.mapping import (
-    UNNAMED,
-    contents_name,
-    directory_for,
-    free_name,
-)
+from boinc_gahp.api.futures.mapping import UNNAMED, contents_name, directory_for, free_name
 from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.programs import ProgramBatch, program_batch
 from boinc_gahp.api.progress import StepView, shown

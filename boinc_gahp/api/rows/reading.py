@@ -27,14 +27,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from boinc_gahp.api.rows.jobs import (
-    Number,
-    RowJobs,
-    column_of,
-    parameter_of,
-    plain,
-    shown,
-)
+from boinc_gahp.api.rows.jobs import Number, RowJobs, column_of, parameter_of, plain, shown
 from boinc_gahp.api.rows.texts import Patterns
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.submit.types import Job

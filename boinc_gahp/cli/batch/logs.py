@@ -8,12 +8,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.jsons import picked, print_json
-from boinc_gahp.cli.batch.opening import (
-    BATCH,
-    PATIENCE,
-    Choice,
-    opened_to_look,
-)
+from boinc_gahp.cli.batch.opening import BATCH, PATIENCE, Choice, opened_to_look
 from boinc_gahp.states import JobState
 from boinc_gahp.terminal.live import remark
 from boinc_gahp.terminal.output import coloured, complain, print_lines

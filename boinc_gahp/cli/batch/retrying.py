@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import (
-    BATCH,
-    JOBS,
-    as_typed,
-    command,
-    opened,
-)
+from boinc_gahp.cli.batch.opening import BATCH, JOBS, as_typed, command, opened
 from boinc_gahp.cli.batch.states import retry_lines
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import GahpError

@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import batch_json, picked, print_json
-from boinc_gahp.cli.batch.opening import (
-    BATCH,
-    JOBS,
-    PATIENCE,
-    Choice,
-    command,
-    opened_to_look,
-)
+from boinc_gahp.cli.batch.opening import BATCH, JOBS, PATIENCE, Choice, command, opened_to_look
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.output import bar, coloured, print_lines, width_of

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import news_json, print_line
-from boinc_gahp.cli.batch.opening import (
-    SOME_BATCHES,
-    command,
-    no_more_remarks,
-    opened,
-)
+from boinc_gahp.cli.batch.opening import SOME_BATCHES, command, no_more_remarks, opened
 from boinc_gahp.cli.batch.showing import batch_cells
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import RpcError

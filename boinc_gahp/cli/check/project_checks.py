@@ -22,12 +22,7 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.submit.checks import buda_name, project_app
 from boinc_gahp.templates.reading import read_templates
 from boinc_gahp.templates.rules import faults
-from boinc_gahp.templates.types import (
-    InputTemplate,
-    OutputTemplate,
-    Severity,
-    TemplateError,
-)
+from boinc_gahp.templates.types import InputTemplate, OutputTemplate, Severity, TemplateError
 from boinc_gahp.terminal import words
 
 if TYPE_CHECKING:
