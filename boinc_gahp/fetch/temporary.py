@@ -33,7 +33,6 @@ class Temporaries:
     """The registry; one for the process (:data:`registry`), others for tests."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         #: Directories, by device and inode, in which leftovers were looked for.
         self._swept: set[tuple[int, int]] = set()
         #: Is entered for each file that is made or renamed, and removes them when it is closed.
@@ -84,12 +83,12 @@ class Temporaries:
         """Remove what killed daemons left in a directory, when it is first used."""
         status = os.fstat(directory.at)
         place = status.st_dev, status.st_ino
-        with self._lock:
-            if place in self._swept:
-                return
-            if len(self._swept) >= _MOST_SWEPT:
-                self._swept.clear()
-            self._swept.add(place)
+        # Two threads may both sweep it: that is harmless.
+        if place in self._swept:
+            return
+        if len(self._swept) >= _MOST_SWEPT:
+            self._swept.clear()
+        self._swept.add(place)
         with scope, self._open:
             leftovers.sweep_at(directory.at)
 

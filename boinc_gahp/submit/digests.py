@@ -15,7 +15,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import StagingError
 from boinc_gahp.files import check_links
@@ -28,8 +28,6 @@ from boinc_gahp.threads import in_parallel
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-T = TypeVar("T")
 
 _CHUNK = 1 << 20
 _LEAST_CHUNK = 1 << 12
@@ -223,10 +221,6 @@ class Digests:
             )
         )
 
-    def _use(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        with closing(CacheFile(self._path, _SCHEMA)) as cache:
-            return cache.use(work, otherwise)
-
     def _remembered(self, seen: Mapping[str, Seen]) -> dict[str, str]:
         def work(database: sqlite3.Connection) -> dict[str, str]:
             found: dict[str, str] = {}
@@ -245,7 +239,8 @@ class Digests:
             )
             return found
 
-        return self._use(work, {})
+        with closing(CacheFile(self._path, _SCHEMA)) as cache:
+            return cache.use(work, {})
 
     def _remember(self, computed: Iterable[tuple[str, str, Seen]]) -> None:
         now = int(time.time())
@@ -264,7 +259,8 @@ class Digests:
                 )
 
         if rows:
-            self._use(work, None)
+            with closing(CacheFile(self._path, _SCHEMA)) as cache:
+                cache.use(work, None)
 
 
 def _key(path: str) -> bytes:

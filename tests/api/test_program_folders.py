@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.api.family import failed_programs
+from boinc_gahp.api.outputs.fetching_batch import BatchFetch
 from boinc_gahp.api.outputs.folders import (
     FetchRecord,
     FinishedJob,
@@ -13,10 +14,21 @@ from boinc_gahp.api.outputs.folders import (
     unknown_template,
     write_note,
 )
+from boinc_gahp.api.programs import program_batch
 from boinc_gahp.errors import OutputError
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.rpc.types import JobInfo
+from tests.localproject.in_containers import APP
 
 STREAMS = ("_exit", "_stdout", "_stderr")
+
+
+@pytest.fixture(scope="module")
+def local_project(tmp_path_factory):
+    """A project with an app for containers, and without volunteers."""
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
+        project.add_container_app(APP)
+        yield project
 
 
 def folder_of(path, ending, *, named=None, template=None):
@@ -160,3 +172,27 @@ def test_jobs_whose_program_ended_badly_are_told_where_they_were_fetched(tmp_pat
         note = FetchRecord(url, job.id, 5, {}, None, exit_status=3, failure=failure)
         write_note(tmp_path / job.name, note, job.name)
     assert [*failed_programs(batch, jobs)] == ["j2"]
+
+
+def test_a_machine_that_did_not_submit_a_program_knows_its_folder_too(site, tmp_path):
+    made = program_batch(site.project.session, ["true"], image="python:3", outputs=["a", "b/c"])
+    batch = site.project.submit(made.app, made.jobs, **made.options)
+
+    def folder(batch, **more):
+        [of] = batch
+        job = FinishedJob(of.name, of.id, 0)
+        under_way = BatchFetch(batch, [job], progress=None)
+        return under_way.folder(tmp_path / of.name, job, stderr=True, again=False, **more)
+
+    here, there = folder(batch), folder(site.open(home="other").batch(batch.id))
+    assert here.is_program
+    assert here.named == ("a", "b/c")
+    assert {"work/a", "work/b/c"} <= {file.open_name for file in here.own_template.files}
+    assert there.is_program
+    assert there.named is None
+    assert there.own_template is unknown_template()
+    assert folder(batch, streams_only=True).named == ()
+    assert not folder(site.submit(1, name="uppercase")).is_program
+    other = site.batch(1)
+    assert not folder(other).is_program
+    assert folder(other).own_template is None
