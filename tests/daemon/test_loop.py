@@ -77,7 +77,8 @@ def test_reading_goes_on_when_a_client_takes_what_has_piled_up(running, monkeypa
     sender = threading.Thread(target=_send, args=(running.to_loop, lines))
     sender.start()
     # The loop has stopped reading: the pipes are full, and the sender waits.
-    assert running.thread.is_alive()
+    sender.join(0.5)
+    assert sender.is_alive()
     answers = (b"S " + BANNER) * 10_000
     assert running.read(len(answers)) == answers
     sender.join(60)
@@ -97,6 +98,16 @@ def test_end_of_input_with_nobody_reading_ends(running, monkeypatch, signalled):
     running.thread.start()
     if signalled:
         threading.Timer(0.3, running.stop).start()
+    running.join()
+
+
+def test_after_the_end_of_input_a_client_may_take_its_time(running):
+    os.write(running.to_loop, b"COMMANDS\n" * 2000)
+    os.close(running.to_loop)
+    running.thread.start()
+    running.thread.join(0.3)
+    expected = running.engine.handle(b"COMMANDS").output * 2000
+    assert running.read(len(expected)) == expected
     running.join()
 
 
