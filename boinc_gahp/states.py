@@ -51,8 +51,9 @@ class BatchState(IntEnum):
 
     @property
     def words(self) -> str:
-        """The state in words for people: ``being made``, ``in progress``, ``complete``, ..."""
-        return "being made" if self is BatchState.INIT else self.name.lower().replace("_", " ")
+        """The state in words for people: ``being made``, ``running``, ``complete``, ..."""
+        words = {BatchState.INIT: "being made", BatchState.IN_PROGRESS: JobState.IN_PROGRESS.value}
+        return words.get(self, self.name.lower())
 
 
 class HTCondorState(IntEnum):
@@ -120,8 +121,8 @@ class LedgerWords(NamedTuple):
 LEDGER_WORDS = {
     "waiting": LedgerWords(HTCondorState.IDLE, "waiting to be sent"),
     "sending": LedgerWords(HTCondorState.IDLE, "being sent"),
-    "queued": LedgerWords(HTCondorState.IDLE, "queued on the project"),
-    "running": LedgerWords(HTCondorState.RUNNING, "in progress on the project"),
+    "queued": LedgerWords(HTCondorState.IDLE, "waiting on the project"),
+    "running": LedgerWords(HTCondorState.RUNNING, "running on the project"),
     # Running until all files are in place: HTCondor hands them over as soon as it learns of the
     # end.
     "finished": LedgerWords(

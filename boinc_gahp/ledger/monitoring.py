@@ -70,16 +70,16 @@ class JobsInState:
 
 @dataclass(slots=True)
 class Owed:
-    """How many requests are owed to a project."""
+    """How many requests are still to be sent to a project."""
 
     #: jobs to be aborted
     aborts: int = 0
     #: batches to be retired
     retirements: int = 0
-    #: batches to be aborted whose submission was unclear
-    giving_up: int = 0
-    #: batches to be aborted, from interrupted submissions of HTCondor 9
-    submit_aborts: int = 0
+    #: batches to be aborted: it is not known whether their jobs were made
+    unsure_aborts: int = 0
+    #: batches to be aborted that HTCondor 9 had begun to submit
+    old_aborts: int = 0
 
 
 @dataclass(slots=True)
@@ -106,9 +106,9 @@ class Overview:
     trouble: str | None = None
     #: since when
     trouble_since: Time | None = None
-    #: jobs that HTCondor has not asked about for the length of a lease
+    #: jobs that HTCondor has not asked about for as long as ``[htcondor] lease``
     orphans: int = 0
-    #: requests that are owed to the project
+    #: requests that are still to be sent to the project
     owed: Owed = field(default_factory=Owed)
     #: for each state:
     jobs: list[JobsInState] = field(default_factory=lambda: [JobsInState(each) for each in STATES])
@@ -167,7 +167,7 @@ _OF_PROJECTS = (
 _OF_BATCHES = (
     "SELECT iif(batch.state = 'ended', 'owed', 'batch'), url, account, batch.trouble_since, "
     "'batch ' || batch.name || CASE batch.state WHEN 'ended' THEN ' is still to be retired: ' "
-    "WHEN 'giving_up' THEN ' is still to be given up: ' ELSE ': ' END || batch.trouble, batch.id "
+    "WHEN 'giving_up' THEN ' is still to be aborted: ' ELSE ': ' END || batch.trouble, batch.id "
     "FROM project CROSS JOIN batch ON batch.project_id = project.id AND batch.state IN "
     "('planned', 'sent', 'submitted', 'giving_up', 'ended') "
     "WHERE batch.trouble IS NOT NULL AND batch.trouble_since <= :before "
@@ -188,8 +188,8 @@ _OF_ABORTS = (
 )
 _OF_REQUESTS = (
     "SELECT 'owed', project_url, account, min(recorded), "
-    "'HTCondor could not have ' || count(*) || iif(command = 'abort', ' aborted: jobs', "
-    "' retired: batches') || ' of which boinc_gahp still tells the project' "
+    "'the project has not been told yet to ' || iif(command = 'abort', 'abort ', 'retire ') || "
+    "count(*) || iif(command = 'abort', ' jobs', ' batches') || ' of HTCondor 9' "
     "FROM owed_request WHERE recorded <= :before GROUP BY project_url, account, command"
 )
 _OF_SUBMITS = (
@@ -225,8 +225,8 @@ _UNSENT = (
 )
 _ORPHANS = (
     f"SELECT 'orphans', url, account, 0, 'HTCondor has not asked about ' || {_JOBS} || ' for "  # noqa: S608
-    "the length of a lease: boinc_gahp ledger status --jobs names them; drop those that condor_q "
-    "does not have with boinc_gahp ledger forget --alive' "
+    "as long as [htcondor] lease: boinc_gahp ledger status --jobs names them; drop those that "
+    "condor_q does not have with boinc_gahp ledger forget --alive' "
     f"FROM project CROSS JOIN job ON job.project_id = project.id AND job.state IN {ALIVE_SQL} "
     "WHERE job.last_polled < :orphaned GROUP BY project.id"
 )
@@ -262,7 +262,7 @@ def overviews(store: Store, now: float, orphaned: float) -> list[Overview]:
     for batch in all_pending_aborts(store):
         # A submission whose time is not over may be under way.
         if batch.state == "giving_up" or batch.not_before < now:
-            owed_to(batch.project_url, batch.account).submit_aborts += 1
+            owed_to(batch.project_url, batch.account).old_aborts += 1
     with store.read() as connection:
         owed = connection.execute(
             "SELECT project_url, account, command = 'abort', count(*) "
@@ -291,7 +291,7 @@ def _of_owner(connection: sqlite3.Connection, row: tuple[Any, ...], orphaned: fl
     ).fetchone()
     found.owed.aborts = number("job", "abort_pending = 1")
     found.owed.retirements = number("batch", "state = 'ended'")
-    found.owed.giving_up = number("batch", "state = 'giving_up'")
+    found.owed.unsure_aborts = number("batch", "state = 'giving_up'")
     for each in found.jobs:
         each.number = number("job", f"state = '{each.state}'")
         if each.number and each.state in ALIVE:

@@ -50,7 +50,7 @@ def test_jobs_can_be_named_by_their_handles(site):
     with pytest.raises(NoSuchJob):
         batch.abort([first, next(other.jobs())])
     assert (batch.counts().queued, other.counts().queued) == (1, 1)
-    assert repr(batch) == f"<Batch {batch.id} {batch.name!r} in progress 2/3 jobs, 2 failed>"
+    assert repr(batch) == f"<Batch {batch.id} {batch.name!r} running 2/3 jobs, 2 failed>"
     batch.abort(first)
     assert batch.counts().failed == 3
     assert [failure.id for failure in batch.logs(jobs=first)] == [first.id]
@@ -181,7 +181,7 @@ def test_an_abort_that_does_not_last_is_reported(site, monkeypatch):
 
     site.proxy.fail("abort_batch", undo, times=None)
     with pytest.raises(
-        BatchConflict, match="is in progress again: another process is still submitting"
+        BatchConflict, match="is running again: another process is still submitting"
     ):
         batch.abort()
 

@@ -32,7 +32,7 @@ def test_two_batches_of_one_name_are_reported_with_id_state_and_time(site):
         site.project.batch("twice")
     text = str(caught.value)
     assert caught.value.said == "twice"
-    for batch, state in ((older, "in progress"), (newer, "being made")):
+    for batch, state in ((older, "running"), (newer, "being made")):
         assert f"'twice' (id {batch.id}, {state}, of 2" in text
     assert text.endswith(f"choose one by its id, for example id:{newer.id}")
     assert site.project.batch(f"id:{older.id}").njobs == 2

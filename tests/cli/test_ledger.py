@@ -65,7 +65,7 @@ def test_jobs_batches_problems_and_pending_aborts_are_listed(ledger, desk, jobs)
     assert f"{NAME}  on the project  2 of 3 jobs unfinished" in out
     (running,) = (n for n, line in enumerate(lines) if f"boinc/{jobs.token}.{ids[0]} " in line)
     assert " 11.0 " in lines[running]
-    assert " in progress on the project " in lines[running]
+    assert " running on the project " in lines[running]
     assert "orphan: HTCondor has not asked for 15 days" in lines[running + 1]
     assert f"boinc/{jobs.token}.{waiting} " in out
     assert "it is still to be aborted on the project" in out
@@ -103,7 +103,7 @@ def test_json_has_everything_that_is_listed(ledger, jobs):
     assert cancelled["htcondor_id"] == f"boinc/{jobs.token}.1"
     assert (cancelled["abort_pending"], len(cancelled["notes"])) == (True, 1)
     assert (orphan["cluster_proc"], orphan["orphan"]) == ("12.0", True)
-    assert orphan["state_words"] == "queued on the project"
+    assert orphan["state_words"] == "waiting on the project"
 
 
 def test_what_others_wrote_can_do_nothing_to_a_terminal(ledger, jobs):
@@ -145,7 +145,7 @@ def test_a_job_is_found_by_any_of_its_names(ledger, jobs, name):
     on_project(jobs, 11, 12)
     out = ledger.prints("show", name.format(token=jobs.token))
     assert out.startswith(f"Job boinc/{jobs.token}.2\n")
-    assert "queued on the project" in out
+    assert "waiting on the project" in out
 
 
 @pytest.mark.parametrize("name", ["3", "boinc/00000000.2", "1.0", "nothing", "2" * 30, "bg-x"])
@@ -170,7 +170,7 @@ def test_all_that_is_known_of_a_job_is_shown(ledger, jobs):
         "iwd: /home/alice/my run",
         'args: ["a b", "c"]',
         f"Batch {NAME}",
-        "1 queued on the project, 1 on hold",
+        "1 waiting on the project, 1 on hold",
     ):
         assert part in out
     (job,) = ledger.json("show", "1")["jobs"]
@@ -191,7 +191,7 @@ def test_a_batch_is_found_by_the_beginning_of_its_name(ledger, jobs):
     jobs.postpone(batch_id, time.time() + 500, "the project is down")
     out = ledger.prints("show", "bg-0a")
     assert out.startswith(f"Batch {NAME}\n")
-    assert "2 queued on the project" in out
+    assert "2 waiting on the project" in out
     assert "the project is down; tried again at" in out
     assert ledger.json("show", NAME)["batches"][0]["id"] == batch_id
 

@@ -59,7 +59,7 @@ def test_what_is_pending_is_sent_and_reported(site, reconcile):
     assert site.batch_states() == [BatchState.RETIRED]
     with site.jobs() as jobs:
         assert jobs.owners() == ()
-    assert reconcile() == "Nothing is owed.\n"
+    assert reconcile() == "Nothing is to be sent.\n"
     assert not reconcile("--quiet")
 
 
@@ -67,7 +67,7 @@ def test_what_stays_pending_is_reported_with_the_reason(site, reconcile):
     make_pending(site, 1)
     site.proxy.fail("abort_jobs", faultproxy.status(503), times=None)
     head, *reasons = reconcile("--quiet", "--timeout", "2", status=1).splitlines()
-    assert head.startswith(f"{site.proxy.url} [project]: still owed: 1 job to be aborted")
+    assert head.startswith(f"{site.proxy.url} [project]: not sent yet: 1 job to be aborted")
     assert any("503" in reason for reason in reasons), reasons
     site.proxy.heal()
     assert not reconcile("--quiet")
@@ -109,16 +109,16 @@ def cut_short(site, ago):
 
 def test_a_submit_that_was_cut_short_hours_ago_is_aborted(site, reconcile):
     cut_short(site, 5000)
-    said = f"{site.proxy.url}: done: 1 abort of BOINC_SUBMIT requests that were cut short\n"
+    said = f"{site.proxy.url}: done: 1 abort of submits of HTCondor 9 that were cut short\n"
     assert reconcile() == said
     assert site.batch_states() == [BatchState.RETIRED]
-    assert reconcile() == "Nothing is owed.\n"
+    assert reconcile() == "Nothing is to be sent.\n"
 
 
 def test_a_submit_that_htcondor_may_still_ask_for_is_left_alone_and_reported(site, reconcile):
     cut_short(site, 200)
     out = reconcile("--quiet", status=1)
-    assert "still owed: 1 abort of BOINC_SUBMIT" in out
+    assert "not sent yet: 1 abort of submits of HTCondor 9" in out
     assert "HTCondor may ask for them until " in out
     assert site.batch_states() == [BatchState.IN_PROGRESS]
 
@@ -127,14 +127,14 @@ def test_a_pending_abort_for_a_project_that_is_not_in_the_settings_is_reported(s
     with site.ledger() as ledger:
         ledger.record_abort("https://elsewhere.example/", "0123456789abcdef", "b", 1, 0.0)
     assert reconcile("--quiet", status=1) == (
-        "https://elsewhere.example/: still owed: 1 abort of BOINC_SUBMIT requests that were cut "
+        "https://elsewhere.example/: not sent yet: 1 abort of submits of HTCondor 9 that were cut "
         "short (the settings do not have this project)\n"
     )
 
 
 def test_where_there_is_no_ledger_nothing_is_pending_and_none_is_made(site, reconcile):
     path = site.directory / "state" / "ledger.sqlite"
-    assert reconcile() == f"Nothing is owed: there is no ledger {path} yet.\n"
+    assert reconcile() == f"Nothing is to be sent: there is no ledger {path} yet.\n"
     assert not reconcile("--quiet")
     assert not path.exists()
 

@@ -31,7 +31,7 @@ def test_jobs_by_state_the_last_poll_and_pending_requests_are_shown_to_people(de
     lines = [line.split() for line in out.splitlines()]
     assert [*URL.split(), "[project]", "none", "3", "min", "ago", "1", "abort"] in lines
     assert ["waiting", "to", "be", "sent", "1", "2", "h"] in lines
-    assert ["in", "progress", "on", "the", "project", "1", "0", "s"] in lines
+    assert ["running", "on", "the", "project", "1", "0", "s"] in lines
     assert ["cancelled", "1"] in lines
     assert out.endswith("\nNo problems.\n")
 
@@ -67,7 +67,7 @@ def test_json_and_metrics_say_the_same(desk):
     assert desk.samples("boinc_gahp_jobs") == numbers
     owed = [({**labels, "kind": kind}, number) for kind, number in project["owed"].items()]
     assert desk.samples("boinc_gahp_owed") == owed
-    assert project["owed"] == {"aborts": 1, "retirements": 0, "giving_up": 0, "submit_aborts": 0}
+    assert project["owed"] == {"aborts": 1, "retirements": 0, "unsure_aborts": 0, "old_aborts": 0}
     assert desk.samples("boinc_gahp_last_poll_timestamp_seconds") == [(labels, 1e9)]
     assert (project["last_poll"], project["trouble"]) == ("2001-09-09T01:46:40Z", "HTTP 503")
     for name, value in (("daemon_running", 0), ("account_known", 1)):
@@ -158,7 +158,7 @@ CASES = {
     "cut short": (cut_short, "owed", "boinc_gahp ledger reconcile"),
     "given up": (given_up, "owed", "batch b_17 is still to be aborted"),
     "stranded": (stranded, "stranded", "boinc_gahp ledger move"),
-    "orphans": (orphans, "orphans", "has not asked about 1 job for the length of a lease"),
+    "orphans": (orphans, "orphans", "has not asked about 1 job for as long as"),
     "daemon": (daemon, "daemon", "no daemon works on 1 job"),
     "outputs": (outputs, "outputs", "No space left on device"),
     "no room, just now": (no_room, "outputs", "out cannot be written: the disk is full"),

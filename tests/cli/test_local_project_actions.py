@@ -145,7 +145,7 @@ def test_status_tells_what_there_is_and_no_secrets(do, directory, host):
     do("behave", host, "late=5")
     out = do.prints("status")
     assert f"The project in {directory} does not run now" in out
-    words = ("shown", "uppercase", "in progress", "submitter", "late=5", "(jobs without a batch)")
+    words = ("shown", "uppercase", "running", "submitter", "late=5", "(jobs without a batch)")
     assert [word for word in words if word not in out] == []
     text = do.prints("status", "--json")
     found = json.loads(text)

@@ -62,7 +62,7 @@ def test_jobs_go_on_at_a_projects_new_address(site, jobs, elsewhere, ledger):
     assert f"the settings have no project {old.url} with the account" in said
     status, said = ledger("move", old.url.rstrip("/"), elsewhere.url)
     assert status == 0, said
-    assert re.search(r"2 jobs, [12] batch(es)?, 0 owed requests\.$", said.strip())
+    assert re.search(r"2 jobs, [12] batch(es)?, 0 requests still to be sent\.$", said.strip())
     assert ledger("status")[0] == 0
     go_on(site, ids)
 
@@ -132,7 +132,7 @@ def test_what_is_meant_has_to_be_clear(site, jobs, elsewhere, ledger):
         ledger_file.record_abort(old.url, "f" * 16, "b", 5, 0.0)
         assert "choose one of these keys with --account" in ledger(*move)[1]
         said = ledger(*move, "--account", "f" * 16)[1]
-        assert "0 jobs, 0 batches, 1 owed request" in said
+        assert "0 jobs, 0 batches, 1 request still to be sent" in said
         [batch] = ledger_file.pending_aborts(*site.owner, 0.0)
         assert batch.project_batch_id == 5
 

@@ -54,7 +54,7 @@ def test_states_are_counted_while_a_daemon_works_and_a_project_that_is_down_is_r
         assert found["last_asked"] is not None
         shown = node.pool.run("alice", *COMMAND).stdout
         assert project.url in shown
-        assert "queued on the project" in shown
+        assert "waiting on the project" in shown
     # Nothing that is normal has been told so far; a project that is down for long is none of it.
     wait_for(lambda: watcher.look()[1] == ["project"], "a project that is down", pause=0.5)
     text = node.pool.run("alice", *COMMAND, *AFTER).stdout

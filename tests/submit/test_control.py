@@ -175,7 +175,7 @@ def test_an_abort_that_is_not_due_waits(ledger):
     assert found.script.asked == []
     assert len(ledger.pending_aborts(*context.owner, time.time())) == 1
     [owner] = overviews(ledger.store, time.time(), 0.0)
-    assert owner.owed.submit_aborts == 1
+    assert owner.owed.old_aborts == 1
 
 
 def test_a_project_that_is_down_is_asked_later(ledger):

@@ -307,18 +307,19 @@ def _is_wanted(options: Namespace, state: JobState) -> bool:
 
 _LIST = """\
 Lists the batches of your account, newest first: progress, number of failed jobs, age, end (of
-those in progress: what is left at the recent rate), and how long the project keeps them. A
-narrow terminal shows fewer columns; output to a pipe has all of them.
+running ones: what is left at the recent rate), and how long the project keeps them. A narrow
+terminal shows fewer columns; output to a pipe has all of them.
 
 Retired batches are not listed, because projects leave them out of their lists. "show" still finds
 them by id.
 """
 
-_BATCH_STATES = [
-    state.name.lower()
-    for state in BatchState
-    if state not in (BatchState.RETIRED, BatchState.UNKNOWN)
-]
+_LISTED = [state for state in BatchState if state not in (BatchState.RETIRED, BatchState.UNKNOWN)]
+_BATCH_STATES = [state.words.replace(" ", "-") for state in _LISTED]
+#: Their names in JSON, which are taken, too.
+_BATCH_NAMES = {
+    state.name.lower(): word for state, word in zip(_LISTED, _BATCH_STATES, strict=True)
+}
 
 #: Names of HTCondor's batches: 9's (``gridmanager-boinc.rst``), and boinc_gahp's own for 10 and
 #: later.
@@ -352,7 +353,7 @@ def list_batches_parser(config: str | None = None) -> Parser:
         _LIST,
         examples=(
             "boinc_gahp batch list",
-            "boinc_gahp batch list --state in_progress --state init",
+            "boinc_gahp batch list --state running --state aborted",
             "boinc_gahp batch list --app uppercase --limit 20 --json",
         ),
     )
@@ -361,7 +362,11 @@ def list_batches_parser(config: str | None = None) -> Parser:
         "--app APP ...": "only batches of this app; may be repeated",
         "--limit N": "show at most N batches, the newest ones",
     }
-    parser.takes({"--state STATE ...": state}, choices=_BATCH_STATES).takes(others | PATIENCE)
+    parser.takes(
+        {"--state STATE ...": state},
+        choices=_BATCH_STATES,
+        type=lambda s: _BATCH_NAMES.get(s, s),
+    ).takes(others | PATIENCE)
     return parser.with_common(config, project=True, json="print JSON")
 
 
@@ -427,7 +432,7 @@ def batch_cells(batch: Batch) -> Mapping[str, Cell]:
 
 
 def lease_lines(options: Namespace, batch: Batch) -> Iterator[str]:
-    """Yield remarks on leases that end soon, or that have ended their batch."""
+    """Yield a remark on a batch that the project keeps no longer, or not for long."""
     text = states.lease_warning(batch)
     if text and not batch.lease_is_over:
         text += f": {command(options, 'extend', batch.id, '--for', '30d')}"
@@ -436,7 +441,7 @@ def lease_lines(options: Namespace, batch: Batch) -> Iterator[str]:
 
 
 def _is_listed(batch: Batch, wanted: list[str] | None, apps: list[str] | None) -> bool:
-    return (wanted is None or batch.state.name.lower() in wanted) and (
+    return (wanted is None or _BATCH_NAMES.get(batch.state.name.lower()) in wanted) and (
         apps is None or batch.info.app_name in apps
     )
 

@@ -110,21 +110,20 @@ def lease_warning(batch: Batch) -> str:
         return ""
     if batch.lease_is_over:
         return (
-            f"The lease of batch {batch.id} ended at {words.at(end)}. A project ends a batch "
-            f"then: that may be why it is {batch.state.words}. Waiting for a batch, or "
-            "fetching from it, renews its lease."
+            f"The project kept batch {batch.id} until {words.at(end)}: that may be why it is "
+            f"{batch.state.words}. wait and fetch extend this time."
         )
     if batch.state in (BatchState.ABORTED, BatchState.RETIRED) or end > now + _SOON:
         return ""
-    left = f"ends in {words.span(end - now)}" if end > now else "is over"
+    left = f"for {words.span(end - now)} more" if end > now else "no longer"
     return (
-        f"The lease of batch {batch.id} {left}: then the project may abort and retire it, and "
-        "delete its outputs. To keep it longer, wait for it, fetch from it, or run"
+        f"The project keeps batch {batch.id} {left}, and may then abort it and delete its outputs. "
+        "To keep it longer, wait for it, fetch from it, or run"
     )
 
 
 def renewal_warning(batch: Batch) -> str:
-    """Return a remark on a lease of which a quarter is left, and that cannot be renewed.
+    """Return a remark on a lease of which a quarter is left, and that cannot be extended.
 
     Empty if there is nothing to say: whoever waits for a batch renews its lease long before.
     """
@@ -135,10 +134,10 @@ def renewal_warning(batch: Batch) -> str:
         return ""
     if end > now + settings.batch_lease / 4:
         return ""
-    left = f"ends in {words.span(end - now)}" if end > now else "is over"
+    left = f"for {words.span(end - now)} more" if end > now else "no longer"
     return (
-        f"The lease of batch {batch.id} ({words.printable(batch.name)}) {left}, and cannot be "
-        f"renewed: {words.printable(str(trouble))}"
+        f"The project keeps batch {batch.id} ({words.printable(batch.name)}) {left}, and this "
+        f"cannot be extended: {words.printable(str(trouble))}"
     )
 
 

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 _DESCRIPTION = """\
-Waits until each job of the batches is done or has failed; without a BATCH, waits for all of your
-batches that are in progress. A terminal shows live progress; on a pipe, a line is printed for each
-change. If the project is down, wait says so and keeps trying.
+Waits until each job of the batches is done or has failed. Without a BATCH, it waits for all of your
+running batches. A terminal shows live progress; on a pipe, a line is printed for each change. If
+the project is down, wait says so and keeps trying.
 
-While it waits, it renews the leases of the batches, so that the project keeps them.
+A project keeps a batch for a limited time. The wait extends it.
 
 Ctrl-C, or a --timeout, ends only the waiting. The jobs continue, and you can wait for them again at
 any time.
@@ -66,16 +66,14 @@ def wait_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch wait 12",
             "boinc_gahp batch wait sweep sweep2 --timeout 2h",
             "boinc_gahp batch wait 12 && boinc_gahp batch fetch 12",
-            "boinc_gahp batch wait  # for all batches in progress",
-            "boinc_gahp batch wait 12 --json  # a JSON object on a line for each change",
+            "boinc_gahp batch wait  # for all running batches",
+            "boinc_gahp batch wait 12 --json  # a line of JSON for each change",
         ),
         statuses=_STATUSES,
     )
     longest = {"--timeout SPAN": "wait at most this long: seconds, or 30min, 12h, 7d"}
     parser.takes(SOME_BATCHES | longest)
-    return parser.with_common(
-        config, project=True, json="print JSON: for each change an object on a line"
-    )
+    return parser.with_common(config, project=True, json="print a line of JSON for each change")
 
 
 def wait(arguments: list[str], config: str | None) -> int:
@@ -92,7 +90,7 @@ def wait(arguments: list[str], config: str | None) -> int:
             return TIMED_OUT
         if not batches:
             if not options.json:
-                print(f"None of your batches on {project.host} is in progress.")
+                print(f"None of your batches on {project.host} is running.")
             return DONE
         return wait_for(options, project, batches, until)
 
@@ -197,7 +195,7 @@ def _wait(
 
 
 def _warned(polls: Iterable[Sequence[Batch]]) -> Iterator[Sequence[Batch]]:
-    """Pass on what was polled; say once of each batch that its lease cannot be renewed."""
+    """Pass on what was polled; say once of each batch that it cannot be kept longer."""
     told = set()
     for batches in polls:
         for batch in batches:

@@ -13,10 +13,10 @@ from boinc_gahp.terminal.parsing import Group
 
 #: Each action: its module and function, and its purpose.
 ACTIONS = {
-    "status": ("status", "run", "show jobs, owed requests and problems; for monitoring"),
+    "status": ("status", "run", "show jobs, requests to be sent, and problems; for monitoring"),
     "show": ("showing", "run", "show everything that is known about a job or a batch"),
-    "reconcile": ("reconciling", "run", "send the requests owed to projects; made for cron"),
-    "move": ("changing", "move", "assign one project's or account's jobs to another"),
+    "reconcile": ("reconciling", "run", "send what did not reach a project; made for cron"),
+    "move": ("changing", "move", "move the jobs of one project or account to another"),
     "forget": ("changing", "forget", "delete jobs from the ledger"),
 }
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger.rows import BatchRow, JobRow
 
 _MOVE = """\
-Assigns everything that the ledger has of one project and account (jobs, batches, owed requests) to
-another. Use it when a project has a new address, or your account a new authenticator. First put the
-new address or authenticator into the settings. This command asks the project whether the account
-has the batches, so that no jobs get lost. Addresses that differ only in http and https, a default
-port or the final slash are the same project; nothing needs to be moved then. If only the
-authenticator has changed, give the same address as OLD and NEW.
+Moves everything that the ledger has of one project and account to another: jobs, batches, and
+requests still to be sent. Use it when a project has a new address, or your account a new
+authenticator. First put the new address or authenticator into the settings. This command asks the
+project whether the account has the batches, so that no jobs get lost. If only the authenticator has
+changed, give the same address as OLD and NEW. Addresses that differ only in http and https, a
+default port or the final slash are the same: then nothing needs to be moved.
 """
 _MOVES = (
     "boinc_gahp ledger move http://old.example.edu/ https://new.example.edu/",
@@ -45,7 +45,8 @@ have ended are deleted without this command, after the time that [htcondor] hist
 
 _ALIVE = """\
 {jobs} unfinished, or still to be aborted on the project. Forgetting a job does not abort it: it
-continues on the project until it ends or its batch's lease ends, and its outputs are not fetched.
+continues on the project until it ends, or until the project no longer keeps its batch. Its outputs
+are not fetched.
 """
 
 
@@ -73,7 +74,7 @@ def move(arguments: list[str], config: str | None) -> int:
     print(
         f"Moved from {printable(old[0])} (account key {old[1]}) to {new[0]} (account key "
         f"{new[1]}): {count(moved.jobs, 'job')}, {count(moved.batches, 'batch')}, "
-        f"{count(moved.submit_aborts, 'owed request')}."
+        f"{count(moved.submit_aborts, 'request')} still to be sent."
     )
     return 0
 

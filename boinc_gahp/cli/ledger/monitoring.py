@@ -43,7 +43,7 @@ REASONS: Final = {
     "batch": "a batch cannot be sent or asked about",
     "outputs": "outputs of jobs that are done cannot be fetched",
     "account": "jobs were put on hold because of a problem with the account",
-    "owed": "requests that are owed to the project fail, or nobody sends them",
+    "owed": "aborts and retirements do not reach the project, or nobody sends them",
     "orphans": "HTCondor does not ask about jobs any more",
     "daemon": "there are jobs, and no daemon works on them",
 }

@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger.store import Store
 
 _DESCRIPTION = """\
-Sends the requests that are owed to projects: aborts of cancelled jobs, retirements of finished
-batches, leases. HTCondor stops a user's daemon when the user's last job has left the queue.
-Requests that the daemon could not send are sent by the user's next daemon, or by this command. If a
-daemon of this user is working for a project, this command leaves the project to it. If a submit of
-HTCondor 9 (BOINC_SUBMIT) was interrupted, and HTCondor has not asked for it for an hour, this
-command aborts its jobs.
+Sends requests that did not reach a project: it aborts cancelled jobs, and retires finished batches,
+so that the project can delete their files. HTCondor stops a user's daemon when the user's last job
+has left the queue. What the daemon could not send is sent by the user's next daemon, or by this
+command. A project for which a daemon of this user is working is left to the daemon. If a submit of
+HTCondor 9 was interrupted, and HTCondor has not asked for it for an hour, its jobs are aborted.
 """
 _EXAMPLES = (
     "boinc_gahp ledger reconcile",
@@ -47,7 +46,7 @@ def run(arguments: list[str], config: str | None) -> int:
     path = ledger_file(settings)
     if not showing.exists(path):
         if not options.quiet:
-            print(f"Nothing is owed: there is no ledger {path} yet.")
+            print(f"Nothing is to be sent: there is no ledger {path} yet.")
         return 0
     return _reconcile(settings, deadline, quiet=options.quiet)
 
@@ -59,13 +58,13 @@ def run_parser(config: str | None = None) -> Parser:
         _DESCRIPTION,
         examples=_EXAMPLES,
         statuses={
-            0: "nothing is owed any more",
-            1: "some requests stay owed, or the ledger could not be read",
+            0: "all requests are sent",
+            1: "some requests are still to be sent, or the ledger could not be read",
         },
     )
     timeout = {"--timeout SECONDS": "start no more requests after this time (default: 60)"}
     parser.takes(timeout, default=60.0)
-    parser.takes({"--quiet": "print only what stays owed, and why"})
+    parser.takes({"--quiet": "print only what is still to be sent, and why"})
     return parser.with_common(config)
 
 
@@ -92,7 +91,7 @@ def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:
         opener.close()
         logs.stop()
     if not (lines or quiet):
-        lines = ["Nothing is owed."]
+        lines = ["Nothing is to be sent."]
     print_lines(lines)
     return 0 if is_done else 1
 
@@ -111,7 +110,7 @@ def _lines(
             who = "" if process is None else f" (process {process})"
             yield f"{project}: left to the daemon{who} that is working for it"
         return
-    kinds = (("job", "aborted"), ("batch", "retired"), ("batch", "given up"))
+    kinds = (("job", "aborted"), ("batch", "retired"), ("batch", "aborted"))
     done, left = [], []
     for (before, after), (what, verb) in zip(reconciliation.pending, kinds, strict=True):
         if before > after:
@@ -121,7 +120,7 @@ def _lines(
     if done and not quiet:
         yield f"{project}: done: {', '.join(done)}"
     if left:
-        yield f"{project}: still owed: {', '.join(left)}"
+        yield f"{project}: not sent yet: {', '.join(left)}"
         yield from (f"  {reason}" for reason in _reasons(store, reconciliation))
 
 
@@ -166,7 +165,7 @@ def _abort_lines(
     for owner in before.keys() | after.keys():
         left = after.get(owner, [])
         done = len(before.get(owner, [])) - len(left)
-        of = f"{owner[0]}: {{}} of BOINC_SUBMIT requests that were cut short"
+        of = f"{owner[0]}: {{}} of submits of HTCondor 9 that were cut short"
         if done > 0 and not quiet:
             yield of.format(f"done: {count(done, 'abort')}")
         waiting = [batch.not_before for batch in left if batch.state == "sent"]
@@ -177,4 +176,4 @@ def _abort_lines(
         else:
             why = "the log says why"
         if left:
-            yield of.format(f"still owed: {count(len(left), 'abort')}") + f" ({why})"
+            yield of.format(f"not sent yet: {count(len(left), 'abort')}") + f" ({why})"

@@ -30,7 +30,7 @@ BATCH_WORDS = {
     "planned": "to be sent",
     "sent": "being sent",
     "submitted": "on the project",
-    "giving_up": "being given up",
+    "giving_up": "to be aborted",
     "ended": "to be retired",
     "retired": "over",
 }
@@ -145,8 +145,8 @@ def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
     notes = []
     if is_orphan(job, orphaned_after, now):
         notes.append(
-            f"orphan: HTCondor has not asked for {span(now - job.last_polled)}; its lease is not "
-            "renewed"
+            f"orphan: HTCondor has not asked for {span(now - job.last_polled)}, so the project "
+            "does not keep its batch longer"
         )
     # HTCondor cancels a job after putting it on hold.
     if job.hold_reason is not None and not job.is_alive:
@@ -166,7 +166,7 @@ def batch_notes(batch: BatchRow, now: float) -> list[str]:
     """Return problems that somebody may want to solve."""
     notes = []
     if batch.state in {"planned", "sent", "submitted"} and batch.lease_until < now:
-        notes.append(f"its lease ended {span(now - batch.lease_until)} ago")
+        notes.append(f"the project has not had to keep it for {span(now - batch.lease_until)}")
     if batch.trouble and batch.state != "retired":
         again = f"; tried again at {at(batch.not_before)}" if batch.not_before > now else ""
         notes.append(printable(batch.trouble) + again)
@@ -280,7 +280,7 @@ def _batch_lines(jobs: JobLedger, batch: BatchRow) -> Iterator[str]:
             "app": batch.app_name,
             "id on the project": batch.project_batch_id,
             "made": at(batch.created),
-            "lease until": at(batch.lease_until),
+            "kept until": at(batch.lease_until),
             "jobs": ", ".join(f"{counts[state]} {LEDGER_WORDS[state].words}" for state in counts)
             or "none",
         }

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Shows how this user's jobs from HTCondor are doing: jobs by state, the oldest job of each state,
-when each project last answered a question about jobs, the requests owed to each project, and
-problems that someone should look at. Jobs that wait for volunteers for days are not a problem. Jobs
-that HTCondor no longer asks about are called orphans. This command only reads, asks no project, and
-can be used at any time; it does not create a ledger.
+when each project last answered a question about jobs, the requests that are still to be sent to
+each project, and problems that someone should look at. Jobs that wait for volunteers for days are
+not a problem. Jobs that HTCondor no longer asks about are called orphans. This command only reads,
+asks no project, and can be used at any time; it does not create a ledger.
 
 --textfile writes metrics for Prometheus' node_exporter. The file is replaced as a whole, with mode
 644, even if something is wrong. Its name must end in .prom. Each user needs a file: {user} in the
@@ -61,7 +61,7 @@ _PROJECTS = (
     *_OWNER,
     Column("daemon", rank=2),
     Column("last poll"),
-    Column("owed", rank=1),
+    Column("to be sent", rank=1),
 )
 _STATES = (*_OWNER, Column("state"), Column("jobs", right=True), Column("oldest", right=True))
 _BATCHES = (
@@ -342,8 +342,8 @@ _METRICS = {
     "jobs": "Jobs in the ledger, by state.",
     "oldest_job_timestamp_seconds": "When the oldest job of a state was taken from HTCondor, since "
     "the epoch.",
-    "owed": "What is owed to the project: batches to be retired, batches and jobs to be aborted.",
-    "orphaned_jobs": "Jobs that HTCondor has not asked about for the length of a lease.",
+    "owed": "Requests still to be sent: batches to be retired, batches and jobs to be aborted.",
+    "orphaned_jobs": "Jobs that HTCondor has not asked about for as long as [htcondor] lease.",
     "last_poll_timestamp_seconds": "When the project last answered a question about jobs, since "
     "the epoch.",
     "last_asked_timestamp_seconds": "When HTCondor last asked about a job that is not over, since "

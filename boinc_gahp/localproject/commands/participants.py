@@ -78,7 +78,7 @@ def add_user_parser(_config: str | None = None) -> Parser:
         "DIR NAME [OPTION]...",
     )
     app = {"--app APP ...": "the user may submit only to this app; can be given several times"}
-    jobs = {"--max-jobs N": "the user may have at most N jobs in progress"}
+    jobs = {"--max-jobs N": "the user may have at most N unfinished jobs"}
     email = {
         "--email ADDRESS": "the user can log in (boinc_gahp login --email) with this address, and "
         "with a password that is asked for, or is the first line of standard input"

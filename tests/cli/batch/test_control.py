@@ -65,7 +65,7 @@ class _Terminal(io.StringIO):
 def test_abort_asks_on_a_terminal_and_no_is_no(site, batch, monkeypatch):
     number, name = site.batch("", "")
     child = batch.on_terminal("abort", name)
-    child.expect_exact(f"batch {number}  {name}: in progress, 0 of 2 jobs over")
+    child.expect_exact(f"batch {number}  {name}: running, 0 of 2 jobs over")
     child.expect_exact("Abort 1 batch with 2 unfinished jobs? [y/N] ")
     child.sendline("n")
     child.expect_exact("Nothing was done.")

@@ -51,7 +51,7 @@ def test_unfinished_jobs_are_waited_for_by_nobody(batch, here, site):
     number, name = site.batch("")
     first, second, *_ = batch.prints("fetch", number, status=5).splitlines()
     assert first == f"0 jobs fetched (0 bytes), 1 not finished yet; in {name}"
-    assert second.startswith("The batch is in progress: run this again")
+    assert second.startswith("The batch is running: run this again")
     site.rpc.abort_batch(batch_id=number)
     batch.prints("fetch", number, status=4)
     assert not list(here.rglob("out"))

@@ -102,7 +102,7 @@ def test_without_a_name_all_batches_in_progress_are_waited_for(site, batch, volu
 def test_if_no_batch_is_in_progress_there_is_nothing_to_wait_for(site, batch):
     abort_all(site)
     out = batch.prints("wait")
-    assert re.fullmatch(r"None of your batches on 127\.0\.0\.1:\d+ is in progress\.\n", out)
+    assert re.fullmatch(r"None of your batches on 127\.0\.0\.1:\d+ is running\.\n", out)
     assert not batch.prints("wait", "--json")
 
 
@@ -121,8 +121,8 @@ def test_a_lease_that_cannot_be_renewed_is_told_at_a_quarter(site, batch, proxy)
         site.rpc.set_expire_time(time.time() + days * 86400 + 3600, batch_id=number)
         status, _, told[days] = batch("wait", number)
         assert status == 4
-    assert "The lease" not in told[5]
+    assert "The project keeps" not in told[5]
     err = told[3]
-    said = rf"The lease of batch {number} \({name}\) ends in 3 days, and cannot be renewed: .*500"
+    said = rf"The project keeps batch {number} \({name}\) for 3 days more, and this cannot .*500"
     assert re.search(said, err)
-    assert err.count("The lease") == 1
+    assert err.count("The project keeps") == 1

@@ -22,7 +22,7 @@ def test_batches_are_listed_newest_first_with_state_progress_failures_and_lease(
     names = [(empty, empty_name), (waiting, waiting_name), (done, done_name)]
     assert [row.split()[:2] for row in rows] == [[str(number), name] for number, name in names]
     assert re.search(r"uppercase +being made +0 ", rows[0])
-    assert re.search(r"uppercase +in progress +0% +3 .* 10 days$", rows[1])
+    assert re.search(r"uppercase +running +0% +3 .* 10 days$", rows[1])
     assert re.search(
         r"uppercase +complete, 1 failed +━{20} +100% +2 +1 .*(just now|\d+ s ago)$", rows[2]
     )
@@ -34,7 +34,7 @@ def test_states_and_apps_choose_batches(site, batch):
     out = batch.prints("list", "--state", "init")
     assert out.splitlines()[1].split()[0] == str(empty)
     assert all("being made" in line for line in out.splitlines()[1:])
-    out = batch.prints("list", "--state", "in_progress", "--state", "init", "--app", "uppercase")
+    out = batch.prints("list", "--state", "running", "--state", "being-made", "--app", "uppercase")
     listed = [line.split()[0] for line in out.splitlines()[1:]]
     assert listed[:2] == [str(empty), str(number)]
     out = batch.prints("list", "--app", "nothing")
@@ -43,7 +43,7 @@ def test_states_and_apps_choose_batches(site, batch):
 
 
 def test_a_wrong_state_is_reported_with_the_nearest_one(batch):
-    assert "did you mean in_progress?" in batch.refuses("list", "--state", "in-progress", status=2)
+    assert "did you mean running?" in batch.refuses("list", "--state", "runing", status=2)
 
 
 def test_an_account_without_batches_is_told_how_to_make_one(site, batch, tmp_path):
@@ -76,7 +76,7 @@ def test_at_80_columns_names_are_whole_or_have_half_of_the_line(site, batch):
     assert usual.split()[1] == f"sweep{'_' * 20}30end"
     assert len(long.split()[1]) >= 40
     assert long.split()[1].endswith("60end")
-    assert "in progress" in long
+    assert "running" in long
 
 
 @pytest.mark.processes

@@ -63,12 +63,12 @@ def _jobs(text):
 
 def test_a_lease_that_ends_soon_is_told_with_what_makes_it_longer(site, batch):
     number, _ = site.batch("", lease=time.time() + 5 * 3600 + 60)
-    told = f"The lease of batch {number} ends in 5 h: then the project may abort and retire it"
+    told = f"The project keeps batch {number} for 5 h more, and may then abort it"
     for action in (["list"], ["show", number]):
         line = next(line for line in batch.prints(*action).splitlines() if told in line)
         assert line.endswith(f"boinc_gahp batch extend {number} --for 30d")
     batch("extend", number, "--for", "30d")
-    assert "The lease of batch" not in batch.prints("list") + batch.prints("show", number)
+    assert "The project keeps batch" not in batch.prints("list") + batch.prints("show", number)
 
 
 def test_a_batch_that_its_lease_has_ended_says_so(site, batch):
@@ -76,7 +76,7 @@ def test_a_batch_that_its_lease_has_ended_says_so(site, batch):
     cleaning.expire_batches(site.project.core, time.time())
     for words in (["show"], ["wait"], ["fetch", site.config.parent / "ended"]):
         action, *more = words
-        assert f"The lease of batch {number} ended at " in batch(action, number, *more)[1]
+        assert f"The project kept batch {number} until " in batch(action, number, *more)[1]
 
 
 def test_jobs_are_shown_with_what_was_submitted(batch, here, tag, monkeypatch):

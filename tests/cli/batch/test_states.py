@@ -26,7 +26,7 @@ print([name for name in ("requests", "lxml", "rich", "boinc_gahp.rpc") if name i
 @pytest.mark.parametrize(
     ("state", "failed", "text"),
     [
-        (BatchState.IN_PROGRESS, 2, "in progress"),
+        (BatchState.IN_PROGRESS, 2, "running"),
         (BatchState.COMPLETE, 0, "complete"),
         (BatchState.COMPLETE, 2, "complete, 2 failed"),
         (BatchState.COMPLETE, 100, "complete, all failed"),
