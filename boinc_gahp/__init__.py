@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.submission import Plan as Plan
     from boinc_gahp.api.watching import Poll as Poll
     from boinc_gahp.fetch.job_end import JobEnd as JobEnd
+    from boinc_gahp.quantities import Duration as Duration
     from boinc_gahp.states import BatchState as BatchState, JobState as JobState
     from boinc_gahp.submit.types import (
         File as File,
@@ -65,6 +66,7 @@ _PLACES = {
     "api.rows.reading": ["jobs_from"],
     "api.watching": ["Poll"],
     "fetch.job_end": ["JobEnd"],
+    "quantities": ["Duration"],
     "states": ["BatchState", "JobState"],
     "submit.types": [
         "File",

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: A time span of the Python API: seconds, or a text such as ``"2h"``.
+Duration = float | str
+
 #: Seconds of the longest time span, a hundred years: sums with longer ones are not valid times.
 LONGEST = 36525 * 86400.0
 
@@ -156,6 +159,13 @@ SPAN = Quantity(
     too_long="longer than a hundred years",
     may_be_zero=True,
 )
+
+
+def seconds_of(span: Duration | None) -> float | None:
+    """Return a time span in seconds; None, which is for no limit, stays None."""
+    return None if span is None else SPAN.read(span)
+
+
 #: Seconds that a volunteer has for a job.
 DELAY = SPAN._replace(
     may_be_zero=False,

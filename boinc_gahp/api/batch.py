@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.outputs.logs import Reason
     from boinc_gahp.api.project import Project
     from boinc_gahp.fetch.job_end import JobEnd
+    from boinc_gahp.quantities import Duration
     from boinc_gahp.rpc.types import BatchInfo, JobInfo, ResultInfo
     from boinc_gahp.submit.types import OnProgress, Parameter
 
@@ -153,8 +154,8 @@ class Batch(KnownBatch):
 
     def wait(
         self,
+        timeout: Duration | None = None,
         *,
-        timeout: float | str | None = None,
         progress: Callable[[Batch], None] | bool | None = None,
         poll: Poll = Poll(),  # noqa: B008  (frozen)
     ) -> Batch:
@@ -166,7 +167,7 @@ class Batch(KnownBatch):
         says what is wrong.
 
         Args:
-            timeout: seconds, or a text like ``"2h"``; None: no limit.
+            timeout: such as ``"2h"``; None: no limit.
             progress: called with this batch after each poll; an exception that it raises ends
                 the wait. True: shown on a terminal (stderr) or in a notebook.
             poll: how often to ask.
@@ -376,14 +377,15 @@ class Batch(KnownBatch):
         """
         control.retire(self)
 
-    def extend(self, until: float) -> None:
+    def extend(self, until: float | str) -> None:
         """Set the lease: after this time the project may abort and retire the batch.
 
         Args:
-            until: seconds since the epoch; ``math.inf``: for ever.
+            until: a text says how long from now, such as ``"60d"``; a number is a time in seconds
+                since the epoch, with ``math.inf`` for ever.
 
         Raises:
-            BadRequest: the time is not in the future.
+            BadRequest: the time is not in the future, or the text is not a time span.
             RpcError: the project could not be asked, or refused.
         """
         control.extend(self, until)

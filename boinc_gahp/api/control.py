@@ -25,6 +25,7 @@ from boinc_gahp.errors import (
     StagingError,
     WrongBatch,
 )
+from boinc_gahp.quantities import LEASE
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.submit.abort import abort_once
 from boinc_gahp.submit.association import absent_names
@@ -381,8 +382,10 @@ def retire(batch: KnownBatch) -> None:
     refresh(batch)
 
 
-def extend(batch: KnownBatch, until: float) -> None:
+def extend(batch: KnownBatch, until: float | str) -> None:
     """Set a batch's lease."""
+    if isinstance(until, str):
+        until = time.time() + LEASE.read(until)
     if math.isnan(until) or until <= time.time() or _LATEST < until < math.inf:
         raise BadRequest(
             f"the lease of batch {batch.name!r} cannot end at {until!r}: expected seconds since "

@@ -16,6 +16,7 @@ from boinc_gahp.api.watching import Poll
 from boinc_gahp.config import layers
 from boinc_gahp.config.accounts import authenticator_of, find_project
 from boinc_gahp.errors import BadRequest, GahpError
+from boinc_gahp.quantities import SPAN
 from boinc_gahp.submit.types import Parameters
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.submission import Plan, Submitted
     from boinc_gahp.config.settings import Settings
+    from boinc_gahp.quantities import Duration
     from boinc_gahp.rpc.types import BatchInfo
     from boinc_gahp.secret import Authenticator
     from boinc_gahp.submit.types import File, Job, OnProgress, Parameter
@@ -92,7 +94,7 @@ class Project:
         name: str | None = None,
         *,
         config: str | os.PathLike[str] | None = None,
-        timeout: float | None = None,
+        timeout: Duration | None = None,
     ) -> Self:
         """Return a project from the settings files.
 
@@ -101,15 +103,15 @@ class Project:
                 ``[project]``.
             config: a settings file that is read last and overrides the others. Another user's is
                 refused, unless ``[trust] config_of`` of the others names that user.
-            timeout: seconds after which a request is given up if the project does not answer,
-                however often it was repeated; None: as ``[timeouts]`` says.
+            timeout: a request is given up if the project has not answered for this long, however
+                often it was repeated; None: as ``[timeouts]`` says.
 
         Raises:
             ConfigError: the settings are wrong, or lack the project or its authenticator.
         """
         settings = layers.load(None if config is None else os.fspath(config))
         if timeout is not None:
-            settings = impatient(settings, timeout)
+            settings = impatient(settings, SPAN.read(timeout))
         found, project = find_project(settings, name)
         authenticator = authenticator_of(settings, project)
         return cls(project.url, authenticator, settings=settings, name=found or None)
@@ -165,7 +167,7 @@ class Project:
         parameters: Parameters = Parameters(),  # noqa: B008  (frozen)
         priority: int | None = None,
         app_version_num: int | None = None,
-        lease: float | str | None = None,
+        lease: Duration | None = None,
         input_template_filename: str | None = None,
         output_template_filename: str | None = None,
         progress: OnProgress | bool | None = None,
@@ -190,9 +192,8 @@ class Project:
                 its versions: it accepts jobs for one that does not exist, and they wait for
                 ever.
             lease: how long the batch is kept if nobody waits for it, fetches from it or calls
-                :meth:`Batch.extend`, in seconds or as a text like ``"30d"``; None: as long as its
-                jobs may take with their deadlines and retries, but at least ``[jobs] batch_lease``
-                (14 days).
+                :meth:`Batch.extend`, such as ``"30d"``; None: as long as its jobs may take with
+                their deadlines and retries, but at least ``[jobs] batch_lease`` (14 days).
             input_template_filename: a file in the project's own directory of templates; None: the
                 app's.
             output_template_filename: likewise, for outputs.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from boinc_gahp.quantities import Quantity
+    from boinc_gahp.quantities import Duration, Quantity
     from boinc_gahp.submit.types import File, OnProgress
 
     _Shared = dict[tuple[tuple[str, File], ...], dict[str, File]]
@@ -320,7 +320,7 @@ class Options(TypedDict, total=False):
     parameters: Parameters
     priority: int | None
     app_version_num: int | None
-    lease: float | str | None
+    lease: Duration | None
     input_template_filename: str | None
     output_template_filename: str | None
     progress: OnProgress | bool | None

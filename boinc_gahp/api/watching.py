@@ -22,7 +22,7 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.quantities import SPAN
+from boinc_gahp.quantities import SPAN, Duration, seconds_of
 from boinc_gahp.rpc.types import OVERLAP
 from boinc_gahp.states import BatchState, JobState, job_state
 
@@ -70,35 +70,44 @@ class Poll:
         BadRequest: the numbers are out of range, or ``shortest`` is larger than ``longest``.
     """
 
-    shortest: float = 1.0
-    longest: float = 30.0
+    shortest: Duration = 1.0
+    longest: Duration = 30.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.shortest <= self.longest <= _A_DAY:
+        shortest, longest = self.seconds
+        if not 0 < shortest <= longest <= _A_DAY:
             raise BadRequest(
-                f"a poll's pauses are {self.shortest} and {self.longest}: expected seconds, more "
-                "than 0 and at most a day, and shortest no greater than longest"
+                f"a poll's pauses are {self.shortest} and {self.longest}: expected more than 0 and "
+                "at most a day, and shortest no greater than longest"
             )
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Both in seconds.
+
+        :meta private:
+        """
+        return SPAN.read(self.shortest), SPAN.read(self.longest)
 
 
 def wait(
     batch: B,
     *,
-    timeout: float | str | None,
+    timeout: Duration | None,
     progress: Callable[[B], None] | None,
     poll: Poll,
 ) -> B:
     """Wait for one batch; see :meth:`Batch.wait`."""
     session = batch.session
-    timeout = None if timeout is None else SPAN.read(timeout)
-    until = None if timeout is None else time.monotonic() + timeout
+    seconds = seconds_of(timeout)
+    until = None if seconds is None else time.monotonic() + seconds
     for _ in watch(session, [batch], poll=poll, until=until):
         if progress is not None:
             progress(batch)
     if not batch.is_over:
         trouble = "" if batch.trouble is None else f"; the last query failed: {batch.trouble}"
         raise TimeoutError(
-            f"{batch.called} is not over after {timeout:g} s: {batch.nover} of {batch.njobs} jobs "
+            f"{batch.called} is not over after {seconds:g} s: {batch.nover} of {batch.njobs} jobs "
             f"are; it continues on the project{trouble}"
         )
     return batch
@@ -142,10 +151,10 @@ class PollPauses:
     """The pauses between polls, as :class:`Poll` describes them."""
 
     def __init__(self, poll: Poll) -> None:
-        self._poll = poll
-        self._quiet = poll.shortest
+        self._shortest, self._longest = poll.seconds
+        self._quiet = self._shortest
         #: How pauses grow while nothing changes.
-        self.slower = Backoff(poll.shortest, poll.longest, factor=1.5, jitter=(0.9, 1.1))
+        self.slower = Backoff(self._shortest, self._longest, factor=1.5, jitter=(0.9, 1.1))
 
     def pause(self, elapsed: float, cost: float, *, changed: bool) -> float:
         """Return the next pause.
@@ -155,11 +164,10 @@ class PollPauses:
             cost: seconds that the project took to answer.
             changed: whether the answer contained any news.
         """
-        poll = self._poll
         self._quiet = (
-            max(self._quiet / 2, poll.shortest) if changed else self.slower.after(self._quiet)
+            max(self._quiet / 2, self._shortest) if changed else self.slower.after(self._quiet)
         )
-        return min(max(self._quiet, elapsed / 60, 10 * cost), poll.longest)
+        return min(max(self._quiet, elapsed / 60, 10 * cost), self._longest)
 
 
 class _Refresher:

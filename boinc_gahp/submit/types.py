@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boinc_gahp.errors import GahpError
+    from boinc_gahp.quantities import Duration
     from boinc_gahp.rpc.types import JobStatus
 
 
@@ -136,7 +137,7 @@ class Parameters:
     fpops_bound: float | str | None = None
     memory_bound: float | str | None = None
     disk_bound: float | str | None = None
-    delay_bound: float | str | None = None
+    delay_bound: Duration | None = None
 
     @property
     def by_element(self) -> dict[str, float | None]:
@@ -204,7 +205,7 @@ class Job:
     output_template: str | None = None
     memory: float | str | None = None
     disk: float | str | None = None
-    delay: float | str | None = None
+    delay: Duration | None = None
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     program: CommandRecord | None = None
     outputs: Sequence[str] | None = None

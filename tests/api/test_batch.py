@@ -196,6 +196,8 @@ def test_a_lease_is_extended_to_a_time_to_come(site):
     assert batch.expire_time == until
     batch.extend(math.inf)
     assert batch.expire_time is None
+    batch.extend("60d")
+    assert batch.expire_time == pytest.approx(time.time() + 60 * 86400, abs=60)
 
 
 @pytest.mark.parametrize("until", [0, -1.0, 1e9, math.nan, -math.inf, 1_900_000_000_000])

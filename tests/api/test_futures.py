@@ -289,6 +289,9 @@ def test_a_timeout_tells_why_results_do_not_come(working):
     wait_for(lambda: futures.trouble is not None, "an attempt that fails")
     with pytest.raises(TimeoutError, match="continue on the project; the last attempt failed: "):
         futures.results(0.01)
+    for ask in (futures[0].result, futures[0].exception):
+        with pytest.raises(concurrent.futures.TimeoutError):
+            ask("0.01s")
     working.proxy.heal()
     assert futures.results(LIMIT)
 

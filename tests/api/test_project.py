@@ -96,13 +96,14 @@ def test_a_repr_tells_which_project_and_no_secret(site):
 def test_settings_name_the_project(settings_file):
     with (
         Project.from_settings(config=settings_file) as first,
-        Project.from_settings("einstein", config=settings_file) as second,
+        Project.from_settings("einstein", config=settings_file, timeout="1min") as second,
     ):
         assert (first.url, second.url) == (URL, URL + "e/")
         assert repr(second).startswith("<Project 'einstein' ")
         assert first.session.project_settings.proxy == "http://p:1"
         assert second.session.project_settings.proxy is None
         assert second.session.settings.timeouts.connect == 3
+        assert second.session.settings.timeouts.retry == 60
         assert first.account == second.account
 
 

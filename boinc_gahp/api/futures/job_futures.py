@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from boinc_gahp.api.futures.collecting import ResultCollector
 from boinc_gahp.api.progress import show_results, shown
 from boinc_gahp.api.watching import Poll
-from boinc_gahp.quantities import SPAN
+from boinc_gahp.quantities import seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.outputs.folders import FetchRecord
     from boinc_gahp.api.progress import Show
     from boinc_gahp.errors import GahpError
+    from boinc_gahp.quantities import Duration
     from boinc_gahp.submit.types import Parameter
 
 
@@ -123,8 +124,8 @@ class JobFuture(concurrent.futures.Future[T]):
         """The job's batch."""
         return cast("Batch", self._gathering.batch)
 
-    def result(self, timeout: float | None = None) -> T:
-        """Return the result; wait for it at most ``timeout`` seconds; None: without limit.
+    def result(self, timeout: Duration | None = None) -> T:
+        """Return the result; wait for it at most ``timeout``; None: without limit.
 
         Raises:
             JobFailed: the job failed, or lacks an output; says why.
@@ -134,26 +135,28 @@ class JobFuture(concurrent.futures.Future[T]):
             concurrent.futures.CancelledError: it was aborted with :meth:`abort`.
             TimeoutError: it is not over yet; up to Python 3.10 that of ``concurrent.futures``.
         """
-        with self._waiting():
-            return super().result(timeout)
+        with self._waiting(timeout) as seconds:
+            return super().result(seconds)
 
-    def exception(self, timeout: float | None = None) -> BaseException | None:
+    def exception(self, timeout: Duration | None = None) -> BaseException | None:
         """Return what :meth:`result` would raise, when the job is over; None: the job is done.
 
         Raises:
             concurrent.futures.CancelledError: it was aborted with :meth:`abort`.
             TimeoutError: as for :meth:`result`.
         """
-        with self._waiting():
-            return super().exception(timeout)
+        with self._waiting(timeout) as seconds:
+            return super().exception(seconds)
 
     @contextmanager
-    def _waiting(self) -> Iterator[None]:
+    def _waiting(self, timeout: Duration | None) -> Iterator[float | None]:
         """Say which job was cancelled: the error of ``concurrent.futures`` has no words."""
+        # A number may be negative, as in other futures: it is what is left of some time.
+        seconds = seconds_of(timeout) if isinstance(timeout, str) else timeout
         if not self.done():
             self._gathering.check_process()
         try:
-            yield
+            yield seconds
         except concurrent.futures.CancelledError:
             raise concurrent.futures.CancelledError(
                 f"job {self.job_name!r} of {self.batch.called} was aborted from here"
@@ -264,21 +267,21 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
 
     def wait(
         self,
-        timeout: float | str | None = None,
+        timeout: Duration | None = None,
         *,
         progress: Callable[[Self], None] | bool | None = None,
     ) -> Self:
         """Wait until every future has its result, or an error; return this object.
 
         Args:
-            timeout: seconds, or a text like ``"2h"``; None: no limit.
+            timeout: such as ``"2h"``; None: no limit.
             progress: called with this object from time to time; an exception that it raises ends
                 the wait. True: shown on a terminal (stderr) or in a notebook.
 
         Raises:
             TimeoutError: some are not over yet; their jobs go on.
         """
-        seconds = None if timeout is None else SPAN.read(timeout)
+        seconds = seconds_of(timeout)
         until = None if seconds is None else time.monotonic() + seconds
         with shown(cast("Any", progress), _view) as report:
             while not self._gathering.wait(_PAUSE, until):
@@ -298,7 +301,7 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
 
     def results(
         self,
-        timeout: float | str | None = None,
+        timeout: Duration | None = None,
         *,
         progress: Callable[[Self], None] | bool | None = None,
     ) -> list[T]:
@@ -317,16 +320,16 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
         self.wait(timeout, progress=progress)
         return [future.result() for future in self._futures]
 
-    def as_completed(self, timeout: float | str | None = None) -> Iterator[JobFuture[T]]:
+    def as_completed(self, timeout: Duration | None = None) -> Iterator[JobFuture[T]]:
         """Yield the futures as they get their results, or errors.
 
         Args:
-            timeout: seconds, or a text like ``"2h"``, for all; None: no limit.
+            timeout: such as ``"2h"``, for all; None: no limit.
 
         Raises:
             TimeoutError: some are not over yet; up to Python 3.10 that of ``concurrent.futures``.
         """
-        seconds = None if timeout is None else SPAN.read(timeout)
+        seconds = seconds_of(timeout)
         self._gathering.check_process()
         for future in concurrent.futures.as_completed(self._futures, seconds):
             yield cast("JobFuture[T]", future)
