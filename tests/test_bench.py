@@ -40,18 +40,3 @@ def test_each_other_benchmark_runs():
     done = bench(*MEASURES)
     assert (done.returncode, done.stderr) == (0, "")
     assert "floor:" not in done.stdout
-
-
-def test_it_measures_two_programs_and_their_ratio():
-    done = bench("version", "blah-fetches", OURS)
-    assert (done.returncode, done.stderr) == (0, "")
-    header, *_ = done.stdout.splitlines()
-    assert header.endswith("fsyncs of other")
-    assert len(rows(done)) == done.stdout.count("\n  the other program ") == 2
-    assert all(float(row[-1]) > 0 for row in rows(done))
-
-
-def test_a_misspelt_case_is_refused():
-    done = bench("fetchs")
-    assert done.returncode == 2
-    assert "'fetchs' is neither a case nor a program; did you mean fetches?" in done.stderr

@@ -148,19 +148,6 @@ def test_every_page_of_internals_is_cited():
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        '(``web-rpcs.rst``,\n    "create_batch" and "Files"; ``gahp.rst``, "Lines")',
-        '``docs/architecture.rst``, "Rules", and ``CONTRIBUTING.rst``, "The house"',
-        "``gridmanager-*.rst`` and ``wire/ping__ok``, ``wire/ping__ok.rep.xml``, ``wire/ping__*``",
-        ":mod:`boinc_gahp.text`, :func:`~boinc_gahp.text.size`, :meth:`boinc_gahp.Project.submit`",
-    ],
-)
-def test_a_citation_of_what_is_there_is_taken(text):
-    assert problems(text, "x") == []
-
-
-@pytest.mark.parametrize(
     ("text", "what"),
     [
         ("see ``docs/web-rpcs.rst``", "there is no docs/web-rpcs.rst"),

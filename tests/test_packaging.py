@@ -1,10 +1,8 @@
-import configparser
 import re
 import sys
 from datetime import datetime
 from pathlib import Path
 
-import pip
 import pytest
 
 import boinc_gahp
@@ -38,36 +36,6 @@ def test_version_changes_and_banner_agree():
     assert f"\\ {boinc_gahp.__version__} $" in banner
     # gahp.rst, "Start-up", 2.
     assert len(banner) <= 148
-
-
-def test_scripts_know_what_is_missing():
-    script = ROOT / "scripts" / "missing_requirements.py"
-    assert ran(sys.executable, script, "local-project", "test").stdout == ""
-
-
-def test_scripts_say_which_extras_there_are():
-    done = ran(sys.executable, ROOT / "scripts/missing_requirements.py", "tets")
-    assert done.returncode == 1
-    there = "docs, functions, local-project, snakemake, test"
-    assert done.stderr == f"setup.cfg has no extra tets; it has {there}\n"
-
-
-def test_scripts_find_all_requirements_missing_in_a_bare_environment(tmp_path):
-    environment = tmp_path / "bare"
-    made = ran(sys.executable, "-m", "venv", "--without-pip", environment)
-    assert made.returncode == 0, made.stderr
-    # Unpacking another pip takes longer than all the rest.
-    [packages] = environment.glob("lib/python*/site-packages")
-    (packages / "pip").symlink_to(Path(pip.__file__).parent)
-    done = ran(environment / "bin/python", ROOT / "scripts/missing_requirements.py", "test")
-    assert done.returncode == 0, done.stderr
-    missing = [re.split(r"\W", line)[0] for line in done.stdout.splitlines()]
-    parser = configparser.ConfigParser()
-    parser.read(ROOT / "setup.cfg")
-    extra = parser["options.extras_require"]["test"].split("\n")
-    assert missing[0] == "boinc_gahp"
-    assert {"lxml", "requests"} <= set(missing)
-    assert len(set(extra) - {""}) <= len(missing)
 
 
 def test_scripts_find_the_oldest_releases_that_are_allowed():

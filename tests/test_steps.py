@@ -1,12 +1,9 @@
 """Every test is run by one step of ``scripts/test``; ``.ci/run`` has all but ``--oldest``."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
-
-from tests.helpers import ran
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = (ROOT / "scripts" / "test").read_text("utf-8")
@@ -39,21 +36,3 @@ def test_continuous_integration_runs_every_step_but_the_one_that_repeats_the_qui
         re.MULTILINE,
     )
     assert sorted(runs) == sorted({"", *STEPS} - {"--oldest"})
-
-
-@pytest.mark.processes
-def test_a_program_may_only_be_started_by_a_test_with_that_mark(tmp_path):
-    test = tmp_path / "test_it.py"
-    test.write_text(
-        "import subprocess, pytest\n"
-        "def start(): subprocess.run(['true'], check=True)\n"
-        "def test_without(): start()\n"
-        "@pytest.mark.processes\n"
-        "def test_with(): start()\n"
-    )
-    said = []
-    for marks in ("not processes", "processes"):
-        words = ("-q", "-p", "tests.conftest", "-p", "no:cacheprovider", "-m", marks, test)
-        done = ran(sys.executable, "-m", "pytest", *words, cwd=ROOT)
-        said.append((done.returncode, "needs the mark" in done.stdout))
-    assert said == [(1, True), (0, False)]

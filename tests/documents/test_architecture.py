@@ -4,23 +4,11 @@ from xml.etree import ElementTree
 import pytest
 
 from boinc_gahp_docs import picture, rooms
-from tests import arrows
 from tests.documents.conftest import ROOT
 
 pytestmark = pytest.mark.timeout(600)
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def test_the_arrows_are_those_that_the_test_of_imports_sees():
-    seen = {
-        (arrows.room_of(path), other)
-        for path in arrows.SOURCES
-        for _, other in arrows.rooms_imported(path.read_text("utf-8"), path)
-    }
-    no_rooms = {"", "_version"}
-    expected = {(a, b) for a, b in seen if a != b and not {a, b} & no_rooms}
-    assert set(rooms.arrows()) == expected
 
 
 def test_the_picture_shows_every_room_and_each_direct_arrow_with_its_number():
@@ -36,27 +24,6 @@ def test_the_picture_shows_every_room_and_each_direct_arrow_with_its_number():
     arrows = rooms.between_rooms(rooms.arrows())
     drawn = [arrows[pair] for pair in rooms.direct(arrows) if pair[0] != "cli"]
     assert [int(text) for text in texts if text.isdigit()] == drawn
-
-
-def test_boxes_stand_beside_each_other():
-    boxes = list(picture.BOXES.items())
-    for index, (name, one) in enumerate(boxes):
-        assert 0 <= one.left < one.right <= picture.WIDTH, name
-        for other_name, other in boxes[index + 1 :]:
-            beside = one.right < other.left or other.right < one.left
-            above = one.bottom < other.top or other.bottom < one.top
-            assert beside or above, (name, other_name)
-
-
-@pytest.mark.parametrize("pair", picture.WAYS, ids="-".join)
-def test_an_arrow_meets_no_box_on_its_way(pair):
-    x = picture.WAYS[pair]
-    start, end = (picture.BOXES[room] for room in pair)
-    assert end.left < x < end.right
-    assert start.left < x < start.right
-    for name, box in picture.BOXES.items():
-        if name not in pair and start.bottom < box.bottom and box.top < end.top:
-            assert not box.left - 5 < x < box.right + 5, name
 
 
 def test_the_committed_picture_is_up_to_date():

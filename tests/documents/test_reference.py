@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import re
 from importlib import import_module
 
 import pytest
 
-from boinc_gahp.config import _reading
-from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.terminal.parsing import STATUSES
@@ -87,23 +84,6 @@ def test_the_exit_statuses_of_every_command_are_reported(built):
 # -- settings
 
 
-def test_every_field_of_every_class_of_settings_is_a_setting():
-    found = settings.sections()
-    assert {setting.key for setting in found["project"]} - {"authenticator_file"} == {
-        field.name for field in dataclasses.fields(ProjectSettings)
-    }
-    sections = {
-        field.name: type(field.default)
-        for field in dataclasses.fields(Settings)
-        if dataclasses.is_dataclass(field.default)
-    }
-    assert set(found) == {"project", *sections} == {"project", *_reading.sections()}
-    for name, cls in sections.items():
-        assert [setting.key for setting in found[name]] == [
-            field.name for field in dataclasses.fields(cls)
-        ]
-
-
 def test_every_setting_is_there_with_type_unit_default_and_meaning(built):
     page = built.page("reference/settings")
     for members in settings.sections().values():
@@ -121,17 +101,6 @@ def test_every_setting_is_there_with_type_unit_default_and_meaning(built):
             if setting.default is not None:
                 assert f"Default: {setting.default}" in text, setting
             assert text.rstrip().endswith(".")
-
-
-def test_a_field_without_a_comment_is_noticed():
-    @dataclasses.dataclass
-    class Section:
-        #: What it means.
-        told: int = 1
-        untold: int = 2
-
-    with pytest.raises(LookupError, match="untold"):
-        settings.field_comments(Section)
 
 
 # -- environment

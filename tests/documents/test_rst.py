@@ -51,8 +51,3 @@ def test_what_looks_like_a_list_is_a_paragraph(text):
 def test_what_is_typed_looks_so(word):
     found = list(read(rst.prose(f"With {word} it is so.")).findall(nodes.literal))
     assert [each.astext() for each in found] == [word]
-
-
-def test_the_sources_of_facts_are_left_out():
-    text = 'It dies (``web-rpcs.rst``, "Files" and ``x``, 4), as ever (``gahp.rst``, "Lines").'
-    assert rst.without_sources(text) == "It dies, as ever."

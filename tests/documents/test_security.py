@@ -10,7 +10,6 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-import pytest
 from docutils import nodes
 from docutils.core import publish_doctree
 
@@ -124,16 +123,3 @@ def test_the_limits_of_the_table_are_the_programs():
     for row, found in numbers.items():
         (text,) = [each for each in said if re.match(rf"{row}\b.* (none$|\[)", each)]
         assert re.findall(r"[\d,]*\d", text) == [f"{number:,.0f}" for number in found]
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("One ``a.b`` is. Two:\n\n* Three\n  is. **Four** is.\n", 4),
-        ("=== ===\na   b\n=== ===\nc   D. E\n    f\n=== ===\n", 1),
-        ("T\n=\n\nOne.\n\nWhat is not guaranteed\n----------------------\n\n* Two.\n", 1),
-    ],
-    ids=["paragraphs", "a table", "no promises"],
-)
-def test_what_is_said_is_found(text, said):
-    assert len(sentences(text)) == said

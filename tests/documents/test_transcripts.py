@@ -104,12 +104,6 @@ class Replay:
         return self._daemon.line().decode()
 
 
-def test_there_is_a_transcript_of_each_dialect():
-    assert len(TRANSCRIPTS) == 2
-    assert "BOINC_SUBMIT" in TRANSCRIPTS[0]
-    assert "BLAH_JOB_SUBMIT" in TRANSCRIPTS[1]
-
-
 @pytest.mark.processes
 @pytest.mark.parametrize("transcript", TRANSCRIPTS, ids=["BOINC", "BLAH"])
 def test_a_daemon_answers_as_the_page_says(transcript, home, project):

@@ -231,14 +231,6 @@ def test_without_cloudpickle_the_error_says_what_to_install(monkeypatch):
         pack_function(power)
 
 
-def test_other_arguments_and_other_functions_have_other_keys():
-    one, other = pack_function(power), pack_function(helped)
-    calls = [pack_call(one, (1,)), pack_call(one, (2,)), pack_call(one, (1.0,))]
-    calls += [pack_call(other, (1,)), pack_call(one, (), {"number": 1})]
-    assert len({call.key for call in calls}) == len(calls)
-    assert pack_call(one, (1,)).key == calls[0].key
-
-
 def test_the_search_for_a_module_of_the_users_own_leaves_installed_ones():
     assert len(pack_function(shutil.copyfile).content) < 300
     assert len(pack_function(np.linalg.norm).content) < 300

@@ -1,8 +1,6 @@
 """What judges a soak finds what is wrong; what misbehaves does so by its seed."""
 
 import random
-import subprocess
-import sys
 import time
 
 import pytest
@@ -11,7 +9,7 @@ from boinc_gahp.localproject.states import BatchState, ErrorMask
 from tests.soak import verdict, work
 from tests.soak.clock import Clock
 from tests.soak.faults import NAMES, PASSING, Faults
-from tests.soak.node import ROOT, Job, Plan, Sample, User
+from tests.soak.node import Job, Plan, Sample, User
 from tests.soak.work import Work
 
 BATCH = [7, "bg-1", BatchState.RETIRED, "alice"]
@@ -135,30 +133,3 @@ def test_a_seed_always_has_the_same_faults_and_each_kind_has_its_turn():
     once = chosen("1", requests)
     assert chosen("1", requests) == once != chosen("2", requests)
     assert set(once) >= {*PASSING, "batch-504", "not-owner"}
-
-
-def test_nothing_goes_wrong_once_all_is_healed():
-    choose = Faults(list(NAMES), "1", Clock(time.time(), 1), 3.0)
-    choose.stop()
-    assert not any(choose(Request("ping")) for _ in range(1000))
-    assert not any(choose.is_stuck(str(number)) for number in range(1000))
-
-
-def test_only_queries_of_stuck_batches_fail_for_good():
-    choose = Faults(["batch-504"], "1", Clock(time.time(), 1), 3.0)
-    names = [f"bg-{number}" for number in range(1000)]
-    stuck = {name for name in names if choose.is_stuck(name)}
-    assert 0 < len(stuck) < 100
-    for name in names:
-        request = Request("query_batch2", f"<batch_name>{name}</batch_name>")
-        assert bool(choose(request)) == (name in stuck)
-
-
-@pytest.mark.processes
-def test_the_clock_runs_fast_in_the_processes_of_a_soak_only():
-    clock = Clock(time.time() - 1000.0, 3600.0)
-    program = f"import time; {clock.statements}; print(time.time())"
-    said = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=True, timeout=60
-    )
-    assert float(said.stdout) > clock.origin + 3600.0 * 1000.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,7 @@ def rooms() -> dict[str, int]:
     """Return the rooms, the floor's among them, with their numbers of modules."""
     found: defaultdict[str, int] = defaultdict(int)
     for path in PACKAGE.rglob("*.py"):
-        if (room := _room(path)) not in _NO_ROOMS:
+        if (room := room_of(path)) not in _NO_ROOMS:
             found[room] += 1
     return dict(sorted(found.items()))
 
@@ -50,8 +51,9 @@ def arrows() -> Arrows:
     known = set(rooms())
     found: defaultdict[tuple[str, str], int] = defaultdict(int)
     for path in sorted(PACKAGE.rglob("*.py")):
-        room = _room(path)
-        others = {name.split(".")[1] for name in _imported(path) if name.count(".")}
+        room = room_of(path)
+        names = (name.split(".") for name in imported(path))
+        others = {name[1] for name in names if name[0] == "boinc_gahp" and len(name) > 1}
         for other in others & known - {room}:
             if room in known:
                 found[room, other] += 1
@@ -84,24 +86,36 @@ def direct(found: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     ]
 
 
-def _room(path: Path) -> str:
+def room_of(path: Path) -> str:
+    """Return the room of a module."""
     first = path.relative_to(PACKAGE).with_suffix("").parts[0]
     return "" if first == "__init__" else first
 
 
-def _imported(path: Path) -> Iterator[str]:
-    """Yield the dotted name of everything that a module imports."""
+@cache
+def imported(path: Path, source: str | None = None) -> tuple[str, ...]:
+    """Return the dotted name of everything that a module imports, names of packages whole.
+
+    Args:
+        path: the module.
+        source: read instead of the module's own.
+    """
+    return tuple(_imported(path, path.read_text("utf-8") if source is None else source))
+
+
+def _imported(path: Path, source: str) -> Iterator[str]:
     package = ("boinc_gahp", *path.relative_to(PACKAGE).parent.parts)
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.startswith("boinc_gahp."))
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
             module = ".".join(filter(None, (base, node.module)))
-            if module.partition(".")[0] == "boinc_gahp":
-                yield from (f"{module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            yield from _imported_by_name(node.args[0])
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call):
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if called.endswith("import_module"):
+                yield from _imported_by_name(node.args[0])
 
 
 def _imported_by_name(argument: ast.expr) -> Iterator[str]:
@@ -109,6 +123,4 @@ def _imported_by_name(argument: ast.expr) -> Iterator[str]:
     if isinstance(argument, ast.JoinedStr):
         argument = argument.values[0]
     if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-        name = argument.value.rstrip(".")
-        if name.startswith("boinc_gahp."):
-            yield name
+        yield argument.value.rstrip(".")
