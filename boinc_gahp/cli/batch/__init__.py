@@ -46,9 +46,11 @@ _ENDS = (signal.SIGTERM, signal.SIGHUP)
 _DESCRIPTION = """\
 Submits batches of jobs to a BOINC project, watches them, and fetches their outputs.
 
-BATCH is the id or the name of a batch. If a name looks like an id, write id:5 or name:5. The
-project and your account come from the settings: from [project], or with --project NAME from
-[projects.NAME].
+BATCH is the id or the name of a batch. If a name looks like an id, write id:5 or name:5.
+
+The project and your account come from the settings: from [project], or with --project NAME from
+[projects.NAME]. "show sweep@NAME" is the same as "show sweep --project NAME". "list" lists the
+batches of all projects.
 """
 
 

@@ -8,15 +8,19 @@ import sys
 import time
 from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.cli.main import FAILED
-from boinc_gahp.errors import RpcError
+from boinc_gahp.config.accounts import section
+from boinc_gahp.config.layers import load
+from boinc_gahp.errors import GahpError, RpcError, WrongBatch
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import remark
 from boinc_gahp.terminal.output import command_line, complain
 from boinc_gahp.terminal.parsing import common_words, config_words
 from boinc_gahp.terminal.words import one_line
+from boinc_gahp.text import printable
+from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.project import Project
     from boinc_gahp.states import JobState
 
+T = TypeVar("T")
 
 #: Seconds between two messages about a project that does not answer.
 _PAUSE = 30.0
@@ -33,7 +38,10 @@ _PATIENCE = 10.0
 
 
 #: The arguments of several actions.
-_BATCH = "id or name of a batch (id:5 or name:5 if a name looks like an id)"
+_BATCH = (
+    "id or name of a batch (id:5 or name:5 if a name looks like an id; 5@NAME on the project "
+    "[projects.NAME])"
+)
 BATCH, BATCHES, SOME_BATCHES = {"BATCH": _BATCH}, {"BATCH ...": _BATCH}, {"[BATCH ...]": _BATCH}
 JOBS = {"--job JOB ...": "only the job with this name or id; may be repeated"}
 #: That of actions that only look, for :func:`opened_to_look`.
@@ -49,30 +57,72 @@ def opened_to_look(options: Namespace) -> Iterator[Project]:
 
     On a terminal it gives up soon if the project does not answer. A script has more patience.
     """
-    patience: float | None = options.timeout
-    if patience is None and sys.stdout.isatty():
-        patience = _PATIENCE
-    began = time.monotonic()
+    patience, began = _patience(options), time.monotonic()
     try:
         with opened(options, timeout=patience) as project:
             yield project
     except RpcError as error:
         if patience is None or not error.gave_up:
             raise
-        complain(
-            error.with_code(
-                f"{error}; gave up after {words.span(time.monotonic() - began)}; "
-                "--timeout 5min waits longer for an answer"
-            )
-        )
+        complain(_no_answer(error, patience, began))
         raise SystemExit(FAILED) from None
+
+
+def ask_all(
+    options: Namespace, names: Sequence[str], ask: Callable[[Project], T]
+) -> dict[str, T | GahpError]:
+    """Ask projects at once, as :func:`opened_to_look` does one; tell of those that do not answer.
+
+    Args:
+        options: those of the command.
+        names: the projects' names in the settings; "" is the default one.
+        ask: asks a project.
+
+    Returns:
+        By the project's name the answer, or why there is none.
+    """
+    from boinc_gahp.api.project import Project
+
+    patience, began = _patience(options), time.monotonic()
+
+    def answer(name: str) -> T | GahpError:
+        try:
+            with Project.from_settings(
+                name or None, config=options.config, timeout=patience
+            ) as project:
+                return ask(project)
+        except GahpError as error:
+            of = f"{section(name)}: " if len(names) > 1 else ""
+            complain(of + _no_answer(error, patience, began))
+            return error
+
+    with _told():
+        answers = dict(in_parallel(answer, names, threads=len(names), name="projects"))
+    return {name: answers[name] for name in names}
+
+
+def _patience(options: Namespace) -> float | None:
+    """Return the seconds after which a project that does not answer is given up."""
+    patience: float | None = options.timeout
+    return _PATIENCE if patience is None and sys.stdout.isatty() else patience
+
+
+def _no_answer(error: GahpError, patience: float | None, began: float) -> str:
+    """Return what to say of a project's error, with what makes the command wait longer."""
+    if patience is None or not (isinstance(error, RpcError) and error.gave_up):
+        return error.with_code()
+    return error.with_code(
+        f"{error}; gave up after {words.span(time.monotonic() - began)}; "
+        "--timeout 5min waits longer for an answer"
+    )
 
 
 @contextmanager
 def opened(options: Namespace, *, timeout: float | None = None) -> Iterator[Project]:
     """Open the project of ``--project`` and ``--config``; close its connections afterwards.
 
-    If the project does not answer and a request is repeated, a message on stderr says so.
+    If the project does not answer and a request is repeated, a message on stderr says so. Where a
+    batch is named as ``NAME@PROJECT``, its project is opened; then ``options`` have the name alone.
 
     Args:
         options: those of the command.
@@ -85,6 +135,46 @@ def opened(options: Namespace, *, timeout: float | None = None) -> Iterator[Proj
     # A wrong command line can be reported with few of the imports that a project needs.
     from boinc_gahp.api.project import Project
 
+    _divide(options)
+    with (
+        _told(),
+        Project.from_settings(options.project, config=options.config, timeout=timeout) as project,
+    ):
+        yield project
+
+
+def _divide(options: Namespace) -> None:
+    """Set the project that is named behind batches: ``sweep@NAME``.
+
+    Raises:
+        ConfigError: the settings are wrong.
+        WrongBatch: more than one project is named.
+    """
+    given = getattr(options, "batch", None)
+    named: list[str] = [given] if isinstance(given, str) else given or []
+    if not any("@" in each for each in named):
+        return
+    known = load(options.config).projects
+    divided = []
+    for each in named:
+        batch, _, project = each.rpartition("@")
+        # Any other @ is a part of the batch's name.
+        divided.append((batch, project) if batch and project in known else (each, options.project))
+    projects = {project for _, project in divided}
+    if len(projects) > 1 or options.project not in {None, *projects}:
+        raise WrongBatch(
+            f"{', '.join(map(printable, named))} are not on one project: name the batches of each "
+            "project in a command of its own",
+            said=named[0],
+        )
+    (options.project,) = projects
+    batches = [batch for batch, _ in divided]
+    options.batch = batches[0] if isinstance(given, str) else batches
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Print what is logged of requests that are repeated, and of records on this machine."""
     # Without any handler, logging would print warnings among the output.
     logging.getLogger().addHandler(logging.NullHandler())
     repeats, warnings = _Remarks(_PAUSE), _Remarks()
@@ -93,10 +183,7 @@ def opened(options: Namespace, *, timeout: float | None = None) -> Iterator[Proj
     _manifests.addHandler(warnings)
     _repeating.setLevel(logging.DEBUG)
     try:
-        with Project.from_settings(
-            options.project, config=options.config, timeout=timeout
-        ) as project:
-            yield project
+        yield
     finally:
         _manifests.removeHandler(warnings)
         _repeating.removeHandler(repeats)

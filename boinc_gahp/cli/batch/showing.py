@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 import time
+from argparse import Namespace
 from collections import defaultdict
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -14,8 +15,20 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
-from boinc_gahp.cli.batch.jsons import batch_json, picked, print_json
-from boinc_gahp.cli.batch.opening import BATCH, JOBS, PATIENCE, Choice, command, opened_to_look
+from boinc_gahp.cli.batch.jsons import batch_json, error_json, picked, print_json
+from boinc_gahp.cli.batch.opening import (
+    BATCH,
+    JOBS,
+    PATIENCE,
+    Choice,
+    ask_all,
+    command,
+    opened_to_look,
+)
+from boinc_gahp.cli.main import FAILED
+from boinc_gahp.config.accounts import find_project, named_projects
+from boinc_gahp.config.layers import load
+from boinc_gahp.errors import GahpError
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.output import bar, coloured, print_lines, width_of
@@ -24,12 +37,11 @@ from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import did_you_mean, printable
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from boinc_gahp.api.batch import Batch, BatchJob
     from boinc_gahp.api.manifest import SubmittedJob
-    from boinc_gahp.api.project import Project
+    from boinc_gahp.config.settings import ProjectSettings
     from boinc_gahp.fetch.job_end import JobEnd
     from boinc_gahp.terminal.table import Cell
 
@@ -306,9 +318,13 @@ def _is_wanted(options: Namespace, state: JobState) -> bool:
 
 
 _LIST = """\
-Lists the batches of your account, newest first: progress, number of failed jobs, age, end (of
-running ones: what is left at the recent rate), and how long the project keeps them. A narrow
-terminal shows fewer columns; output to a pipe has all of them.
+Lists your batches, newest first: progress, number of failed jobs, age, end (of running ones: what
+is left at the recent rate), and how long the project keeps them. A narrow terminal shows fewer
+columns; output to a pipe has all of them.
+
+If the settings have several projects, the batches of all are listed. The batch 12@NAME is batch 12
+of the project [projects.NAME]; other commands take it in this form. A project that cannot be asked
+is reported, and the others are shown.
 
 Retired batches are not listed, because projects leave them out of their lists. "show" still finds
 them by id.
@@ -355,6 +371,7 @@ def list_batches_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch list",
             "boinc_gahp batch list --state running --state aborted",
             "boinc_gahp batch list --app uppercase --limit 20 --json",
+            "boinc_gahp batch list --project astro --project climate",
         ),
     )
     state = f"only batches in this state; may be repeated: {', '.join(_BATCH_STATES)}"
@@ -367,49 +384,82 @@ def list_batches_parser(config: str | None = None) -> Parser:
         choices=_BATCH_STATES,
         type=lambda s: _BATCH_NAMES.get(s, s),
     ).takes(others | PATIENCE)
-    return parser.with_common(config, project=True, json="print JSON")
+    projects = "only this project, [projects.NAME] of the settings; may be repeated (default: all)"
+    parser.takes({"--project NAME ...": projects})
+    return parser.with_common(config, json="print JSON")
 
 
 def list_batches(arguments: list[str], config: str | None) -> int:
-    """Print the batches; return 0."""
+    """Print the batches; return 0, or 1 if a project could not be asked."""
     options = list_batches_parser(config).read(arguments)
-    with opened_to_look(options) as project:
-        every = project.batches()
-        chosen = [batch for batch in every if _is_listed(batch, options.state, options.app)]
-        batches = chosen if options.limit is None else chosen[: options.limit]
-        if options.json:
-            print_json({"project": project.url}, batches=map(batch_json, batches))
-        elif not batches:
-            print(_nothing(project, every, options.app))
-        else:
-            print_lines(table_lines(batches))
-            if len(batches) < len(chosen):
-                print(f"… and {len(chosen) - len(batches):,} older ones.")
-            for batch in batches:
-                # For a batch past its lease, this says little; HTCondor renews its own.
-                silent = batch.lease_is_over or _OF_HTCONDOR.match(batch.name)
-                print_lines(() if silent else lease_lines(options, batch))
-    return 0
+    settings = load(options.config)
+    wanted = options.project or [name for name, _ in named_projects(settings)] or [None]
+    found = dict(find_project(settings, each) for each in wanted)
+    answers = ask_all(options, list(found), lambda project: (project, project.batches()))
+    failed = {name: each for name, each in answers.items() if isinstance(each, GahpError)}
+    told = {name: each for name, each in answers.items() if not isinstance(each, GahpError)}
+    if not told:
+        return FAILED
+    every = sorted(
+        ((name, batch) for name, (_, batches) in told.items() for batch in batches),
+        key=lambda each: (each[1].info.create_time, each[1].id),
+        reverse=True,
+    )
+    chosen = [each for each in every if _is_listed(each[1], options.state, options.app)]
+    listed = chosen if options.limit is None else chosen[: options.limit]
+    if options.json:
+        _print_batches(found, failed, listed)
+    elif not listed:
+        hosts = [project.host for project, _ in told.values()]
+        print(_nothing(hosts, [batch for _, batch in every], options.app))
+    else:
+        print_lines(table_lines([batch for _, batch in listed], is_one=len(found) == 1))
+        if len(listed) < len(chosen):
+            print(f"… and {len(chosen) - len(listed):,} older ones.")
+        for name, batch in listed:
+            # For a batch past its lease, this says little; HTCondor renews its own.
+            silent = batch.lease_is_over or _OF_HTCONDOR.match(batch.name)
+            of = Namespace(project=name or None, config=options.config)
+            print_lines(() if silent else lease_lines(of, batch))
+    return FAILED if failed else 0
 
 
-def table_lines(batches: Sequence[Batch]) -> Iterator[str]:
-    """Yield the lines of a table of batches."""
+def _print_batches(
+    found: Mapping[str, ProjectSettings],
+    failed: Mapping[str, GahpError],
+    listed: Sequence[tuple[str, Batch]],
+) -> None:
+    urls = {name: str(project.url) for name, project in found.items()}
+    projects = [
+        {"name": name or None, "url": url, **error_json(failed.get(name))}
+        for name, url in urls.items()
+    ]
+    batches = ({**batch_json(batch), "project": urls[name]} for name, batch in listed)
+    only = next(iter(urls.values())) if len(urls) == 1 else None
+    print_json({"project": only}, projects=projects, batches=batches)
+
+
+def table_lines(batches: Sequence[Batch], *, is_one: bool = True) -> Iterator[str]:
+    """Yield the lines of a table of batches; ``is_one``: all are of the project that is meant."""
     width = width_of(sys.stdout) or _WIDE
     name = replace(_NAME, minimum=max(24, width // 2))
     columns = [name if column is _NAME else column for column in _BATCHES]
-    found = map(batch_cells, batches)
+    found = (batch_cells(batch, is_one=is_one) for batch in batches)
     rows = ([each[column.title] for column in columns] for each in found)
     return table.lines(columns, rows, sys.stdout)
 
 
-def batch_cells(batch: Batch) -> Mapping[str, Cell]:
-    """Return a batch's cells by the titles of columns, in tables of batches; "" is its bar's."""
+def batch_cells(batch: Batch, *, is_one: bool = True) -> Mapping[str, Cell]:
+    """Return a batch's cells by the titles of columns, in tables of batches; "" is its bar's.
+
+    Unless all batches ``is_one`` project's, an id is as commands take it: ``12@NAME``.
+    """
     now, counts = time.time(), batch.latest_counts
     state = ("gone", "red") if batch.gone else states.batch_words(batch)
-    created = batch.info.create_time
+    created, name = batch.info.create_time, batch.project.name
     cells: dict[str, Cell] = defaultdict(str)
     cells |= {
-        "id": str(batch.id),
+        "id": str(batch.id) if is_one or not name else f"{batch.id}@{name}",
         "name": batch.name,
         "app": batch.info.app_name,
         "state": state,
@@ -446,14 +496,15 @@ def _is_listed(batch: Batch, wanted: list[str] | None, apps: list[str] | None) -
     )
 
 
-def _nothing(project: Project, others: Sequence[Batch], apps: list[str] | None) -> str:
+def _nothing(hosts: Sequence[str], others: Sequence[Batch], apps: list[str] | None) -> str:
+    where = ", ".join(hosts)
     if others:
         known = {batch.app_name for batch in others}
         unknown = [app for app in apps or () if app not in known]
         near = did_you_mean(unknown[0], known) if unknown else ""
         number = words.count(len(others), "batch")
-        return f"None of your {number} on {project.host} matches{near or '.'}"
+        return f"None of your {number} on {where} matches{near or '.'}"
     return (
-        f"You have no batches on {project.host}, except retired ones, which are not listed. "
+        f"You have no batches on {where}, except retired ones, which are not listed. "
         '"boinc_gahp batch submit --help" tells how to make one.'
     )

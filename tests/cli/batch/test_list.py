@@ -1,5 +1,6 @@
 """``boinc_gahp batch list``."""
 
+import json
 import os
 import re
 import sys
@@ -7,6 +8,7 @@ import time
 
 import pytest
 
+from boinc_gahp.rpc.client import WebRpcs as Rpc
 from boinc_gahp.terminal.table import cells
 from tests.cli.conftest import write_settings
 from tests.helpers import ran
@@ -54,6 +56,40 @@ def test_an_account_without_batches_is_told_how_to_make_one(site, batch, tmp_pat
     out = batch.prints("list", "--project", "new", "--config", config)
     assert out.startswith("You have no batches on 127.0.0.1:")
     assert "boinc_gahp batch submit" in out
+
+
+def test_all_projects_of_the_settings_are_listed_and_one_that_is_down_is_told(
+    site, batch, tmp_path
+):
+    other = site.project.add_user("elsewhere")
+    config = write_settings(
+        tmp_path / "three.toml",
+        site.project.url,
+        site.project.authenticator,
+        f'[projects.other]\nurl = "{site.project.url}"\nauthenticator_file = "other"\n'
+        '[projects.down]\nurl = "http://127.0.0.1:1/x/"\nauthenticator_file = "other"\n'
+        "[timeouts]\nretry = 0.1\n",
+    )
+    (tmp_path / "other").write_text(other)
+    (tmp_path / "other").chmod(0o600)
+    with Rpc(site.project.url, other) as rpc:
+        theirs = rpc.create_batch("a@b", "uppercase")
+    mine, _ = site.batch("")
+    listed = ("list", "--config", config, "--limit", 2)
+    status, out, err = batch(*listed)
+    assert status == 1
+    assert "[projects.down]: " in err
+    assert [line.split()[0] for line in out.splitlines()[1:3]] == [str(mine), f"{theirs}@other"]
+    document = json.loads(batch(*listed, "--json")[1])
+    assert [each["name"] for each in document["projects"] if each["error"]] == ["down"]
+    assert [line.split()[:2] for line in batch.prints(*listed, "--project", "other").splitlines()][
+        1
+    ] == [str(theirs), "a@b"]
+    named = ("show", "--config", config)
+    assert batch.prints(*named, "a@b@other").startswith(f"Batch {theirs}  a@b\n")
+    assert "not on one project" in batch.refuses(
+        "abort", "--config", config, mine, f"{theirs}@other"
+    )
 
 
 def test_a_table_fits_any_terminal_and_names_are_cut_last(site, batch):
