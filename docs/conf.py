@@ -26,7 +26,12 @@ project_copyright = ""
 version = release = __version__
 today = RELEASE_DATE
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "boinc_gahp_docs.extension"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "boinc_gahp_docs.extension",
+]
 nitpicky = True
 highlight_language = "none"
 # Options begin with two hyphens, also where they are not marked.
@@ -56,8 +61,14 @@ html_theme = "furo"
 html_title = f"boinc_gahp {__version__}"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_js_files = ["copying.js"]
 html_show_copyright = False
 html_show_sourcelink = False
+# What a copy button copies of a console's example: commands, without prompts and what is shown.
+copybutton_prompt_text = "$ "
+copybutton_line_continuation_character = "\\"
+copybutton_here_doc_delimiter = "END"
+copybutton_copy_empty_lines = False
 html_copy_source = False
 
 man_pages: list[tuple[str, str, str, list[str], str]] = [

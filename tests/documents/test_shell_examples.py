@@ -4,6 +4,9 @@ The examples of a page run in order in one shell, with real local projects where
 some. What is not run says who answers for it, or why nobody can (see :mod:`.examples`).
 """
 
+import itertools
+import re
+import shlex
 import sys
 
 import pytest
@@ -40,6 +43,16 @@ def test_every_shell_example_says_who_answers_for_it(page):
             assert rest, f"{example.where}: a reason is expected"
         else:
             assert kind in _RUN, f"{example.where}: {example.marker!r} is none of what there is"
+
+
+def test_a_copy_button_copies_whole_commands():
+    """It knows lines that end with a backslash, and here-documents that end as conf.py says."""
+    for example in itertools.chain.from_iterable(ALL.values()):
+        if example.is_shell and example.text.startswith("$ "):
+            assert set(re.findall(r"<<'?(\w+)", example.text)) <= {"END"}, example.where
+            for command in example.commands:
+                if "<<" not in command.line:
+                    shlex.split(command.line)  # fails at a quote that another line ends
 
 
 @pytest.mark.processes
