@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,6 +23,7 @@ from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
     NotKnownHere,
+    OutputError,
     StagingError,
     WrongBatch,
 )
@@ -76,6 +78,8 @@ class RetryPlan:
 def plan_retry(batch: KnownBatch, jobs: Iterable[int | str] | None = None) -> RetryPlan:
     """Return what :func:`retry` would send now; changes nothing.
 
+    Asks how programs ended that were not fetched.
+
     Raises:
         NotKnownHere: this machine does not know what was submitted.
         BatchConflict: one of ``jobs`` has not failed.
@@ -90,6 +94,10 @@ def plan_retry(batch: KnownBatch, jobs: Iterable[int | str] | None = None) -> Re
             "it: retry the batch on the machine that submitted it, or submit the failed jobs as a "
             "new batch"
         )
+    from boinc_gahp.api.outputs.fetching_batch import learn_endings  # noqa: PLC0415  (not for lists of batches)
+
+    with suppress(OutputError):  # other jobs can be sent again all the same
+        learn_endings(parent, wanted)
     standing = standing_of(parent, wanted)
     if wanted is not None and standing.other is not None:
         raise _not_failed(parent, standing.other)

@@ -334,21 +334,23 @@ def program_note(batch: KnownBatch, job: JobInfo, root: Path | None) -> FetchRec
     from boinc_gahp.api.outputs.folders import note_of  # noqa: PLC0415  (not for lists of batches)
 
     note = note_of(batch, job, root) if job.state is JobState.DONE else None
-    return None if note is None or note.exit_status is None else note
+    is_other = note is None or (note.exit_status is None and not note.failure)
+    return None if is_other else note
 
 
 def may_have_failed_programs(batch: KnownBatch) -> bool:
     """Tell whether there may be jobs for :func:`failed_programs`; reads no job's folder."""
-    return batch.directory is not None and ran_programs(batch)
+    return (batch.directory is not None or bool(batch.endings)) and ran_programs(batch)
 
 
 def failed_programs(batch: KnownBatch, jobs: Iterable[JobInfo]) -> dict[str, FetchRecord]:
     """Return the notes of the jobs whose programs ended badly, by the jobs' names.
 
-    Without a fetch on this machine it is empty.
+    Without a fetch on this machine it is empty, unless the project was asked
+    (:func:`~boinc_gahp.api.outputs.fetching_batch.learn_endings`).
     """
     if not may_have_failed_programs(batch):
         return {}
-    root = batch.directory
-    notes = ((job.name, program_note(batch, job, root)) for job in jobs)
-    return {name: note for name, note in notes if note is not None and note.failure}
+    root, asked = batch.directory, batch.endings
+    notes = {job.name: program_note(batch, job, root) or asked.get(job.id) for job in jobs}
+    return {name: note for name, note in notes.items() if note is not None and note.failure}

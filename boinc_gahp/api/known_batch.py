@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.api.manifest import Manifest
+    from boinc_gahp.api.outputs.folders import FetchRecord
     from boinc_gahp.api.session import Session
     from boinc_gahp.errors import GahpError
     from boinc_gahp.rpc.types import BatchInfo
@@ -60,6 +61,8 @@ class KnownBatch:
         #: Which attempts have failed, in words, while no more jobs get done or more fail; "": none,
         #: or not known.
         self.attempts = ""
+        #: How programs ended that were asked about and not fetched, by the ids of their jobs.
+        self.endings: dict[int, FetchRecord] = {}
         self._running: int | None = None
         self._longest: float | None = None
         self._forecast = Forecast()

@@ -1,11 +1,13 @@
 """The folder of a program's job, and what strangers may send for it."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.api.family import failed_programs
+from boinc_gahp.api.futures.job_futures import JobResult
 from boinc_gahp.api.outputs.fetching_batch import BatchFetch
 from boinc_gahp.api.outputs.folders import (
     FetchRecord,
@@ -16,6 +18,7 @@ from boinc_gahp.api.outputs.folders import (
 )
 from boinc_gahp.api.programs import program_batch
 from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.rpc.types import JobInfo
 from tests.localproject.in_containers import APP
@@ -159,17 +162,22 @@ def test_a_program_that_was_not_run_has_only_its_streams(tmp_path):
     folder = folder_of(tmp_path, b"no-program fit\n")
     assert places(folder, "work/a") == {"_stdout": "stdout.txt", "_stderr": "stderr.txt"}
     assert wanted(folder).archive is None
+    note = replace(told(folder), result=FetchResult(0, 1.0, 1.0))
+    assert JobResult.of("job", {}, tmp_path, note).exit_status is None
 
 
 def test_jobs_whose_program_ended_badly_are_told_where_they_were_fetched(tmp_path):
     url = "https://boinc.example.org/"
     settings = SimpleNamespace(container_app="docker")
     session = SimpleNamespace(rpc=SimpleNamespace(url=url), project_settings=settings)
-    batch = SimpleNamespace(directory=tmp_path, manifest=None, app_name="docker", session=session)
+    batch = SimpleNamespace(
+        directory=tmp_path, manifest=None, app_name="docker", session=session, endings={}
+    )
     jobs = [JobInfo(number, f"j{number}", 5, "done") for number in (1, 2, 3)]
-    for job, failure in zip(jobs[:2], ("", "exit status 3"), strict=True):
+    for job, failure in zip(jobs[:2], ("", "no program"), strict=True):
         (tmp_path / job.name).mkdir()
-        note = FetchRecord(url, job.id, 5, {}, None, exit_status=3, failure=failure)
+        status = None if failure else 3
+        note = FetchRecord(url, job.id, 5, {}, None, exit_status=status, failure=failure)
         write_note(tmp_path / job.name, note, job.name)
     assert [*failed_programs(batch, jobs)] == ["j2"]
 

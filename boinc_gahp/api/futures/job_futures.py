@@ -90,7 +90,7 @@ class JobResult:
         """
         outputs = {each: folder / path for each, path in note.outputs.items()}
         status = note.exit_status
-        if status is None and note.result is not None:
+        if status is None and note.result is not None and not note.failure:
             status = note.result.exit_status
         files = note.stdout, note.stderr
         return cls(name, parameters, folder, outputs, status, note.failure, *files)

@@ -12,11 +12,13 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import finding
-from boinc_gahp.api.family import with_retries
+from boinc_gahp.api.family import failed_programs, program_note, ran_programs, with_retries
 from boinc_gahp.api.outputs.folders import (
+    FetchRecord,
     FinishedJob,
     Folder,
     ProgramFolder,
@@ -33,7 +35,7 @@ from boinc_gahp.errors import (
     TemplatesMissing,
     TransportError,
 )
-from boinc_gahp.fetch.destinations import CancelScope, errno_of
+from boinc_gahp.fetch.destinations import CancelScope, Directories, errno_of
 from boinc_gahp.fetch.locate import Located
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.states import JobState
@@ -42,13 +44,10 @@ from boinc_gahp.threads import in_parallel, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
 
     from boinc_gahp.api.family import RetryChain
     from boinc_gahp.api.known_batch import KnownBatch
-    from boinc_gahp.api.outputs.folders import FetchRecord
     from boinc_gahp.api.session import Session
-    from boinc_gahp.fetch.destinations import Directories
     from boinc_gahp.fetch.engine import FetchedFiles
     from boinc_gahp.submit.types import OnProgress
 
@@ -58,6 +57,8 @@ _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE,
 _TIMEOUT = 20.0
 #: The fetch is given up after network errors for so many jobs in a row.
 _MAX_UNREACHABLE = 5
+#: How many jobs are asked about at a time.
+_THREADS = 4
 #: Seconds between two progress reports, and for threads to end after an interruption.
 _PAUSE = 0.1
 _LEAVING = 0.5
@@ -395,6 +396,52 @@ def fetch_streams(batch: KnownBatch, job: JobInfo, path: Path) -> FetchRecord | 
         return None
     folder.fill(batch.session.rpc.url, under_way.bring, under_way.scope, path.parent.stat())
     return folder.note
+
+
+def learn_endings(
+    batch: KnownBatch,
+    which: Iterable[int | str] | None = None,
+    *,
+    progress: OnProgress | None = None,
+) -> int:
+    """Ask how the programs of a batch ended that were not fetched; return how many ended badly.
+
+    It takes a request for each job. That a program did not make an output is only noticed when
+    the batch is fetched.
+
+    Args:
+        batch: the batch.
+        which: names or ids of jobs; None: all.
+        progress: called with the number of jobs that were asked about.
+
+    Raises:
+        NoSuchJob: the batch has no such job.
+        OutputError, RpcError, TemplateError: one of them is not known; what was told is kept.
+    """
+    if not ran_programs(batch):
+        return 0
+    listed = list(finding.find_jobs(batch, which))
+    root, known = batch.directory, batch.endings
+    jobs = [
+        FinishedJob(job.name, job.id, job.canonical_instance_id)
+        for job in listed
+        if job.state is JobState.DONE
+        and job.id not in known
+        and program_note(batch, job, root) is None
+    ]
+    under_way = BatchFetch(batch, jobs, progress=progress)
+
+    def ask(job: FinishedJob) -> None:
+        place = under_way.folder(Path(job.name), job, stderr=False, again=False, streams_only=True)
+        with Directories(under_way.scope) as directories:
+            under_way.bring(place, directories, {})  # no file: only the ending is read
+        note = FetchRecord(batch.session.rpc.url, job.id, job.instance_id, {}, None)
+        known[job.id] = place.told(note)
+
+    under_way.each(ask, _THREADS)
+    for error in under_way.errors.values():
+        raise error
+    return len(failed_programs(batch, listed))
 
 
 def _bare(error: GahpError) -> GahpError:

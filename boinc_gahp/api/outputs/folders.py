@@ -117,7 +117,8 @@ class FetchRecord:
             the project tells them together.
         attempts: if the job is a retry, the ids of the job that it repeats and of all its retries.
         stdout: the path of stdout, of a job that ran a program in a container; None: another job.
-        exit_status: of the program; negative if a signal ended it. None: another job.
+        exit_status: of the program; negative if a signal ended it. None: another job, or a program
+            that was not run.
         failure: why the program counts as failed, on one line; empty: it does not.
     """
 
@@ -381,7 +382,8 @@ class ProgramFolder(Folder):
 
     Args:
         path, job, stderr, again: see :class:`~boinc_gahp.api.outputs.folders.Folder`.
-        streams_only: whether only stdout and stderr are wanted.
+        streams_only: whether only stdout and stderr are wanted; without ``stderr``, only how the
+            program ended.
         named: the outputs that the job names; None: it names none, or they are only known from its
             template.
 
@@ -423,7 +425,8 @@ class ProgramFolder(Folder):
         self._streams = {
             stream: self._placement(stream, next((n for n in names if n not in taken), names[-1]))
             for stream, names in _STREAMS.items()
-            if stream in outputs and (stream != STDERR or self.wants_stderr)
+            if stream in outputs
+            and (self.wants_stderr or (stream == STDOUT and not self._streams_only))
         }
         if self.ending.problem is not None or self._streams_only:
             self._archive = None
@@ -471,7 +474,7 @@ class ProgramFolder(Folder):
             note,
             stderr=paths.get(STDERR, note.stderr),
             stdout=paths.get(STDOUT),
-            exit_status=ending.exit_status,
+            exit_status=ending.exit_status if ending.problem is None else None,
             failure=ending.failure_without(self._missing(note.files)),
             result=None if result is None else replace(result, exit_status=ending.exit_status),
         )

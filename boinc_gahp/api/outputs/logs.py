@@ -154,6 +154,14 @@ def _of_program(batch: KnownBatch, end: JobEnd) -> JobEnd:
         return end if note is None else _told(end, note, Path(room, "job"))
 
 
+def _asked_program(batch: KnownBatch, end: JobEnd) -> JobEnd:
+    """Return how a program ended badly that was not fetched, with its streams."""
+    try:
+        return _of_program(batch, end)
+    except (RpcError, OutputError) as error:
+        return replace(end, trouble=error)
+
+
 def _told(end: JobEnd, note: FetchRecord, folder: Path) -> JobEnd:
     failure, result = _program(note)
     return replace(
@@ -167,8 +175,10 @@ def _told(end: JobEnd, note: FetchRecord, folder: Path) -> JobEnd:
 
 def _program(note: FetchRecord | None) -> tuple[str, FetchResult | None]:
     """Return why a program counts as failed, and its exit status and times."""
-    if note is None or note.exit_status is None:
+    if note is None:
         return "", None
+    if note.exit_status is None:  # it was not run
+        return note.failure, None
     return note.failure, note.result or FetchResult(note.exit_status, 0.0, 0.0)
 
 
@@ -246,12 +256,14 @@ def reasons_of(
         )
     told = sorted(counts.values(), key=lambda reason: -reason.count)
     for number, reason in enumerate(told[:REASONS_ASKED] if stderr else ()):
-        if not (reason.end.is_aborted or reason.end.failure):
-            end = learn(batch.session.context, reason.end)
-            told[number] = replace(reason, end=end)
-            if end.trouble is not None:
-                # The project stopped answering: what is known is enough.
-                break
+        end = reason.end
+        if end.is_aborted or end.stderr is not None:
+            continue
+        end = learn(batch.session.context, end) if not end.failure else _asked_program(batch, end)
+        told[number] = replace(reason, end=end)
+        if end.trouble is not None:
+            # The project stopped answering: what is known is enough.
+            break
     return told
 
 

@@ -112,7 +112,7 @@ class RowMaker:
                 row["exit_status"] = note.result.exit_status
                 row["cpu_time"] = note.result.cpu_time
                 row["elapsed_time"] = note.result.elapsed_time
-            if note.exit_status is not None:
+            if note.exit_status is not None or note.failure:
                 row["exit_status"] = note.exit_status
             if note.failure:
                 row.update(state=JobState.FAILED.value, why=note.failure)

@@ -44,7 +44,8 @@ directory; a file that is not below this directory has only its name there. What
 of the system, such as /usr, is the image's.
 
 The program's outputs come back into a folder for each job, with stdout.txt and stderr.txt. If the
-program ends with a status other than 0, its job counts as failed when it is fetched.
+program ends with a status other than 0, or cannot be started, its job counts as failed for --wait,
+--fetch and the exit status.
 
 Volunteers can read everything: the program, its files, the command and the outputs.
 

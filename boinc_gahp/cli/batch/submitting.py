@@ -293,9 +293,10 @@ def _how_to_continue(
 
 #: The exit statuses of a submit that waits.
 FOLLOWED = {
-    FAILED: "an error; with --fetch also: something could not be fetched",
-    waiting.SOME_FAILED: "with --wait or --fetch: some jobs failed",
-    waiting.ALL_FAILED: "with --wait or --fetch: all jobs failed, or the batch was aborted",
+    FAILED: "an error; with --fetch also: something could not be fetched; with --wait: the project "
+    "does not tell how programs ended",
+    waiting.SOME_FAILED: "with --wait or --fetch: some jobs failed, or their programs ended badly",
+    waiting.ALL_FAILED: "with --wait or --fetch: all jobs did, or the batch was aborted",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
@@ -12,10 +13,10 @@ from boinc_gahp.cli.batch.jsons import news_json, print_line
 from boinc_gahp.cli.batch.opening import SOME_BATCHES, command, no_more_remarks, opened
 from boinc_gahp.cli.batch.showing import batch_cells
 from boinc_gahp.cli.main import INTERRUPTED
-from boinc_gahp.errors import RpcError
+from boinc_gahp.errors import GahpError, RpcError
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import table, words
-from boinc_gahp.terminal.live import Live
+from boinc_gahp.terminal.live import Live, Work
 from boinc_gahp.terminal.output import coloured, complain, print_lines
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.terminal.table import Column
@@ -37,6 +38,9 @@ the project is down, wait says so and keeps trying.
 
 A project keeps a batch for a limited time. The wait extends it.
 
+Of jobs of "batch run", which the project calls done in any case, it asks at the end how each
+program ended. Only a fetch notices that a program did not make its outputs.
+
 Ctrl-C, or a --timeout, ends only the waiting. The jobs continue, and you can wait for them again at
 any time.
 """
@@ -45,9 +49,10 @@ DONE, FAILED, SOME_FAILED, ALL_FAILED, TIMED_OUT = 0, 1, 3, 4, 5
 
 _STATUSES = {
     DONE: "every job is done, or there was nothing to wait for",
-    FAILED: "a batch cannot be waited for, or the project no longer has it",
-    SOME_FAILED: "some jobs failed",
-    ALL_FAILED: "all jobs failed, or the batches were aborted",
+    FAILED: "a batch cannot be waited for, the project no longer has it, or it does not tell how "
+    "programs ended",
+    SOME_FAILED: "some jobs failed, or their programs ended badly",
+    ALL_FAILED: "all jobs did, or the batches were aborted",
     TIMED_OUT: "--timeout has passed before all batches were complete",
 }
 
@@ -208,7 +213,11 @@ def _warned(polls: Iterable[Sequence[Batch]]) -> Iterator[Sequence[Batch]]:
 
 def _news_json(batch: Batch) -> dict[str, Any]:
     """Return a batch's news; the last ones have the reasons for which jobs failed."""
-    failed = states.failed_in(batch) if batch.is_over and not batch.gone else None
+    failed = None
+    if batch.is_over and not batch.gone:
+        with suppress(GahpError):  # said at the end
+            _failed_programs(batch, quiet=True)
+        failed = states.failed_in(batch)
     return {**news_json(batch), **states.reasons_json(failed)}
 
 
@@ -228,14 +237,34 @@ def _ended(options: Namespace, batches: Sequence[Batch]) -> int:
             f"the project {batch.project.host} does not know batch {batch.id} "
             f"({printable(batch.name)}) any more"
         )
+    fetched = getattr(options, "fetch", None) is not None and not left and not gone
+    bad = [0] * len(batches)
+    is_told = True
+    for number, batch in enumerate(() if fetched else batches):
+        try:
+            bad[number] = _failed_programs(batch, quiet=options.json)
+        except GahpError as error:
+            is_told = False
+            who = f"batch {batch.id} ({printable(batch.name)})"
+            complain(error.with_code(f"how the programs of {who} ended is not known: {error}"))
     if not options.json:
-        fetched = getattr(options, "fetch", None) is not None and not left and not gone
         for batch in batches:
             if batch.is_over and not batch.gone:
                 _say_end(options, batch, fetched=fetched)
-    if gone:
+    if gone or not is_told:
         return FAILED
-    return TIMED_OUT if left else _status(batches)
+    return TIMED_OUT if left else _status(batches, bad)
+
+
+def _failed_programs(batch: Batch, *, quiet: bool) -> int:
+    """Ask how the programs of a batch ended, if it is over; return how many ended badly."""
+    from boinc_gahp.api.outputs.fetching_batch import learn_endings
+    from boinc_gahp.api.progress import StepView
+
+    if not batch.is_over or batch.gone or batch.state is BatchState.RETIRED:
+        return 0
+    with Work(quiet=quiet) as work:
+        return learn_endings(batch, progress=StepView(work.show))
 
 
 def _say_end(options: Namespace, batch: Batch, *, fetched: bool) -> None:
@@ -253,12 +282,13 @@ def _say_end(options: Namespace, batch: Batch, *, fetched: bool) -> None:
         print(states.outputs_line(options, batch))
 
 
-def _status(batches: Sequence[Batch]) -> int:
-    """Return the exit status for batches that are over."""
+def _status(batches: Sequence[Batch], bad: Sequence[int]) -> int:
+    """Return the exit status for batches that are over; of each, ``bad`` programs ended badly."""
+    well = [batch.ndone - number for batch, number in zip(batches, bad, strict=True)]
     aborted = [batch.state is BatchState.ABORTED for batch in batches]
-    if all(batch.ndone == batch.njobs for batch in batches) and not any(aborted):
+    if well == [batch.njobs for batch in batches] and not any(aborted):
         return DONE
-    nothing = [was or not batch.ndone for was, batch in zip(aborted, batches, strict=True)]
+    nothing = [was or not number for was, number in zip(aborted, well, strict=True)]
     return ALL_FAILED if all(nothing) else SOME_FAILED
 
 

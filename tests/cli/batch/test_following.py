@@ -1,10 +1,13 @@
 """``submit --wait``, ``submit --fetch``, ``wait`` for all batches."""
 
+import csv
 import re
+import sys
 import time
 
 import pytest
 
+from boinc_gahp.localproject.new_app import insert
 from boinc_gahp.states import BatchState
 from tests.cli.conftest import ended
 from tests.faultproxy import status as answer_status
@@ -48,6 +51,59 @@ def test_a_submit_that_waits_has_the_exit_status_of_a_wait(site, batch, here, vo
     out = batch.prints(*words, "--count", 2, "--fetch", "results", status=3)
     assert out.count("1 job failed:") == 1
     assert len(list(here.glob("results/*/out"))) == 1
+
+
+#: Stands for docker_wrapper and a container: writes what the script there does, of whose words the
+#: last is the job's number. The file "ends" has how each ends: well (0), badly (3), or not at all.
+_PROGRAM = """\
+import pathlib, sys
+ends = pathlib.Path(__file__).with_name("ends").read_text().splitlines()
+pathlib.Path("_exit").write_text(ends[int(sys.argv[-1]) - 1] + "\\noutputs:\\n")
+pathlib.Path("_stdout").touch()
+pathlib.Path("_stderr").write_text("ValueError: x")
+"""
+_NOT_RUN = "no-program fit"
+
+
+@pytest.fixture
+def run(site, batch, here, volunteers):
+    """``batch run --wait``, whose jobs' programs end as is said, with this exit status."""
+    program = here / "program.py"
+    program.write_text(_PROGRAM)
+    core, app = site.project.core, f"like-{here.parent.name}"
+    command = [sys.executable, str(program)]
+    insert(core.directory, core.db, app, command=command, input_template=None, output_template=None)
+
+    def run(name, *ends, status):
+        program.with_name("ends").write_text("\n".join(ends))
+        words = ("run", "--image", "x", "--app", app, "--count", len(ends), "--name", name)
+        return batch.prints(*words, "--wait", "--", "fit", status=status)
+
+    return run
+
+
+def test_a_wait_tells_how_programs_ended_though_nothing_was_fetched(run, batch, here, tag):
+    assert "ended badly" not in run(f"well-{tag}", "0", "0", status=0)
+    run(f"bad-{tag}", _NOT_RUN, "3", status=4)
+    out = run(tag, "0", "3", _NOT_RUN, "3", status=3)
+    assert f'3 programs ended badly:\n  2 × exit status 3 ({tag}_1): "ValueError: x"\n' in out
+    assert "  1 × the image has no program 'fit', and the job does not bring one of that " in out
+    assert '"reasons": [{"reason": "exit status 3", "jobs": 2' in batch.prints(
+        "wait", tag, "--json", status=3
+    )
+    assert "3 jobs of batch" in batch.prints("retry", tag, "--dry-run")
+    batch.prints("fetch", tag, "out", status=3)
+    with (here / "out/jobs.csv").open() as file:
+        rows = [(row["state"], row["exit_status"]) for row in csv.DictReader(file)]
+    assert rows == [("done", "0"), ("failed", "3"), ("failed", ""), ("failed", "3")]
+
+
+def test_if_the_project_does_not_tell_how_programs_ended_a_wait_says_so(run, batch, site, tag):
+    run(tag, "0", status=0)
+    for path in site.project.core.directory.glob(f"upload/**/{tag}*"):
+        path.unlink()
+    status, _, err = batch("wait", tag)
+    assert (status, "boinc_gahp: how the programs of batch " in err) == (1, True)
 
 
 def test_several_batches_are_fetched_into_directories_with_their_names(
