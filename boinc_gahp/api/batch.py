@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api import control, family, finding, watching
 from boinc_gahp.api.known_batch import Counts, KnownBatch
 from boinc_gahp.api.outputs import fetching, logs, records
-from boinc_gahp.api.outputs.folders import folder_name, note_of
+from boinc_gahp.api.outputs.folders import folder_name
 from boinc_gahp.api.outputs.logs import log_of
 from boinc_gahp.api.progress import StepView, shown, waiting_view
 from boinc_gahp.api.watching import Poll
@@ -516,7 +516,7 @@ class BatchJob:
             raise OutputError(
                 f"{named} was not fetched on this machine: call batch.fetch(directory) first"
             )
-        note = note_of(batch, self.info, root)
+        note = family.note_of(batch, self.info, root)
         if note is not None:
             return root / folder_name(self.name), note
         if not root.is_dir():

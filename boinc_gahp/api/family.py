@@ -323,6 +323,25 @@ def ran_programs(batch: KnownBatch) -> bool:
     return batch.app_name == batch.session.project_settings.container_app
 
 
+def note_of(batch: KnownBatch, job: JobInfo, root: Path | None) -> FetchRecord | None:
+    """Return the note in a job's folder, if that has its outputs, or those of a retry.
+
+    Args:
+        batch: the batch.
+        job: the job.
+        root: where the batch was fetched; None: nowhere.
+    """
+    from boinc_gahp.api.outputs.folders import (  # noqa: PLC0415  (not for lists of batches)
+        folder_name,
+        read_note,
+    )
+
+    note = None if root is None else read_note(root / folder_name(job.name))
+    if note is None or note.project != batch.session.rpc.url:
+        return None
+    return note if job.id in (note.job_id, *note.attempts) else None
+
+
 def program_note(batch: KnownBatch, job: JobInfo, root: Path | None) -> FetchRecord | None:
     """Return what the folder of a job that is done tells of its program; None: it was not fetched.
 
@@ -331,8 +350,6 @@ def program_note(batch: KnownBatch, job: JobInfo, root: Path | None) -> FetchRec
         job: the job.
         root: where the batch was fetched; None: nowhere.
     """
-    from boinc_gahp.api.outputs.folders import note_of  # noqa: PLC0415  (not for lists of batches)
-
     note = note_of(batch, job, root) if job.state is JobState.DONE else None
     is_other = note is None or (note.exit_status is None and not note.failure)
     return None if is_other else note

@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
-    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.fetch.engine import FetchedFiles
     from boinc_gahp.fetch.placements import Read
-    from boinc_gahp.rpc.types import JobInfo
     from boinc_gahp.templates.types import OutputTemplate
 
 #: The note's file name.
@@ -178,20 +176,6 @@ def read_note(folder: Path) -> FetchRecord | None:
 
 def _path(told: Any) -> str | None:
     return None if told is None else str(told)
-
-
-def note_of(batch: KnownBatch, job: JobInfo, root: Path | None) -> FetchRecord | None:
-    """Return the note in a job's folder, if that has its outputs, or those of a retry.
-
-    Args:
-        batch: the batch.
-        job: the job.
-        root: where the batch was fetched; None: nowhere.
-    """
-    note = None if root is None else read_note(root / folder_name(job.name))
-    if note is None or note.project != batch.session.rpc.url:
-        return None
-    return note if job.id in (note.job_id, *note.attempts) else None
 
 
 def write_note(

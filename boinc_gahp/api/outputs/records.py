@@ -20,8 +20,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.api import finding
-from boinc_gahp.api.family import with_retries
-from boinc_gahp.api.outputs.folders import folder_name, note_of
+from boinc_gahp.api.family import note_of, with_retries
+from boinc_gahp.api.outputs.folders import folder_name
 from boinc_gahp.api.outputs.logs import ends_of
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.states import JobState

@@ -136,7 +136,7 @@ def _print_nothing(options: Namespace, plan: RetryPlan) -> None:
 
 def _not_here(batch: KnownBatch) -> int:
     """Return how many jobs are done, and lack in the directory of the last fetch from here."""
-    from boinc_gahp.api.outputs.folders import note_of
+    from boinc_gahp.api.family import note_of
 
     root = batch.directory
     if root is None:
