@@ -259,15 +259,14 @@ class Caller:
             if is_upgrade(url, there):
                 self.speaks_https.set()
             self._log_once(
-                f"{rpc.name} of {self.host} was redirected to {shown(there)}: set the "
-                "project's URL accordingly"
+                f"{self.host} redirects to {shown(there)}: set the project's URL accordingly"
             )
             return there
         raise self._refused(rpc, what)
 
     def _refused(self, rpc: Rpc, what: str) -> TransportError:
         return TransportError(
-            f"{rpc.name}: {self.host} {self.redact(what)}",
+            f"{self.host} {self.redact(what)}",
             rpc=rpc.name,
             host=self.host,
             may_be_running=False,

@@ -22,6 +22,7 @@ from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.rpc._redact import Redactor
+    from boinc_gahp.rpc._table import Rpc
 
 FOREIGN = (
     requests.RequestException,
@@ -139,7 +140,7 @@ _RULES = (
 
 
 def translated(
-    foreign: BaseException, rpc: str, host: str, redact: Redactor
+    foreign: BaseException, rpc: Rpc, host: str, redact: Redactor
 ) -> TransportError | ProtocolError:
     """Return the translation of ``foreign``, with a harmless cause."""
     links = chain(foreign)
@@ -149,13 +150,13 @@ def translated(
         if any(isinstance(link, rule.kinds) for link in links)
         and not (rule.unmade and not any(map(_is_unmade, links)))
     )
-    message = f"{rpc} of {host}: {rule.what.format(why=_why(links, redact))}"
+    message = f"{host}, asked to {rpc.asked}: {rule.what.format(why=_why(links, redact))}"
     error = (
-        ProtocolError(message, rpc=rpc, host=host, cut=True)
+        ProtocolError(message, rpc=rpc.name, host=host, cut=True)
         if rule.damaged
         else TransportError(
             message,
-            rpc=rpc,
+            rpc=rpc.name,
             host=host,
             may_be_running=rule.sent,
             passes=rule.passes,

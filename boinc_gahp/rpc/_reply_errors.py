@@ -195,7 +195,7 @@ class ReplyErrors:
         try:
             return work()
         except FOREIGN as foreign:
-            error = translated(foreign, self.rpc.name, self.host, self.redact)
+            error = translated(foreign, self.rpc, self.host, self.redact)
         # Raised outside the except block, which would keep the foreign error as __context__.
         raise error
 
@@ -204,14 +204,16 @@ class ReplyErrors:
         try:
             yield from chunks
         except FOREIGN as foreign:
-            error = translated(foreign, self.rpc.name, self.host, self.redact)
+            error = translated(foreign, self.rpc, self.host, self.redact)
         else:
             return
         raise error
 
     @property
-    def _question(self) -> str:
-        return f"{self.rpc.name} for {self.subject}" if self.subject else self.rpc.name
+    def _asked(self) -> str:
+        """The beginning of an error: who was asked for what."""
+        about = f" ({self.subject})" if self.subject else ""
+        return f"{self.host}, asked to {self.rpc.asked}{about}"
 
     def refusal(self, number: int, words: str) -> ProjectError:
         """Return the error for the project's number and words."""
@@ -219,9 +221,10 @@ class ReplyErrors:
         # The database's error is followed by the query, which may have a megabyte.
         shown = shorten(_QUERY.split(words, maxsplit=1)[0]) or f"error {number}"
         kind, named, advice = meaning(number, words)
-        advice = f" ({advice})" if advice else ""
+        about = "; ".join(filter(None, (self.subject, advice)))
+        about = f" ({about})" if about else ""
         return kind(
-            f"{self.host} refuses {self._question}{advice}: {shown}",
+            f"{self.host} refuses to {self.rpc.asked}{about}: {shown}",
             rpc=self.rpc.name,
             host=self.host,
             number=number,
@@ -248,7 +251,7 @@ class ReplyErrors:
         if status >= 500:
             advice = "try again later; if this continues, tell the project's admin"
         return TransportError(
-            f"{self._question} of {self.host}: HTTP {status} ({words}): {advice}",
+            f"{self._asked}: HTTP {status} ({words}): {advice}",
             rpc=self.rpc.name,
             host=self.host,
             may_be_running=status >= 500,
@@ -310,7 +313,7 @@ class ReplyErrors:
     def protocol(self, what: str, *, php_fatal: bool = False, cut: bool = False) -> ProtocolError:
         """Return the error for a reply that is wrong as ``what`` says."""
         return ProtocolError(
-            f"{self._question} of {self.host}: {what}",
+            f"{self._asked}: {what}",
             rpc=self.rpc.name,
             host=self.host,
             php_fatal=php_fatal,

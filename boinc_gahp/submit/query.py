@@ -291,7 +291,7 @@ def _no_batch(error: NotFound, names: Sequence[str]) -> NotFound:
 
 def _named_last(error: ProjectError, name: str) -> BatchNotFound:
     words = f"{NO_BATCH_NAMED}{name}"
-    text = f"{error.host} refuses {error.rpc}: {words}"
+    text = f"{error.host} has no such batch: {words}"
     return BatchNotFound.of(error, text, words=words, named=name)
 
 

@@ -175,7 +175,7 @@ def test_processes_that_make_the_same_calls_at_once_get_the_same_batch(project):
 def test_calls_whose_submit_was_cut_are_completed_as_they_were_sent(site, function):
     site.proxy.fail("submit_batch", faultproxy.status(503), times=None)
     first = site.open(retry=0).function(scale)
-    with pytest.raises(GahpError, match="submit_batch"):
+    with pytest.raises(GahpError, match="asked to take the jobs"):
         first.map(range(5))
     site.proxy.heal()
     [half] = site.project.batches()

@@ -175,7 +175,7 @@ def test_a_failed_job_whose_name_tells_no_batch_is_found(tmp_path):
 
 def test_a_failed_job_that_is_nowhere_is_the_projects_error(tmp_path):
     script = Script({"query_completed_job": FATAL, "query_batches": ""})
-    with pytest.raises(RpcError, match="query_completed_job"):
+    with pytest.raises(RpcError, match="asked to show an ended job"):
         fetch(script, tmp_path, name="foreign")
 
 

@@ -44,7 +44,7 @@ def test_redirect_on_the_same_host_is_followed_as_a_post_with_a_warning(server, 
     first, second = server.requests
     assert second.path == "/elsewhere/submit_rpc_handler.php"
     assert (second.method, second.xml) == ("POST", first.xml)
-    assert "was redirected to" in caplog.text
+    assert "redirects to" in caplog.text
     assert "/elsewhere/submit_rpc_handler.php: set the project's URL accordingly" in caplog.text
 
 

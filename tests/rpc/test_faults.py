@@ -87,7 +87,7 @@ def test_fault_is_an_error_that_names_rpc_host_and_trouble_and_a_repetition_over
     with pytest.raises(kind) as caught:
         ping(server, **hasty(fault))
     assert says in str(caught.value)
-    assert f"ping of {server.host}: " in str(caught.value)
+    assert f"{server.host}, asked to answer: " in str(caught.value)
     assert caught.value.may_be_running
     server.answers.append(ok())
     ping(server, **hasty(fault, retry_total=60))
@@ -233,13 +233,15 @@ def test_unrepeatable_rpc_is_sent_again_when_no_connection_came_about(caplog):
             project.ping()
     assert "trying again" in caplog.text
     assert not caught.value.may_be_running
-    assert f"create_batch of {host}: cannot connect (Connection refused)" in str(caught.value)
+    assert f"{host}, asked to make a batch: cannot connect (Connection refused)" in str(
+        caught.value
+    )
 
 
 def test_unknown_host_is_reported(monkeypatch):
     # A proxy would be asked to find it.
     monkeypatch.setenv("no_proxy", "*")
-    error = trouble("http://no.such.host.invalid/test/", "of no.such.host.invalid: cannot connect")
+    error = trouble("http://no.such.host.invalid/test/", "invalid, asked to .*: cannot connect")
     assert not error.may_be_running
 
 

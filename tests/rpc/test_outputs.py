@@ -82,7 +82,7 @@ def test_page_is_an_error_before_a_byte_is_yielded(server, project, text, kind, 
     with pytest.raises(kind) as caught:
         project.result_file("job_0", 3)
     assert says in str(caught.value)
-    assert "result_file for file 3 of 'job_0'" in str(caught.value)
+    assert " to hand out an output (file 3 of 'job_0'" in str(caught.value)
 
 
 @pytest.mark.parametrize("body", [b"", b"<br />\n<b>Warning</b>:  Undefined array key 2"])

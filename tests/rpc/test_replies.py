@@ -106,7 +106,7 @@ def test_reply_that_is_no_complete_one_is_a_protocol_error(body, cut, says):
         project(body).ping()
     assert caught.value.cut == cut
     assert says in str(caught.value)
-    assert "ping of boinc.example.edu" in str(caught.value)
+    assert "boinc.example.edu, asked to answer: " in str(caught.value)
 
 
 @pytest.mark.parametrize("chunk", [65536, 999])

@@ -155,7 +155,7 @@ def test_a_project_that_is_silent_about_templates_does_not_outlast_the_answers_t
     hang = faultproxy.hang()
     site.proxy.fail("get_templates", hang)
     site.options = dataclasses.replace(site.options, read_timeout=1000, retry_total=1000)
-    with pytest.raises(RpcError, match="get_templates"):
+    with pytest.raises(RpcError, match="asked to show templates"):
         site.boinc_submit(site.batch(), 11.0)
     hang.release()
 

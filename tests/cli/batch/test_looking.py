@@ -31,9 +31,9 @@ def test_a_look_that_takes_too_long_is_given_up_and_says_what_did_not_answer(
     err = batch.refuses(*words, "--timeout", "60")
     last = err.splitlines()[-1]
     assert re.fullmatch(
-        r"boinc_gahp: 127\.0\.0\.1:\d+ refuses query_batch\w* \(the project is down: try again "
-        r"later\): project down for maintenance; gave up after \d+ s; --timeout 5min waits longer "
-        r"for an answer \[BG-PROJECT-DOWN\]",
+        r"boinc_gahp: 127\.0\.0\.1:\d+ refuses to list the batches \(the project is down: "
+        r"try again later\): project down for maintenance; gave up after \d+ s; "
+        r"--timeout 5min waits longer for an answer \[BG-PROJECT-DOWN\]",
         last,
     )
 

@@ -32,7 +32,7 @@ def test_a_project_in_trouble_is_reported_with_how_to_go_on(batch, proxy):
     proxy.fail("query_files", status(500), times=None)
     words = ("submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url)
     first, second = batch.refuses(*words).splitlines()
-    assert "query_files" in first
+    assert "asked to tell which files it has" in first
     assert second.endswith(f"to continue: boinc_gahp batch {' '.join(words)}")
     proxy.heal()
     batch.prints(*words)
