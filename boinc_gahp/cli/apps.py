@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 _DESCRIPTION = """\
-Lists the project's apps: what each is for, and its newest versions by platform. With names of apps,
-it also asks whether your account may submit jobs to each, which input files a job needs, and which
-outputs it makes.
+Lists the project's apps: what each is for, and its newest version for each platform. With names of
+apps, it tells all versions, and asks whether your account may submit jobs to each, which input
+files a job needs, and which outputs it makes.
 
 Some projects do not tell programs which apps they have. Then you can ask about an app by its name.
 """
@@ -42,7 +42,8 @@ Some projects do not tell programs which apps they have. Then you can ask about 
 _COLUMNS = (
     Column("app", minimum=16, middle=True),
     Column("for", rank=3, minimum=20),
-    Column("versions", rank=4, minimum=20),
+    Column("version", right=True),
+    Column("platform", rank=4, minimum=20),
 )
 
 
@@ -81,9 +82,7 @@ def run(arguments: list[str], config: str | None) -> int:
             print("\n" * (number > 0), end="")
             print_lines(_long(options, chosen, name, known.get(name), details[name]))
     else:
-        rows = (
-            (name, known[name].user_friendly_name, version_words(known[name])) for name in names
-        )
+        rows = (row for name in names for row in _rows(known[name]))
         print_lines(table.lines(_COLUMNS, rows, sys.stdout))
         more = command_line(["boinc_gahp", "apps", *common_words(options)])
         if why:
@@ -145,6 +144,21 @@ def _details(project: WebRpcs, name: str, known: Collection[str]) -> Details:
 
 
 # -- for people
+
+
+def _rows(app: AppInfo) -> Iterator[tuple[str, ...]]:
+    """Yield an app's rows: its newest version for each platform, with the plan classes there."""
+    head = app.name, app.user_friendly_name
+    by_platform: dict[str, list[AppVersionInfo]] = {}
+    for version in app.versions:
+        by_platform.setdefault(version.platform_short, []).append(version)
+    if not by_platform:
+        yield (*head, "none", "")
+    for platform, versions in sorted(by_platform.items()):
+        newest = max(each.version_num for each in versions)
+        classes = ", ".join(sorted({each.plan_class for each in versions} - {""}))
+        yield (*head, version_number(newest), f"{platform} ({classes})" if classes else platform)
+        head = "", ""
 
 
 def _long(

@@ -46,7 +46,8 @@ account key, which the project's web site shows under "Account keys" on your acc
 The project's address and the key are written into a file that only you can read: the first project,
 which is the default one, into ~/.config/boinc_gahp/projects.d/default.toml, others into
 projects.d/NAME.toml; the name is for --project. Other settings stay as they are. Passwords are not
-stored. At the end it checks the project as "boinc_gahp check" does.
+stored. Where people log in through LDAP, with the name and password of their institution, take the
+key: that password is not asked for. At the end it checks the project as "boinc_gahp check" does.
 """
 
 
@@ -59,7 +60,10 @@ def run(arguments: list[str], config: str | None) -> int:
     with WebRpcs(url, "", options=network) as project:
         info = _told(project)
         url = _best_url(project, info)
+        has_ldap = info is not None and info.has_ldap
         if options.email is not None:
+            if has_ldap and "@" not in options.email:
+                raise errors.ConfigError(_ldap(url))
             must_be_private(url)
         _say_where(url, info)
         with WebRpcs(url, "", options=network) as best:
@@ -67,7 +71,7 @@ def run(arguments: list[str], config: str | None) -> int:
         entry = account_entry(load(environ={}), settings, url, options.name)
         key = _key(options, entry)
         if isinstance(key, str):
-            key = _looked_up(options.email, key, url, network)
+            key = _looked_up(options.email, key, url, network, has_ldap=has_ldap)
     has_right = _verify(url, key, network)
     _ask_to_replace(options, entry, key)
     entry.write(key)
@@ -203,7 +207,22 @@ def _secret(options: Namespace, prompt: str) -> str:
             raise errors.ConfigError("nothing was typed; nothing is saved") from error
 
 
-def _looked_up(email: str, password: str, url: ProjectUrl, network: ClientOptions) -> Authenticator:
+def _ldap(url: ProjectUrl) -> str:
+    """Return which way in people have whose accounts are in a directory of their institution.
+
+    With the name and the password there, lookup_account.php would tell the key, too; but both would
+    stand in its address, and so in the project's access log.
+    """
+    return (
+        f"people log in to {url} through LDAP, and that password is not asked for here: log in on "
+        f"{url}weak_auth.php, copy the account key, and give it to "
+        f"{command_line(['boinc_gahp', 'login', url])}"
+    )
+
+
+def _looked_up(
+    email: str, password: str, url: ProjectUrl, network: ClientOptions, *, has_ldap: bool
+) -> Authenticator:
     with WebRpcs(url, "", options=network) as project:
         try:
             return key_of(project, email, password)
@@ -214,10 +233,11 @@ def _looked_up(email: str, password: str, url: ProjectUrl, network: ClientOption
             }.get(error.number)
             if what is None:
                 raise
+            way = f"check both on {url}login_form.php, or log in with the account key instead"
+            way = _ldap(url) if has_ldap else way
             raise errors.BadAuthenticator.of(
                 error,
-                f"{error.host} {what}: check both on {url}login_form.php, or log in with the "
-                "account key instead",
+                f"{error.host} {what}: {way}",
             ) from None
 
 

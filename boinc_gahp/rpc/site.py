@@ -27,7 +27,8 @@ def about(project: WebRpcs) -> ProjectInfo:
 
     def read(root: etree._Element) -> ProjectInfo:
         told = (root.findtext(each) or "" for each in _table.PROJECT_CONFIG.answers)
-        return ProjectInfo(*(" ".join(text.split())[: _results.LONGEST_WORD] for text in told))
+        name, url, base = (" ".join(text.split())[: _results.LONGEST_WORD] for text in told)
+        return ProjectInfo(name, url, base, root.find("ldap_auth") is not None)
 
     return project.page(_table.PROJECT_CONFIG, {}, read)
 

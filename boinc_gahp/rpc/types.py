@@ -230,8 +230,10 @@ class ProjectInfo:
         name: its name for people.
         master_url: its address, as volunteers use it.
         web_rpc_url_base: its address for programs; https where the project has that.
+        has_ldap: whether people log in through LDAP there, with no password of the project's own.
     """
 
     name: str
     master_url: str
     web_rpc_url_base: str
+    has_ldap: bool = False

@@ -33,6 +33,29 @@ def test_all_are_listed_with_versions(apps):
     assert out.endswith("More about an app: boinc_gahp apps NAME\n")
 
 
+def test_the_list_has_each_platform_with_its_newest_version(apps, server):
+    versions = "".join(
+        f"<version><platform_short>{platform}</platform_short><version_num>{number}</version_num>"
+        f"<plan_class>{plan}</plan_class></version>"
+        for platform, number, plan in [
+            ("windows_x86_64", 120, ""),
+            ("x86_64-pc-linux-gnu", 98, "sse2"),
+            ("x86_64-pc-linux-gnu", 102, "avx"),
+        ]
+    )
+    listed = "".join(
+        f"<application><id>{number}</id><name>a{number}</name><user_friendly_name>b"
+        f"</user_friendly_name>{of}</application>"
+        for number, of in enumerate((versions, ""))
+    )
+    server.answers.append(ok(inside("app_versions", listed)))
+    assert [line.split() for line in apps.prints().splitlines()[1:-1]] == [
+        ["a0", "b", "1.20", "windows_x86_64"],
+        ["1.02", "x86_64-pc-linux-gnu", "(avx,", "sse2)"],
+        ["a1", "b", "none"],
+    ]
+
+
 def test_one_is_shown_with_all_that_a_submit_needs(apps):
     out = apps.prints("multi")
     assert out.startswith("multi: two inputs, three outputs, the last optional\n")

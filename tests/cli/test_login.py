@@ -9,6 +9,7 @@ from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.secret import Authenticator
 from tests.cli.conftest import InProcess, ended
 from tests.rpc import scripted
+from tests.rpc.canned import inside
 from tests.rpc.scripted import Scripted
 
 pytestmark = pytest.mark.usefixtures("log_stopped")
@@ -88,6 +89,18 @@ def test_a_wrong_password_or_address_is_told(login, site, email, password, says)
     assert (status, says in err, "[BG-BAD-AUTHENTICATOR]" in err) == (1, True, True)
     assert password not in out + err
     assert load().project is None
+
+
+@pytest.mark.parametrize("email", ["ada", EMAIL])
+def test_where_people_log_in_through_ldap_the_key_is_the_way(login, email):
+    config = scripted.ok(inside("project_config", "<name>Lab</name><ldap_auth/>"))
+    unknown = inside("account_out", "<error><error_num>-136</error_num></error>")
+    with Scripted() as server:
+        server.answers += [config, scripted.ok(), scripted.ok(unknown)]
+        status, _, err = login(server.url, "--email", email, "--stdin", stdin=PASSWORD)
+        way = f"log in on {server.url}weak_auth.php, copy the account key, and give it to"
+    assert (status, err.count("\n"), "through LDAP" in err) == (1, 1, True)
+    assert f"{way} boinc_gahp login " in err
 
 
 def test_without_a_terminal_nobody_is_asked(login, site):

@@ -78,7 +78,7 @@ def test_files_of_other_modes_reach_the_job(client, tmp_path):
 
 def test_an_app_is_added_with_the_names_of_its_files(client, tmp_path, monkeypatch):
     (tmp_path / "two words.py").write_text(
-        "open('copy', 'w').write(open('text').read() * 2); open('log', 'w').close()"
+        "open('copy', 'w').write(open('text').read() * 2); open('log', 'w').close(); print('said')"
     )
     monkeypatch.chdir(tmp_path)
     add = client.project.add_app
@@ -89,6 +89,10 @@ def test_an_app_is_added_with_the_names_of_its_files(client, tmp_path, monkeypat
         assert client.output(f"{app}_1").content == b"abab"
         query = "SELECT min_quorum FROM workunit WHERE name = ?"
         assert client.rows(query, f"{app}_1")[0][0] == quorum
+    # As the help says.
+    add("says", "{python} 'two words.py'", "text", "stdout.txt")
+    client.run("says", {"says_1": ("", [b"ab"])}, "says")
+    assert client.output("says_1").content == b"said\n"
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,9 @@ def add_app_parser(_config: str | None = None) -> Parser:
         "add-app",
         "Adds an app. Volunteers run its command, followed by the job's arguments, in "
         "a new directory that contains the inputs, and send back the outputs that "
-        "the command writes there. The command is run without a shell. In it, "
+        "the command writes there. What it prints comes back only with --out stdout.txt; "
+        "what it writes to standard error always does, as stderr.txt. The command is run without "
+        "a shell. In it, "
         "{python}, {apps} and {project} stand for this Python, the supplied apps and "
         "the project's directory. Both job templates are written to DIR/templates, "
         "and can be edited there. The app can be used at once. If the app exists, "
