@@ -319,7 +319,7 @@ def renew(batch: KnownBatch, rpc: Rpc | None = None, *, stale: bool = False) -> 
         rpc.set_expire_time(until, batch_id=batch.id)
     except GahpError as error:
         batch.renew_from, batch.lease_trouble = now + _PAUSE, error
-        log.warning("Cannot renew the lease of batch %d (%s): %s", batch.id, batch.name, error)
+        log.warning("Batch %d (%s) cannot be kept longer: %s", batch.id, batch.name, error)
     else:
         batch.info, batch.lease_trouble = replace(batch.info, expire_time=until), None
 

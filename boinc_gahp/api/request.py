@@ -200,7 +200,7 @@ def _check_job(job: Job, name: str) -> None:
     where = f"job {name!r}: "
     if not isinstance(job.inputs, Mapping):
         raise BadRequest(
-            f"{where}inputs is a {type(job.inputs).__name__}: expected files by open names, as in "
+            f"{where}inputs is a {type(job.inputs).__name__}: expected files by name, as in "
             "{'in': 'data.txt'}"
         )
     if not isinstance(job.parameters, Mapping):

@@ -43,7 +43,8 @@ _PREFIX = "GAHP:"
 
 _DESCRIPTION = """\
 Starts a BOINC project with volunteers on this machine, and the daemon as HTCondor would start it.
-Submits a batch of 20 jobs, watches it, fetches and checks every output, and retires the batch.
+Submits a batch of 20 jobs, watches it, fetches and checks every output, and lets the project delete
+the batch.
 """
 _SETTINGS = """\
 # The demo's own settings: state and log stay with it.

@@ -138,8 +138,8 @@ def no_project(settings: Settings, otherwise: str = "") -> ConfigError:
     """Return the error for settings without any project, with the possible reason."""
     more = "".join(f"; {problem}" for problem in settings.problems[:_TOLD])
     what = (
-        "no settings file names a project: run boinc_gahp login URL; for a local project, run "
-        f"export BOINC_GAHP_CONFIG={_local_project()} in this terminal"
+        "no settings file names a project: run boinc_gahp login URL; for a local project, name its "
+        f"settings in this terminal: export BOINC_GAHP_CONFIG={_local_project()}"
     )
     if settings.project_files:
         what = "no project's URL is set"  # more says where

@@ -205,7 +205,7 @@ class JobEnd:
         if self.job.state is JobState.DONE or not is_over:
             return self.failure
         if self.is_aborted:
-            return "its batch's lease ended, or it was aborted" if self.lease_is_over else "aborted"
+            return "its batch was kept no longer, or aborted" if self.lease_is_over else "aborted"
         errors = self.job.errors
         status = self.exit_status
         if status is not None and _DISAGREED.isdisjoint(errors):

@@ -161,8 +161,8 @@ def host_of(context: AccountContext) -> str:
 def _aborted(context: AccountContext, job: JobRow, batch: BatchRow) -> str:
     return (
         f"job {job.job_name} (batch id {batch.project_batch_id}) was aborted on the BOINC project "
-        f"{host_of(context)}, not by HTCondor: on its web site, by its admin, or because its "
-        f"batch's lease had run out; {_AGAIN}"
+        f"{host_of(context)}, not by HTCondor: on its web site, by its admin, or because the "
+        f"project did not have to keep its batch longer; {_AGAIN}"
     )
 
 

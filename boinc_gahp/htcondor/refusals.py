@@ -132,7 +132,10 @@ class Refusals:
                 if self._closing.wait(RETRY_AFTER):
                     raise
                 if self._clock() > deadline:
-                    log.error("Job %s is not aborted: it ends with the lease of its batch", job_id)
+                    log.error(
+                        "Job %s is not aborted: it ends with its batch",
+                        job_id,
+                    )
                     raise
             else:
                 return

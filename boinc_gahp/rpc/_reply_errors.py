@@ -94,10 +94,7 @@ class ErrorRule(NamedTuple):
 
 #: The authenticator came from BOINC_SELECT_PROJECT, so from the file in a job's grid_resource, or
 #: from a settings file.
-_WRONG_KEY = (
-    "the key in the file that grid_resource or the settings name is wrong: boinc_gahp login URL "
-    "saves a new one in the settings"
-)
+_WRONG_KEY = "the account key is wrong: run boinc_gahp login URL"
 
 #: The first one that matches counts.
 _RULES = (

@@ -278,7 +278,7 @@ class BatchValidator:
         request = self._request
         if not request.jobs:
             raise JobRefused(
-                f"batch {request.batch_name!r} has no jobs: the project would keep it in progress "
+                f"batch {request.batch_name!r} has no jobs: the project would wait for them "
                 "for ever"
             )
         checks.check_batch_name(request.batch_name)

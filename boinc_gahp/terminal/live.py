@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from boinc_gahp.terminal import words
-from boinc_gahp.terminal.output import bar, coloured, is_live, width_of
+from boinc_gahp.terminal.output import bar, coloured, in_lines, is_live, width_of
 from boinc_gahp.terminal.table import cut
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def remark(text: str) -> None:
         _drawn.say(text)
     else:
         with suppress(OSError):
-            print(text, file=sys.stderr, flush=True)
+            print(in_lines(text, sys.stderr), file=sys.stderr, flush=True)
 
 
 def _set_drawn(live: Live | None) -> None:

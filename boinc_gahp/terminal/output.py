@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import textwrap
 from functools import cache
 from typing import TYPE_CHECKING, TextIO
 
@@ -20,16 +21,37 @@ if TYPE_CHECKING:
 def complain(text: str) -> None:
     """Print a line on stderr, whatever is in the text; a full or closed stderr is ignored."""
     try:
-        print(f"boinc_gahp: {one_line(text)}", file=sys.stderr, flush=True)
+        print(in_lines(f"boinc_gahp: {one_line(text)}", sys.stderr), file=sys.stderr, flush=True)
     except OSError:
         # The interpreter would try again when it ends, and change the exit status.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines on stdout, each as soon as it is there."""
+    """Print lines on stdout, each as soon as it is there; a terminal gets them :func:`in_lines`."""
     for line in lines:
-        print(line)
+        print(in_lines(line, sys.stdout))
+
+
+def in_lines(text: str, stream: TextIO) -> str:
+    """Return a text broken at words, if ``stream`` is a terminal on which it does not fit.
+
+    A command at its end has a line of its own, which is not broken: it is there to be copied.
+    """
+    width = width_of(stream)
+    if width is None or len(text) <= width:
+        return text
+    said, of_command, words = text.rpartition(_COMMAND)
+    lines = textwrap.wrap(
+        f"{said}:" if of_command else text, width, break_long_words=False, break_on_hyphens=False
+    )
+    if of_command:
+        lines.append(_COMMAND.removeprefix(": ") + words)
+    return "\n".join(lines)
+
+
+#: Comes before the words of a command, at the end of a text.
+_COMMAND = ": boinc_gahp "
 
 
 def agreed(question: str, screen: TextIO) -> bool:

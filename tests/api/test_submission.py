@@ -227,7 +227,7 @@ def test_arguments_are_words_or_are_split_as_a_shell_would():
         (5, {}, "jobs is a int: expected a list of boinc_gahp.Job"),
         ("rows.csv", {}, r"jobs is a path: expected a list, so write jobs_from\('rows.csv'\)"),
         ([{"n": 1}], {}, "expected a boinc_gahp.Job; jobs_from makes jobs of rows"),
-        ([Job(inputs=["a.txt"])], {}, "job 'b_0': inputs is a list: expected files by open names"),  # type: ignore[arg-type]
+        ([Job(inputs=["a.txt"])], {}, "job 'b_0': inputs is a list: expected files by name"),  # type: ignore[arg-type]
         ([Job(inputs={5: "a.txt"})], {}, "input 5: name is a int: expected a string"),
         ([Job(inputs={"in": InlineFile(b"x")})], {}, "job 'b_0': input 'in': text is a bytes"),  # type: ignore[arg-type]
         ([Job(inputs={"in": StagedFile(None)})], {}, "physical_name is a NoneType"),  # type: ignore[arg-type]

@@ -53,9 +53,9 @@ def test_who_has_no_settings_is_told_of_login_and_of_a_local_projects_file(node)
         return error_of(lambda: find_project(Settings(), None))
 
     assert "run boinc_gahp login URL;" in told()
-    assert "run export BOINC_GAHP_CONFIG=DIR/boinc_gahp.toml in this terminal" in told()
+    assert "in this terminal: export BOINC_GAHP_CONFIG=DIR/boinc_gahp.toml" in told()
     node.write(node.home / "project/boinc_gahp.toml", "")
-    assert "run export BOINC_GAHP_CONFIG=~/project/boinc_gahp.toml in this terminal" in told()
+    assert "in this terminal: export BOINC_GAHP_CONFIG=~/project/boinc_gahp.toml" in told()
 
 
 def test_a_project_without_authenticator_is_reported_with_the_section_to_mend():

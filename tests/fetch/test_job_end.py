@@ -49,7 +49,10 @@ NO_IMAGE = (
         (failed(errors=("a_new_word",)), "a new word"),
         (failed(errors=()), "the project gives no reason"),
         (failed(7, errors=CANCELLED), "aborted"),
-        (over(errors=CANCELLED, lease_is_over=True), "its batch's lease ended, or it was aborted"),
+        (
+            over(errors=CANCELLED, lease_is_over=True),
+            "its batch was kept no longer, or aborted",
+        ),
         (failed(7, errors=("too_many_error_results", "cancelled")), "exit status 7"),
         (failed(1, 1, image=IMAGE), f"exit status 1, {NO_IMAGE}"),
         (failed(9, image=""), "exit status 9, not of the program: its container was ended"),

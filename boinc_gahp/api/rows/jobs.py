@@ -231,7 +231,7 @@ class RowJobs:
             return [(name, self._file(file)) for name, file in named]
         if not isinstance(found, Mapping):
             raise BadRequest(
-                "inputs: expected an object, open names and files, or words NAME=FILE, found "
+                "inputs: expected an object with names and files, or words NAME=FILE, found "
                 f"{shown(found)}"
             )
         return [(name, self._given(name, file)) for name, file in found.items()]
@@ -272,7 +272,7 @@ class RowJobs:
 
 def _add(inputs: dict[str, File], name: str, file: File) -> None:
     if name in inputs:
-        raise BadRequest(f"input {name!r} is given twice: expected one file for each open name")
+        raise BadRequest(f"input {name!r} is given twice: expected one file for each name")
     inputs[name] = file
 
 

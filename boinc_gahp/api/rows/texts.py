@@ -377,8 +377,7 @@ def split_named(text: str) -> tuple[str, str]:
     name, equals, file = text.partition("=")
     if not equals or not name:
         raise BadRequest(
-            f"input {quoted(text)}: expected NAME=FILE, where NAME is what the app calls the file "
-            "(its open name)"
+            f"input {quoted(text)}: expected NAME=FILE, where NAME is what the app calls the file"
         )
     return name, file
 

@@ -52,8 +52,8 @@ this machine. Elsewhere, and with --yes, it does not ask, but loses such outputs
 """
 
 _EXTEND = """\
-Sets for how long from now the project keeps batches. After it, the project may abort and retire
-them. A later end stays as it is.
+Sets for how long from now the project keeps batches. After that the project may abort them and
+delete their files. A batch that is kept longer already stays as it is.
 """
 
 _SEVERAL = """
@@ -171,7 +171,7 @@ def extend(arguments: list[str], config: str | None) -> int:
             )
         if (batch.expire_time or math.inf) > until:
             end = words.at(batch.expire_time) if batch.expire_time else "it is retired"
-            return f"is unchanged: it is kept until {end} already"
+            return f"is kept until {end} already"
         batch.extend(until)
         return f"is kept until {words.at(until)} ({words.span(options.span)} from now)"
 

@@ -11,7 +11,7 @@ from boinc_gahp.cli.batch.jsons import picked, print_json
 from boinc_gahp.cli.batch.opening import BATCH, PATIENCE, Choice, opened_to_look
 from boinc_gahp.states import JobState
 from boinc_gahp.terminal.live import remark
-from boinc_gahp.terminal.output import coloured, complain, print_lines
+from boinc_gahp.terminal.output import coloured, complain
 from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import count, printable, show, visible
 
@@ -117,7 +117,8 @@ def _print(options: Namespace, batch: Batch) -> int:
                 print()
             print(coloured(f"==> {printable(log.name)}: {_state(log)} <==", "bold", sys.stdout))
         number += 1
-        print_lines(_body(options, batch, log, is_single=is_single))
+        for line in _body(options, batch, log, is_single=is_single):
+            print(line)  # as the job wrote it
         untold = untold or (bool(log.failed_attempts) and not log.stderr)
     if untold:
         remark(_NOT_TOLD)

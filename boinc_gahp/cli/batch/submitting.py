@@ -47,8 +47,7 @@ never ends the jobs: a message says what to type to go on.
 It is safe to repeat a command that has a --name: it completes the batch, or finds it complete, and
 creates no job twice. If a submit fails or is interrupted, a message says how to continue.
 
---fpops-est, --fpops-bound, --memory, --disk and --delay take precedence over the app's input
-template.
+--fpops-est, --fpops-bound, --memory, --disk and --delay win over the app's input template.
 
 --dry-run checks everything and sends nothing. It compares the jobs with the app's templates, and
 shows which files would be sent, which ones the project has, and whether the request is too large.

@@ -126,8 +126,8 @@ def _check_clock(project: WebRpcs) -> Check:
         return ok(f"clock: the project's differs from this machine's by {abs(difference):.1f} s")
     ahead = "ahead of" if difference > 0 else "behind"
     return warning(
-        f"clock: the project's is {abs(difference):.0f} s {ahead} this machine's; leases of "
-        "batches and lifetimes of files allow for that, other times are wrong by as much",
+        f"clock: the project's is {abs(difference):.0f} s {ahead} this machine's; for how "
+        "long batches and files are kept allows for that, other times are wrong by as much",
         "set the clock that is wrong",
     )
 

@@ -122,7 +122,7 @@ def create_work_parser(_config: str | None = None) -> Parser:
         "Creates a job of an app, or several with --stdin, and prints their names. FILEs are the "
         "physical names of staged files, in the order of the input template. The options are those "
         "of BOINC's create_work. As there, sizes, deadline and instances that the template sets "
-        "take precedence over the options.\n\n"
+        "win over the options.\n\n"
         "with --stdin each line is a job:\n"
         '  [--wu_name X] [--command_line "X"] [--priority N] [--wu_template X]\n'
         "   [--result_template X] [--target_host ID] [--target_user ID]\n"

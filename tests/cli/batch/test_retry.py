@@ -83,7 +83,7 @@ def test_a_lost_lease_is_a_reason_to_send_jobs_again(batch, site, failed):
     site.rpc.set_expire_time(1.0, batch_id=number)
     wait_for(lambda: site.rpc.batch(number).state.name != "IN_PROGRESS", "the end of the lease")
     out = batch("show", number)[1]
-    assert "its batch's lease ended, or it was aborted" in out
+    assert "its batch was kept no longer, or aborted" in out
     assert f"Send them again: boinc_gahp batch retry {number}\n" in out
     batch.prints("retry", number)
 

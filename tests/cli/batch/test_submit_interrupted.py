@@ -19,7 +19,7 @@ def test_an_interrupted_submit_tells_how_to_go_on_and_that_makes_each_job_once(s
     wait_for(lambda: proxy.count("submit_batch"), "the jobs on their way")
     child.expect("sending jobs")
     child.sendintr()
-    child.expect(r"boinc_gahp: interrupted; to continue: boinc_gahp batch (submit [^\r\n]*)")
+    child.expect(r"boinc_gahp: interrupted; to continue:\s+boinc_gahp batch (submit [^\r\n]*)")
     again = shlex.split(child.match.group(1))
     child.expect_exact("\r\n")
     assert ended(child) == 130
