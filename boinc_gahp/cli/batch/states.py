@@ -223,7 +223,7 @@ def reason_lines(
             yield f"More: {command(options, 'logs', batch.id, told)}"
         for advice in dict.fromkeys(end.advice for end in ends if end.advice):
             yield f"They would fail again: {printable(advice)}."
-        if _can_retry(batch) and not all(end.advice for end in ends):
+        if _can_retry(batch, programs) and not all(end.advice for end in ends):
             yield f"Send them again: {command(options, 'retry', batch.id)}"
     yield from retry_lines(options, found.standing)
 
@@ -249,10 +249,14 @@ def _lines(reasons: Sequence[Reason], programs: int) -> Iterator[str]:
         yield f"  … and {count(others, 'job')} for {count(len(rest), 'more reason')}"
 
 
-def _can_retry(batch: Batch) -> bool:
+def _can_retry(batch: Batch, programs: int) -> bool:
     """Tell whether failed jobs can be sent again from here, and nobody aborted them on purpose."""
+    from boinc_gahp.api.family import parent_of
+
     on_purpose = batch.state is BatchState.ABORTED and not batch.lease_is_over
-    return not on_purpose and batch.manifest is not None
+    # That a program ended badly in a retry is known of the parent's job once that is fetched.
+    is_unknown = programs > 0 and parent_of(batch) is not None
+    return not (on_purpose or is_unknown) and batch.manifest is not None
 
 
 def retry_lines(options: Namespace, standing: RetryStatus) -> Iterator[str]:

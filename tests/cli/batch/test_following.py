@@ -91,7 +91,10 @@ def test_a_wait_tells_how_programs_ended_though_nothing_was_fetched(run, batch, 
     assert '"reasons": [{"reason": "exit status 3", "jobs": 2' in batch.prints(
         "wait", tag, "--json", status=3
     )
-    assert "3 jobs of batch" in batch.prints("retry", tag, "--dry-run")
+    assert "Send them again: " in out
+    assert "3 jobs of batch" in batch.prints("retry", tag)
+    again = batch.prints("wait", f"{tag}-retry1", status=4)
+    assert "Send them again: " not in again
     batch.prints("fetch", tag, "out", status=3)
     with (here / "out/jobs.csv").open() as file:
         rows = [(row["state"], row["exit_status"]) for row in csv.DictReader(file)]
