@@ -26,7 +26,7 @@ from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.ledger.rows import Hold, ProgramFailure
 from boinc_gahp.states import CANCELLED
 from boinc_gahp.submit.query import query_jobs
-from boinc_gahp.text import shorten
+from boinc_gahp.text import count, shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.errors import GahpError
@@ -150,7 +150,9 @@ def lose(context: AccountContext, jobs: list[JobRow], batch: BatchRow) -> None:
         f"{_AGAIN}"
     )
     context.jobs.hold([job.id for job in jobs], Hold(reason, HoldCode.LOST, 0))
-    log.error("%d jobs of batch %s are held: %s no longer has them", len(jobs), batch.name, host)
+    log.error(
+        "%s of batch %s on hold: not on %s any more", count(len(jobs), "job"), batch.name, host
+    )
 
 
 def host_of(context: AccountContext) -> str:

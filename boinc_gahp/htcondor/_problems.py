@@ -15,7 +15,7 @@ from boinc_gahp.htcondor.status_ad import HoldCode, suspended, with_reason
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.states import HTCondorState
-from boinc_gahp.text import shorten
+from boinc_gahp.text import count, shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.config.settings import Settings
@@ -119,4 +119,4 @@ class PersistentProblems:
         reason = f"{text}; condor_release then sends this job again, as a new one"
         held = jobs.hold_all_jobs(url, account, Hold(reason, HoldCode.ACCOUNT, 0))
         if held:
-            log.error("%d jobs are held: %s", held, shorten(text))
+            log.error("%s on hold: %s", count(held, "job"), shorten(text))

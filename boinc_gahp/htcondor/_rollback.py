@@ -26,6 +26,7 @@ from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.submit.abort import ABORT_AGAIN, abort_once, abort_until_certain
 from boinc_gahp.submit.journal import SubmitState
+from boinc_gahp.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,7 +139,7 @@ class BatchRollback:
         if not jobs:
             return
         hold = hold_for(error, batch, alone=len(jobs) == 1)
-        log.warning("Batch %s: %d jobs are on hold: %s", batch.name, len(jobs), hold.reason)
+        log.warning("Batch %s: %s on hold: %s", batch.name, count(len(jobs), "job"), hold.reason)
         self._jobs.hold([job.id for job in jobs], hold)
 
     # -- parts
@@ -168,7 +169,7 @@ class BatchRollback:
         lease_until = time.time() + self._context.htcondor.lease
         self._jobs.divide(batch.id, planned, group_key, trouble, lease_until)
         for name, job_ids in planned.items():
-            log.info("Batch %s has %d jobs of batch %s", name, len(job_ids), batch.name)
+            log.info("Batch %s has %s of batch %s", name, count(len(job_ids), "job"), batch.name)
 
     def hold_untried(self, batch: BatchRow) -> Hold | None:
         """Return the hold for its jobs if enough other parts of its original batch were refused.

@@ -56,6 +56,7 @@ from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import SubmitState
 from boinc_gahp.submit.validate import BatchValidator
+from boinc_gahp.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -127,7 +128,9 @@ class Sender:
                 now + htcondor.lease,
             )
             if batch is not None:
-                log.info("Batch %s: %d jobs for %s", batch.name, len(group), self._context.url)
+                log.info(
+                    "Batch %s: %s for %s", batch.name, count(len(group), "job"), self._context.url
+                )
         return next_
 
     # -- batches are sent
@@ -220,7 +223,7 @@ class Sender:
         return SubmitState(batch.project_batch_id, sent=sent, unclear=sent)
 
     def _is_submitted(self, batch: BatchRow, jobs: int) -> None:
-        log.info("Batch %s is submitted: %d jobs", batch.name, jobs)
+        log.info("Batch %s is submitted: %s", batch.name, count(jobs, "job"))
         self._forget(batch)
         self._failed.clear()
         if self._pauses.succeeded(_PLANS):
@@ -361,7 +364,7 @@ class Sender:
             alike.setdefault(hold, []).append(job_id)
         for hold, job_ids in alike.items():
             self._jobs.hold(job_ids, hold)
-        log.warning("Batch %s: %d jobs are on hold", batch.name, len(holds))
+        log.warning("Batch %s: %s on hold", batch.name, count(len(holds), "job"))
         if len(holds) < len(jobs):
             return True
         self._forget(batch)
@@ -369,7 +372,7 @@ class Sender:
 
     def _hold_all(self, batch: BatchRow, jobs: Sequence[JobRow], hold: Hold) -> None:
         """Put all jobs of a batch that was never sent on hold; the batch needs no abort."""
-        log.warning("Batch %s: its %d jobs are on hold: %s", batch.name, len(jobs), hold.reason)
+        log.warning("Batch %s: %s on hold: %s", batch.name, count(len(jobs), "job"), hold.reason)
         self._jobs.hold([job.id for job in jobs], hold)
         self._jobs.close_batch(batch.id, retired=True)
 

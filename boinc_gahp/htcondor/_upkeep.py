@@ -17,6 +17,7 @@ from boinc_gahp.errors import NotFound, PermissionDenied, RpcError
 from boinc_gahp.htcondor._context import FAULT, going, is_ahead
 from boinc_gahp.htcondor._sending_action import REFUSAL_FINAL
 from boinc_gahp.submit.control import abort_each, retire_batch, set_lease
+from boinc_gahp.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -204,7 +205,7 @@ class Upkeep:
             for one in over:
                 self._pauses.forget(_abort_of(one))
             self._jobs.abort_done([one.job_id for one in over])
-            log.info("%d jobs were aborted on %s", len(over), self._context.url)
+            log.info("Aborted on %s: %s", self._context.url, count(len(over), "job"))
 
     def _put_off(self, job: PendingAbort, error: RpcError, now: float) -> None:
         """Try to abort a job again later."""

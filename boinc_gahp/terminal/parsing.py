@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from boinc_gahp.config.places import TrustedPath, trusted
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import SPAN
+from boinc_gahp.terminal.output import in_lines
 from boinc_gahp.terminal.words import one_line
 from boinc_gahp.text import did_you_mean, ended
 
@@ -170,7 +171,7 @@ class Parser(argparse.ArgumentParser):
             message += did_you_mean(found[1], re.findall(r"[\w.-]+", found[2]))
         said = f"{self.prog}: {ended(message)} {self.prog} --help tells more"
         # The words were typed or came from a script: they may be anything.
-        self.exit(2, f"{one_line(said)}\n")
+        self.exit(2, f"{in_lines(one_line(said), sys.stderr)}\n")
 
 
 class Group(Parser):

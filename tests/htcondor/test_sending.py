@@ -87,7 +87,7 @@ def test_a_bad_authenticator_holds_the_jobs_and_says_what_to_mend(site):
         ids = desk.accept(2)
         desk.run()
         for row in map(desk.row, ids):
-            assert_held(row, HoldCode.ACCOUNT, "settings name is wrong")
+            assert_held(row, HoldCode.ACCOUNT, "account key is wrong")
             assert "0123456789abcdef" not in row.hold_reason
         assert desk.batches("retired")
 
