@@ -215,7 +215,7 @@ def test_one_bad_answer_is_no_end(site, fault):
 def test_an_account_that_may_not_look_any_more_ends_the_wait(site):
     batch = site.batch(1)
     site.change("UPDATE user SET authenticator = 'new' WHERE authenticator = ?", site.authenticator)
-    with pytest.raises(PermissionDenied, match="settings name is wrong"):
+    with pytest.raises(PermissionDenied, match="account key is wrong"):
         batch.wait(timeout=60, poll=QUICK)
 
 

@@ -158,7 +158,7 @@ class TestAccount:
     def test_a_bad_authenticator(self, check, settings):
         with_key(settings, "0123456789abcdef")
         report = check("--app", "uppercase")
-        report.only("account", "FAILED", "settings name is wrong")
+        report.only("account", "FAILED", "account key is wrong")
         assert "0123456789abcdef" not in report.text
         without = "not looked at without an account that the project knows"
         report.only("files and apps", "note", without)
