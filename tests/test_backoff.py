@@ -67,7 +67,3 @@ def test_a_pause_without_end_is_ended_by_whoever_stops_it():
 def test_a_pause_without_end_goes_no_further_than_the_deadline(left):
     assert Backoff(1e6).wait(0, until=time.monotonic() + left)
     assert Backoff(1e6).wait(7, stop=threading.Event(), until=time.monotonic() + left)
-
-
-def test_a_pause_that_ends_lets_go_on():
-    assert Backoff(0.001).wait(1)

@@ -1,44 +1,26 @@
-"""The proxy that goes wrong on command does what it is told, and leaves nothing behind."""
+"""The proxy that goes wrong on command does what it is told."""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import requests
 
-from tests import faultproxy
-from tests.faultproxy import FaultProxy
-from tests.rpc.scripted import PONG as REPLY, ok
-
-
-@pytest.fixture
-def upstream(server):
-    """What is asked comes to its ``requests``."""
-    server.answers.append(ok(REPLY))
-    return server
-
-
-@pytest.fixture
-def proxy(upstream):
-    with FaultProxy(upstream.url) as running:
-        yield running
-
-
-def rpc(proxy, name="ping", *, timeout=10, filler=" "):
-    document = f'<?xml version="1.0"?>\n<!-- hello --><{name}>{filler}</{name}>'
-    return requests.post(
-        f"{proxy.url}submit_rpc_handler.php", data={"request": document}, timeout=timeout
-    )
+from tests.faultproxy import FaultProxy, hang
+from tests.rpc.scripted import PONG, ok
 
 
 @pytest.mark.parametrize("carried_out", [True, False], ids=["carried out", "not carried out"])
-def test_a_hanging_request_goes_on_when_released(proxy, upstream, carried_out):
-    fault = faultproxy.hang(carried_out=carried_out)
-    proxy.fail("ping", fault)
-    with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(rpc, proxy)
+def test_a_hanging_request_goes_on_when_released(server, carried_out):
+    server.answers.append(ok(PONG))
+    fault = hang(carried_out=carried_out)
+    form = {"request": '<?xml version="1.0"?>\n<!-- hello --><ping> </ping>'}
+    with FaultProxy(server.url) as proxy, ThreadPoolExecutor(1) as pool:
+        proxy.fail("ping", fault)
+        url = f"{proxy.url}submit_rpc_handler.php"
+        answer = pool.submit(requests.post, url, data=form, timeout=60)
         assert fault.reached.wait(60)
-        assert len(upstream.requests) == carried_out
+        assert len(server.requests) == carried_out
         assert not answer.done()
         fault.release()
-        assert answer.result().content == REPLY
-    assert len(upstream.requests) == 1
+        assert answer.result().content == PONG
+    assert len(server.requests) == 1

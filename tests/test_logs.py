@@ -79,12 +79,6 @@ def test_off_writes_nothing_anywhere(settings, tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_another_file_can_be_set(settings, tmp_path):
-    named = tmp_path / "logs" / "mine.log"
-    assert begin(replace(settings, logging=Logging(file=str(named)))) == named
-    assert named.exists()
-
-
 def test_names_that_are_not_unicode_are_written(settings):
     path = begin(settings)
     log.info("path %s", os.fsdecode(b"/data/\xff\xfe"))
@@ -260,14 +254,3 @@ class TestTrouble:
         log.error("x")
         assert path.read_text().endswith(" x\n")
         assert path.parent.stat().st_mode & 0o777 == 0o700
-
-    def test_a_file_in_the_directory_s_place_is_reported_once_and_stops_nobody(
-        self, settings, capfd
-    ):
-        path = begin(settings)
-        path.unlink()
-        path.parent.rmdir()
-        path.parent.touch()
-        log.error("x")
-        log.error("y")
-        assert "Not a directory" in said_once(capfd)

@@ -81,10 +81,6 @@ class Recording:
         return self.name.partition("__")[0]
 
     @property
-    def case(self):
-        return self.name.partition("__")[2]
-
-    @property
     def root(self):
         """The request's XML; None where it is not well-formed."""
         try:
@@ -127,10 +123,8 @@ class Replay:
     recording: Recording
     chunk: int = 65536
     sent: list[bytes] = field(default_factory=list)
-    urls: list[str] = field(default_factory=list)
 
     def send(self, request):
-        self.urls.append(request.url)
         if request.body is not None:
             body = request.body()
             self.sent.append(b"".join(iter(lambda: body.read(65536), b"")))
@@ -162,7 +156,8 @@ def contents(stream):
 
 
 def _output(recording):
-    query = {key: values[0] for key, values in parse_qs(urlsplit(_url(recording)).query).items()}
+    asked = urlsplit(recording.meta["url"]).query
+    query = {key: values[0] for key, values in parse_qs(asked).items()}
     number = int(query["file_num"]) if query.get("file_num", "").lstrip("-").isdigit() else 0
     calls = {
         "result_file": lambda p: p.result_file(query.get("result_name", "x"), number),
@@ -170,10 +165,6 @@ def _output(recording):
     }
     chosen = calls.get(query.get("cmd", ""), calls["result_file"])
     return lambda project: contents(chosen(project))
-
-
-def _url(recording):
-    return str(recording.meta["url"])
 
 
 def _texts(asked, tag):

@@ -59,6 +59,11 @@ def shown(path, width):
     return run.stdout
 
 
+def flat(text):
+    """Return the text on one line."""
+    return " ".join(text.split())
+
+
 def sections(text):
     """Return what a manual page has under each heading of the second level."""
     parts = re.split(r"^   (\S.*)$", text, flags=re.MULTILINE)

@@ -6,17 +6,12 @@ import unicodedata
 import pytest
 
 from boinc_gahp_docs import settings
-from tests.documents.conftest import sections, shown
+from tests.documents.conftest import flat, sections, shown
 from tests.helpers import ran
 
 pytestmark = pytest.mark.timeout(600)
 
 PAGES = ("boinc_gahp.1", "boinc_gahp.toml.5")
-
-
-def words(text):
-    """Return the text on one line."""
-    return " ".join(text.split())
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -54,7 +49,7 @@ def test_boinc_gahp_1_has_the_headings_that_manual_pages_have(built):
 def test_boinc_gahp_toml_5_has_every_setting_with_type_and_default(built):
     found = sections(shown(built.manual("boinc_gahp.toml.5"), 300))
     for name, members in settings.sections().items():
-        text = words(found[settings.title(name)])
+        text = flat(found[settings.title(name)])
         for setting in members:
             default = f"; default {setting.default}" if setting.default is not None else ""
             assert f"{setting.key} {setting.type}{default} " in f"{text} ", setting

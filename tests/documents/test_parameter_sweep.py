@@ -5,14 +5,12 @@ README.rst again.
 """
 
 import os
-import struct
 
 import pytest
 
 from tests.documents.conftest import ROOT, run_example
 
 IN_README = ROOT / "docs" / "images" / "parameter-sweep.png"
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 @pytest.fixture(scope="module")
@@ -36,22 +34,12 @@ def test_all_jobs_are_done_and_every_output_comes_back(run):
     ]
 
 
-def size(png):
-    """Return width and height of a PNG file."""
-    assert png.startswith(SIGNATURE)
-    assert png[12:16] == b"IHDR"
-    width, height = struct.unpack(">II", png[16:24])
-    return width, height
-
-
 def test_the_plot_in_the_readme_is_what_the_script_draws(run):
-    drawn = run[1].read_bytes()
     if "UPDATE_PICTURE" in os.environ:
-        IN_README.write_bytes(drawn)
-    shown = IN_README.read_bytes()
-    assert size(shown) == size(drawn) == (900, 500)
-    assert 20_000 < len(shown) < 120_000
+        IN_README.write_bytes(run[1].read_bytes())
+    assert 20_000 < IN_README.stat().st_size < 120_000
     mpl_image = pytest.importorskip("matplotlib.image")
     one, two = (mpl_image.imread(path)[..., :3] for path in (IN_README, run[1]))
+    assert one.shape == two.shape == (500, 900, 3)
     # Fonts and lines may be a little different.
     assert abs(one - two).mean() < 0.02

@@ -12,14 +12,9 @@ from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.htcondor.status_ad import HoldCode
 from boinc_gahp.terminal.parsing import STATUSES
 from boinc_gahp_docs import api, commands, environment, gahp, settings
-from tests.documents.conftest import sections, shown
+from tests.documents.conftest import flat, sections, shown
 
 pytestmark = pytest.mark.timeout(600)
-
-
-def flat(text):
-    """Return the text on one line."""
-    return " ".join(text.split())
 
 
 def words(tag):
@@ -120,23 +115,16 @@ def test_every_variable_that_the_source_asks_for_is_there(built, border):
 
 
 @pytest.mark.parametrize("module", api.MODULES)
-def test_every_public_name_is_there(built, module):
+def test_every_public_name_and_method_is_there(built, module):
     page = built.page("reference/python")
     text = words(page)
     for name in api.names(module):
         if page.find(id=f"{module}.{name}") is None:
             # It is another room's.
             assert re.search(rf"\b{name} is boinc_gahp\.\w+\.{name}\.", text), name
-
-
-@pytest.mark.parametrize("module", api.MODULES)
-def test_every_public_method_is_there(built, module):
-    page = built.page("reference/python")
-    for name in api.names(module):
-        value = getattr(import_module(module), name)
-        if not inspect.isclass(value) or page.find(id=f"{module}.{name}") is None:
             continue
-        for member, found in vars(value).items():
+        value = getattr(import_module(module), name)
+        for member, found in vars(value).items() if inspect.isclass(value) else ():
             is_public = not member.startswith("_") and (
                 inspect.isfunction(found) or isinstance(found, property | classmethod)
             )

@@ -65,8 +65,7 @@ class Replay:
     def send(self, line):
         for name, ours in self._names.items():
             line = line.replace(name, lines.escape(ours))
-        if "boinc/0a1b2c3d.7" in line:
-            line = line.replace("boinc/0a1b2c3d.7", self._job)
+        line = line.replace("boinc/0a1b2c3d.7", self._job)
         self._daemon.send(line.encode() + b"\r\n")
 
     def expect(self, line):

@@ -1,12 +1,12 @@
 """Runs calls as a volunteer's computer does: the runner, in a directory of its own."""
 
 import json
-import subprocess
 import sys
 
 from boinc_gahp.functions.payload import PROGRAM, pack_call, pack_function, shared_files, words
 from boinc_gahp.functions.runner import FORMAT, RESULT, RETURNED, Encoder
 from boinc_gahp.functions.values import read_result
+from tests.helpers import ran
 
 CALL = "c0ffee"
 
@@ -30,14 +30,7 @@ class Place:
             (self.directory / name).write_bytes(content)
 
     def run(self, python=sys.executable):
-        done = subprocess.run(
-            [python, PROGRAM, *words(self.function, self.call)],
-            cwd=self.directory,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
+        done = ran(python, PROGRAM, *words(self.function, self.call), cwd=self.directory)
         self.stderr = done.stderr
         return done.returncode
 

@@ -1,8 +1,6 @@
 """The same function and arguments have the same fingerprint in each interpreter; others do not."""
 
 import importlib
-import os
-import subprocess
 import sys
 
 import pytest
@@ -11,6 +9,7 @@ from hypothesis import given, strategies as st
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.functions._fingerprint import fingerprint
 from boinc_gahp.functions.payload import pack_call, pack_function
+from tests.helpers import ran
 
 PROGRAM = """\
 import enum, math
@@ -52,14 +51,7 @@ print(sent.fingerprint, call.key)
 def run(path, text, seed, *arguments):
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
-    done = subprocess.run(
-        [sys.executable, *(arguments or (str(path),))],
-        env={**os.environ, "PYTHONHASHSEED": str(seed)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    done = ran(sys.executable, *(arguments or (path,)), environ={"PYTHONHASHSEED": str(seed)})
     assert done.returncode == 0, done.stderr
     return done.stdout
 

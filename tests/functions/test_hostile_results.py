@@ -4,8 +4,6 @@ import io
 import json
 import os
 import pickle
-import resource
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -19,6 +17,7 @@ from hypothesis import given, strategies as st
 from boinc_gahp.functions.runner import DEEPEST, MOST_BYTES, RESULT, RETURNED
 from boinc_gahp.functions.values import MOST_FILE_BYTES, WrongResult, read_result
 from tests.functions.calls import CALL, forged, forged_bytes
+from tests.helpers import ran
 
 ARRAY = {"!": "array", "of": "0.npy"}
 
@@ -260,7 +259,6 @@ def test_any_bytes_of_an_array_are_an_array_or_a_wrong_result(content):
 READER = f"""
 import resource, sys
 from pathlib import Path
-from typing import Any
 import boinc_gahp.functions.values as values
 sys.setrecursionlimit(10**6)
 resource.setrlimit(resource.RLIMIT_AS, ({1_500_000_000}, {1_500_000_000}))
@@ -287,16 +285,8 @@ except values.WrongResult as error:
     ids=["deep", "many", "allowed"],
 )
 def test_the_memory_for_a_result_is_bounded_however_deep_calls_may_be(content, tmp_path):
-    assert resource.RLIMIT_AS
     (tmp_path / RESULT).write_bytes(content)
-    done = subprocess.run(
-        [sys.executable, "-c", READER],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    done = ran(sys.executable, "-c", READER, cwd=tmp_path, timeout=100)
     assert done.stdout.startswith("refused:"), done.stderr
 
 

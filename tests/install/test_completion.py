@@ -12,6 +12,7 @@ from tests.helpers import ran
 from tests.install.shell import SHELLS, Shell
 
 COMMAND = Path(sys.executable).with_name("boinc_gahp")
+EACH = ("batch", "submit", "x", "--each")
 BATCHES = ("sweep", "my sweep", "12", "it's: odd", "run $(id) `id`")
 
 
@@ -42,53 +43,51 @@ def settings(directory):
     return path
 
 
+def environment(home, settings):
+    path = f"{COMMAND.parent}:/usr/bin:/bin"
+    return {"HOME": str(home), "PATH": path, "BOINC_GAHP_CONFIG": str(settings)}
+
+
 @pytest.fixture(scope="module", params=SHELLS)
 def shell(request, directory, settings, tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     script = home / "script"
     script.write_text(ran(COMMAND, "completion", request.param).stdout)
-    environment = {
-        "HOME": str(home),
-        "PATH": f"{COMMAND.parent}:/usr/bin:/bin",
-        "BOINC_GAHP_CONFIG": str(settings),
-    }
-    with Shell(request.param, script, environment, directory) as shell:
+    with Shell(request.param, script, environment(home, settings), directory) as shell:
         yield shell
 
 
 @pytest.mark.parametrize(
-    ("typed", "words"),
+    ("typed", "line"),
     [
-        ("boinc_gahp --config x led", ["--config", "x", "ledger"]),
-        ("boinc_gahp --config=x led", ["--config=x", "ledger"]),
-        ("boinc_gahp batch list --state in_", ["batch", "list", "--state", "in_progress"]),
-        ("boinc_gahp batch list --state=in_", ["batch", "list", "--state=in_progress"]),
-        (
-            "boinc_gahp batch submit x --each a b --dry",
-            ["batch", "submit", "x", "--each", "a", "b", "--dry-run"],
-        ),
+        ("--config x led", ["--config", "x", "ledger"]),
+        ("--config=x led", ["--config=x", "ledger"]),
+        ("batch list --state ru", ["batch", "list", "--state", "running"]),
+        ("batch list --state=ru", ["batch", "list", "--state=running"]),
+        ("batch submit x --each a b --dry", [*EACH, "a", "b", "--dry-run"]),
+        # Files and directories.
+        ("--config ./sett", ["--config", "./settings.toml"]),
+        ("--config=./sett", ["--config=./settings.toml"]),
+        ("batch submit x --each plain.txt my", [*EACH, "plain.txt", "my file.txt"]),
+        ("local-project run pro", ["local-project", "run", "projects"]),
+        # Batches and projects.
+        ("batch show swe", ["batch", "show", "sweep"]),
+        ("batch show my", ["batch", "show", "my sweep"]),
+        ("batch show my\\ s", ["batch", "show", "my sweep"]),
+        ("batch show it", ["batch", "show", "it's: odd"]),
+        ("batch show name:1", ["batch", "show", "name:12"]),
+        ("batch show run", ["batch", "show", "run $(id) `id`"]),
+        ('batch show "run', ["batch", "show", "run $(id) `id`"]),
+        ("batch wait --project as", ["batch", "wait", "--project", "astro"]),
+        ("check --project=as", ["check", "--project=astro"]),
+        # A project that is not in the settings completes nothing and says nothing.
+        ("batch show --project nosuch swe", ["batch", "show", "--project", "nosuch", "swe"]),
     ],
 )
-def test_words_of_the_command_line_are_completed(shell, typed, words):
-    assert shell.complete(typed) == ["boinc_gahp", *words]
-
-
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
-        ("boinc_gahp --config ./sett", ["--config", "./settings.toml"]),
-        ("boinc_gahp --config=./sett", ["--config=./settings.toml"]),
-        (
-            "boinc_gahp batch submit x --each plain.txt my",
-            ["batch", "submit", "x", "--each", "plain.txt", "my file.txt"],
-        ),
-        ("boinc_gahp local-project run pro", ["local-project", "run", "projects"]),
-    ],
-)
-def test_files_and_directories_are_completed(shell, typed, words):
-    # zsh takes the slash away again when the line goes on.
-    completed = [word.rstrip("/") for word in shell.complete(typed)]
-    assert completed == ["boinc_gahp", *words]
+def test_words_files_batches_and_projects_are_completed(shell, typed, line):
+    # zsh takes the slash behind a directory away again when the line goes on.
+    completed = [word.rstrip("/") for word in shell.complete(f"boinc_gahp {typed}")]
+    assert completed == ["boinc_gahp", *line]
 
 
 @pytest.mark.parametrize("typed", ["--config ~/scr", "--config $HOME/scr", "--config=$HOME/scr"])
@@ -96,29 +95,6 @@ def test_a_path_that_begins_at_home_still_does_when_it_is_completed(shell, typed
     path = shell.complete(f"boinc_gahp {typed}")[-1].removeprefix("--config=")
     assert Path(path).is_absolute()
     assert path.endswith("/script")
-
-
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
-        ("boinc_gahp batch show swe", ["batch", "show", "sweep"]),
-        ("boinc_gahp batch show my", ["batch", "show", "my sweep"]),
-        ("boinc_gahp batch show my\\ s", ["batch", "show", "my sweep"]),
-        ("boinc_gahp batch show it", ["batch", "show", "it's: odd"]),
-        ("boinc_gahp batch show name:1", ["batch", "show", "name:12"]),
-        ("boinc_gahp batch show run", ["batch", "show", "run $(id) `id`"]),
-        ('boinc_gahp batch show "run', ["batch", "show", "run $(id) `id`"]),
-        ("boinc_gahp batch wait --project as", ["batch", "wait", "--project", "astro"]),
-        ("boinc_gahp check --project=as", ["check", "--project=astro"]),
-    ],
-)
-def test_names_of_batches_and_projects_are_completed(shell, typed, words):
-    assert shell.complete(typed) == ["boinc_gahp", *words]
-
-
-def test_a_project_that_is_not_in_the_settings_completes_nothing_and_says_nothing(shell):
-    typed = "boinc_gahp batch show --project nosuch swe"
-    assert shell.complete(typed)[-1] == "swe"
 
 
 @pytest.mark.parametrize("name", ["zsh", "fish"])
@@ -137,14 +113,7 @@ def test_the_shell_finds_the_script_where_it_is_installed(name, directory, setti
     script = tmp_path / place
     script.parent.mkdir(parents=True)
     script.write_text(completion.script(name))
-    environment = {
-        "HOME": str(tmp_path),
-        "PATH": f"{COMMAND.parent}:/usr/bin:/bin",
-        "BOINC_GAHP_CONFIG": str(settings),
-    }
-    with Shell(name, script, environment, directory, first) as shell:
+    with Shell(name, script, environment(tmp_path, settings), directory, first) as shell:
         # The first word with which zsh loads the script is completed, too.
         assert shell.complete("boinc_gahp ledg") == ["boinc_gahp", "ledger"]
-        assert shell.complete("boinc_gahp batch show my") == [
-            "boinc_gahp", "batch", "show", "my sweep",
-        ]  # fmt: skip
+        assert shell.complete("boinc_gahp batch show my")[-1] == "my sweep"

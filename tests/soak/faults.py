@@ -37,14 +37,10 @@ PASSING = {
     "lost-reply": (4, lambda _chance, _read: faultproxy.lose_reply()),
     "lost-request": (4, lambda _chance, _read: faultproxy.lose_request()),
     "reset": (2, lambda chance, _read: faultproxy.reset(chance.random())),
-    "500": (
-        4,
-        lambda chance, _read: faultproxy.status(500, carried_out=chance.random() < 0.5),
-    ),
-    "502-504": (
-        4,
+    "5xx": (
+        8,
         lambda chance, _read: faultproxy.status(
-            chance.choice(_GATEWAY), carried_out=chance.random() < 0.5
+            chance.choice((500, *_GATEWAY)), carried_out=chance.random() < 0.5
         ),
     ),
     "html-page": (4, lambda chance, _read: faultproxy.html(carried_out=chance.random() < 0.5)),

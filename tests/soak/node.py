@@ -224,13 +224,10 @@ class User:
         """
         while time.monotonic() < until and (self.left or not is_quiet()):
             with self.daemon() as daemon:
+                # A gridmanager until no job is left, or the time is over.
                 self.talk(daemon, until)
                 while time.monotonic() < until and not is_quiet():
                     time.sleep(0.1)
-
-    def talk(self, daemon, until):
-        """Be a gridmanager until no job is left, or ``time.monotonic()`` is past ``until``."""
-        raise NotImplementedError
 
     def is_home(self, job):
         """Take note that the daemon says so of a job: its files have to be there by now."""

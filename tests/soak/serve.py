@@ -110,12 +110,7 @@ def main(words):
         faults = Faults(
             wanted.faults, wanted.seed, clock, wanted.read, lambda batch: _is_made(local, batch)
         )
-        local.add_app(
-            APP,
-            command="true",
-            inputs="in",
-            outputs="out",
-        )
+        local.add_app(APP, command="true", inputs="in", outputs="out")
         authenticators = {name: local.add_user(name) for name in wanted.users}
         proxy.choose = faults
         with at_work(local, wanted.hosts):
@@ -146,10 +141,6 @@ def _is_made(local, batch):
 
 
 def _counts(local, proxy, faults):
-    row = local.core.db.connection().execute(
-        "SELECT count(*), total(canonical_resultid != 0), total(error_mask != 0) FROM workunit"
-    )
-    made, done, failed = map(int, row.fetchone())
     stuck = [
         str(batch_id)
         for batch_id, name in local.core.db.connection().execute("SELECT id, name FROM batch")
@@ -162,9 +153,6 @@ def _counts(local, proxy, faults):
         "stuck": [work_of(document).number for (document,) in documents],
         "requests": len(proxy.seen),
         "faults": dict(faults.happened),
-        "made": made,
-        "done": done,
-        "failed": failed,
     }
 
 
