@@ -55,7 +55,13 @@ BEFORE = {
         "(echo seed,path; for i in $(seq 0 100); do echo $i,data.txt; done) > params.csv",
         "for i in 1 2 3 4 5 6 7 8 9; do boinc_gahp batch submit uppercase --each data.txt; done",
     ],
-    "batch list": ["boinc_gahp batch submit uppercase --input in=data.txt --name sweep2"],
+    "batch list": [
+        "boinc_gahp batch submit uppercase --input in=data.txt --name sweep2",
+        "mkdir -p ~/.config/boinc_gahp/projects.d",
+        "for i in astro climate; do sed s/^.project./[projects.$i]/ ~/project/boinc_gahp.toml"
+        " > ~/.config/boinc_gahp/projects.d/$i.toml; done",
+        "chmod 600 ~/.config/boinc_gahp/projects.d/*.toml",
+    ],
     "batch run": ["for i in fit.py scan model.toml; do cp data.txt $i; done"],
 }
 
