@@ -6,6 +6,7 @@ Colours are used unless NO_COLOR is set (no-color.org).
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 import textwrap
@@ -39,7 +40,7 @@ def in_lines(text: str, stream: TextIO) -> str:
     A command at its end has a line of its own, which is not broken: it is there to be copied.
     """
     width = width_of(stream)
-    if width is None or len(text) <= width:
+    if width is None or len(_COLOURED.sub("", text)) <= width:
         return text
     said, of_command, words = text.rpartition(_COMMAND)
     lines = textwrap.wrap(
@@ -50,6 +51,7 @@ def in_lines(text: str, stream: TextIO) -> str:
     return "\n".join(lines)
 
 
+_COLOURED = re.compile("\x1b\\[[0-9;]*m")
 #: Comes before the words of a command, at the end of a text.
 _COMMAND = ": boinc_gahp "
 

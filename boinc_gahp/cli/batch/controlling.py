@@ -171,7 +171,7 @@ def extend(arguments: list[str], config: str | None) -> int:
             )
         if (batch.expire_time or math.inf) > until:
             end = words.at(batch.expire_time) if batch.expire_time else "it is retired"
-            return f"is kept until {end} already"
+            return f"is unchanged: it is kept until {end} already"
         batch.extend(until)
         return f"is kept until {words.at(until)} ({words.span(options.span)} from now)"
 
