@@ -287,7 +287,11 @@ def standing_of(batch: KnownBatch, which: Iterable[int | str] | None = None) -> 
         NoSuchJob: the batch has no such job.
         RpcError: the project could not be asked.
     """
-    listed = list(finding.find_jobs(batch, which))
+    return standing_among(batch, list(finding.find_jobs(batch, which)))
+
+
+def standing_among(batch: KnownBatch, listed: list[JobInfo]) -> RetryStatus:
+    """Return how failed jobs stand, of those that were just listed; see :func:`standing_of`."""
     bad = failed_programs(batch, listed)
     counted, family = with_retries(batch, listed, bad)
     found = RetryStatus(family, [], {}, {}, None)

@@ -27,10 +27,11 @@ COMMANDS = {
     "demo": ("boinc_gahp.cli.demo", "run 20 jobs from start to end on a local project"),
     "ledger": ("boinc_gahp.cli.ledger", "list and manage the jobs that came from HTCondor"),
     "local-project": (
-        "boinc_gahp.localproject.commands",
+        "boinc_gahp.cli.local_project",
         "create and run a BOINC project on this machine",
     ),
     "login": ("boinc_gahp.cli.login", "save your account of a project in the settings"),
+    "page": ("boinc_gahp.cli.page", "show batches and jobs in a web browser"),
     "template": ("boinc_gahp.cli.template", "check job templates for errors"),
 }
 
@@ -62,7 +63,8 @@ def parser_at(path: tuple[str, ...]) -> Parser:
         return _parser_in(module, "run")
     place, function, _ = module.ACTIONS[path[1]]
     package = module.__name__ if hasattr(module, "__path__") else module.__name__.rpartition(".")[0]
-    return _parser_in(import_module(f"{package}.{place}"), function)
+    name = place if "." in place else f"{package}.{place}"
+    return _parser_in(import_module(name), function)
 
 
 def root_parser() -> Group:

@@ -24,8 +24,7 @@ from boinc_gahp.threads import start
 # Only the web server needs the extra: all commands show their help without it.
 need_extra("local-project", "a local project", "flask", "waitress")
 from boinc_gahp.localproject.server.application import make_app  # noqa: E402
-from boinc_gahp.localproject.server.server import WebServer, port_is_free  # noqa: E402
-from boinc_gahp.localproject.web.page import page_address  # noqa: E402
+from boinc_gahp.serving import WebServer, port_is_free  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("boinc_gahp.localproject")
 
 _STOP_TIMEOUT = 20.0
+#: How many requests are worked on at a time.
+_THREADS = 24
 
 
 class LocalProject:
@@ -94,11 +95,6 @@ class LocalProject:
     def url(self) -> str:
         """The project's address."""
         return self._core.url
-
-    @property
-    def page(self) -> str:
-        """The address that opens its web page, with the page's token."""
-        return page_address(self._core)
 
     @property
     def port(self) -> int:
@@ -164,7 +160,13 @@ class LocalProject:
             last = urlsplit(accounts.remembered_url(self.directory)).port or 0
             port = last if port_is_free(last, self._listen) else 0
         self._core.download.clear_spool()
-        self._server = WebServer(make_app(self._core), port, self._listen)
+        self._server = WebServer(
+            make_app(self._core),
+            port,
+            self._listen,
+            threads=_THREADS,
+            name="boinc_gahp local project",
+        )
         self._core.url = accounts.project_url(self._server.port, self._listen)
         accounts.write_settings(self.directory, self._core.db.connection(), self._core.url)
         self._server.start()

@@ -12,7 +12,7 @@ from selenium.webdriver.chrome.service import Service
 
 from boinc_gahp.localproject.backend.create_work import NewJob, stage_file
 from boinc_gahp.localproject.project import LocalProject
-from tests.localproject.visitor import made_batch
+from tests.localproject.batches import made_batch
 
 CHROMIUM = Path("/usr/bin/chromium")
 DRIVER = Path("/usr/bin/chromedriver")

@@ -9,7 +9,7 @@ from boinc_gahp.localproject.backend.create_work import NewJob, stage_file
 from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests.helpers import served, wait_for
-from tests.localproject.visitor import made_batch
+from tests.localproject.batches import made_batch
 
 #: As a page of the project's, it would read a batch of the user's.
 _STEAL = """

@@ -17,7 +17,7 @@ from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.project import LocalProject
 from tests.browser.conftest import DESKTOP
 from tests.helpers import wait_for
-from tests.localproject.visitor import made_batch
+from tests.localproject.batches import made_batch
 
 PICTURE = Path(__file__).parent.parent.parent / "docs" / "images" / "local-project.png"
 _LARGEST = 150_000

@@ -24,7 +24,7 @@ from boinc_gahp.terminal import live
 from tests.cli.condor_tools import Condor
 from tests.cli.watching import Desk
 from tests.helpers import command, hang_up, ran
-from tests.localproject.visitor import made_batch
+from tests.localproject.batches import made_batch
 
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 

@@ -1,6 +1,6 @@
 """A project without volunteers, emptied before each test.
 
-``bench`` is a new project's directory without any threads; ``visitor`` is at its page.
+``bench`` is a new project's directory without any threads.
 """
 
 import math
@@ -8,17 +8,13 @@ import shutil
 
 import pytest
 
-from boinc_gahp.localproject.accounts import project_url
 from boinc_gahp.localproject.backend import assimilator, validator
 from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.project import LocalProject
-from boinc_gahp.localproject.server.application import make_app
-from boinc_gahp.localproject.server.server import WebServer
 from tests.localproject.bench import Bench
 from tests.localproject.client import Client
 from tests.localproject.on_host import OnHost
 from tests.localproject.stage import Stage
-from tests.localproject.visitor import Visitor
 
 
 @pytest.fixture(scope="session")
@@ -57,16 +53,3 @@ def bench(empty_project, tmp_path, monkeypatch):
 def host(bench):
     """The first host of ``bench``, for single jobs."""
     return OnHost(bench.core)
-
-
-@pytest.fixture
-def visitor(bench):
-    """Somebody at the page of the project that ``bench`` works with."""
-    server = WebServer(make_app(bench.core), 0)
-    bench.core.url = project_url(server.port)
-    server.start()
-    try:
-        with Visitor(bench.core) as visitor:
-            yield visitor
-    finally:
-        server.stop()

@@ -14,7 +14,7 @@ from boinc_gahp.templates.documents import read_workunit
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate
 from boinc_gahp.templates.writing import write_input_template
 from tests.localproject.bench import HOSTS, Bench
-from tests.localproject.visitor import made_batch
+from tests.localproject.batches import made_batch
 
 #: A template that leaves everything open.
 OPEN = "templates/open_in"

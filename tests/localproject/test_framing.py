@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from boinc_gahp.localproject.core import Php
 from boinc_gahp.localproject.server.forms import read_form
-from boinc_gahp.localproject.server.server import WebServer, port_is_free
+from boinc_gahp.serving import WebServer, port_is_free
 from tests.inside import workunit_names
 from tests.localproject.client import job, value
 

@@ -19,6 +19,7 @@ from boinc_gahp.terminal.parsing import Group, Parser, not_empty
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from boinc_gahp.localproject.commands.running import Page
     from boinc_gahp.localproject.core import Core
 
 #: Each action: its module and function, and its purpose.
@@ -43,12 +44,20 @@ ACTIONS = {
 }
 
 
-def run(arguments: list[str], config: str | None) -> int:
-    """Run the action named by the first argument; return the exit status."""
-    module, function, _ = ACTIONS[run_parser().chosen(arguments)]
+def run(arguments: list[str], config: str | None, page: Page | None = None) -> int:
+    """Run the action named by the first argument; return the exit status.
+
+    Args:
+        arguments: the action's name, and its arguments.
+        config: not used.
+        page: shows a project that runs.
+    """
+    name = run_parser().chosen(arguments)
+    module, function, _ = ACTIONS[name]
     act = getattr(import_module(f"boinc_gahp.localproject.commands.{module}"), function)
     with explained():
-        status: int = act(arguments[1:], config)
+        more = {"page": page} if name == "run" else {}
+        status: int = act(arguments[1:], config, **more)
     return status
 
 

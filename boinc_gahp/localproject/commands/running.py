@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-import signal
 import sys
-import threading
+import time
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,18 +14,22 @@ from boinc_gahp.extras import need_extra
 from boinc_gahp.localproject.accounts import SUBMITTER_FILE
 from boinc_gahp.localproject.commands import action_parser, opened
 from boinc_gahp.states import BatchState
-from boinc_gahp.terminal import table
+from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.parsing import whole_number
+from boinc_gahp.terminal.stopping import until_stopped
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from types import FrameType
+    from contextlib import AbstractContextManager
 
     from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.project import LocalProject
     from boinc_gahp.terminal.parsing import Parser
 
+    #: Serves the page of a project that runs; gives its address.
+    Page = Callable[[LocalProject], AbstractContextManager[str]]
 
 _MOST_HOSTS = 100
 _CHECK_EVERY = 1.0
@@ -62,43 +66,36 @@ def init_parser(_config: str | None = None) -> Parser:
     )
 
 
-def run(arguments: list[str], _config: str | None) -> int:
-    """Run a project until it is interrupted."""
+def run(arguments: list[str], _config: str | None, page: Page | None = None) -> int:
+    """Run a project until it is interrupted; ``page`` shows it meanwhile."""
     options = run_parser().read(arguments)
     from boinc_gahp.localproject.core import STOCK, Php
     from boinc_gahp.localproject.project import LocalProject
 
-    stop = threading.Event()
-
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    before = {
-        number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)
-    }
     # A program may wait on a pipe for the line with the address.
     say = partial(print, flush=True)
-    try:
-        with LocalProject(
+    with (
+        until_stopped() as stop,
+        LocalProject(
             options.directory,
             port=options.port,
             hosts=options.hosts,
             php=STOCK if options.stock_php else Php(),
             listen=options.listen,
             names=options.name,
-        ) as project:
-            say(
-                f"The project answers at {project.url} ({options.hosts} volunteers). Settings for "
-                f"the submitter: {options.directory / SUBMITTER_FILE}. Stop it with Ctrl-C."
-            )
-            say(f"Its web page: {project.page}")
-            if notice := project.notice():
-                say(notice)
-            while not stop.wait(_CHECK_EVERY):
-                project.check()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        ) as project,
+        nullcontext("") if page is None else page(project) as address,
+    ):
+        say(
+            f"The project answers at {project.url} ({options.hosts} volunteers). Settings for "
+            f"the submitter: {options.directory / SUBMITTER_FILE}. Stop it with Ctrl-C."
+        )
+        if address:
+            say(f"Its web page: {address}")
+        if notice := project.notice():
+            say(notice)
+        while not stop.wait(_CHECK_EVERY):
+            project.check()
     return 0
 
 
@@ -172,13 +169,13 @@ def _contents(core: Core) -> dict[str, Any]:
 
     ``batches`` are the newest that are not retired.
     """
+    from boinc_gahp.localproject import contents
     from boinc_gahp.localproject.directory import is_running
     from boinc_gahp.localproject.hosts.engine import engine_notice
-    from boinc_gahp.localproject.web import queries
 
     running = is_running(core.directory)
     with core.db.read() as connection:
-        overview = queries.overview(connection, 1)
+        overview = contents.overview(connection)
         return {
             "directory": str(core.directory),
             "running": running,
@@ -197,9 +194,9 @@ def _contents(core: Core) -> dict[str, Any]:
                     "running": [result["name"] for result in host["running"]],
                     "behaviours": [str(behaviour) for behaviour in host["behaviours"]],
                 }
-                for host in queries.hosts(connection)
+                for host in contents.hosts(connection)
             ],
-            "programs": queries.programs(connection),
+            "programs": contents.programs(connection),
         }
 
 
@@ -237,7 +234,7 @@ def _table(title: str, rows: Sequence[dict[str, Any]], keys: str) -> Iterator[st
 
 
 def _cell(key: str, value: Any) -> str:
-    from boinc_gahp.localproject.web import queries
+    from boinc_gahp.localproject import contents
 
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -247,11 +244,11 @@ def _cell(key: str, value: Any) -> str:
         return "-"
     written: dict[str, Callable[[Any], str]] = {
         "state": lambda state: BatchState[state.upper()].words,
-        "speed": queries.speed,
+        "speed": contents.speed,
         "bandwidth": lambda rate: f"{size(rate)}/s",
         "memory": size,
         "disk": size,
-        "credit": queries.credit,
-        "error_time": lambda then: queries.ago(then) if then else "-",
+        "credit": contents.credit,
+        "error_time": lambda then: words.ago(then, time.time()) if then else "-",
     }
     return written.get(key, str)(value)

@@ -6,6 +6,7 @@ import gzip
 import logging
 import sqlite3
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
 from flask import Flask, Response, redirect, request
@@ -30,7 +31,6 @@ from boinc_gahp.localproject.server.messages import (
 )
 from boinc_gahp.localproject.server.site_pages import error_page, not_found
 from boinc_gahp.localproject.store import valid_physical_name
-from boinc_gahp.localproject.web.page import check_host, make_blueprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,19 +99,44 @@ def make_app(core: Core) -> Flask:
         ("/test/lookup_account.php", lambda: site_pages.lookup_account(core)),
         ("/test/apps.php", lambda: site_pages.apps(core)),
         ("/test/get_project_config.php", lambda: site_pages.project_config(core)),
+        ("/test/", site_pages.front),
+        ("/test/result.php", site_pages.result),
         ("/test/login_form.php", site_pages.login_form),
         ("/test/download/<directory>/<name>", lambda directory, name: _download(core, name)),  # noqa: ARG005
     )
     for number, (rule, view) in enumerate(rules):
         app.add_url_rule(rule, str(number), view, methods=["GET", "POST"])
-    app.before_request(lambda: check_host(core))
-    app.register_blueprint(make_blueprint(core))
+    app.before_request(lambda: _check_host(core))
     app.register_error_handler(404, lambda _error: not_found())
     for failure in (sqlite3.Error, OSError):
         app.register_error_handler(failure, _failed)
     app.after_request(_compress)
     app.after_request(_protect)
     return app
+
+
+def _check_host(core: Core) -> Response | None:
+    """Refuse requests for a name that is not the project's.
+
+    A page of another site, whose owner lets its name point to 127.0.0.1, could read the answers in
+    a user's browser. Browsers always send the name; a program that does not is not a browser.
+    """
+    host = request.headers.get("Host")
+    if host is None or _hostname(host) in core.names:
+        return None
+    text = (
+        f"This is not the project's address. The project answers at {core.url}. This request was "
+        f"for {_hostname(host)[:100]!r}; a page of another site may have sent it. If that is a "
+        "name of this machine, start the project with it: boinc_gahp local-project run --name NAME."
+    )
+    return Response(f"{text}\n", 421, mimetype="text/plain")
+
+
+def _hostname(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def _rpc_page(core: Core, page: str, unknown: str, handlers: dict[str, Handler]) -> Response:

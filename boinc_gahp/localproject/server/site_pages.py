@@ -134,6 +134,19 @@ def project_config(core: Core) -> AnyResponse:
     )
 
 
+def front() -> Response:
+    """Return a page that says where people see the project."""
+    return _page(NAME, f"Programs ask this address. {_PEOPLE}")
+
+
+def result() -> Response:
+    """Return a page where the real server shows an instance, to people who are logged in."""
+    return _page("Log in", f"What a volunteer did to a job is not shown here. {_PEOPLE}")
+
+
+_PEOPLE = "For people there is a page, whose address boinc_gahp local-project run has printed."
+
+
 def login_form() -> Response:
     """Return a page where the real server has its form."""
     return _page("Log in", "This stands for the real server's form.")

@@ -1,4 +1,4 @@
-"""The HTTP server's threads: waitress, which can start and stop within one process."""
+"""An HTTP server that can start and stop within one process: waitress, and its threads."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING
 import waitress.server
 from waitress import wasyncore
 
-from boinc_gahp.localproject.core import HOST
-
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-log = logging.getLogger("boinc_gahp.localproject")
 # It warns about each request that waits for a thread, however briefly.
 logging.getLogger("waitress.queue").setLevel(logging.ERROR)
 
-_THREADS = 24
+#: Only this machine reaches it.
+HOST = "127.0.0.1"
 #: The most bytes of a request's body, which waits in a temporary file until all of it is there.
 _MAX_BODY = 2 << 30
 #: The most bytes of a request's head.
@@ -51,12 +49,22 @@ class WebServer:
         app: the application that answers.
         port: the port to listen on; 0 for any that is free.
         host: the address to listen on.
+        threads: how many requests are worked on at a time.
+        name: what answers say it is.
 
     Raises:
         OSError: the port is not free, or the address is not one of this machine.
     """
 
-    def __init__(self, app: WSGIApplication, port: int, host: str = HOST) -> None:
+    def __init__(
+        self,
+        app: WSGIApplication,
+        port: int,
+        host: str = HOST,
+        *,
+        threads: int = 8,
+        name: str = "boinc_gahp",
+    ) -> None:
         # waitress would leave threads and sockets behind if it could not bind.
         listener = _bound(port, host)
         self._map: dict[int, object] = {}
@@ -64,19 +72,19 @@ class WebServer:
             app,
             map=self._map,
             sockets=[listener],
-            threads=_THREADS,
+            threads=threads,
             recv_bytes=_RECV,
             max_request_header_size=_MAX_HEAD,
             max_request_body_size=_MAX_BODY,
             outbuf_overflow=_MAX_REPLY,
             connection_limit=_CONNECTIONS,
             channel_timeout=_IDLE,
-            ident="boinc_gahp local project",
+            ident=name,
             clear_untrusted_proxy_headers=True,
         )
         self.port: int = listener.getsockname()[1]
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="localproject-web", daemon=True)
+        self._thread = threading.Thread(target=self._loop, name="web", daemon=True)
 
     def start(self) -> None:
         """Start serving."""

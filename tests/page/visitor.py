@@ -1,12 +1,10 @@
-"""Somebody at the project's page, for tests: real requests, and what the answers hold."""
-
-import time
+"""Somebody at the page, for tests: real requests, and what the answers hold."""
 
 import requests
 from lxml import html
 
-from boinc_gahp.localproject.backend.create_work import NewJob, create_work, stage_file
-from boinc_gahp.localproject.web.page import page_address
+from boinc_gahp.localproject.backend.create_work import NewJob, stage_file
+from tests.localproject.batches import made_batch
 
 
 def words(element):
@@ -21,37 +19,24 @@ def found(element, path):
     return nodes
 
 
-def made_batch(core, name, jobs, *, app_name="uppercase", user_name="submitter", create_time=None):
-    """Make a batch with jobs; return its id."""
-    with core.db.write() as connection:
-        cursor = connection.execute(
-            "INSERT INTO batch (user_id, create_time, name, name_key, app_id, expire_time) "
-            "SELECT u.id, ?, ?, ?, a.id, 0 FROM user u, app a WHERE u.name = ? AND a.name = ?",
-            (time.time() if create_time is None else create_time, name, name, user_name, app_name),
-        )
-    create_work(core, app_name, jobs, batch_id=cursor.lastrowid)
-    return cursor.lastrowid
-
-
 class Visitor:
-    """A browser without scripts that has opened the page."""
+    """A browser without scripts at the page."""
 
-    def __init__(self, core):
+    def __init__(self, address, core=None):
+        self.address = address
         self.core = core
         self.session = requests.Session()
 
     def __enter__(self):
-        answer = self.session.get(page_address(self.core), timeout=60)
-        assert answer.status_code == 200, answer.text
         return self
 
     def __exit__(self, *_):
         self.session.close()
 
     def get(self, path="", **headers):
-        """Fetch a page; ``path`` begins below the project's address."""
+        """Fetch a page; ``path`` begins below the page's address."""
         return self.session.get(
-            self.core.url + path, headers=headers, timeout=60, allow_redirects=False
+            self.address + path, headers=headers, timeout=60, allow_redirects=False
         )
 
     def page(self, path=""):

@@ -103,12 +103,12 @@
       } else if (answer.status === 304) {
         say("");
       } else {
-        say(`The project answers with an error (${answer.status}). The page shows the state of ${clock(seen)}.`);
+        say(`boinc_gahp answers with an error (${answer.status}). The page shows the state of ${clock(seen)}.`);
         pause = RETRY;
       }
       if (answer.status === 200 || answer.status === 304) seen = new Date();
     } catch {
-      say(`The project does not answer any more. The page shows the state of ${clock(seen)}.`);
+      say(`boinc_gahp does not answer any more: was it ended? The page shows the state of ${clock(seen)}.`);
       pause = RETRY;
     } finally {
       clearTimeout(late);

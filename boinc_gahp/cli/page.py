@@ -1,0 +1,51 @@
+"""``boinc_gahp page``."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from boinc_gahp.config.accounts import find_project, named_projects
+from boinc_gahp.config.layers import load
+from boinc_gahp.terminal.parsing import Parser, whole_number
+from boinc_gahp.terminal.stopping import until_stopped
+
+_DESCRIPTION = """\
+Shows your batches in a web browser: how far each is, its jobs, why jobs failed, and their outputs.
+It prints the page's address; open that. All projects of the settings are in one list.
+
+The page changes nothing. Only this machine reaches it, and only who has its address, which is a
+new one each time. The projects are asked while the page is open in a browser.
+"""
+
+
+def run(arguments: list[str], config: str | None) -> int:
+    """Serve the page until it is interrupted."""
+    options = run_parser(config).read(arguments)
+    from boinc_gahp.page.board import Source
+    from boinc_gahp.page.views import PageServer
+
+    settings = load(options.config)
+    if options.project is None:
+        names = [name for name, _ in named_projects(settings)] or [find_project(settings, None)[0]]
+    else:
+        names = [find_project(settings, name)[0] for name in options.project]
+    sources = [Source(name, name or None, options.config) for name in dict.fromkeys(names)]
+    with until_stopped() as stop, PageServer(lambda: sources, options.port) as page:
+        print(f"Open this in your browser: {page.address}", flush=True)
+        print("Stop it with Ctrl-C.", flush=True)
+        stop.wait()
+    return 0
+
+
+def run_parser(config: str | None = None) -> Parser:
+    """Return the parser of ``page``."""
+    parser = Parser(
+        "page",
+        _DESCRIPTION,
+        examples=("boinc_gahp page", "boinc_gahp page --project lhc --project rosetta --port 8080"),
+    )
+    project = "only this project, [projects.NAME] of the settings; may be repeated (default: all)"
+    port = {"--port N": "port to listen on (default: any that is free)"}
+    parser.takes({"--project NAME ...": project})
+    parser.takes(port, type=partial(whole_number, 0, 65535), default=0)
+    return parser.with_common(config)
