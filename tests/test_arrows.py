@@ -25,12 +25,13 @@ ARROWS = {
     "localproject": {"templates", "terminal"},
     "terminal": set(),
     "workflows": {"api"},
+    "page": {"api", "terminal"},
     "logs": set(),
     # The package itself hands out the Python API.
     "": {"api", "submit", "fetch"},
 }
 OPEN_TO_ALL = {"errors", "secret", "text", "threads", "files", "backoff", "states", "client_exits"}
-OPEN_TO_ALL |= {"quantities", "extras", "config", "_version"}
+OPEN_TO_ALL |= {"quantities", "extras", "config", "serving", "_version"}
 ARROWS["cli"] = set(ARROWS) - {"workflows"}
 ARROWS |= {room: set() for room in OPEN_TO_ALL}
 OPEN_TO_ALL |= {""}

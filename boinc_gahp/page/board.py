@@ -8,9 +8,10 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from boinc_gahp.api.family import RetryChain, standing_among
 from boinc_gahp.api.outputs.fetching import fetch
@@ -25,13 +26,12 @@ from boinc_gahp.text import size
 from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable
 
+    from boinc_gahp import JobEnd
     from boinc_gahp.api.batch import Batch, BatchJob
     from boinc_gahp.api.family import RetryStatus
     from boinc_gahp.api.outputs.logs import Reason
-    from boinc_gahp.fetch.job_end import JobEnd
-    from boinc_gahp.rpc.types import BatchInfo, ResultInfo
 
 T = TypeVar("T")
 
@@ -130,13 +130,6 @@ class Kept(Generic[T]):
                 self._version, self.at = version, time.time()
 
 
-class End(NamedTuple):
-    """How a job ended, or how it stands; and all of its instances."""
-
-    end: JobEnd
-    instances: tuple[ResultInfo, ...]
-
-
 class Source:
     """A project of the settings, and what is known of it.
 
@@ -199,12 +192,12 @@ class Source:
         rpc = batch.session.rpc
         return self._keep(("attempts", batch.id), lambda: attempts_of(batch, rpc)).look() or ""
 
-    def end(self, job: BatchJob) -> Kept[End]:
-        """Return how a job ended, with its streams and instances."""
+    def end(self, job: BatchJob) -> Kept[JobEnd]:
+        """Return how a job ended or how it stands, with its streams and all of its instances."""
 
-        def ask() -> End:
+        def ask() -> JobEnd:
             end = log_of(job.batch, job.info)
-            return End(end, end.instances or job.instances())
+            return end if end.instances else replace(end, instances=job.instances())
 
         kept = self._keep(("end", job.id), ask)
         kept.ask(job.info if job.is_over else None)
@@ -216,7 +209,7 @@ class Source:
         kept.ask(job.info)
         return kept
 
-    def _list(self) -> list[tuple[BatchInfo, int | None]]:
+    def _list(self) -> list[object]:
         """Ask for the account's batches; return what is known of them."""
         project = self._project
         if project is None:
@@ -224,8 +217,15 @@ class Source:
             self._project = project
         rpc = project.rpc.until(time.monotonic() + _LIST_TIMEOUT)
         infos = sorted(rpc.query_batches(), key=lambda info: (info.create_time, info.id))[::-1]
-        self._counting.update(rpc, _few(infos))
-        found, told = {}, []
+        # The newest batches, whose jobs are counted: a project lists all jobs of each once.
+        left, few = MOST, []
+        for info in infos:
+            if info.state is BatchState.IN_PROGRESS and info.njobs <= left:
+                left -= info.njobs
+                few.append(info)
+        self._counting.update(rpc, few)
+        found: dict[int, Batch] = {}
+        told: list[object] = []
         for info in infos:
             jobs = self._counting.of(info.id)
             running = None if jobs is None else jobs.running
@@ -274,13 +274,3 @@ class Source:
             gone, self._rooms = self._rooms[:number], self._rooms[number:]
         for room in gone:
             shutil.rmtree(room, ignore_errors=True)
-
-
-def _few(infos: Iterable[BatchInfo]) -> list[BatchInfo]:
-    """Return the newest batches whose jobs are counted: a project lists all jobs of each once."""
-    found, left = [], MOST
-    for info in infos:
-        if info.state is BatchState.IN_PROGRESS and info.njobs <= left:
-            left -= info.njobs
-            found.append(info)
-    return found

@@ -2,7 +2,7 @@
 
 import time
 
-from boinc_gahp.localproject.backend.create_work import NewJob, create_work, stage_file
+from boinc_gahp.localproject.backend.create_work import create_work
 
 
 def made_batch(core, name, jobs, *, app_name="uppercase", user_name="submitter", create_time=None):

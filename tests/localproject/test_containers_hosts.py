@@ -3,6 +3,7 @@
 import pytest
 
 from boinc_gahp.config import layers
+from boinc_gahp.localproject import contents
 from boinc_gahp.localproject.commands.participants import set_host
 from boinc_gahp.localproject.commands.running import status
 from boinc_gahp.localproject.directory import make
@@ -11,7 +12,6 @@ from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import ServerState
 from tests.helpers import wait_for
 from tests.localproject.in_containers import APP, ContainerJobs, add_container_app, files
-from tests.localproject.visitor import Visitor
 
 
 @pytest.fixture
@@ -67,8 +67,7 @@ def test_where_there_is_no_engine_jobs_wait_and_everybody_is_told_so(tmp_path, m
         jobs = ContainerJobs(project)
         name = jobs.submit(files("exit 0"))
         wait_for(lambda: jobs.result(name), "a result")
-        with Visitor(project.core) as visitor:
-            assert NOTICE in visitor.text("")
+        assert NOTICE in contents.notices(project.core)[0]
         status([str(directory)], None)
         assert NOTICE in capsys.readouterr().out
         assert jobs.result(name)["server_state"] == ServerState.UNSENT

@@ -13,8 +13,8 @@ from boinc_gahp.localproject.states import BatchState, FileDeleteState
 from boinc_gahp.templates.documents import read_workunit
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate
 from boinc_gahp.templates.writing import write_input_template
-from tests.localproject.bench import HOSTS, Bench
 from tests.localproject.batches import made_batch
+from tests.localproject.bench import HOSTS, Bench
 
 #: A template that leaves everything open.
 OPEN = "templates/open_in"

@@ -34,6 +34,7 @@ def settings(site, tmp_path):
 def several(site, settings, monkeypatch):
     """Somebody at the page of both."""
     monkeypatch.setattr(board, "_LIST_TIMEOUT", 0.5)
+    monkeypatch.setattr(board, "_TIMEOUT", 0.5)
     sources = [Source(name, name, settings) for name in ("here", "away", "nowhere")]
     with PageServer(lambda: sources) as page, Visitor(page.address, site.core) as visitor:
         yield visitor
