@@ -24,8 +24,8 @@ from boinc_gahp.api.outputs.logs import page_of
 from boinc_gahp.api.progress import longest_words
 from boinc_gahp.errors import NotKnownHere
 from boinc_gahp.extras import need_extra
-from boinc_gahp.page.board import FIRST
 from boinc_gahp.page._words import FILTERS, KINDS, counts, of_all
+from boinc_gahp.page.board import FIRST
 from boinc_gahp.states import BatchState
 from boinc_gahp.terminal.output import command_line
 from boinc_gahp.terminal.parsing import config_words
