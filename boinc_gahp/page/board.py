@@ -77,20 +77,21 @@ class Kept(Generic[T]):
         self._begun = 0.0
         self._pauses = PollPauses(_POLL)
 
-    def ask(self, version: object = None) -> None:
+    def ask(self, version: object = None, *, at_once: bool = False) -> None:
         """Begin to ask, if the answer may have changed, and the last one is old enough.
 
         Args:
             version: as long as it is the same, the answer is, too; None: it may always change.
+            at_once: however young the last one is.
         """
         with self._lock:
-            now = time.monotonic()
+            now = math.inf if at_once else time.monotonic()
             is_due = version is None or self.trouble is not None or version != self._version
             is_asking = self._asking is not None and self._asking.is_alive()
             if not is_due or is_asking or now < self._next:
                 return
             if now > self._next + _AWAY:
-                self._begun, self._pauses = now, PollPauses(_POLL)
+                self._begun, self._pauses = time.monotonic(), PollPauses(_POLL)
             self._asking = start(partial(self._renew, version), "page")
 
     def wait(self, until: float | None = None) -> T | None:
@@ -107,9 +108,9 @@ class Kept(Generic[T]):
             asking.join(patience)
         return self.value
 
-    def look(self, version: object = None) -> T | None:
+    def look(self, version: object = None, *, at_once: bool = False) -> T | None:
         """Ask, and return the answer; see :meth:`ask`."""
-        self.ask(version)
+        self.ask(version, at_once=at_once)
         return self.wait()
 
     def _renew(self, version: object) -> None:

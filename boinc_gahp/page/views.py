@@ -336,7 +336,8 @@ class _Pages:
         if place >= len(sources):
             abort(404)
         source = sources[place]
-        source.listed.look()
+        # One that was just made may not be known yet.
+        source.listed.look(at_once=batch_id not in source.batches)
         batch = source.batches.get(batch_id)
         if batch is None:
             _not_there(source.listed)

@@ -10,6 +10,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
+from boinc_gahp.cli.local_project import local_page
 from boinc_gahp.localproject.backend.create_work import NewJob, stage_file
 from boinc_gahp.localproject.project import LocalProject
 from tests.localproject.batches import made_batch
@@ -130,10 +131,16 @@ def browser(chrome):
 
 
 class Gated:
-    """A project with an app named gated, and the gates that its jobs wait for."""
+    """A project with an app named gated, and the gates that its jobs wait for.
 
-    def __init__(self, project, gates):
+    Attributes:
+        project: the project.
+        page: its page's address.
+    """
+
+    def __init__(self, project, page, gates):
         self.project = project
+        self.page = page
         self._gates = gates
 
     def open(self, gate):
@@ -161,4 +168,5 @@ def gated(tmp_path_factory):
             inputs="in",
             outputs="out",
         )
-        yield Gated(project, gates)
+        with local_page(project) as page:
+            yield Gated(project, page, gates)

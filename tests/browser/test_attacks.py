@@ -1,20 +1,21 @@
-"""What a page of another site tries with a user's browser, which has opened the project's page."""
+"""What a page of another site tries with a user's browser, which has opened the page."""
 
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
 
+from boinc_gahp.cli.local_project import local_page
 from boinc_gahp.localproject.backend.create_work import NewJob, stage_file
 from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from tests.helpers import served, wait_for
 from tests.localproject.batches import made_batch
 
-#: As a page of the project's, it would read a batch of the user's.
+#: As a page of boinc_gahp's, it would read a batch of the user's; it even knows the address.
 _STEAL = """
 document.title = 'it runs';
-fetch('/test/batches/{batch}').then(answer => answer.text()).then(page => {
+fetch('{page}0/{batch}').then(answer => answer.text()).then(page => {
   document.title = 'it has read ' + page.length;
 });
 """
@@ -28,9 +29,11 @@ def project(tmp_path):
 
 @pytest.fixture
 def batch(project):
-    """A batch of the submitter's."""
+    """A batch of the submitter's, and the address of the page that shows it."""
     file = stage_file(project.core, b"x", "x.dat")
-    return made_batch(project.core, "wanted", [NewJob(name="job", files=(file,))])
+    batch_id = made_batch(project.core, "wanted", [NewJob(name="job", files=(file,))])
+    with local_page(project) as address:
+        yield batch_id, address
 
 
 @pytest.fixture
@@ -69,10 +72,12 @@ def _form(url, script):
 def test_what_another_site_leads_to_reads_nothing_of_the_page(
     browser, project, batch, elsewhere, lure
 ):
-    browser.driver.get(project.page)
-    wait_for(lambda: browser.driver.current_url == project.url, "the front page")
+    batch_id, shown = batch
+    browser.driver.get(shown)
+    wait_for(lambda: "wanted" in browser.driver.page_source, "the front page")
     pages, at = elsewhere
-    page, there = lure(project.url, _STEAL.replace("{batch}", str(batch)))
+    script = _STEAL.replace("{page}", shown).replace("{batch}", str(batch_id))
+    page, there = lure(project.url, script)
     (pages / "index.html").write_text(f"<!DOCTYPE html><title>Kittens</title>{page}")
     browser.driver.get(at)
 
@@ -82,7 +87,7 @@ def test_what_another_site_leads_to_reads_nothing_of_the_page(
 
     wait_for(lambda: address().startswith(f"{project.url}{there}"), f"{there} in the browser")
     title = browser.driver.title
-    browser.driver.get(f"{project.url}batches/{batch}")
+    browser.driver.get(f"{shown}0/{batch_id}")
     assert "it " not in title, title
     assert "wanted" in browser.driver.page_source
     browser.complaints()  # The console tells of scripts that were not allowed.

@@ -6,22 +6,24 @@ import pytest
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import ActionChains, Keys
 
+from boinc_gahp.cli.local_project import local_page
+from boinc_gahp.localproject.backend import batches
 from boinc_gahp.localproject.project import LocalProject
 from tests.browser.conftest import PHONE
 from tests.helpers import wait_for
 
-PAGES = ("", "batches/{batch}", "jobs/{job}", "jobs/0")
+PAGES = ("", "0/{batch}", "0/{batch}/{job}", "more/Hosts", "more/Back end", "9/9")
 
 
 class Person:
     """Somebody at the browser."""
 
-    def __init__(self, browser, project):
+    def __init__(self, browser, page):
         self.browser = browser
-        self.project = project
+        self.page = page
 
     def go(self, path=""):
-        self.browser.driver.get(self.project.url + path)
+        self.browser.driver.get(self.page + path)
 
     def find(self, selector):
         return self.browser.driver.find_element("css selector", selector)
@@ -52,21 +54,15 @@ class Person:
 
         wait_for(clicked, f"{selector} to click on")
 
-    def open(self):
-        self.browser.driver.get(self.project.page)
-        self.sees("Batches")
-
 
 @pytest.fixture
 def person(browser, gated):
-    person = Person(browser, gated.project)
-    person.open()
-    return person
+    return Person(browser, gated.page)
 
 
 def test_a_batch_is_watched_and_an_output_is_saved(person, gated):
     batch_id = gated.submit("watched", "first", jobs=2)
-    person.go(f"batches/{batch_id}")
+    person.go(f"0/{batch_id}")
     person.sees("2 running")
     person.browser.script("window.here = true")
     gated.open("first")
@@ -74,15 +70,17 @@ def test_a_batch_is_watched_and_an_output_is_saved(person, gated):
     person.sees("complete")
     assert person.browser.script("window.here") is True
     person.click("tbody a")
-    person.sees("canonical")
-    person.click("#instances a[download]")
-    saved = person.browser.downloads / "watched_0_0_out"
+    person.sees("this one counts")
+    person.click("#job h3 a")
+    person.sees("SAID ONCE")
+    person.click("a[download]")
+    saved = person.browser.downloads / "watched_0_out"
     wait_for(saved.exists, "the saved file")
     assert saved.read_bytes() == b"SAID ONCE\n"
 
 
 def test_what_people_do_at_the_page_outlasts_its_renewal(person, gated):
-    person.go(f"batches/{gated.submit('long', 'second', jobs=8)}")
+    person.go(f"0/{gated.submit('long', 'second', jobs=8)}")
     person.sees("2 running")
     person.browser.resize((1280, 300))
     person.browser.script("document.querySelectorAll('tbody a')[1].focus()")
@@ -100,9 +98,9 @@ def test_nothing_is_wider_than_a_phone(person, gated):
     batch_id = gated.submit("a-name-of-no-end-" * 6, gate)
     gated.open(gate)
     person.browser.resize(PHONE)
-    person.go(f"batches/{batch_id}")
+    person.go(f"0/{batch_id}")
     person.sees("1 failed")
-    connection = person.project.core.db.connection()
+    connection = gated.project.core.db.connection()
     [job_id] = connection.execute("SELECT id FROM workunit WHERE batch = ?", (batch_id,)).fetchone()
     for path in PAGES:
         person.go(path.format(batch=batch_id, job=job_id))
@@ -114,45 +112,61 @@ def test_nothing_is_wider_than_a_phone(person, gated):
 
 def test_everything_works_without_scripts(person, gated):
     person.browser.command("Emulation.setScriptExecutionDisabled", value=True)
-    person.go(f"batches/{gated.submit('still', 'fourth')}")
+    person.go(f"0/{gated.submit('still', 'fourth')}")
     gated.open("fourth")
-    connection = person.project.core.db.connection()
+    connection = gated.project.core.db.connection()
     query = "SELECT count(*) FROM workunit WHERE name = 'still_0' AND canonical_resultid != 0"
     wait_for(lambda: connection.execute(query).fetchone()[0], "the job's end")
-    person.click("noscript a")
-    person.sees("1 done")
+
+    def renewed():
+        person.click("noscript a")
+        return "1 done" in person.find("main").text
+
+    wait_for(renewed, "the job's end on the page", pause=0.5)
 
 
 def test_the_keyboard_is_enough_to_reach_a_batch(person, gated):
     gated.submit("reached", "fifth")
     person.go()
+    person.sees("reached")
     ActionChains(person.browser.driver).send_keys(Keys.TAB, Keys.ENTER).perform()
     assert person.browser.script("document.activeElement.id") == "main"
     reached = []
     for _ in range(30):
         ActionChains(person.browser.driver).send_keys(Keys.TAB).perform()
         reached.append(person.browser.script("document.activeElement.getAttribute('href')"))
-    assert any(str(href).startswith("/test/batches/") for href in reached)
+    assert any(str(href).startswith("/0/", 33) for href in reached)
     outline = person.browser.script("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
 
 
-def test_a_project_that_is_gone_is_noticed_and_its_return_too(browser, tmp_path):
-    notice = "document.querySelector('#connection').innerText.trim()"
+def test_an_end_of_the_page_is_noticed_and_of_the_project(browser, tmp_path):
     with LocalProject(tmp_path / "p", hosts=0) as project:
-        person = Person(browser, project)
-        person.open()
-        port = project.port
-    person.sees("The project does not answer any more. The page shows the state of")
-    assert "No batch yet" in person.find("#live").text
+        with local_page(project) as page:
+            person = Person(browser, page)
+            person.go()
+            person.sees("No batch yet")
+            project.core.web_stopped = True
+            person.sees("submitter cannot be asked now: ")
+            project.core.web_stopped = False
+            wait_for(lambda: "cannot be asked" not in person.find("#live").text, "its end")
+        person.sees("boinc_gahp does not answer any more: was it ended?")
+        assert "No batch yet" in person.find("#live").text
     browser.complaints()  # The console tells of each request that fails.
-    with LocalProject(tmp_path / "p", port=port, hosts=0) as project:
-        project.add_user("newcomer")
-        person.sees("Batches")
-        wait_for(lambda: person.value(notice) == "", "an end of the notice")
-        browser.complaints()
-        person.go()
-        person.sees("Batches")
+
+
+def test_a_job_is_found_among_thousands_with_the_keyboard(person, gated):
+    batch_id = gated.submit("many", "never", jobs=300)
+    person.go(f"0/{batch_id}")
+    person.sees("1–100 of 300")
+    person.find("input[type=search]").send_keys("many_29")
+    person.browser.script("window.here = true")
+    person.find("input[type=search]").send_keys("9", Keys.ENTER)
+    person.sees("many_299")
+    assert len(person.browser.driver.find_elements("css selector", "tbody tr")) == 1
+    with gated.project.core.db.write() as connection:
+        batches.abort(connection, batch_id)
+    person.sees("failed", "tbody")
 
 
 def test_a_page_that_nobody_looks_at_asks_for_nothing(person):

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from boinc_gahp.cli.local_project import local_page
+from boinc_gahp.localproject.accounts import add_settings
 from boinc_gahp.localproject.backend import batches
 from boinc_gahp.localproject.backend.create_work import NewJob, stage_file
 from boinc_gahp.localproject.hosts import hosts
@@ -63,6 +65,7 @@ def submit_all(project):
         project.add_app(app, command=command, inputs="in", outputs="out")
     for name in ("alice", "bob"):
         project.add_user(name)
+        add_settings(project.directory, project.core.db.connection(), name)
     for user, app, name, count, first, hours_ago in _BATCHES:
         job = NewJob(files=(file,), max_error_results=1)
         jobs = [
@@ -96,6 +99,7 @@ def test_the_picture_can_be_taken_again(browser, tmp_path, monkeypatch):
             )
         wrong = [hosts.parse_behaviour("fail=3")]
         hosts.set_behaviours(project.core.db, wrong, host="volunteer-2")
-        browser.driver.get(project.page)
-        wait_for(lambda: browser.driver.current_url == project.url, "the front page")
-        PICTURE.write_bytes(browser.driver.get_screenshot_as_png())
+        with local_page(project) as page:
+            browser.driver.get(page)
+            wait_for(lambda: "4 running" in browser.driver.page_source, "the front page")
+            PICTURE.write_bytes(browser.driver.get_screenshot_as_png())
