@@ -15,7 +15,11 @@ EXAMPLES = Path(__file__).parents[1] / "scripts" / "examples"
 
 @pytest.mark.parametrize(
     ("module", "extra"),
-    [("localproject.project", "local-project"), ("workflows.snakemake", "snakemake")],
+    [
+        ("localproject.project", "local-project"),
+        ("page.views", "page"),
+        ("workflows.snakemake", "snakemake"),
+    ],
 )
 def test_a_module_that_needs_an_extra_names_it_and_the_command(monkeypatch, module, extra):
     monkeypatch.setattr(extras, "find_spec", lambda _name: None)

@@ -101,5 +101,6 @@ def test_the_picture_can_be_taken_again(browser, tmp_path, monkeypatch):
         hosts.set_behaviours(project.core.db, wrong, host="volunteer-2")
         with local_page(project) as page:
             browser.driver.get(page)
-            wait_for(lambda: "4 running" in browser.driver.page_source, "the front page")
+            wait_for(lambda: "ensemble-2041" in browser.driver.page_source, "the front page")
+            wait_for(lambda: " running</li>" in browser.driver.page_source, "running jobs")
             PICTURE.write_bytes(browser.driver.get_screenshot_as_png())

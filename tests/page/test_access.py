@@ -1,10 +1,14 @@
 """Who may see the page: whoever has its address, on this machine."""
 
+import errno
 import logging
+import socket
+from urllib.parse import urlsplit
 
 import pytest
 import requests
 
+from boinc_gahp.cli.local_project import local_page
 from tests.attacks.test_name_that_points_here import THEIRS
 from tests.page.visitor import found
 
@@ -38,6 +42,19 @@ def test_nothing_is_answered_under_another_name(visitor, batch):
         for host in THEIRS:
             assert visitor.get(path, Host=host).status_code in (400, 421), (path, host)
         assert visitor.get(path, Host="localhost:99").status_code == 200, path
+
+
+def test_only_this_machine_reaches_it(visitor):
+    port = urlsplit(visitor.address).port
+    for address, expected in (("127.0.0.1", 0), ("127.0.0.2", errno.ECONNREFUSED)):
+        with socket.socket() as probe:
+            assert probe.connect_ex((address, port)) == expected
+
+
+def test_each_start_makes_another_address(site, visitor):
+    with local_page(site) as address:
+        assert address.split("/")[3] != visitor.address.split("/")[3]
+        assert len(address.split("/")[3]) >= 32
 
 
 def test_the_page_only_shows(visitor, batch):

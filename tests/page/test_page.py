@@ -185,7 +185,7 @@ def test_outputs_are_shown_if_they_are_texts_and_can_be_saved(bench, visitor):
     assert answer.content == b"\x89PNG\0"
 
 
-def test_a_look_at_outputs_changes_nothing(bench, visitor):
+def test_a_look_changes_nothing(bench, site, visitor):
     visitor.batch("b")
     bench.transition()
     bench.compute(b"ONE")
@@ -195,6 +195,7 @@ def test_a_look_at_outputs_changes_nothing(bench, visitor):
     for path in ("", "0/1", "0/1/1", "0/1/1/outputs", "0/1/1/outputs/0"):
         assert visitor.get(path).status_code == 200
     assert bench.rows("SELECT * FROM batch")[0]["expire_time"] == before
+    assert {name.split("_")[0] for name in site.asked} <= {"query", "get", "ping"}
 
 
 def test_a_name_cannot_break_out_of_the_header(bench, visitor):
