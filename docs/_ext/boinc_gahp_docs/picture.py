@@ -37,7 +37,8 @@ class Box:
 
 
 BOXES = {
-    "cli": Box(20, 740, 16, "the command line, a module or a package for each command"),
+    "cli": Box(20, 560, 16, "the command line, a module or a package for each command"),
+    "page": Box(580, 745, 16, "batches in a browser"),
     "workflows": Box(765, 940, 16, "for Snakemake"),
     "daemon": Box(20, 350, 150, "what HTCondor starts: lines in and out"),
     "api": Box(385, 940, 150, "the Python API of handles"),
@@ -57,6 +58,7 @@ BOXES = {
 #: Where each arrow goes straight down.
 WAYS = {
     ("workflows", "api"): 850,
+    ("page", "api"): 662,
     ("daemon", "gahp"): 100,
     ("daemon", "htcondor"): 280,
     ("htcondor", "fetch"): 310,

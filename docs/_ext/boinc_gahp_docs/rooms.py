@@ -25,6 +25,7 @@ OPEN = (
     "files",
     "quantities",
     "secret",
+    "serving",
     "states",
     "text",
     "threads",
