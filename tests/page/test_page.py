@@ -40,7 +40,7 @@ def test_the_front_page_tells_how_each_batch_does(bench, visitor):
     page = visitor.page()
     [row] = page.xpath("//*[@id='batch-0-1']")
     told = text_of(row)
-    assert told.startswith("five uppercase in progress")
+    assert told.startswith("five uppercase running")
     assert "1 done 2 failed 1 running 1 waiting" in told
     widths = [float(part.get("width")) for part in row.xpath(".//rect")]
     assert widths == pytest.approx([20, 40, 20, 20])

@@ -43,7 +43,7 @@ def several(site, settings, monkeypatch):
 def test_projects_are_one_list_and_one_that_is_down_is_a_line(site, several):
     several.batch("mine")
     page = several.page()
-    assert words(page.get_element_by_id("batch-0-1")).startswith("mine here uppercase in progress")
+    assert words(page.get_element_by_id("batch-0-1")).startswith("mine here uppercase running")
     told = words(page)
     assert "away cannot be asked now: " in told
     assert "nowhere cannot be asked now: the settings have no project" in told
