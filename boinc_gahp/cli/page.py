@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from boinc_gahp.config.accounts import find_project, named_projects
+from boinc_gahp.cli.batch.opening import PROJECTS
+from boinc_gahp.config.accounts import find_projects
 from boinc_gahp.config.layers import load
 from boinc_gahp.terminal.parsing import Parser, whole_number
 from boinc_gahp.terminal.stopping import until_stopped
@@ -24,12 +25,10 @@ def run(arguments: list[str], config: str | None) -> int:
     from boinc_gahp.page.board import Source
     from boinc_gahp.page.views import PageServer
 
-    settings = load(options.config)
-    if options.project is None:
-        names = [name for name, _ in named_projects(settings)] or [find_project(settings, None)[0]]
-    else:
-        names = [find_project(settings, name)[0] for name in options.project]
-    sources = [Source(name, name or None, options.config) for name in dict.fromkeys(names)]
+    sources = [
+        Source(name or project.url.host, name or None, options.config)
+        for name, project in find_projects(load(options.config), options.project).items()
+    ]
     with until_stopped() as stop, PageServer(lambda: sources, options.port) as page:
         print(f"Open this in your browser: {page.address}", flush=True)
         print("Stop it with Ctrl-C.", flush=True)
@@ -44,8 +43,7 @@ def run_parser(config: str | None = None) -> Parser:
         _DESCRIPTION,
         examples=("boinc_gahp page", "boinc_gahp page --project lhc --project rosetta --port 8080"),
     )
-    project = "only this project, [projects.NAME] of the settings; may be repeated (default: all)"
     port = {"--port N": "port to listen on (default: any that is free)"}
-    parser.takes({"--project NAME ...": project})
+    parser.takes(PROJECTS)
     parser.takes(port, type=partial(whole_number, 0, 65535), default=0)
     return parser.with_common(config)

@@ -17,7 +17,7 @@ from boinc_gahp.secret import hide_logins
 from boinc_gahp.text import did_you_mean, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from boinc_gahp.config.settings import Settings
     from boinc_gahp.config.urls import ProjectUrl
@@ -81,6 +81,16 @@ def find_project(
         f"the settings have no project {quoted(hide_logins(wanted), _SHOWN)} ({known}): name one "
         f"of these, or add it to the settings{did_you_mean(wanted, settings.projects)}"
     )
+
+
+def find_projects(settings: Settings, wanted: Iterable[str] | None) -> dict[str, ProjectSettings]:
+    """Return projects from the settings by their names there, each once; None: all of them.
+
+    Raises:
+        ConfigError: there is none, or not one of those.
+    """
+    names = wanted or [name for name, _ in named_projects(settings)] or [DEFAULT_PROJECT]
+    return dict(find_project(settings, each) for each in names)
 
 
 def project_at(

@@ -135,7 +135,7 @@ class Source:
     """A project of the settings, and what is known of it.
 
     Args:
-        label: what people call it; "": the project's host.
+        label: what people call it.
         name: its NAME in the settings; None: the default one.
         config: the settings file to read last; None: as always.
 
@@ -145,23 +145,16 @@ class Source:
     """
 
     def __init__(self, label: str, name: str | None, config: str | None) -> None:
+        self.label = label
         self.name = name
         self.config = config
         self.batches: dict[int, Batch] = {}
         self.listed = Kept(self._list)
-        self._label = label
         self._project: Project | None = None
         self._counting = Counting()
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, Kept[object]] = OrderedDict()
         self._rooms: list[Path] = []
-
-    @property
-    def label(self) -> str:
-        """What people call it."""
-        if self._label:
-            return self._label
-        return "the project" if self._project is None else self._project.host
 
     def close(self) -> None:
         """Close the connections, and remove what was fetched for a look."""

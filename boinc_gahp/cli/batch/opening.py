@@ -44,6 +44,11 @@ _BATCH = (
 )
 BATCH, BATCHES, SOME_BATCHES = {"BATCH": _BATCH}, {"BATCH ...": _BATCH}, {"[BATCH ...]": _BATCH}
 JOBS = {"--job JOB ...": "only the job with this name or id; may be repeated"}
+#: Of commands that are about several projects.
+PROJECTS = {
+    "--project NAME ...": "only this project, [projects.NAME] of the settings; may be repeated "
+    "(default: all)"
+}
 #: That of actions that only look, for :func:`opened_to_look`.
 PATIENCE = {
     "--timeout SPAN": "give up if the project has not answered for this long (default: 10s on a "

@@ -20,13 +20,14 @@ from boinc_gahp.cli.batch.opening import (
     BATCH,
     JOBS,
     PATIENCE,
+    PROJECTS,
     Choice,
     ask_all,
     command,
     opened_to_look,
 )
 from boinc_gahp.cli.main import FAILED
-from boinc_gahp.config.accounts import find_project, named_projects
+from boinc_gahp.config.accounts import find_projects
 from boinc_gahp.config.layers import load
 from boinc_gahp.errors import GahpError
 from boinc_gahp.states import BatchState, JobState
@@ -384,17 +385,13 @@ def list_batches_parser(config: str | None = None) -> Parser:
         choices=_BATCH_STATES,
         type=lambda s: _BATCH_NAMES.get(s, s),
     ).takes(others | PATIENCE)
-    projects = "only this project, [projects.NAME] of the settings; may be repeated (default: all)"
-    parser.takes({"--project NAME ...": projects})
-    return parser.with_common(config, json="print JSON")
+    return parser.takes(PROJECTS).with_common(config, json="print JSON")
 
 
 def list_batches(arguments: list[str], config: str | None) -> int:
     """Print the batches; return 0, or 1 if a project could not be asked."""
     options = list_batches_parser(config).read(arguments)
-    settings = load(options.config)
-    wanted = options.project or [name for name, _ in named_projects(settings)] or [None]
-    found = dict(find_project(settings, each) for each in wanted)
+    found = find_projects(load(options.config), options.project)
     answers = ask_all(options, list(found), lambda project: (project, project.batches()))
     failed = {name: each for name, each in answers.items() if isinstance(each, GahpError)}
     told = {name: each for name, each in answers.items() if not isinstance(each, GahpError)}
