@@ -19,6 +19,7 @@ NOT_RUN = {
     "tests/api/test_containers_programs.py",
     "boinc_gahp login": "needs a project with https; tests/cli/test_login.py has another",
     "boinc_gahp demo": "tests/cli/test_demo.py",
+    "boinc_gahp page": "serves until it is stopped: tests/cli/test_page.py",
     "boinc_gahp ledger show": "needs jobs of HTCondor; tests/cli/test_ledger.py has some",
     "boinc_gahp ledger forget 12.0": "likewise",
     "boinc_gahp ledger status --textfile": "tests/cli/test_ledger_textfile.py",
@@ -34,7 +35,7 @@ local-project add-user, local-project add-app, local-project stage-file, local-p
 local-project set-host, template, template check, batch submit, batch list, batch estimate,
 batch wait, batch show, batch fetch, batch logs, batch retry, batch, batch extend, batch abort,
 batch retire, batch run, local-project create-work, ledger, ledger status, ledger show,
-ledger reconcile, ledger move, ledger forget, completion, demo
+ledger reconcile, ledger move, ledger forget, page, completion, demo
 """
 
 #: What the examples of a command need and do not make.
