@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from boinc_gahp.api.family import RetryChain, standing_among
+from boinc_gahp.api.family import RetryChain, note_of, standing_among
 from boinc_gahp.api.outputs.fetching import fetch
 from boinc_gahp.api.outputs.fetching_batch import sorted_out
-from boinc_gahp.api.outputs.folders import folder_name, note_of
+from boinc_gahp.api.outputs.folders import folder_name
 from boinc_gahp.api.outputs.logs import attempts_of, log_of, reasons_of
 from boinc_gahp.api.project import Project
 from boinc_gahp.api.watching import MOST, Counting, Poll, PollPauses
