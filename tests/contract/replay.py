@@ -81,6 +81,10 @@ class Recording:
         return self.name.partition("__")[0]
 
     @property
+    def case(self):
+        return self.name.partition("__")[2]
+
+    @property
     def root(self):
         """The request's XML; None where it is not well-formed."""
         try:
