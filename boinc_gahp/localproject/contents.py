@@ -13,6 +13,7 @@ from boinc_gahp.localproject.backend import programs as names, views
 from boinc_gahp.localproject.hosts.engine import engine_notice
 from boinc_gahp.localproject.hosts.hosts import behaviours_of
 from boinc_gahp.localproject.states import BatchState, ServerState
+from boinc_gahp.states import JobState
 from boinc_gahp.terminal.words import ago, at
 from boinc_gahp.text import amount, count, size, span
 
@@ -221,7 +222,7 @@ def _program_cards(core: Core) -> list[Shown]:
         for each in found
     ]
     if loose["total"]:
-        numbers = (f"{loose[state]:,} {state.replace('_', ' ')}" for state in STATES)
+        numbers = (f"{loose[state]:,} {JobState[state.upper()].value}" for state in STATES)
         lines = [f"{count(loose['total'], 'job')}: {', '.join(numbers)}"]
         cards.append({"title": "Jobs without a batch", "lines": lines})
     return cards

@@ -66,7 +66,8 @@ _TO_BROWSERS = {
 _ERRORS = {
     404: (
         "There is nothing here",
-        "There is no such batch, job or file. Batches that were retired are not shown.",
+        "There is no such batch, job or file. Retired batches, whose outputs may be deleted, are "
+        "not shown.",
     ),
     503: ("It is not known yet", "The project has not answered yet. Load the page again."),
 }

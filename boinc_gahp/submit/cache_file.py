@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import threading
 from typing import TYPE_CHECKING, TypeVar
@@ -34,6 +35,12 @@ class CacheFile:
         has_locks = path is not None and not network_filesystem(path.parent)
         self._path = path if has_locks else None
         self._schema = schema
+        #: Connections of parents. SQLite forbids a child to use them, and to close them.
+        self._inherited: list[sqlite3.Connection | None] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
@@ -42,6 +49,10 @@ class CacheFile:
 
         After an error it is not used any more.
         """
+        if os.getpid() != self._process:
+            # Another thread may have held the parent's lock: here nobody would release it.
+            self._inherited.append(self._connection)
+            self._begin()
         with self._lock:
             if self._path is None:
                 return otherwise

@@ -62,7 +62,14 @@ def test_outputs_and_streams_are_in_place_before_the_job_is_over(site, context):
     assert sent.batch.state == "ended"
 
 
-RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "result_file"]
+#: The RPCs of a fetch, and what each asks a project to do.
+RPCS = {
+    "query_batch": "show a batch",
+    "query_job": "show a job",
+    "query_completed_job": "show an ended job",
+    "get_templates": "show templates",
+    "result_file": "hand out an output",
+}
 
 
 def test_trouble_of_the_project_is_waited_for(site, context):
@@ -78,7 +85,7 @@ def test_trouble_of_the_project_is_waited_for(site, context):
                 row = context.jobs.job(job.id)
                 assert row.state == "finished", (rpc, case, row)
                 assert not row.writing
-                assert rpc in row.trouble, (rpc, case)
+                assert RPCS[rpc] in row.trouble, (case, row.trouble)
                 assert contents(iwd).keys() <= {"job.err"}, (rpc, case)
         if rpc != "result_file":
             site.proxy.fail(rpc, faultproxy.php_warnings(), times=None)

@@ -103,6 +103,39 @@ def test_without_a_usable_cache_files_are_read_all_the_same(tmp_path, trouble):
     assert files[path].md5 == hashlib.md5(b"contents").hexdigest()
 
 
+FORKER = """
+import os, signal, sys, threading
+from pathlib import Path
+from boinc_gahp.submit.cache_file import CacheFile
+
+cache = CacheFile(Path(sys.argv[1]), "create table if not exists seen (who text);")
+begun, end = threading.Event(), threading.Event()
+
+def note(database):
+    database.execute("insert into seen values ('parent')")
+    begun.set()
+    end.wait()
+
+thread = threading.Thread(target=cache.use, args=(note, None))
+thread.start()
+begun.wait()
+child = os.fork()
+if not child:
+    signal.alarm(20)
+    os._exit(cache.use(lambda database: 0, 1))
+status = os.waitpid(child, 0)[1]
+end.set()
+thread.join()
+print(status, cache.use(lambda database: database.execute("select who from seen").fetchall(), 0))
+"""
+
+
+@pytest.mark.processes
+def test_a_child_uses_a_cache_that_its_parent_is_using(tmp_path):
+    done = ran(sys.executable, "-c", FORKER, tmp_path / "cache" / "x.sqlite")
+    assert done.stdout == "0 [('parent',)]\n"
+
+
 def test_an_absent_file_a_directory_and_a_pipe_are_refused_by_name(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "directory").mkdir()

@@ -410,7 +410,7 @@ def list_batches(arguments: list[str], config: str | None) -> int:
         hosts = [project.host for project, _ in told.values()]
         print(_nothing(hosts, [batch for _, batch in every], options.app))
     else:
-        print_lines(table_lines([batch for _, batch in listed], is_one=len(found) == 1))
+        print_lines(table_lines([batch for _, batch in listed], one_project=len(found) == 1))
         if len(listed) < len(chosen):
             print(f"… and {len(chosen) - len(listed):,} older ones.")
         for name, batch in listed:
@@ -436,27 +436,27 @@ def _print_batches(
     print_json({"project": only}, projects=projects, batches=batches)
 
 
-def table_lines(batches: Sequence[Batch], *, is_one: bool = True) -> Iterator[str]:
-    """Yield the lines of a table of batches; ``is_one``: all are of the project that is meant."""
+def table_lines(batches: Sequence[Batch], *, one_project: bool = True) -> Iterator[str]:
+    """Yield the lines of a table of batches; ``one_project``: all are of one."""
     width = width_of(sys.stdout) or _WIDE
     name = replace(_NAME, minimum=max(24, width // 2))
     columns = [name if column is _NAME else column for column in _BATCHES]
-    found = (batch_cells(batch, is_one=is_one) for batch in batches)
+    found = (batch_cells(batch, one_project=one_project) for batch in batches)
     rows = ([each[column.title] for column in columns] for each in found)
     return table.lines(columns, rows, sys.stdout)
 
 
-def batch_cells(batch: Batch, *, is_one: bool = True) -> Mapping[str, Cell]:
+def batch_cells(batch: Batch, *, one_project: bool = True) -> Mapping[str, Cell]:
     """Return a batch's cells by the titles of columns, in tables of batches; "" is its bar's.
 
-    Unless all batches ``is_one`` project's, an id is as commands take it: ``12@NAME``.
+    In a table of several projects, an id is as commands take it: ``12@NAME``.
     """
     now, counts = time.time(), batch.latest_counts
     state = ("gone", "red") if batch.gone else states.batch_words(batch)
     created, name = batch.info.create_time, batch.project.name
     cells: dict[str, Cell] = defaultdict(str)
     cells |= {
-        "id": str(batch.id) if is_one or not name else f"{batch.id}@{name}",
+        "id": str(batch.id) if one_project or not name else f"{batch.id}@{name}",
         "name": batch.name,
         "app": batch.info.app_name,
         "state": state,
