@@ -145,7 +145,7 @@ def test_back_end_programs_are_shown_with_their_last_error(bench, visitor):
     told = text_of(visitor.page("more/Back end"))
     assert "validator failed Handled 1,234 Failed just now Its last error it broke" in told
     assert "transitioner Handled 0" in told
-    assert "Jobs without a batch 1 job: 1 queued" in told
+    assert "Jobs without a batch 1 job: 1 waiting" in told
 
 
 def test_what_is_not_there_is_said_to_be_missing(visitor):
