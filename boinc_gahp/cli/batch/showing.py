@@ -499,8 +499,7 @@ def _nothing(hosts: Sequence[str], others: Sequence[Batch], apps: list[str] | No
         known = {batch.app_name for batch in others}
         unknown = [app for app in apps or () if app not in known]
         near = did_you_mean(unknown[0], known) if unknown else ""
-        number = words.count(len(others), "batch")
-        return f"None of your {number} on {where} matches{near or '.'}"
+        return f"None of your batches on {where} matches{near or '.'}"
     return (
         f"You have no batches on {where}, except retired ones, which are not listed. "
         '"boinc_gahp batch submit --help" tells how to make one.'
