@@ -15,7 +15,7 @@ REFUSED = {
     "bad-authenticator": (
         grid("uppercase", '+remote_BoincProject = "locked"', *FILES),
         {"in": "x"},
-        ("bad authenticator", "the settings name", "Release the job when this is fixed"),
+        ("bad authenticator", "run boinc_gahp login URL", "Release the job when this is fixed"),
     ),
     "no-such-project": (
         grid("uppercase", '+remote_BoincProject = "elsewhere"', *FILES),
