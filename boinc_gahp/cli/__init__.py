@@ -25,6 +25,7 @@ COMMANDS = {
     "check": ("boinc_gahp.cli.check", "check the settings, project, account, apps and HTCondor"),
     "completion": ("boinc_gahp.cli.completion", "print a shell completion script"),
     "demo": ("boinc_gahp.cli.demo", "run 20 jobs from start to end on a local project"),
+    "files": ("boinc_gahp.cli.files", "print where files to copy are: settings, submit files"),
     "ledger": ("boinc_gahp.cli.ledger", "list and manage the jobs that came from HTCondor"),
     "local-project": (
         "boinc_gahp.cli.local_project",

@@ -35,7 +35,7 @@ local-project add-user, local-project add-app, local-project stage-file, local-p
 local-project set-host, template, template check, batch submit, batch list, batch estimate,
 batch wait, batch show, batch fetch, batch logs, batch retry, batch, batch extend, batch abort,
 batch retire, batch run, local-project create-work, ledger, ledger status, ledger show,
-ledger reconcile, ledger move, ledger forget, page, completion, demo
+ledger reconcile, ledger move, ledger forget, page, files, completion, demo
 """
 
 #: What the examples of a command need and do not make.

@@ -1,0 +1,35 @@
+"""``boinc_gahp files``: where the settings and submit files are that come with the program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import boinc_gahp
+from boinc_gahp.terminal.parsing import Parser
+
+_DESCRIPTION = """\
+Prints the directory of the files that come with boinc_gahp. Copy what you need:
+
+  boinc_gahp.toml             all settings, with their defaults
+  20-boinc_gahp.condor.conf   for HTCondor 10 and later, and with it
+  zz-boinc_gahp.router.conf   for ordinary jobs, by the Job Router
+  10-boinc_gahp.condor9.conf  for HTCondor 9 and before, instead of both
+  boinc_gahp.cron             what cron may run for each user
+  submit                      submit files, and a DAG
+"""
+
+
+def run(arguments: list[str], config: str | None) -> int:
+    """Print the directory; return 0."""
+    run_parser(config).read(arguments)
+    print(Path(boinc_gahp.__file__).parent / "conf")
+    return 0
+
+
+def run_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the command's arguments."""
+    return Parser(
+        "files",
+        _DESCRIPTION,
+        examples=("boinc_gahp files", "cp -r $(boinc_gahp files)/submit ."),
+    )
