@@ -11,16 +11,12 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "internals"
 WIRE = ROOT / "tests" / "contract" / "wire"
 
 #: What is read. The recordings are another program's words.
 READ = ("boinc_gahp", "tests", "scripts", "conf", "docs", "*.rst", "*.toml", "*.cfg", "MANIFEST.in")
-#: Examples of what is no citation, or a bad one.
-EXAMPLES = {"tests/test_citations.py"}
 
 #: Between two words: blanks, or a line's end and what begins a line of a comment.
 GAP = r"(?:[ \t]|\n[ \t]*(?:#:?)?[ \t]*)+"
@@ -123,7 +119,7 @@ def texts():
     for top in (top for pattern in READ for top in ROOT.glob(pattern)):
         for path in [top] if top.is_file() else sorted(top.rglob("*")):
             name = path.relative_to(ROOT).as_posix()
-            if name in EXAMPLES or not path.is_file() or path.is_relative_to(WIRE):
+            if not path.is_file() or path.is_relative_to(WIRE):
                 continue
             # Pictures and compiled modules are no text.
             with suppress(UnicodeDecodeError):
@@ -145,19 +141,3 @@ def test_every_page_of_internals_is_cited():
     }
     pages = {path.name for path in PAGES.glob("*.rst")} - {"index.rst"}
     assert pages - cited == set()
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("see ``docs/web-rpcs.rst``", "there is no docs/web-rpcs.rst"),
-        ('``web-rpcs.rst``, "Files" and\n"Nothing"', "web-rpcs.rst has no section 'Nothing'"),
-        ('``back-end.rst``, "Transitioner", 9', "'Transitioner' has no number 9"),
-        ("``gahp.rst``, 4", "gahp.rst has no numbers"),
-        ("(``notes.md``)", "notes.md is not in the repository"),
-        ("``tests/contract/wire/ping__no.rep.xml``", "there is no recording ping__no.rep.xml"),
-        (":class:`~boinc_gahp.ledger.Store`", "there is no boinc_gahp.ledger.Store"),
-    ],
-)
-def test_a_citation_of_what_is_not_there_is_found(text, what):
-    assert [each.partition(": ")[2] for each in problems(text, "x")] == [what]

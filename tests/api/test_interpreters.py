@@ -7,36 +7,6 @@ import pytest
 
 pytestmark = pytest.mark.processes
 
-MAPPER = """
-rows = [{"n": n, "sleep": n / 50} for n in range(40)]
-futures = project.map(
-    "uppercase", rows, args="--n {n} --sleep {sleep}", inputs={"in": InlineFile("a\\n")},
-    outputs=["out"], directory=given[0], poll=Poll(0.02, 0.1),
-)
-for future in futures.as_completed(60):
-    print(future.parameters["n"], future.result().outputs["out"].read_text().strip(), flush=True)
-print(futures.batch.id)
-"""
-
-
-def test_a_killed_interpreter_finds_its_batch_with_all_results(working):
-    directory = working.directory / "results"
-    with working.program(MAPPER, directory) as first:
-        seen = [first.stdout.readline() for _ in range(10)]
-        first.kill()
-    there = {path: path.stat().st_ino for path in directory.glob("*/out")}
-    assert len(there) >= 10
-    out, _ = working.program(MAPPER, directory).communicate(timeout=120)
-    *lines, number = out.splitlines()
-    assert sorted(lines) == sorted(f"{n} A" for n in range(40))
-    assert {line.strip() for line in seen} <= set(lines)
-    assert working.proxy.count("submit_batch") == 1
-    # A job that was being fetched when the interpreter was killed may be asked for twice.
-    assert 40 <= working.proxy.count("result_file") <= 44
-    assert [batch.id for batch in working.project.batches()] == [int(number)]
-    assert len(working.project.batch(int(number))) == 40
-    assert all(path.stat().st_ino == inode for path, inode in there.items())
-
 
 FORKER = """
 import multiprocessing

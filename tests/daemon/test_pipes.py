@@ -34,41 +34,6 @@ def await_done(gridmanager, batch):
     return wait_for(done, f"all jobs of {batch} are done", TIMEOUT)
 
 
-def test_jobs_go_to_the_project_and_their_outputs_come_back(home, project):
-    home.set_up(project)
-    batch = "condor#vm#uppercase#1795261016"
-    jobs = {
-        f"{batch}#1.{i}": ([], [home.write(f"in put {i % 3}", f"text {i % 3}"), "in"])
-        for i in range(6)
-    }
-    with home.gridmanager() as gridmanager:
-        assert gridmanager.do("BOINC_SUBMIT", *submission(batch, "uppercase", jobs)) == ["NULL"]
-        pending = [
-            gridmanager.begin("BOINC_SET_LEASE", batch, "1900000000"),
-            gridmanager.begin("BOINC_PING"),
-        ]
-        assert [gridmanager.result(one) for one in pending] == [["NULL"], ["NULL"]]
-        assert await_done(gridmanager, batch) == dict.fromkeys(jobs, "DONE")
-        fetches = []
-        for i, job in enumerate(jobs):
-            directory = home.directory / str(i)
-            directory.mkdir()
-            pairs = ["out", "o p", "job.out", "job.out", "job.err", "job.err"]
-            where = [job, str(directory), "job.err"]
-            fetches.append(gridmanager.begin("BOINC_FETCH_OUTPUT", *where, "SOME", "3", *pairs))
-        for i, fetch in enumerate(fetches):
-            null, status, elapsed, cpu = gridmanager.result(fetch)
-            assert (null, status) == ("NULL", "0")
-            assert float(elapsed) > 0
-            assert float(cpu) >= 0
-            assert (home.directory / str(i) / "o p").read_text() == f"TEXT {i % 3}"
-            assert "boinc_finish" in (home.directory / str(i) / "job.err").read_text()
-            assert (home.directory / str(i) / "job.out").read_bytes() == b""
-        assert gridmanager.do("BOINC_RETIRE_BATCH", batch) == ["NULL"]
-    assert sorted(workunit_names(project, batch)) == sorted(jobs)
-    assert project.authenticator not in home.log()
-
-
 def test_sigterm_in_the_middle_of_a_submit_and_the_same_submit_again(home, project):
     home.set_up(project)
     project.pause_volunteers()

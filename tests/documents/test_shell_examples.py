@@ -80,12 +80,3 @@ def test_the_examples_of_a_page_do_what_they_show(page, tmp_path):
         assert status == command.status, f"{told}\n(status {status})"
         if command.shows is not None and not command.line.endswith("&"):
             assert is_shown(command.shows, output), f"{told}\ninstead of:\n{command.shows}"
-
-
-@pytest.mark.parametrize(
-    ("shows", "output"),
-    [("a …", "b 12 s\n"), ("…\nend", "end\nmore\n"), ("one\ntwo", "one\n")],
-    ids=["another", "more-at-the-end", "less"],
-)
-def test_what_a_page_does_not_show_is_noticed(shows, output):
-    assert not is_shown(shows, output)

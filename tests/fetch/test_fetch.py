@@ -172,15 +172,6 @@ def test_a_cache_that_cannot_be_kept_changes_nothing(healthy, home, tmp_path, ca
     assert caplog.text.count("placed.sqlite is not used") == 1
 
 
-def test_stderr_is_overwritten_not_appended_to(healthy, home):
-    (home / "job.err").write_text("of an earlier run")
-    with healthy.context() as context:
-        for _ in range(2):
-            fetch_output(context, everything("upper#1.0", home))
-    assert contents(home)["job.err"].count(b"starting uppercase") == 1
-    assert b"earlier" not in contents(home)["job.err"]
-
-
 def test_many_fetches_of_a_batch_look_it_up_once(healthy, home):
     before = {rpc: healthy.count(rpc) for rpc in ("query_batch", "get_templates")}
 

@@ -66,10 +66,9 @@ def test_an_array_with_a_pickle_is_not_loaded(tmp_path):
         ("{'descr': [('a', '|O')], 'fortran_order': False, 'shape': (1,)}", "pickled objects"),
         ("__import__('os').system('touch executed')", "no array"),
         ("(" * 9000, "no array"),
-        ("-" * 9000 + "1", "no array"),
         ("{}", "no array"),
     ],
-    ids=["terabytes", "negative", "empty", "wide", "objects", "hidden", "code", "deep", "m", "no"],
+    ids=["terabytes", "negative", "empty", "wide", "objects", "hidden", "code", "deep", "no"],
 )
 def test_an_array_that_claims_what_it_is_not_is_refused(header, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -92,9 +91,7 @@ def test_the_result_of_another_call_is_refused(tmp_path):
         (b"", "not the JSON"),
         (b"\xff\xfe", "not the JSON"),
         (b"[]", "not an object"),
-        (b"1", "not an object"),
         (b"[" * 1_000_000, "too deep"),
-        (b'{"a":' * 1_000_000, "too deep"),
         pytest.param(b"[" + b"[]," * 3_200_000 + b"[]]", "too many lists", marks=pytest.mark.long),
         (b'{"format": 1, "call": "c0ffee", "value": ' + b"1" * 1_000_000 + b"}", "1,000,000 digi"),
         (b'{"format": 1, "call": "c0ffee", "value": NaN}', "NaN is no number"),
@@ -179,22 +176,18 @@ TABLE = {"!": "table", "of": "0.csv", **SHAPE}
     [
         (b'"a"\n"1"\n"2"\n', {}),
         (b'"a"\n', {}),
-        (b'"a"\n"1","2"\n', {}),
         (b'"b"\n"1"\n', {}),
         (b'"a"\n"one"\n', {}),
-        (b'"a"\n"' + b"1" * 50_000 + b'"\n', {}),
         (b'"a"\n"' + b"1" * 500_000 + b'"\n', {}),
         (b'"a"\n"\xff"\n', {}),
         (b'"a"\n"1\n', {}),
         (b'"a"' + b",a" * 1_000_000, {}),
         (b'"a"\n"1"\n', {"rows": 10**12}),
         (b'"a"\n"1"\n', {"rows": -1}),
-        (b'"a"\n"1"\n', {"rows": True}),
         (b'"a"\n"1"\n', {"columns": [COLUMN] * 20_000}),
         *((b'"a"\n"1"\n', {"columns": [each]}) for each in WRONG_COLUMNS),
         (b'"a"\n"1"\n', {"series": True, "columns": []}),
         (b"", {"series": True, "columns": [], "rows": 0}),
-        (b"", {"index": True, "columns": [], "rows": 0}),
     ],
 )
 def test_a_table_of_a_wrong_form_is_refused(content, changes, tmp_path):

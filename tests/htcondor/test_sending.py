@@ -277,40 +277,6 @@ def test_a_fault_in_the_middle_of_sending_holds_nothing_and_each_job_is_sent_onc
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("step", "carried_out"),
-    [("create_batch", True), ("submit_batch", True), ("submit_batch", False)],
-    ids=["create_batch", "submit_batch", "a submit_batch that arrives later"],
-)
-def test_after_a_kill_the_next_process_completes_the_batch(site, step, carried_out):
-    site.timeouts = replace(site.timeouts, read=2)
-    with desk_of(site) as desk:
-        ids = desk.accept(5, files=5)
-    hang = kill_at(site, step, carried_out=carried_out)
-    with desk_of(site) as desk:
-        (batch,) = desk.batches()
-        assert batch.state == ("sent" if step == "submit_batch" else "planned")
-        desk.context.jobs.cancel(ids[4])
-        more = desk.accept(1)
-        desk.run()
-        # What was under way reaches the project only now.
-        hang.release()
-        _check(desk, ids[:4] + more)
-        assert desk.row(ids[0]).batch_id == batch.id
-        # It was in the request if that was sent.
-        there = len(ids) if step == "submit_batch" else len(ids) - 1
-        assert len(site.workunits()) == there + 1
-
-
-def _check(desk, ids):
-    assert desk.states(ids) == ["queued"] * len(ids)
-    names = [str(desk.row(job_id).job_name) for job_id in ids]
-    alive = desk.alive_workunits()
-    assert set(names) <= set(alive)
-    assert len(alive) == len(set(alive))
-
-
-@pytest.mark.long
 def test_after_a_kill_in_the_search_for_a_culprit_the_next_process_finds_it(site):
     site.timeouts = replace(site.timeouts, read=2)
     words = "create_work failed: bad stdin argument 3"

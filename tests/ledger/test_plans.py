@@ -126,10 +126,3 @@ def test_no_question_about_boinc_submits_batches_does_either(store):
     ledger.close()
     assert len(seen) > 20
     assert scanned(store, seen) == set()
-
-
-def test_going_through_all_is_noticed(store):
-    for condition in ("exit_code", "project_id"):
-        with statements(store) as seen:
-            store.rows(f"SELECT * FROM job WHERE {condition} = 1")
-        assert {table for table, _ in scanned(store, seen)} == {"job"}

@@ -35,15 +35,6 @@ def test_a_completed_job_tells_times_and_stderr_in_the_clients_wrapper(client):
     ) in reply
 
 
-def test_a_failing_job_is_tried_again_until_there_are_too_many_errors(client):
-    batch_id = client.run("bad", {"bad_1": ("--fail 11", [b"x"])})
-    assert client.statuses("bad") == {"bad_1": "ERROR"}
-    details = client.rpc("query_batch", batch_id=batch_id, get_job_details=1)
-    assert details.count("<exit_status>11</exit_status>") == 3
-    assert value(details, "error") == "too_many_error_results"
-    assert "process exited with code 11 (0xb, -245)" in _stderr(client, "bad_1")
-
-
 def _stderr(client, job_name):
     """The last one: the RPC does not tell it for a failed job."""
     query = "SELECT stderr_out FROM result WHERE name LIKE ? ORDER BY id DESC"

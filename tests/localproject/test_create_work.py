@@ -150,11 +150,6 @@ def test_a_job_that_cannot_be_made_is_refused_with_what_to_do(bench, fields, wor
     assert re.search(words, refusal(bench, new(**fields)))
 
 
-def test_one_of_many_that_is_wrong_is_named(bench):
-    words = refusal(bench, new(), new(files=("absent.txt",)), new())
-    assert words.startswith("job 2 of 3: the input file 'absent.txt' is not staged")
-
-
 # Files that the template names.
 
 

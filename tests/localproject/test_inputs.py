@@ -111,12 +111,3 @@ def test_a_remote_file_comes_from_its_server(host, server, packed):
     )
     report = host.run(COPY, inputs=[info], outputs=[out("out")])
     assert (report.outcome, host.sent()) == (Outcome.SUCCESS, b"remote")
-
-
-def test_a_remote_file_that_is_another_is_a_download_error(host, server):
-    url, directory = server
-    (directory / "other.dat").write_bytes(b"other")
-    file = JobFile("js_0", 6, "0" * 32, (f"{url}other.dat", f"{url}nowhere"))
-    report = host.run("pass", inputs=[InputFileInfo("in")], files=[file])
-    assert report.exit_status == -186
-    assert "HTTP 404" in message(report)

@@ -214,22 +214,6 @@ def test_a_host_that_is_told_how_late_computes_again_if_it_is_stopped_before(wor
     assert working.bench.results("received_time")[0] >= begin + 0.3
 
 
-def test_a_host_that_is_stopped_in_the_middle_of_a_job_begins_it_again(working):
-    program = (
-        "import os, time; first = not os.path.exists('../../ran');"
-        "open('../../ran', 'a').write('x'); time.sleep(60 * first); open('out', 'w')"
-    )
-    working.jobs(program, "a")
-    set_behaviours(working.bench.core.db, [Behaviour("differ", 0, 1)])
-    working.start()
-    wait_for((working.bench.core.directory / "ran").exists, "the job is running")
-    working.stop()
-    assert working.bench.results("server_state") == [ServerState.IN_PROGRESS]
-    working.start()
-    working.wait_for("a", Outcome.SUCCESS)
-    assert "this host was told: differ" in working.bench.results("stderr_out")[0]
-
-
 def test_a_paused_host_takes_nothing_new(working):
     working.jobs(WORK, "a")
     working.host.volunteer.pause(True)

@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import socket
-import stat
 import subprocess
 import sys
 import threading
@@ -12,7 +11,6 @@ import threading
 import psutil
 import pytest
 
-from boinc_gahp.config import layers
 from boinc_gahp.localproject.commands import opened
 from boinc_gahp.localproject.commands.running import init
 from boinc_gahp.localproject.directory import lock
@@ -65,18 +63,6 @@ def test_another_port_is_taken_when_the_last_one_is_not_free(tmp_path):
             assert str(project.port) in (tmp_path / "p" / "boinc_gahp.toml").read_text()
         with pytest.raises(OSError, match="Address already in use"):
             LocalProject(tmp_path / "p", hosts=0, port=port).__enter__()
-
-
-def test_settings_for_the_submitter_are_private_and_lead_to_the_project(tmp_path):
-    path = init_project(tmp_path / "p")
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    before = layers.load(str(path), {}).project
-    with LocalProject(tmp_path / "p", hosts=0) as project:
-        settings = layers.load(str(path), {}).project
-        assert before.url == settings.url == project.url
-        assert settings.authenticator.reveal() == project.authenticator
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_making_a_project_twice_changes_nothing(tmp_path):

@@ -44,15 +44,6 @@ def test_the_account_is_found_by_address_and_password_and_neither_is_kept(projec
         assert caught.value.number == number
 
 
-def test_the_apps_are_listed_with_their_newest_versions(project, site):
-    found = {app.name: app for app in apps(site)}
-    assert {"uppercase", "multi", "zipped"} <= found.keys()
-    (version,) = found["uppercase"].versions
-    assert (version.version_num, version.plan_class, version.beta) == (100, "", False)
-    assert "linux" in version.platform_short
-    assert found["uppercase"].user_friendly_name == "one text in capitals"
-
-
 def test_the_project_tells_its_address_even_while_it_is_down(project, site):
     project.core.web_stopped = True
     try:

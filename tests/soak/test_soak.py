@@ -1,6 +1,5 @@
 """What judges a soak finds what is wrong; what misbehaves does so by its seed."""
 
-import random
 import time
 
 import pytest
@@ -8,25 +7,10 @@ import pytest
 from boinc_gahp.localproject.states import BatchState, ErrorMask
 from tests.soak import verdict, work
 from tests.soak.clock import Clock
-from tests.soak.faults import NAMES, PASSING, Faults
 from tests.soak.node import Job, Plan, Sample, User
 from tests.soak.work import Work
 
 BATCH = [7, "bg-1", BatchState.RETIRED, "alice"]
-
-
-class Request:
-    """As much of an exchange as a choice depends on."""
-
-    def __init__(self, rpc, document=""):
-        self.rpc = rpc
-        self.body = document.encode()
-
-    def header(self, _name):
-        return ""
-
-    def read_body(self):
-        pass
 
 
 def workunit(number, *, error_mask=0, batch=7, successes=1):
@@ -113,23 +97,3 @@ def test_a_traceback_in_the_log_is_found(alice):
     alice.log.parent.mkdir(parents=True)
     alice.log.write_text("ERROR: it failed\nTraceback (most recent call last):\n")
     assert "line 2: a traceback after: ERROR: it failed" in wrong(alice, told([workunit(1)]))
-
-
-def chosen(seed, requests):
-    """Return how often each fault was chosen."""
-    choose = Faults(list(NAMES), seed, Clock(time.time(), 1), 3.0)
-    for request in requests:
-        choose(request)
-    return dict(choose.happened)
-
-
-def test_a_seed_always_has_the_same_faults_and_each_kind_has_its_turn():
-    requests = [
-        Request(random.Random(number).choice(["query_batch2", "retire_batch", "result_file"]))
-        for number in range(5000)
-    ]
-    for number, request in enumerate(requests):
-        request.body = f"<batch_name>bg-{number % 1000}</batch_name>".encode()
-    once = chosen("1", requests)
-    assert chosen("1", requests) == once != chosen("2", requests)
-    assert set(once) >= {*PASSING, "batch-504", "not-owner"}
