@@ -1,7 +1,6 @@
 """The keys that docs/reference/json.rst lists are those that are printed, no more, no less."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -16,28 +15,10 @@ from tests.helpers import ran
 
 pytestmark = pytest.mark.processes
 
-PAGE = (Path(__file__).parent.parent.parent / "docs/reference/json.rst").read_text("utf-8")
+DOCUMENTED = jsons.documented(Path(__file__).parents[2] / "docs/reference/json.rst")
 
 #: Seconds that an action may take.
 _LONGEST = 120.0
-
-_HEADING = re.compile(r"^((?:batch|ledger) [^\n]*|apps)\n-+\n", re.MULTILINE)
-_OBJECT = re.compile(r"^\.\. json-object:: ([\w.]+)$", re.MULTILINE)
-_KEY = re.compile(r"^   ``([\w\[\].]+)`` \|", re.MULTILINE)
-
-
-def documented():
-    """Return the keys on the page, by what stands above them."""
-    _, *parts = _HEADING.split(PAGE)
-    return {
-        action.strip(): set(_KEY.findall(_OBJECT.sub(_table, text)))
-        for heading, text in zip(parts[::2], parts[1::2], strict=True)
-        for action in heading.split(",")
-    }
-
-
-def _table(directive):
-    return jsons.render(jsons.named(directive[1]))
 
 
 def keys(document, above=""):
@@ -128,9 +109,9 @@ def said(tmp_path_factory):
 
 
 def test_every_action_has_its_keys_on_the_page(said):
-    assert documented().keys() == said.keys()
+    assert DOCUMENTED.keys() == said.keys()
 
 
-@pytest.mark.parametrize("action", sorted(documented()))
+@pytest.mark.parametrize("action", sorted(DOCUMENTED))
 def test_what_an_action_prints_has_the_keys_that_the_page_lists(said, action):
-    assert keys(said[action]) == documented()[action]
+    assert keys(said[action]) == DOCUMENTED[action]

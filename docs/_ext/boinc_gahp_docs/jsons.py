@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from boinc_gahp_docs.settings import field_comments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _TYPES = {
     "str": "text",
@@ -20,6 +22,19 @@ _TYPES = {
     "Time": "time",
     "dict": "object",
 }
+_HEADING = re.compile(r"^((?:batch|ledger) [^\n]*|apps)\n-+\n", re.MULTILINE)
+_OBJECT = re.compile(r"^\.\. json-object:: ([\w.]+)$", re.MULTILINE)
+_KEY = re.compile(r"^   ``([\w\[\].]+)`` \|", re.MULTILINE)
+
+
+def documented(page: Path) -> dict[str, set[str]]:
+    """Return the keys on a page, by the action that stands above them."""
+    _, *parts = _HEADING.split(page.read_text("utf-8"))
+    return {
+        action.strip(): set(_KEY.findall(_OBJECT.sub(lambda found: render(named(found[1])), text)))
+        for heading, text in zip(parts[::2], parts[1::2], strict=True)
+        for action in heading.split(",")
+    }
 
 
 def keys(cls: type[Any], above: str = "") -> Iterator[tuple[str, str, str]]:
