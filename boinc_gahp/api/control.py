@@ -22,6 +22,7 @@ from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
     GahpError,
+    NoSuchBatch,
     NotKnownHere,
     OutputError,
     StagingError,
@@ -325,8 +326,17 @@ def renew(batch: KnownBatch, rpc: Rpc | None = None, *, stale: bool = False) -> 
 
 
 def refresh(batch: B) -> B:
-    """Ask the project about a batch; return it."""
-    batch.see(finding.by_id(batch.session, batch.id, batch.njobs))
+    """Ask the project about a batch; return it.
+
+    A project that began anew with an empty database gives ids to other batches.
+    """
+    info = finding.by_id(batch.session, batch.id, batch.njobs)
+    if info.name != batch.name:
+        raise NoSuchBatch(
+            f"{batch.called} is gone: the project has the batch {info.name!r} under this id now",
+            said=str(batch.id),
+        )
+    batch.see(info)
     return batch
 
 
@@ -376,6 +386,7 @@ def abort(batch: KnownBatch) -> None:
 
 def abort_jobs(batch: KnownBatch, jobs: Iterable[int | str]) -> None:
     """Abort jobs by their names or ids; jobs that are over do not change."""
+    refresh(batch)
     names = [job.name for job in finding.find_jobs(batch, jobs) if not job.state.is_over]
     if names:
         abort_by_names(batch.session.context, names, remember=False)
@@ -384,6 +395,7 @@ def abort_jobs(batch: KnownBatch, jobs: Iterable[int | str]) -> None:
 
 def retire(batch: KnownBatch) -> None:
     """Retire a batch."""
+    refresh(batch)
     batch.session.rpc.retire_batch(batch_id=batch.id)
     # The project keeps the batch's and jobs' names taken, and can say so itself.
     batch.session.manifests.forget(batch.name, batch.id)
@@ -400,5 +412,6 @@ def extend(batch: KnownBatch, until: float | str) -> None:
             f"1970, later than now ({time.time():.0f}); math.inf sets no end"
         )
     expire_time = 0.0 if until == math.inf else float(until)
+    refresh(batch)
     batch.session.rpc.set_expire_time(expire_time, batch_id=batch.id)
     refresh(batch)

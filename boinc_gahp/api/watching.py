@@ -212,7 +212,7 @@ class _Refresher:
         changed = False
         for batch in open_:
             info = news.get(batch.id)
-            if info is None:
+            if info is None or info.name != batch.name:
                 batch.vanish()
                 changed = True
             else:

@@ -109,7 +109,6 @@ class ProjectCache:
         templates_cached: seconds after which an app's templates are asked for again.
 
     Attributes:
-        ids: the ids that the project gives for batches' names.
         shadowed: the ids of batches whose names the project takes for another account's.
         submitted: batches that were seen in a later state than INIT; no batch goes back to INIT.
         mentioned: batches that somebody has asked for since this process began.
@@ -119,7 +118,6 @@ class ProjectCache:
         self._project = project
         self._templates_cached = templates_cached
         self._born = time.monotonic()
-        self.ids: Recent[str, int] = Recent(MAX_NAMES)
         self.shadowed: Recent[str, int] = Recent(MAX_NAMES)
         self.submitted: Recent[str, bool] = Recent(MAX_NAMES)
         self.mentioned: Recent[str, bool] = Recent(MAX_NAMES)
@@ -142,17 +140,13 @@ class ProjectCache:
         if own is None:
             return None
         self.shadowed.set(name, own.id)
-        self.ids.set(name, own.id)
         return own.id
 
     def forget_batch(self, name: str) -> None:
         """Forget a batch that was retired."""
-        batch_id = self.ids.get(name)
         self._views.forget(name)
-        if batch_id is not None:
-            self._views.forget(batch_id)
-            self._failed.forget(batch_id)
-        self.ids.drop(name)
+        while (key := self._views.find(lambda view: view.batch.name == name)) is not None:
+            self._views.forget(key)
         self.shadowed.drop(name)
         self.submitted.drop(name)
 
@@ -177,14 +171,11 @@ class ProjectCache:
         """
 
         def ask() -> BatchView:
-            batch_id = batch if isinstance(batch, int) else self.ids.get(batch)
             details = (
-                self._project.query_batch(batch_id=batch_id)
-                if batch_id is not None
-                else find_batch(self._project, str(batch))
+                self._project.query_batch(batch_id=batch)
+                if isinstance(batch, int)
+                else find_batch(self._project, batch)
             )
-            if isinstance(batch, str):
-                self.ids.set(batch, details.batch.id)
             return BatchView(details.batch, {job.name: job for job in details.jobs})
 
         return self._views.get(batch, ask, good)

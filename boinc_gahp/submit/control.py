@@ -158,11 +158,11 @@ def set_lease(context: Context, name: str, unix_time: float) -> None:
 
 
 def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
-    """Change the account's batch of this name; ``change`` is an RPC's method."""
-    batch_id = context.cache.ids.get(name)
-    if batch_id is not None:
-        change(batch_id=batch_id)
-        return
+    """Change the account's batch of this name; ``change`` is an RPC's method.
+
+    An id that was learned before may be another batch's by now, if the project began anew with an
+    empty database.
+    """
     try:
         change(batch_name=name)
     except NotOwner:

@@ -189,7 +189,6 @@ class _Submission:
             details = self._create()
             self._missing(details)  # raises if somebody else has filled it in the meantime
         batch_id = details.batch.id
-        self._context.cache.ids.set(self._request.batch_name, batch_id)
         self._stage(batch_id)
         self._send_until_all_are_there(details)
         return batch_id

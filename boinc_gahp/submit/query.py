@@ -380,7 +380,7 @@ def query_jobs(context: Context, batch_id: int) -> BatchJobs:
     )
     state = details.batch.state
     complete = state not in (BatchState.INIT, BatchState.UNKNOWN)
-    return BatchJobs(details.batch.name, complete, pairs)
+    return BatchJobs(complete, pairs)
 
 
 def jobs_there(context: Context, request: SubmitRequest) -> tuple[int | None, int]:

@@ -308,12 +308,10 @@ class BatchJobs:
     """A batch and all of its jobs, looked up by the project's id.
 
     Attributes:
-        name: as the project has it.
         complete: whether all its jobs have been made, so that none is still to appear.
         jobs: with their status words.
     """
 
-    name: str
     complete: bool
     jobs: tuple[JobStatus, ...]
 

@@ -93,6 +93,18 @@ def test_a_retired_batch_is_found_although_it_is_not_listed(site):
         assert site.project.batch(which).state is BatchState.RETIRED
 
 
+def test_a_handle_does_nothing_to_a_batch_that_has_its_id_on_a_project_that_began_anew(site):
+    mine, strange = site.batch(1, "mine"), site.batch(1, "strange")
+    site.change("DELETE FROM batch WHERE id = ?", mine.id)
+    site.change("UPDATE batch SET id = ? WHERE id = ?", mine.id, strange.id)
+    for end in (mine.abort, lambda: mine.abort([1]), mine.retire, lambda: mine.extend("1d")):
+        with pytest.raises(NoSuchBatch, match="has the batch 'strange' under this id now"):
+            end()
+    assert mine.wait(timeout=10)
+    assert mine.gone
+    assert site.project.batch("strange").state is BatchState.IN_PROGRESS
+
+
 def test_a_wrong_name_gets_the_nearest_and_the_newest(site):
     with pytest.raises(NoSuchBatch, match="you have no batches there"):
         site.project.batch("sweeep")

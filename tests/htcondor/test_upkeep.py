@@ -52,6 +52,19 @@ def test_cancelled_jobs_are_aborted_and_the_others_let_be(context, site):
     assert site.proxy.count("abort_jobs") == 1
 
 
+def test_a_batch_with_the_same_id_on_a_project_that_began_anew_is_left_alone(context, site):
+    ended, strange = send(site, context), send(site, context)
+    its_id = ended.batch.project_batch_id
+    finish(context, ended.job)
+    change(site, "DELETE FROM batch WHERE id = ?", its_id)
+    change(site, "UPDATE batch SET id = ? WHERE name = ?", its_id, strange.batch.name)
+    runner = TaskRunner(context)
+    runner.run(time.time())
+    runner.run(time.time() + 2 * _upkeep.RETIRE_AGAIN)
+    assert ended.batch.state == "retired"
+    assert site.batch_states() == [BatchState.IN_PROGRESS]
+
+
 def test_an_abort_waits_until_it_is_certain_what_the_project_has(context, site):
     sent = plan(site, context, (), (), ())
     before, meanwhile, wanted = sent.jobs

@@ -24,16 +24,6 @@ def test_recent_drops_what_was_set_longest_ago():
     assert recent.get("a") is None
 
 
-def test_a_batchs_id_is_learned_from_a_view_and_used_for_the_next():
-    script = Script({"query_batch": batch(7, "b", 1, job(1, "b#1.0"))})
-    cache = cache_of(script)
-    for _ in range(2):
-        cache.view("b", lambda _: False)
-    assert cache.ids.get("b") == 7
-    first, second = script.arguments("query_batch")
-    assert (first["batch_name"], second["batch_id"]) == (["b"], ["7"])
-
-
 def test_a_view_that_is_good_is_not_asked_for_again():
     script = Script({"query_batch": batch(7, "b", 1, job(1, "b#1.0", 5))})
     cache = cache_of(script)
@@ -54,7 +44,6 @@ def test_a_retired_batch_is_forgotten():
     cache.forget_batch("b")
     cache.forget_batch("never heard of")
     assert cache.batch_of("b#1.0") is None
-    assert cache.ids.get("b") is None
     assert not cache.submitted.get("b")
 
 

@@ -146,19 +146,15 @@ def test_without_a_ledger_the_work_goes_on_with_a_warning(ledger, caplog):
     assert script.count("abort_jobs") == script.count("retire_batch") == 2
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["by id where it is known", "else by name"])
-def test_a_batch_is_named(known):
+def test_a_batch_is_named():
     script = Script({"retire_batch": "<success/>", "set_expire_time": "<success/>"})
     context = script.context()
-    if known:
-        context.cache.ids.set("b", 7)
     control.set_lease(context, "b", 1795282923)
     control.retire_batch(context, "b")
     for rpc in ("set_expire_time", "retire_batch"):
         [asked] = script.arguments(rpc)
-        assert (asked["batch_id"], asked["batch_name"]) == ((["7"], []) if known else ([], ["b"]))
+        assert (asked["batch_id"], asked["batch_name"]) == ([], ["b"])
     assert float(script.arguments("set_expire_time")[0]["expire_time"][0]) == 1795282923
-    assert context.cache.ids.get("b") is None
 
 
 def owing(ledger, found, due=-1.0):
