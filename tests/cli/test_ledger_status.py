@@ -187,9 +187,21 @@ def test_a_daemon_that_asks_nothing_is_reported_once_it_should_have(desk):
         assert desk.reasons() == []
         desk.do("UPDATE job SET changed = ?", long_ago)
         assert desk.reasons() == ["project"]
-        assert f"process {os.getpid()}) has had no answer about jobs since" in desk.status()[1]
+        assert f"process {os.getpid()}) has sent no jobs, and has had no answer" in desk.status()[1]
         # If nothing happens it asks every ten minutes.
         desk.jobs.polled(*MINE, time.time() - 4100)
+        assert desk.reasons() == []
+
+
+def test_a_daemon_that_hung_before_it_sent_anything_is_reported_but_not_one_that_is_sending(desk):
+    sending, _ = (accept(desk.jobs, cluster) for cluster in (1, 2))
+    with at_work(desk.path.parent, *MINE) as lock:
+        long_ago = time.time() - 5000
+        os.utime(lock.path, (long_ago, long_ago))
+        desk.do("UPDATE job SET accepted = ?, changed = ?", long_ago, long_ago)
+        assert desk.reasons() == ["project"]
+        assert f"(kill -KILL {os.getpid()})" in desk.status()[1]
+        desk.do("UPDATE job SET state = 'sending' WHERE id = ?", sending)
         assert desk.reasons() == []
 
 

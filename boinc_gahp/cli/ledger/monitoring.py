@@ -222,24 +222,23 @@ def _problems(
 
 def _silence(each: Overview, settings: Settings, now: float, after: float) -> Iterator[Problem]:
     """Yield that a daemon has not asked the project for long without giving a reason."""
-    on_project = [
-        row.since
-        for row in each.jobs
-        if row.since is not None and row.state in {"queued", "running"}
-    ]
+    since = {row.state: row.since for row in each.jobs if row.since is not None}
+    # While large files are sent, other jobs may wait.
+    states = {"queued", "running"} if "sending" in since else {"waiting", "queued", "running"}
+    to_do = [since[state] for state in states & since.keys()]
     began = AccountLock(state_dir(settings), each.url, each.account).taken()
-    if not (each.daemon and on_project and each.last_poll and began):
+    if not (each.daemon and to_do and began):
         return
-    # It could not ask before it existed and had something to ask about.
-    due = max(each.last_poll, began, min(on_project))
+    # It could not ask before it existed and had something to send or to ask about.
+    due = max(each.last_poll or 0.0, began, min(to_do))
     pause = max(settings.htcondor.poll_longest, settings.htcondor.poll_all)
     if now - due > after + pause:
         text = (
-            f"the daemon (process {each.process}) has had no answer about jobs since "
-            f"{at(each.last_poll)}: the log tells more; end the process if it hangs, and "
-            "HTCondor starts another"
+            f"the daemon (process {each.process}) has sent no jobs, and has had no answer about jobs "
+            f"since {at(due)}: the log tells more; end the process if it hangs (kill -KILL "
+            f"{each.process}), and HTCondor starts another"
         )
-        yield Problem("project", each.url, each.account, each.last_poll, text)
+        yield Problem("project", each.url, each.account, due, text)
 
 
 def _without_daemon(each: Overview, now: float, after: float) -> Iterator[Problem]:
