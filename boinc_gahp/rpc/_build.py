@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import math
 import re
-from collections import deque
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import TYPE_CHECKING
 
 from lxml import etree
 from urllib3 import encode_multipart_formdata
-from urllib3.fields import RequestField
 
 from boinc_gahp.errors import BadRequest, StagingError
 from boinc_gahp.quantities import SIZES
@@ -29,12 +28,10 @@ from boinc_gahp.rpc.types import JobSubmission
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     from boinc_gahp.rpc.types import BatchSubmission, InputFile, UploadFile
     from boinc_gahp.secret import Authenticator
-
-T = TypeVar("T")
 
 _DECLARATION = re.compile(r"<\?xml\b.*?\?>", re.DOTALL)
 #: Doubles above this have no digits after the point.
@@ -54,6 +51,10 @@ _FORM, _FORM_TYPE = encode_multipart_formdata([("request", b"\0")])
 _BEFORE, _, _AFTER = _FORM.partition(b"\0")
 #: The line before each field.
 _BOUNDARY = _BEFORE.partition(b"\r\n")[0].decode()
+#: What a file's name in a form cannot hold, as web browsers write it.
+_IN_HEAD = {10: "%0A", 13: "%0D", 34: "%22"}
+#: The most bytes that are sent at a time.
+_BLOCK = 65536
 
 
 def document(rpc: str, authenticator: Authenticator | None, parts: Iterable[str] = ()) -> bytes:
@@ -282,8 +283,8 @@ def files(
 class FormBody:
     """The form of a request: the field ``request``, then the files in the order of its names.
 
-    Closing it closes the files. ``sent`` is called with the size of each block before it is sent,
-    and can raise to stop.
+    It is iterated over once, in blocks. Closing it closes the file that is open. ``sent`` is called
+    with the size of each block before it is sent, and can raise to stop.
 
     Attributes:
         len: the number of bytes on the wire.
@@ -296,40 +297,21 @@ class FormBody:
         files: Sequence[UploadFile] = (),
         sent: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self._sent = sent
-        self._files = [_Checked(file) for file in files]
         self.content_type = _FORM_TYPE
-        self._parts: deque[io.BytesIO | _Checked] = deque([io.BytesIO(_BEFORE + xml)])
-        self.len = size_of(xml)
-        for index, file in enumerate(self._files):
-            head = _file_head(index, file.name)
-            self._parts += [io.BytesIO(head), file]
-            self.len += len(head) + file.len
-        self._parts.append(io.BytesIO(_AFTER))
+        heads = [_file_head(index, file.physical_name) for index, file in enumerate(files)]
+        self.len = size_of(xml) + sum(map(len, heads)) + sum(file.nbytes for file in files)
+        self._blocks = _blocks(_pieces(xml, zip(heads, files, strict=True)), sent)
 
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes.
+    def __iter__(self) -> Iterator[bytes]:
+        """Return the blocks.
 
-        Raises:
-            StagingError: a file cannot be read, or has changed.
+        They raise StagingError if a file cannot be read, or has changed.
         """
-        left = self.len if size < 0 else size
-        blocks = []
-        while left and self._parts:
-            block = self._parts[0].read(left)
-            if block:
-                blocks.append(block)
-                left -= len(block)
-            else:
-                self._parts.popleft()
-        whole = b"".join(blocks)
-        self._sent(len(whole))
-        return whole
+        return self._blocks
 
     def close(self) -> None:
-        """Close the files."""
-        for file in self._files:
-            file.close()
+        """Close the file that is open."""
+        self._blocks.close()
 
 
 def size_of(xml: bytes) -> int:
@@ -339,71 +321,71 @@ def size_of(xml: bytes) -> int:
 
 def _file_head(index: int, name: str) -> bytes:
     """Return what is before a file's contents in a form."""
-    field = RequestField(f"file_{index}", b"", filename=name)
-    field.make_multipart(content_type="application/octet-stream")
-    return f"\r\n{_BOUNDARY}\r\n{field.render_headers()}".encode()
+    return (
+        f'\r\n{_BOUNDARY}\r\nContent-Disposition: form-data; name="file_{index}"; '
+        f'filename="{name.translate(_IN_HEAD)}"\r\nContent-Type: application/octet-stream\r\n\r\n'
+    ).encode()
 
 
-class _Checked:
-    """A file that is checked while it is sent.
+def _blocks(pieces: Iterator[bytes], sent: Callable[[int], None]) -> Generator[bytes, None, None]:
+    """Yield pieces in blocks: small ones together."""
+    block: list[bytes] = []
+    size = 0
+    for piece in itertools.chain(pieces, [b""]):
+        if block and (not piece or size + len(piece) > _BLOCK):
+            sent(size)
+            yield b"".join(block)
+            block, size = [], 0
+        block.append(piece)
+        size += len(piece)
 
-    Its last bytes are held back until its size and MD5 are verified: a request that breaks off
-    before its end has no effect on the project (``web-rpcs.rst``, "Lost answers").
+
+def _pieces(xml: bytes, files: Iterable[tuple[bytes, UploadFile]]) -> Iterator[bytes]:
+    yield _BEFORE
+    for at in range(0, len(xml), _BLOCK):
+        yield xml[at : at + _BLOCK]
+    for head, file in files:
+        yield head
+        yield from _checked(file)
+    yield _AFTER
+
+
+def _checked(file: UploadFile) -> Iterator[bytes]:
+    """Yield a file's contents, the last of them only when its size and MD5 are verified.
+
+    A request that breaks off before its end has no effect on the project (``web-rpcs.rst``, "Lost
+    answers").
     """
+    last, left = b"", file.nbytes
+    md5 = hashlib.md5(usedforsecurity=False)
+    try:
+        with open(file.path, "rb", buffering=0) as opened:  # noqa: PTH123
+            while data := opened.read(min(_BLOCK, left + 1)):
+                left -= len(data)
+                if left < 0:
+                    raise _changed(file, "it is longer now")
+                md5.update(data)
+                if last:
+                    yield last
+                last = data
+    except OSError as error:
+        raise StagingError(
+            f"cannot read input file {file.path!r}: {error.strerror or error}",
+            path=file.path,
+            errno=error.errno or 0,
+        ) from error
+    if left:
+        raise _changed(file, f"it ended {left} bytes early")
+    if md5.hexdigest() != file.md5.lower():
+        raise _changed(file, "its MD5 is different now")
+    if last:
+        yield last
 
-    def __init__(self, file: UploadFile) -> None:
-        self.name = file.physical_name
-        self.len = file.nbytes
-        self._wanted = file
-        self._md5 = hashlib.md5(usedforsecurity=False)
-        self._open: BinaryIO | None = None
-        self._is_checked = False
 
-    def read(self, size: int) -> bytes:
-        """Return the next bytes; nothing only once the end was checked."""
-        size = min(size, self.len)
-        block = self._reading(lambda: self._file().read(size)) if size else b""
-        if len(block) < size:
-            raise self._changed(f"it ended {self.len - len(block)} bytes early")
-        self._md5.update(block)
-        self.len -= len(block)
-        if not self.len:
-            self._reading(self._check_end)
-            self.close()
-        return block
-
-    def close(self) -> None:
-        if self._open is not None:
-            self._open.close()
-
-    def _file(self) -> BinaryIO:
-        if self._open is None:
-            self._open = open(self._wanted.path, "rb")  # noqa: PTH123, SIM115  (see close())
-        return self._open
-
-    def _check_end(self) -> None:
-        if self._is_checked:
-            return
-        self._is_checked = True
-        if self._file().read(1):
-            raise self._changed("it is longer now")
-        if self._md5.hexdigest() != self._wanted.md5.lower():
-            raise self._changed("its MD5 is different now")
-
-    def _reading(self, work: Callable[[], T]) -> T:
-        try:
-            return work()
-        except OSError as error:
-            raise StagingError(
-                f"cannot read input file {self._wanted.path!r}: {error.strerror or error}",
-                path=self._wanted.path,
-                errno=error.errno or 0,
-            ) from error
-
-    def _changed(self, how: str) -> StagingError:
-        return StagingError(
-            f"input file {self._wanted.path!r} changed while it was sent: {how}; submit again when "
-            "no program writes to it any more",
-            path=self._wanted.path,
-            passes=True,
-        )
+def _changed(file: UploadFile, how: str) -> StagingError:
+    return StagingError(
+        f"input file {file.path!r} changed while it was sent: {how}; submit again when no program "
+        "writes to it any more",
+        path=file.path,
+        passes=True,
+    )

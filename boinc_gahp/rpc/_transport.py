@@ -160,7 +160,7 @@ class HttpTransport:
                 response = route.pool.urlopen(
                     "GET" if request.body is None else "POST",
                     route.target(request.url),
-                    body=body,  # type: ignore[arg-type]  # only read() is used
+                    body=body,
                     headers=headers,
                     retries=_NO_RETRIES,
                     redirect=False,
@@ -282,7 +282,7 @@ class _Adapter(HTTPAdapter):
         return _Route(pool, headers, is_whole)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, blocksize=_CHUNK, **kwargs)
+        super().init_poolmanager(*args, **kwargs)
         self.poolmanager.pool_classes_by_scheme = TIMED_POOLS
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:

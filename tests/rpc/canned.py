@@ -28,7 +28,7 @@ class Canned:
     def send(self, request):
         if request.body is not None:
             body = request.body()
-            self.sent.append(b"".join(iter(lambda: body.read(65536), b"")))
+            self.sent.append(b"".join(body))
             body.close()
         return ReplayReply(self.status, "", self.headers, self.body, self.chunk)
 

@@ -66,7 +66,7 @@ class Script:
     def send(self, request):
         if request.body is None:
             return self.file(parse_qs(urlsplit(request.url).query))
-        found = re.search(rb"<(\w+)>.*</\1>", request.body().read(), re.DOTALL)
+        found = re.search(rb"<(\w+)>.*</\1>", b"".join(request.body()), re.DOTALL)
         root = ET.fromstring(found[0])
         arguments = defaultdict(list)
         for element in root:

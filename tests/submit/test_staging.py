@@ -54,7 +54,7 @@ class FileServer(FileList):
     def send(self, request):
         body = request.body()
         try:
-            first = body.read(65536)
+            first = next(iter(body))
             if b"<upload_files>" not in first:
                 return self.script.send(request)
             names = [name.decode() for name in re.findall(rb"<phys_name>(.*?)<", first)]
@@ -69,7 +69,7 @@ class FileServer(FileList):
         return Reply(document.encode(), {"Content-Type": "text/xml"})
 
     def upload(self, post, body):
-        while body.read(65536):
+        for _ in body:
             pass
         if post.size > self.limit:
             return error("can't parse request message: ")
@@ -183,7 +183,7 @@ def test_an_error_that_no_repetition_helps_breaks_the_other_uploads_off(server, 
             return error(f"{small} upload failed: exceeds upload_max_filesize of php.ini.")
         begun.set()
         assert staging._broken_off.wait(60)
-        while rest.read(65536):
+        for _ in rest:
             pass
         ended.append(True)
         return None
@@ -287,7 +287,7 @@ def test_a_file_that_the_project_still_works_on_is_waited_for(
         there.append(bool(server.present))
         if len(there) > 1:
             return None
-        while rest.read(65536):
+        for _ in rest:
             pass
         threading.Timer(0.8, arrive).start()
         time.sleep(0.5)  # the client waits as long for an answer, and then as long for the file
@@ -369,7 +369,7 @@ def test_a_deadline_in_the_midst_of_an_upload_tells_how_far_it_came(server, tmp_
 
     def hook(names, rest):
         if small not in names:
-            rest.read(1)
+            next(iter(rest))
             staging._deadline = time.monotonic()
             raise TimeoutError  # as in a connection
 

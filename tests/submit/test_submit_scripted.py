@@ -53,7 +53,7 @@ class Server(Script):
         )
 
     def send(self, request):
-        body = request.body().read()
+        body = b"".join(request.body())
         if b"<submit_batch>" in body:
             names = [name.decode() for name in re.findall(rb"<job><name>(.*?)</name>", body)]
             self.sent.append(names)
