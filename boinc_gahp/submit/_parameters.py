@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import JobRefused
-from boinc_gahp.submit.types import FilledSizes, Parameters
+from boinc_gahp.submit.types import FilledSizes, Parameters, sizes_of
 from boinc_gahp.templates.types import DEFAULTS, TemplateError
 from boinc_gahp.templates.writing import set_parameters
 from boinc_gahp.text import quoted
@@ -97,7 +97,7 @@ class RequestedSizes:
         Raises:
             JobRefused: a value cannot be filled in.
         """
-        key = (job.input_template, *job.sizes.items())
+        key = (job.input_template, sizes_of(job))
         if key not in self._filled:
             self._filled[key] = self._fill(name, job, template, text)
         return self._filled[key]

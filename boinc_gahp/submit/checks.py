@@ -20,6 +20,8 @@ from boinc_gahp.text import character_name, count, nearest, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from typing_extensions import Self
+
     from boinc_gahp.submit.types import Input
     from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 
@@ -70,17 +72,21 @@ _BUDA_NAME = re.compile(r"[A-Za-z0-9_-](?:[A-Za-z0-9_. -]{0,253}[A-Za-z0-9_.-])?
 
 
 class naming:  # noqa: N801  (it is used as a function)
-    """Have each JobRefused that is raised inside tell which job it is about."""
+    """Have each JobRefused that is raised inside tell which job it is about.
 
-    def __init__(self, job_name: str) -> None:
-        self._job_name = job_name
+    Attributes:
+        job_name: the job; the block may go on to another one.
+    """
 
-    def __enter__(self) -> None:
-        pass
+    def __init__(self, job_name: str = "") -> None:
+        self.job_name = job_name
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if isinstance(error, JobRefused):
-            error.job_name = self._job_name
+            error.job_name = self.job_name
 
 
 def fold(name: str) -> str:
@@ -286,15 +292,15 @@ def check_one_command_line(job_name: str, template: InputTemplate, app_name: str
         )
 
 
-def ordered_inputs(
+def order_of_inputs(
     job_name: str,
     given: Mapping[str, Input],
     template: InputTemplate,
     app_name: str,
     *,
     by_name: bool = False,
-) -> tuple[Input, ...]:
-    """Return the job's files in the order of the app's input template.
+) -> tuple[str, ...]:
+    """Return the names of the job's files in the order of the app's input template.
 
     They are matched by open name; if no name matches and the count is right, by position, unless
     ``by_name``.
@@ -304,11 +310,11 @@ def ordered_inputs(
     """
     wanted = [info.open_name for info in template.per_job_files]
     if len(given) == len(wanted) and given.keys() == set(wanted):
-        return tuple(given[name] for name in wanted)
+        return tuple(wanted)
     strangers = [name for name in given if name not in wanted]
     matching = len(strangers) < len(given)
     if not by_name and not matching and len(given) == len(wanted):
-        return tuple(given.values())
+        return tuple(given)
     if not wanted:
         raise JobRefused(
             f"job {quoted(job_name)}: app {app_name} has no input files: leave out "

@@ -160,7 +160,8 @@ class CommandRecord(NamedTuple):
     inputs: tuple[str, ...] = ()
 
 
-_values_of = attrgetter(*JOB_SIZES)
+#: Returns the sizes that a job asks for, in the order of :data:`JOB_SIZES`; None is not asked for.
+sizes_of = attrgetter(*JOB_SIZES)
 _ELEMENTS = [size.element for size in JOB_SIZES.values()]
 
 #: A value of a table of parameters.
@@ -213,7 +214,7 @@ class Job:
     @property
     def sizes(self) -> dict[str, float]:
         """The job's own values by the names of :attr:`Parameters.by_element`, as numbers."""
-        values = zip(_ELEMENTS, _values_of(self), strict=True)
+        values = zip(_ELEMENTS, sizes_of(self), strict=True)
         return {element: value for element, value in values if value is not None}
 
     @property

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from boinc_gahp.errors import (
     BadRequest,
@@ -19,7 +20,7 @@ from boinc_gahp.submit import checks
 from boinc_gahp.submit._parameters import RequestedSizes, check_sizes
 from boinc_gahp.submit.digests import stat_input
 from boinc_gahp.submit.staging import placeholder
-from boinc_gahp.submit.types import LocalFile, RemoteFile, StagedFile, Validation
+from boinc_gahp.submit.types import LocalFile, RemoteFile, StagedFile, Validation, sizes_of
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.rules import faults
 from boinc_gahp.templates.types import DEFAULTS, Severity, TemplateError
@@ -38,24 +39,34 @@ if TYPE_CHECKING:
 #: As long as the path that a project gives a job's own template (``templates/tmp/<md5>``), with
 #: the option before it.
 _OWN_TEMPLATE = "--result_template templates/tmp/" + "0" * 36
+#: Returns what follows names, arguments and files in a job's part of the request.
+_rest = attrgetter(*JobSubmission._fields[3:])
 #: As long as the name that a project gives an inline file (``jf_<md5>``).
 _INLINE = "jf_" + "0" * 32
 
 
-class _Kind(NamedTuple):
-    """What is the same for all jobs that only differ in their names and arguments.
+class _Shape(NamedTuple):
+    """What is the same for all jobs that only differ in their names, arguments, and files.
 
     Attributes:
-        inputs: their files in template order.
-        line: their part of the request, without names and arguments; files have placeholders.
-        words: the words in their lines for the files, and so on.
+        order: the open names of their files, in template order.
+        rest: what follows names, arguments and files in their part of the request.
+        words: the words in their lines besides those and names of files.
         filled: what becomes of the sizes that they ask for, if that is known.
     """
 
-    inputs: tuple[Input, ...]
-    line: JobSubmission
+    order: tuple[str, ...]
+    rest: tuple[Any, ...]
     words: tuple[str, ...]
     filled: FilledSizes | None
+
+
+class _Files(NamedTuple):
+    """The files of jobs that share a mapping of them: in template order, with placeholders."""
+
+    inputs: tuple[Input, ...]
+    placeholders: tuple[InputFile, ...]
+    words: tuple[str, ...]
 
 
 class BatchValidator:
@@ -80,7 +91,8 @@ class BatchValidator:
         self._filled: dict[str, FilledSizes] = {}
         self._templates: dict[str, InputTemplate] = {}
         self._output_templates: dict[str, OutputTemplate] = {}
-        self._kinds: dict[Hashable, _Kind] = {}
+        self._shapes: dict[Hashable, _Shape] = {}
+        self._files: dict[Hashable, _Files] = {}
         #: By job: what :meth:`submission` only has to put the names of files into.
         self._lines: dict[str, JobSubmission] = {}
 
@@ -94,12 +106,13 @@ class BatchValidator:
         """
         self._check_batch()
         names: dict[str, str] = {}
-        for name, _ in self._request.jobs:
-            with checks.naming(name):
-                checks.check_job_name(name, names)
         inputs: dict[str, tuple[Input, ...]] = {}
-        for name, job in self._request.jobs:
-            with checks.naming(name):
+        with checks.naming() as naming:
+            for name, _ in self._request.jobs:
+                naming.job_name = name
+                checks.check_job_name(name, names)
+            for name, job in self._request.jobs:
+                naming.job_name = name
                 inputs[name], self._lines[name] = self._job(name, job)
         self._check_size(self._size_of(self._request_for(0, self._lines.values())))
         return inputs
@@ -115,12 +128,13 @@ class BatchValidator:
         refusals: dict[str, GahpError] = {}
         names: dict[str, str] = {}
         seen: dict[str, StagingError | tuple[int, int]] = {}
+        direct = set[str]()
         for name, job in self._request.jobs:
             try:
                 with checks.naming(name):
                     checks.check_job_name(name, names)
                     made = self._job(name, job)
-                _check_files(made[0], seen)
+                _check_files(made[0], seen, direct)
             except (JobRefused, StagingError) as error:
                 refusals.setdefault(name, error)
                 found.pop(name, None)
@@ -130,7 +144,8 @@ class BatchValidator:
         refusal: GahpError | None = None
         try:
             self._check_batch()
-            size = self._size_of(self._request_for(0, (line for _, line in found.values())))
+            lines = (line for _, line in found.values())
+            size = self._size_of(self._request_for(0, lines))
             self._check_size(size)
         except BadRequest as error:  # a text that XML cannot hold: whose?
             refusal = error
@@ -169,7 +184,8 @@ class BatchValidator:
         of_app = self._input_of_app
         templates = [*self._templates.values(), *([] if of_app is None else [of_app])]
         of_batch = self._requested_sizes.params.get("delay_bound")
-        delays = {job.sizes.get("delay_bound", of_batch) for _, job in self._request.jobs}
+        shapes = {sizes_of(job): job for _, job in self._request.jobs}
+        delays = {job.sizes.get("delay_bound", of_batch) for job in shapes.values()}
         longest = (_longest(each, delay) for each in templates for delay in delays)
         return max([self._context.settings.jobs.batch_lease, *longest])
 
@@ -234,18 +250,21 @@ class BatchValidator:
             BadRequest: there is a text that XML cannot hold.
         """
         lines = []
-        for name, job in self._request.jobs:
-            with checks.naming(name):
+        with checks.naming() as naming:
+            for name, job in self._request.jobs:
+                naming.job_name = name
                 command = checks.command_line(name, job.args, escape=self._escape)
                 files = tuple([_input_file(item, placeholder) for item in job.files.values()])
-                lines.append(self._line(name, job, command, files))
+                lines.append(
+                    self._line(name, job)._replace(command_line=command, input_files=files)
+                )
         return self._size_of(self._request_for(0, lines))
 
     def _size_of(self, submission: BatchSubmission) -> int:
         """Return the bytes of a request; an estimate if its templates alone are too large.
 
-        Such a request is not even written to measure it: a project's template may have 64 KB, and
-        there may be 100,000 jobs.
+        Such a request's templates are not even written to measure it: a project's may have 64 KB,
+        and there may be 100,000 jobs.
         """
         texts = (job.input_template for job in submission.jobs)
         templates = sum(_nbytes(text) for text in texts if text is not None)
@@ -302,33 +321,35 @@ class BatchValidator:
             TemplateError: they cannot be read.
         """
         key = (
-            id(job.inputs),  # the request keeps it
+            tuple(job.inputs),
             job.input_template,
             job.output_template,
-            *job.sizes.items(),
+            sizes_of(job),
             job.priority,
             bool(job.args),
             tuple(self._request.outputs.get(name, ())),
         )
-        kind = self._kinds.get(key)
-        inputs = self._ordered(name, job) if kind is None else kind.inputs
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = self._shape(name, job)
+        elif shape.filled is not None:
+            self._filled[name] = shape.filled
+        shared = id(job.inputs), shape.order  # the request keeps the former
+        files = self._files.get(shared)
+        if files is None:
+            files = self._files[shared] = _files(name, job, shape.order)
         command = checks.command_line(name, job.args, escape=self._escape)
-        if kind is None:
-            kind = self._kinds[key] = self._kind(name, job, inputs)
-        elif kind.filled is not None:
-            self._filled[name] = kind.filled
-        checks.check_job_line(name, command, kind.words)
-        return kind.inputs, kind.line._replace(name=name, command_line=command)
+        checks.check_job_line(name, command, (*shape.words, *files.words))
+        return files.inputs, JobSubmission(name, command, files.placeholders, *shape.rest)
 
-    def _kind(self, name: str, job: Job, inputs: tuple[Input, ...]) -> _Kind:
-        placeholders = tuple([_input_file(item, placeholder) for item in inputs])
-        line = self._line(name, job, "", placeholders)
-        words = [_word(file) for file in placeholders]
+    def _shape(self, name: str, job: Job) -> _Shape:
+        order = self._order(name, job)
+        line = self._line(name, job)
         own = [text for text in (line.input_template, line.output_template) if text is not None]
-        words += [_OWN_TEMPLATE for _ in own]
+        words = [_OWN_TEMPLATE for _ in own]
         if job.priority is not None:
             words.append(f"--priority {job.priority}")
-        return _Kind(inputs, line, tuple(words), self._filled.get(name))
+        return _Shape(order, _rest(line), tuple(words), self._filled.get(name))
 
     @property
     def _app_templates(self) -> AppTemplates:
@@ -349,11 +370,9 @@ class BatchValidator:
                 self._has_no_templates = True
         return None
 
-    def _ordered(self, name: str, job: Job) -> tuple[Input, ...]:
+    def _order(self, name: str, job: Job) -> tuple[str, ...]:
         request, of_app = self._request, self._input_of_app
         given = job.files
-        for open_name, item in given.items():
-            checks.check_input(name, open_name, item)
         check_sizes(name, job)
         # No RPC tells the names in a template file on the project, nor how many there are.
         named = request.input_template_filename is not None
@@ -375,8 +394,8 @@ class BatchValidator:
             made = self._output_template(name, job)
             checks.check_outputs(name, outputs, made, request.app_name)
         if template is None or (own is None and named):
-            return tuple(given.values())
-        return checks.ordered_inputs(
+            return tuple(given)
+        return checks.order_of_inputs(
             name, given, template, request.app_name, by_name=request.by_name
         )
 
@@ -415,13 +434,10 @@ class BatchValidator:
             self._output_templates[text] = _own("output", read_output_template, text, name)
         return self._output_templates[text]
 
-    def _line(
-        self, name: str, job: Job, command: str, input_files: tuple[InputFile, ...]
-    ) -> JobSubmission:
+    def _line(self, name: str, job: Job) -> JobSubmission:
+        """Return a job's part of the request without its arguments and files."""
         return JobSubmission(
             name=name,
-            command_line=command,
-            input_files=input_files,
             rsc_fpops_est=job.sizes.get("rsc_fpops_est"),
             priority=job.priority,
             input_template=self._input_template(name, job),
@@ -431,6 +447,16 @@ class BatchValidator:
 
 def _nbytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _files(name: str, job: Job, order: Iterable[str]) -> _Files:
+    """Return a job's files in this order; raises JobRefused if the project would mangle one."""
+    given = job.files
+    for open_name, item in given.items():
+        checks.check_input(name, open_name, item)
+    inputs = tuple([given[open_name] for open_name in order])
+    placeholders = tuple([_input_file(item, placeholder) for item in inputs])
+    return _Files(inputs, placeholders, tuple(map(_word, placeholders)))
 
 
 def _input_file(item: Input, physical_name: Callable[[str], str]) -> InputFile:
@@ -467,15 +493,17 @@ def _state(nbytes: int, mtime_ns: int) -> str:
     return f"{nbytes} bytes of {when} UTC"
 
 
-def _check_files(inputs: Iterable[Input], seen: dict[str, StagingError | tuple[int, int]]) -> None:
-    """Raise StagingError for a file that cannot be read or has changed; ``seen`` is a cache."""
+def _check_files(
+    inputs: Iterable[Input], seen: dict[str, StagingError | tuple[int, int]], direct: set[str]
+) -> None:
+    """Raise StagingError for a file that cannot be read or has changed; the others are caches."""
     for item in inputs:
         if not isinstance(item, LocalFile):
             continue
         found = seen.get(item.path)
         if found is None:
             try:
-                status = stat_input(item.path)
+                status = stat_input(item.path, direct)
                 found = (status.st_size, status.st_mtime_ns)
             except StagingError as error:
                 found = error

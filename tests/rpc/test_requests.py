@@ -166,7 +166,9 @@ def test_ping_holds_a_space_and_no_authenticator():
 
 def test_request_size_is_what_is_sent():
     project, transport = client("submit_batch", "<batch_id>1</batch_id>")
-    batch = BatchSubmission("a", [JobSubmission(f"j{n}", "é" * n) for n in range(50)], batch_id=1)
+    files = (InputFile.local_staged("a.dat"), InputFile.inline("é<"))
+    jobs = [JobSubmission(f"j{n}", "é&"[n % 2] * n, files[: n % 3], n % 2) for n in range(50)]
+    batch = BatchSubmission("a", jobs, batch_id=1, job_params={"rsc_fpops_est": 5})
     size = project.request_size(batch)
     project.submit_batch(batch)
     assert len(transport.sent[0]) == size

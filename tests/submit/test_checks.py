@@ -79,15 +79,15 @@ def test_the_longest_line_that_create_work_was_seen_to_read_is_taken_and_one_mor
 
 def test_files_go_by_position_when_no_name_matches_and_the_count_is_right():
     named = [("x", LocalFile("/d/x")), ("x", LocalFile("/d/y"))]
-    ordered = checks.ordered_inputs(
+    ordered = checks.order_of_inputs(
         "j", by_open_name(named), read_input_template(own_input("in0", "in1")), "multi"
     )
-    assert ordered == tuple(file for _, file in named)
+    assert ordered == ("x", "x (2)")
 
 
 def test_files_for_an_app_without_input_files_are_refused_with_what_to_leave_out():
     with pytest.raises(JobRefused, match='app pi has no input files: leave out "in"'):
-        checks.ordered_inputs(
+        checks.order_of_inputs(
             "j", {"in": LocalFile("/d/x")}, read_input_template(own_input()), "pi"
         )
 
@@ -109,7 +109,7 @@ def test_files_that_do_not_fit_the_template_are_refused_and_told(open_names, by_
     files = by_open_name((name, LocalFile(f"/d/{name}")) for name in open_names)
     wanted = read_input_template(own_input("in0", "in1"))
     with pytest.raises(JobRefused) as caught:
-        checks.ordered_inputs("job7", files, wanted, "multi", by_name=by_name)
+        checks.order_of_inputs("job7", files, wanted, "multi", by_name=by_name)
     assert 'job "job7": app multi wants 2 input files ("in0", "in1")' in str(caught.value)
     assert str(caught.value).endswith(told)
 
