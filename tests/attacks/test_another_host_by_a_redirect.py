@@ -28,19 +28,13 @@ TRICKS = [
     *("http:// {host}/", "http://{host}%2f@{evil}/", "http://{host}.evil.example/"),
     *("javascript:alert(1)", "file:///etc/passwd", "https://{evil}/"),
 ]
-BROKEN = [
-    *("http://{host}:99999/", "http://{name}:99999/", "http://[::1/", "http://::1]/"),
-    *("http://{name}\uff0f.evil.example/", "http://\u2100.example/", "http://{name}:port/"),
-    *("http://", "http:///", "http://[v1.x]/", "http://" + "a" * 70_00 + "/", "\x00", "%"),
-    "http://%00/",
-]
 
 
 def filled(location, server, evil):
-    return location.format(host=server.host, evil=evil.host, name="localhost")
+    return location.format(host=server.host, evil=evil.host)
 
 
-@pytest.mark.parametrize("location", TRICKS + BROKEN)
+@pytest.mark.parametrize("location", TRICKS)
 def test_no_location_takes_the_authenticator_to_another_server(server, location):
     with Scripted() as evil:
         evil.answers.append(ok())

@@ -28,9 +28,11 @@ def test_run_answers_until_ctrl_c_and_its_settings_lead_to_it(run, home):
         assert requests.get(page, timeout=60).status_code == 200
         checked = run("--config", str(home / "p/boinc_gahp.toml"), "check", "--app", "uppercase")
         again = run("local-project", "run", "p")
+        told = run("local-project", "status", "p", "--json")
         process.send_signal(signal.SIGINT)
     assert process.returncode == 0
     assert checked.returncode == 0, checked.stdout
+    assert '"running": true' in told.stdout
     assert again.returncode == 1
     assert again.stderr.startswith("boinc_gahp: the project in ")
     assert again.stderr.count("\n") == 1

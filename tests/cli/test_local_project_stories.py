@@ -1,8 +1,6 @@
 """Whole stories of a local project, told with the installed command."""
 
 import errno
-import json
-import signal
 import socket
 
 import pytest
@@ -10,45 +8,8 @@ import requests
 
 from boinc_gahp.localproject.directory import open_core
 from tests.cli.conftest import rows, running
-from tests.helpers import wait_for
 
 pytestmark = pytest.mark.long
-
-
-def counts(directory):
-    (row,) = rows(
-        directory,
-        "SELECT count(*) AS jobs, total(canonical_resultid > 0) AS done, "
-        "total(error_mask > 0) AS failed FROM workunit",
-    )
-    return {name: int(str(value).removesuffix(".0")) for name, value in row.items()}
-
-
-def test_an_app_is_added_fed_and_watched_while_its_project_runs(do, run, directory):
-    with running(directory, "--hosts", "2") as (process, _):
-        files = ["--in", "in", "--out", "out", "--quorum", "2"]
-        do.prints("add-app", "shouts", "--command", "{python} {apps}/uppercase.py", *files)
-        lines = "".join(f"--wu_name s{n} data.txt\n" for n in range(4))
-        done = run(
-            *("local-project", "create-work", str(directory), "shouts"),
-            "--stdin",
-            stdin=lines,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.split() == ["s0", "s1", "s2", "s3"]
-        wait_for(lambda: counts(directory)["done"] == 4, "all jobs are done")
-        text = do.prints("status", "--json")
-        process.send_signal(signal.SIGTERM)
-    assert process.returncode == 0
-    found = json.loads(text)
-    assert found["running"] is True
-    assert {host["name"]: host["active"] for host in found["hosts"]} == {
-        "volunteer-0": True,
-        "volunteer-1": True,
-    }
-    results = rows(directory, "SELECT hostid, validate_state FROM result ORDER BY workunitid")
-    assert [row["validate_state"] for row in results] == [1] * 8
-    assert all(results[n]["hostid"] != results[n + 1]["hostid"] for n in range(0, 8, 2))
 
 
 def test_it_listens_where_it_is_told_to_and_all_settings_follow(do, directory):

@@ -40,15 +40,6 @@ def test_no_output_gets_anothers_content(order, healthy, home):
         assert found["out1"] == b"optional output\n"
 
 
-def test_some_outputs_under_other_names_and_elsewhere(healthy, home, tmp_path):
-    (home / "res").mkdir()
-    plain = f"out0>res/first one, some/path/out1>{tmp_path}/second, out0>again"
-    healthy.fetch(some("multi#1.1", home, f"{plain}, job.out>job.out, job.err>job.err"))
-    assert sorted(contents(home)) == ["again", "job.err", "job.out", "res/first one"]
-    assert contents(home)["again"] == contents(home)["res/first one"] == b"one two\n"
-    assert (tmp_path / "second").read_bytes().startswith(b"sizes ")
-
-
 def test_an_unknown_output_is_reported_before_anything_is_written(healthy, home):
     with pytest.raises(OutputError, match="its outputs are: 'out0', 'out1', 'out2'"):
         healthy.fetch(some("multi#1.0", home, "typo>typo, out0>out0"))
@@ -90,20 +81,6 @@ def test_a_job_whose_name_tells_no_batch_is_found(healthy, home):
             fetch_output(context, everything("foreign.0", home))
     assert healthy.count("workunit_file") == before[0]
     assert healthy.count("query_batches") == before[1] + 1
-
-
-def test_a_failed_job_gives_its_real_exit_status(healthy, home):
-    result = healthy.fetch(everything("fail#1.0", home))
-    assert result.exit_status == 11
-    [name] = contents(home)
-    said = contents(home)[name].decode()
-    assert name == "job.err"
-    assert "job fail#1.0 failed" in said
-    assert "(exit status 11)" in said
-    assert "exit statuses of its instances: 11, 11" in said
-    assert "instance fail#1.0_0: Error while computing" in said
-    assert healthy.fetch(everything("fail#1.1", home)).exit_status == 0
-    assert contents(home)["out"] == b"WELL"
 
 
 def test_a_job_that_is_not_finished_is_an_error_that_says_so(healthy, home, tmp_path):

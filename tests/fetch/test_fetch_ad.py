@@ -103,6 +103,24 @@ def test_nothing_appears_after_a_cancel_at_any_step(script, whole, tmp_path):
     cancel_at_every_step(cancelled, tmp_path, whole, {"out0": b"old"})
 
 
+@KINDS
+def test_every_change_waits_for_a_cancel_and_a_cancel_for_it(script, whole, tmp_path, monkeypatch):
+    """A cancel that comes between two looks at it finds the change under way, or keeps it out."""
+    scope = CancelScope()
+
+    def guarded(change):
+        def make(*names, **more):
+            assert scope._inside, (change, names)
+            return change(*names, **more)
+
+        return make
+
+    for name in ("mkdir", "rename", "replace", "link"):
+        monkeypatch.setattr(os, name, guarded(getattr(os, name)))
+    fetch(script(), tmp_path, scope=scope)
+    assert found(tmp_path) == whole
+
+
 def test_a_fetch_that_is_cancelled_before_it_begins_asks_nothing(tmp_path):
     scope, script = CancelScope(), plain()
     scope.close()

@@ -70,9 +70,6 @@ def test_what_is_no_description_is_a_value_error(text):
     [
         {"app_name": "other"},
         {"parameters": Parameters(fpops_est=1e9)},
-        {"parameters": Parameters(fpops_bound=1e9)},
-        {"parameters": Parameters(memory_bound=1e9)},
-        {"parameters": Parameters(disk_bound=1e9)},
         {"parameters": Parameters(delay_bound=60.0)},
         {"app_version_num": 3},
         {"input_template": "<input_template/>"},

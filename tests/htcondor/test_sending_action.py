@@ -54,10 +54,6 @@ ERRORS = {
             errors.StagingError("x", path="/f", errno=errno.ESTALE),
             Action.LATER,
         ),
-        "too many open files": (
-            errors.StagingError("x", path="/f", errno=errno.EMFILE),
-            Action.LATER,
-        ),
         "project stopped": (refusal("project down for maintenance", number=-183), Action.LATER),
         "no connection": (transport(None), Action.LATER),
         "502": (transport(502), Action.LATER),

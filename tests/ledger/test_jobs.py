@@ -78,14 +78,6 @@ def test_bytes_that_are_no_utf8_do_no_harm(jobs):
 # -- jobs on the project
 
 
-@pytest.mark.parametrize("said", ["queued", "running", "finished"])
-@pytest.mark.parametrize("state", STATES)
-def test_what_the_project_says_changes_only_jobs_that_are_queued_or_running(jobs, state, said):
-    job_id = in_state(jobs, state)
-    jobs.statuses(jobs.job(job_id).batch_id or 1, {"bg-1-1": said, "bg-1-9": said, "x": said})
-    assert jobs.job(job_id).state == (said if state in {"queued", "running"} else state)
-
-
 def test_a_poll_with_no_news_writes_nothing(jobs, elsewhere):
     batch, _ = submitted(jobs, "a", "b")
     jobs.statuses(batch.id, {"bg-1-1": "running"})

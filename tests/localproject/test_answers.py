@@ -153,6 +153,30 @@ def test_of_racing_submits_at_most_one_succeeds(client, begun):
     assert workunit_names(client.project, "b") == names
 
 
+def test_a_template_wins_over_job_params_and_priorities_count(client, begun):
+    """``web-rpcs.rst``, "The template wins"; a job's own rsc_fpops_est is for estimates only."""
+    templates = client.project.core.templates
+    text = (templates / "uppercase_in").read_text()
+    (templates / "lacking_in").write_text(re.sub("<rsc_(disk|memory)_bound>.*", "", text))
+    batch_id, name = begun
+    client.submit(
+        batch_id,
+        [
+            job("a", name),
+            job("b", name, more="<priority>23</priority><rsc_fpops_est>2</rsc_fpops_est>"),
+        ],
+        more="<app_version_num>777</app_version_num><priority>17</priority><job_params>"
+        "<rsc_disk_bound>123456789.000000</rsc_disk_bound><rsc_fpops_est>5e9</rsc_fpops_est>"
+        "<rsc_memory_bound>0.000000</rsc_memory_bound><delay_bound>7200</delay_bound></job_params>"
+        "<input_template_filename>lacking_in</input_template_filename>",
+    )
+    wanted = "rsc_fpops_est, delay_bound, rsc_disk_bound, rsc_memory_bound, app_version_num"
+    rows = client.rows(f"SELECT priority, {wanted} FROM workunit ORDER BY id")
+    assert [*map(tuple, rows)] == [
+        (priority, 1e9, 86400.0, 123456789.0, 5e8, 777) for priority in (17, 23)
+    ]
+
+
 def test_a_command_line_beside_the_templates_is_refused(client, begun):
     path = client.project.core.templates / "uppercase_in"
     own = path.read_text().replace("</workunit>", "<command_line>-v</command_line></workunit>")

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import socket
 from urllib.parse import quote_plus
 
 import pytest
@@ -12,8 +11,7 @@ from werkzeug.wrappers import Response
 from boinc_gahp.localproject.core import Php
 from boinc_gahp.localproject.server.forms import read_form
 from boinc_gahp.serving import WebServer, port_is_free
-from tests.inside import workunit_names
-from tests.localproject.client import job, value
+from tests.localproject.client import job
 
 
 def test_replies_are_compressed_when_that_is_accepted(client):
@@ -33,28 +31,6 @@ def test_replies_are_compressed_when_that_is_accepted(client):
     assert packed.headers["Content-Encoding"] == "gzip"
     assert len(raw) < len(plain.content) / 5
     assert gzip.decompress(raw).count(b"<job>") == plain.content.count(b"<job>") == 100
-
-
-def test_a_request_that_is_cut_off_does_nothing(client):
-    batch_id, name = client.begun("b")
-    body = (
-        f"<submit_batch><authenticator>{client.authenticator}</authenticator><batch>"
-        f"<batch_id>{batch_id}</batch_id><app_name>uppercase</app_name>{job('j', name)}"
-        "</batch></submit_batch>"
-    )
-    form = f"--b\r\nContent-Disposition: form-data; name=request\r\n\r\n{body}\r\n--b--\r\n"
-    request = (
-        "POST /test/submit_rpc_handler.php HTTP/1.1\r\nHost: localhost\r\n"
-        "Content-Type: multipart/form-data; boundary=b\r\n"
-        f"Content-Length: {len(form)}\r\n\r\n{form}"
-    ).encode()
-    for length in (40, 300, len(request) - 1):
-        with socket.create_connection(("127.0.0.1", client.project.port), timeout=20) as connection:
-            connection.sendall(request[:length])
-            connection.shutdown(socket.SHUT_WR)
-            assert connection.recv(1) == b""
-    assert workunit_names(client.project) == []
-    assert value(client.rpc("query_batch", batch_id=batch_id), "state") == "0"
 
 
 def test_an_urlencoded_form_is_decoded_wherever_its_pieces_are_cut():

@@ -163,10 +163,8 @@ def test_an_apps_own_rule_chooses_the_canonical_result_or_none(bench):
     [
         pytest.param("def compare(a, b):\n    1 / 0\n", "raised ZeroDivisionError", id="raises"),
         pytest.param("def compare(a, b):\n    exit(3)\n", "raised SystemExit: 3", id="exits"),
-        pytest.param("def compare(a):\n    ...\n", "raised TypeError", id="takes too little"),
         pytest.param("def compare(a, b):\n    ...\n", "returned None", id="returns None"),
         pytest.param("def compare(a, b):\n    return 0.9\n", "returned 0.9", id="a likeness"),
-        pytest.param("def compare(a, b):\n    return 'no'\n", "returned 'no'", id="a word"),
         pytest.param("def compare(a, b):\n", "cannot be imported", id="no Python"),
     ],
 )

@@ -73,17 +73,6 @@ def test_a_batch_that_an_earlier_submit_made_stays_for_a_corrected_table(site, b
     assert batch(*again)[0] == 0
 
 
-def test_an_output_template_that_is_not_there_leaves_nothing(site, batch, here, tag):
-    words = ("submit", "uppercase", "--input", "in=in.txt", "--name", tag)
-    wrong = ("--output-template", "project:nosuch")
-    before = batches(site)
-    *_, refusal, again = batch.refuses(*words, *wrong).splitlines()
-    assert "[BG-JOBS-NOT-LISTED]" in refusal
-    assert batches(site) == before
-    assert "with another --name: " in again
-    assert told(again) == [*words, *wrong]
-
-
 @pytest.mark.parametrize("name", ["a\nb", "a\x1b[2Jb", "a'b"])
 def test_a_name_that_no_batch_can_have_leaves_nothing_to_be_aborted(batch, here, name):
     err = batch.refuses("submit", "uppercase", "--input", "in=in.txt", "--name", name)

@@ -28,16 +28,6 @@ def test_an_interrupted_submit_tells_how_to_go_on_and_that_makes_each_job_once(s
     assert [each.name for each in site.rpc.query_batches()].count(again[-1]) == 1
 
 
-def test_a_project_in_trouble_is_reported_with_how_to_go_on(batch, proxy):
-    proxy.fail("query_files", status(500), times=None)
-    words = ("submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url)
-    first, second = batch.refuses(*words).splitlines()
-    assert "asked to tell which files it has" in first
-    assert second.endswith(f"to continue: boinc_gahp batch {' '.join(words)}")
-    proxy.heal()
-    batch.prints(*words)
-
-
 @pytest.mark.processes
 def test_what_goes_on_is_reported_as_a_shell_reads_it_and_harmless_to_the_terminal(
     batch, proxy, here
