@@ -234,8 +234,8 @@ def _silence(each: Overview, settings: Settings, now: float, after: float) -> It
     pause = max(settings.htcondor.poll_longest, settings.htcondor.poll_all)
     if now - due > after + pause:
         text = (
-            f"the daemon (process {each.process}) has sent no jobs, and has had no answer about jobs "
-            f"since {at(due)}: the log tells more; end the process if it hangs (kill -KILL "
+            f"the daemon (process {each.process}) has sent no jobs, and has had no answer about "
+            f"jobs since {at(due)}: the log tells more; end the process if it hangs (kill -KILL "
             f"{each.process}), and HTCondor starts another"
         )
         yield Problem("project", each.url, each.account, due, text)
