@@ -293,7 +293,7 @@ _ENDED = (BatchState.ABORTED, BatchState.RETIRED)
 
 def submitted(batch: B, sent: Submitted) -> B:
     """Note on a handle what a submit found; the lease of a batch that was there is renewed."""
-    batch.existed, batch.compared = sent.existed, sent.compared
+    batch.existed, batch.compared, batch.published = sent.existed, sent.compared, sent.published
     if batch.existed:
         renew(batch)
     return batch
@@ -397,6 +397,8 @@ def retire(batch: KnownBatch) -> None:
     """Retire a batch."""
     refresh(batch)
     batch.session.rpc.retire_batch(batch_id=batch.id)
+    batch.session.context.forget_batch(batch.name)
+    batch.session.context.tidy()
     # The project keeps the batch's and jobs' names taken, and can say so itself.
     batch.session.manifests.forget(batch.name, batch.id)
     refresh(batch)

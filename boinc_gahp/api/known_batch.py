@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.outputs.folders import FetchRecord
     from boinc_gahp.api.session import Session
     from boinc_gahp.errors import GahpError
-    from boinc_gahp.rpc.types import BatchInfo
+    from boinc_gahp.rpc.types import BatchInfo, UploadFile
 
 _OVER = (BatchState.COMPLETE, BatchState.ABORTED, BatchState.RETIRED)
 #: How many samples of progress are kept.
@@ -55,6 +56,8 @@ class KnownBatch:
         self.gone = False
         self.existed = False
         self.compared = False
+        #: Files that this submit has published: volunteers fetch them from a web server of ours.
+        self.published: Sequence[UploadFile] = ()
         #: The lease is not renewed before this time of time.monotonic().
         self.renew_from = -math.inf
         self.lease_trouble: GahpError | None = None

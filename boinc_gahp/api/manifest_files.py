@@ -44,14 +44,14 @@ from boinc_gahp.submit.types import LocalFile
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from boinc_gahp.api.manifest import Lineage
     from boinc_gahp.config.settings import ProjectSettings, Settings
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.rpc.client import WebRpcs
-    from boinc_gahp.rpc.types import BatchInfo
+    from boinc_gahp.rpc.types import BatchInfo, UploadFile
     from boinc_gahp.submit.journal import SubmitState
     from boinc_gahp.submit.types import SubmitRequest
 
@@ -339,6 +339,7 @@ class ManifestJournal(Journal):
     Attributes:
         batch: after the submit, the batch as the project showed it with all its jobs.
         existed: whether it had all of them, so that nothing was sent.
+        published: the files that were published for it.
     """
 
     def __init__(
@@ -358,6 +359,7 @@ class ManifestJournal(Journal):
         self._sent = False
         self.batch: BatchInfo | None = None
         self.existed = True
+        self.published: Sequence[UploadFile] = ()
 
     def check(self) -> None:
         """Compare the request with what was sent under its name; reads local files.
@@ -385,6 +387,10 @@ class ManifestJournal(Journal):
     def files_read(self, md5s: Mapping[str, str]) -> None:
         """See :class:`~boinc_gahp.submit.journal.Journal`."""
         self._md5s = {**self._md5s, **md5s}
+
+    def files_published(self, files: Sequence[UploadFile]) -> None:
+        """See :class:`~boinc_gahp.submit.journal.Journal`."""
+        self.published = files
 
     def about_to_send(self, batch_id: int) -> None:
         """Write down what is about to be sent; see :class:`~boinc_gahp.submit.journal.Journal`.

@@ -33,14 +33,14 @@ from boinc_gahp.submit.types import Progress, StagedFile
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from typing_extensions import Unpack
 
     from boinc_gahp.api.manifest import Lineage
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
-    from boinc_gahp.rpc.types import BatchInfo
+    from boinc_gahp.rpc.types import BatchInfo, UploadFile
     from boinc_gahp.submit.types import Job, OnProgress, SubmitRequest, Validation
     from boinc_gahp.submit.validate import BatchValidator
 
@@ -60,12 +60,15 @@ class PlannedFile:
         nbytes: its size.
         physical_name: its name on the project.
         present: whether the project has it already, so that it need not be sent.
+        url: where everybody could read it, because it would not be sent to the project; None: it
+            would not be published.
     """
 
     path: str
     nbytes: int
     physical_name: str
     present: bool
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ class Plan:
     @property
     def nbytes(self) -> int:
         """The total size of the files that would be sent, in bytes."""
-        return sum(file.nbytes for file in self.files if not file.present)
+        return sum(file.nbytes for file in self.files if not file.present and file.url is None)
 
     def __repr__(self) -> str:
         verdict = "good" if self.is_good else f"{len(self.problems)} jobs refused"
@@ -134,11 +137,13 @@ class Submitted(NamedTuple):
         info: the batch as the project shows it with the jobs.
         existed: whether it had all of them, so that nothing was sent.
         compared: whether they are known to have the arguments and files of the request.
+        published: the files that were published for them.
     """
 
     info: BatchInfo
     existed: bool
     compared: bool
+    published: Sequence[UploadFile] = ()
 
 
 def submit(
@@ -180,7 +185,9 @@ def submit(
     if not comparison.knows(batch_id):
         comparison.check()  # another process may have filled the batch in the meantime
     assert comparison.batch is not None  # noqa: S101  (a submit that returns has seen its batch)
-    return Submitted(comparison.batch, comparison.existed, comparison.knows(batch_id))
+    session.context.tidy()
+    known = comparison.knows(batch_id)
+    return Submitted(comparison.batch, comparison.existed, known, comparison.published)
 
 
 def _check_buda(session: Session, app_name: str) -> None:
@@ -307,9 +314,16 @@ def _files(
 
     names = physical_names(session.context, validation.files)
     first = {names[path]: path for path in reversed(list(validation.files))}
-    absent = set(absent_names(session.rpc, first))
+    published = session.context.published
+    urls = {
+        path: published.remote(nbytes, names[path][:32]).url
+        for path, nbytes in validation.files.items()
+        if published is not None and published.wants(path, nbytes)
+    }
+    sent = [name for name, path in first.items() if path not in urls]
+    there = set(sent).difference(absent_names(session.rpc, sent))
     return tuple(
-        PlannedFile(path, nbytes, names[path], names[path] not in absent)
+        PlannedFile(path, nbytes, names[path], names[path] in there, urls.get(path))
         for path, nbytes in validation.files.items()
         if first[names[path]] == path
     )

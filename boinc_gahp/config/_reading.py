@@ -239,13 +239,13 @@ def _path(value: object, base: Path) -> Path:
     return expand(_str(value, base), base)
 
 
-def _url(value: object, base: Path) -> ProjectUrl:
+def _url(
+    value: object, base: Path, what: str = "the project's address", like: str = "boinc"
+) -> ProjectUrl:
     try:
         return ProjectUrl(_str(value, base))
     except BadRequest:
-        raise ValueError(
-            "the project's address is expected, like https://boinc.example.edu/test/"
-        ) from None
+        raise ValueError(f"{what} is expected, like https://{like}.example.edu/test/") from None
 
 
 def _proxy(value: object, base: Path) -> str:
@@ -312,6 +312,8 @@ _KINDS: dict[str, Converter] = {
     "Authenticator": _authenticator,
     "AppName": _app,
     "Image": _image,
+    "WebDirectory": lambda value, base: _url(value, base, "the address of a directory", "data"),
+    "Patterns": _str,
     "Level": _one_of(LEVELS),
     "FailedJobs": _one_of(FAILED_JOBS),
     "Ignored": _ignored,

@@ -49,6 +49,7 @@ T = TypeVar("T")
 #: who can read what is sent.
 _OWN_SECTIONS = frozenset({"logging", "state", "trust"})
 _OWN_KEYS = {"ca_bundle", "proxy"}
+_OWN_KEYS |= {"publish_directory", "publish_url", "publish_above", "publish_never"}
 
 
 def load(config_path: str | None = None, environ: Mapping[str, str] = os.environ) -> Settings:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     ProxyUrl: TypeAlias = str
     AppName: TypeAlias = str
     Image: TypeAlias = str
+    WebDirectory: TypeAlias = str
+    Patterns: TypeAlias = str
     Level: TypeAlias = str
     FailedJobs: TypeAlias = str
     Ignored: TypeAlias = str
@@ -64,6 +66,18 @@ class ProjectSettings:
     #: The image for container jobs that name none: ``docker://NAME``, ``oci-archive:FILE`` or
     #: ``rootfs:FILE``. Without it, such jobs are held.
     container_image: Image | None = None
+    #: A directory that a web server hands out: files that are too large for the project are put
+    #: there, in a directory of the user's, and volunteers fetch them from there as long as their
+    #: jobs need them. Everybody who learns a file's address can read it.
+    publish_directory: PathText | None = None
+    #: The address of ``publish_directory``.
+    publish_url: WebDirectory | None = None
+    #: Larger files are published. The default is the size that PHP takes as it is shipped
+    #: (``upload_max_filesize``). A file that the project refuses as too large is published, too.
+    publish_above: Bytes = 2 << 20
+    #: What is never published: patterns with spaces between them, such as ``*.key private/*``. An
+    #: archive with such a file is not published either.
+    publish_never: Patterns = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,6 +183,7 @@ class Projects:
         while not self._closing.wait(delay):
             try:
                 reconcile(context)
+                context.tidy()
             except GahpError as error:
                 log.warning("Requests that are owed to a project could not be sent: %s", error)
             except Exception:  # the thread has to go on: the next abort may be another one

@@ -16,6 +16,7 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit.context import Context, ProjectCache
 from boinc_gahp.submit.digests import Digests
 from boinc_gahp.submit.generated_files import GeneratedFiles
+from boinc_gahp.submit.published import Published
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,14 +51,19 @@ class FetchContext(Context):
             ledger: the ledger; None if there is none: then nothing outlives this process.
             cache_dir: the user's cache directory, or None to do without.
             project_settings: the project's own settings; None: the defaults.
+
+        Raises:
+            ConfigError: the project's settings do not fit together.
         """
+        project_settings = project_settings or ProjectSettings(project.url)
         return cls(
             project=project,
             settings=settings,
-            project_settings=project_settings or ProjectSettings(project.url),
+            project_settings=project_settings,
             ledger=ledger,
             cache=ProjectCache(project, settings.jobs.templates_cached),
             made=GeneratedFiles.of(state_dir(settings)),
+            published=Published.of(settings, project_settings, project.account),
             digests=Digests(cache_dir if settings.staging.md5_cache else None),
             placed=PlacedFiles(cache_dir),
         )

@@ -123,6 +123,12 @@ class Upkeep:
             ),
             PeriodicTask("abort", self._aborts_due, self.abort),
             PeriodicTask("retire", self._retirements_due, self.retire),
+            PeriodicTask(
+                "published files",
+                lambda now: self._pauses.wait(None, now) if context.project.published else math.inf,
+                lambda _now, _goes_on: context.project.tidy(),
+                lambda: _EVERY,
+            ),
         )
 
     # -- what there is to do, by the ledger alone

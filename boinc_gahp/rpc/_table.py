@@ -82,6 +82,8 @@ RESULT_FILE = Rpc("result_file", "hand out an output", handler=_OUTPUTS)
 WORKUNIT_FILE = Rpc("workunit_file", "hand out an output", handler=_OUTPUTS)
 #: Outputs that BOINC's batch_collect_assimilator has moved (``web-rpcs.rst``, "get_output3").
 MOVED_FILE = Rpc("get_output3", "hand out an output", handler="get_output3.php", cookie=True)
+#: A file that volunteers fetch, at any path.
+FILE = Rpc("file", "hand out a file")
 # Pages of the web site, which are no RPCs (``web-rpcs.rst``, "Pages for programs").
 LOOKUP_ACCOUNT = Rpc(
     "lookup_account",

@@ -444,6 +444,20 @@ class WebRpcs:
 
         return self._caller.open(call, begin)
 
+    def beginning_of_file(self, path: str) -> tuple[str, bytes]:
+        """Return the length of a file on this web server, in its words, and the file's beginning.
+
+        No account is named.
+        """
+        call = self._call(replace(_table.FILE, handler=path), plain=True)
+
+        def begin(reply: HttpReply, errors: ReplyErrors) -> tuple[str, bytes]:
+            with closing(reply):
+                length = reply.headers.get("Content-Length", "")
+                return length, beginning(errors.chunks(reply.chunks()))
+
+        return self._caller.open(call, begin)
+
     def _cookie(self) -> str:
         """Return the cookie of an account that has logged in."""
         return f"auth={quote(self._authenticator.reveal(), safe='', errors='surrogateescape')}"

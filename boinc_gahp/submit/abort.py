@@ -52,7 +52,7 @@ def abort_empty(context: Context, name: str) -> None:
     if details.batch.name != name or details.jobs or details.batch.state is not BatchState.INIT:
         return  # another batch, or over already
     context.project.retire_batch(batch_id=details.batch.id)
-    context.cache.forget_batch(name)
+    context.forget_batch(name)
 
 
 def drop(context: Context, batch_id: int, name: str) -> None:
@@ -67,7 +67,7 @@ def drop(context: Context, batch_id: int, name: str) -> None:
     if before.jobs:
         context.project.abort_batch(batch_id=batch_id)
     context.project.retire_batch(batch_id=batch_id)
-    context.cache.forget_batch(name)
+    context.forget_batch(name)
 
 
 def abort_once(context: Context, batch_id: int, name: str) -> bool:
@@ -150,7 +150,7 @@ def _abort(
     after = _query(context.project, batch_id, name)
     is_aborted = before is None if after is None else after.batch.state is BatchState.ABORTED
     if is_aborted:
-        context.cache.forget_batch(name)
+        context.forget_batch(name)
     return after, is_aborted
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.types import BatchInfo, JobInfo, ResultInfo
     from boinc_gahp.submit.generated_files import GeneratedFiles
+    from boinc_gahp.submit.published import Published
     from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 
 log = logging.getLogger("boinc_gahp.submit")
@@ -316,6 +317,7 @@ class Context:
         digests: MD5s of local files.
         uploads: the files that threads of this process are sending.
         made: files that are made for container jobs.
+        published: files that volunteers fetch from another web server; None: there are none.
         reconciling: held by the thread that sends requests that are owed to the project.
     """
 
@@ -325,6 +327,7 @@ class Context:
     ledger: Ledger | None
     cache: ProjectCache
     made: GeneratedFiles
+    published: Published | None = None
     digests: Digests = field(default_factory=lambda: Digests(None))
     uploads: Uploads = field(default_factory=Uploads)
     reconciling: threading.Lock = field(default_factory=threading.Lock)
@@ -333,6 +336,17 @@ class Context:
     def owner(self) -> tuple[str, str]:
         """The first two arguments of the ledger's methods: project URL and account."""
         return self.project.url, self.project.account
+
+    def forget_batch(self, name: str) -> None:
+        """Forget a batch that is over: nothing is needed for it any more."""
+        self.cache.forget_batch(name)
+        if self.published is not None:
+            self.published.forget(name)
+
+    def tidy(self) -> None:
+        """Remove published files that no batch needs any more, now and then."""
+        if self.published is not None:
+            self.published.tidy(self.cache.batches)
 
     def note(self, write: Callable[[Ledger], object], otherwise: str) -> None:
         """Write to the ledger, if there is one; if that fails, the work goes on.

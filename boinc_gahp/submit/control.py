@@ -139,7 +139,7 @@ def retire_batch(context: Context, name: str) -> None:
         if not isinstance(error, ProjectError) or error.concerns in OF_ALL:
             _owe(context, "retire", [name])
         raise
-    context.cache.forget_batch(name)
+    context.forget_batch(name)
 
     def forget(ledger: Ledger) -> None:
         ledger.forget_aborted(*context.owner, name)

@@ -301,9 +301,12 @@ def md5_of(path: str, read: Callable[[int], None] = lambda _: None) -> tuple[str
     except OSError as error:
         raise unreadable(path, error) from error
     if before != after:
-        raise StagingError(
-            f"input file {path!r} changed while it was read: submit it again",
-            path=path,
-            passes=True,
-        )
+        raise changed(path)
     return digest.hexdigest(), after
+
+
+def changed(path: str) -> StagingError:
+    """Return the error for an input file that changed while it was read."""
+    return StagingError(
+        f"input file {path!r} changed while it was read: submit it again", path=path, passes=True
+    )

@@ -30,6 +30,7 @@ from boinc_gahp.errors import (
     BatchConflict,
     BatchSubmitted,
     DuplicateJob,
+    GahpError,
     InputGone,
     JobsNotListed,
     PermissionDenied,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc.types import BatchDetails, BatchSubmission
     from boinc_gahp.submit.context import Context
     from boinc_gahp.submit.digests import Digest
-    from boinc_gahp.submit.types import Input, SubmitRequest
+    from boinc_gahp.submit.types import Input, RemoteFile, SubmitRequest
 
 log = logging.getLogger("boinc_gahp.submit")
 
@@ -99,6 +100,9 @@ def submit(context: Context, request: SubmitRequest, journal: Journal | None = N
     try:
         batch_id = submission.run()
     except BaseException as error:  # the journal has to hear of every failure
+        is_final = isinstance(error, GahpError) and error.is_final
+        if context.published is not None and is_final and not submission.sending.sent:
+            context.published.forget(request.batch_name)
         journal.failed(submission.sending, error)
         if isinstance(error, Interrupted):
             raise error.error from None
@@ -143,6 +147,8 @@ class _Submission:
         #: By physical name: what is sent from here, equal contents once; and a job that takes the
         #: file for staged.
         self._brought: Mapping[str, Digest] = {}
+        #: By path: what volunteers fetch from elsewhere.
+        self._remote: Mapping[str, RemoteFile] = {}
         self._staged: Mapping[str, str] = {}
         self._needs = WantedFiles(journal.wanted, self._users)
         self._meter = Meter(request.progress)
@@ -173,7 +179,7 @@ class _Submission:
         for item in local:
             check_unchanged(item, files[item.path].nbytes, files[item.path].mtime_ns)
         self._journal.files_read({path: file.md5 for path, file in files.items()})
-        self._brought = {file.physical_name: file for file in files.values()}
+        self._choose_ways()
         self._staged = {
             item.physical_name: name
             for name, items in self._inputs.items()
@@ -181,6 +187,7 @@ class _Submission:
             if isinstance(item, StagedFile) and item.physical_name not in self._brought
         }
         self._check_staged(absent_names(self._project, self._staged))
+        self._publish()
         if details is None:
             if self._request.ask_first:
                 query.check_names(self._project, self._request)
@@ -211,7 +218,7 @@ class _Submission:
         counts is the one from a look-up (:func:`boinc_gahp.submit.context.find_batch`).
         """
         request = self._request
-        lease = self._validator.lease() if request.lease is None else request.lease
+        lease = self._lease()
         created: int | None = None
         for round_ in range(_ROUNDS):
             trouble: RpcError | None = None
@@ -252,7 +259,66 @@ class _Submission:
 
     # -- step 3
 
+    def _choose_ways(self) -> None:
+        """Choose for each file whether the project or another web server hands it out."""
+        files, published = self._files, self._context.published
+        self._remote = {
+            path: published.remote(file.nbytes, file.md5)
+            for path, file in files.items()
+            if published is not None and published.wants(path, file.nbytes)
+        }
+        self._brought = {
+            file.physical_name: file for path, file in files.items() if path not in self._remote
+        }
+
+    def _publish(self) -> None:
+        """Publish what the project is not to be sent."""
+        chosen = {self._files[path].md5: self._files[path] for path in self._remote}
+        published = self._context.published
+        if published is None or not chosen:
+            return
+
+        def read(count: int) -> None:
+            _check_time(self._stop_staging, "large input files are being published")
+            self._needs.ask(now=False)
+            self._meter.add(count)
+
+        self._meter.begin("reading", sum(file.nbytes for file in chosen.values()), "bytes")
+        until = time.time() + self._lease() + self._context.settings.staging.keep
+        published.publish(self._request.batch_name, chosen.values(), until, read)
+        self._meter.finish()
+        self._journal.files_published(list(chosen.values()))
+        for file in chosen.values():
+            log.info("Published as %s: %s", self._remote[file.path].url, file.path)
+
+    def _publish_instead(self, error: StagingError) -> bool:
+        """Publish what the project has refused as too large; return whether that is possible."""
+        published, file = self._context.published, self._files.get(error.path or "")
+        if error.errno != errno.EFBIG or published is None or file is None:
+            return False
+        published.above = min(published.above, file.nbytes - 1)
+        self._choose_ways()
+        if file.path not in self._remote:
+            return False
+        # The jobs' lines are longer now.
+        self._validator = BatchValidator(self._context, self._request, self._project)
+        self._validator.inputs()
+        self._publish()
+        return True
+
+    def _lease(self) -> float:
+        lease = self._request.lease
+        return self._validator.lease() if lease is None else lease
+
     def _stage(self, batch_id: int) -> None:
+        try:
+            self._stage_once(batch_id)
+        except StagingError as error:
+            if not self._publish_instead(error):
+                raise
+            self._stage(batch_id)
+
+    def _stage_once(self, batch_id: int) -> None:
         self._stagings += batch_id > 0
         # A file that others have staged stays on the project as long as a batch needs it.
         concurrent = self._context.settings.staging.concurrent_posts
@@ -323,7 +389,12 @@ class _Submission:
     def _send(self, batch_id: int, missing: set[str]) -> RpcError | None:
         """Send the missing jobs; see :meth:`_trouble` for what is returned and raised."""
         submission = self._validator.submission(
-            batch_id, missing, self._inputs, lambda path: self._files[path].physical_name
+            batch_id,
+            missing,
+            self._inputs,
+            lambda item: (
+                self._remote.get(item.path) or StagedFile(self._files[item.path].physical_name)
+            ),
         )
         _check_time(
             self._stop_staging, "all input files are there, but no time is left to send the jobs"

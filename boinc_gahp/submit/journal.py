@@ -16,9 +16,9 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.submit.types import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from boinc_gahp.rpc.types import BatchDetails, BatchInfo
+    from boinc_gahp.rpc.types import BatchDetails, BatchInfo, UploadFile
     from boinc_gahp.submit.types import OnProgress, Step, SubmitRequest
 
 #: Seconds reserved for undoing a submission before its answer is due.
@@ -85,6 +85,9 @@ class Journal:
 
     def files_read(self, md5s: Mapping[str, str]) -> None:
         """Take the MD5s, in hex and by path, of the local files of the jobs to send."""
+
+    def files_published(self, files: Sequence[UploadFile]) -> None:
+        """Take the files that volunteers fetch from a web server of ours, where they are now."""
 
     def about_to_send(self, batch_id: int) -> None:
         """Write down that a submit_batch is about to be sent; if this raises, it is not.

@@ -35,7 +35,6 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.rpc.retry import dropped
-from boinc_gahp.submit import checks
 from boinc_gahp.submit.association import Association, absent_names
 from boinc_gahp.submit.journal import Interrupted, Meter, WantedFiles
 from boinc_gahp.threads import in_parallel
@@ -93,11 +92,6 @@ def physical_names(
     except Interrupted as interrupted:
         raise interrupted.error from None
     return {path: file.physical_name for path, file in files.items()}
-
-
-def placeholder(path: str) -> str:
-    """Return a name as long as the physical name that ``path`` will have."""
-    return "0" * 32 + checks.extension(path)
 
 
 @dataclass(slots=True)
@@ -355,8 +349,8 @@ class Staging:
         file = self._files[name]
         return StagingError(
             f"input file {file.path!r} has {file.nbytes} bytes, more than {self._project.host} "
-            f"takes: the project's admin can raise {limit}; or split the file, or name a URL from "
-            "which volunteers fetch it",
+            f"takes: the project's admin can raise {limit}; or split the file, or let volunteers "
+            "fetch it from a web server of yours (publish_directory in the settings, or a URL)",
             path=file.path,
             errno=errno.EFBIG,
         )

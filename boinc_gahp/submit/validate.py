@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -19,8 +20,14 @@ from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.submit import checks
 from boinc_gahp.submit._parameters import RequestedSizes, check_sizes
 from boinc_gahp.submit.digests import stat_input
-from boinc_gahp.submit.staging import placeholder
-from boinc_gahp.submit.types import LocalFile, RemoteFile, StagedFile, Validation, sizes_of
+from boinc_gahp.submit.types import (
+    InlineFile,
+    LocalFile,
+    RemoteFile,
+    StagedFile,
+    Validation,
+    sizes_of,
+)
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.rules import faults
 from boinc_gahp.templates.types import DEFAULTS, Severity, TemplateError
@@ -211,11 +218,11 @@ class BatchValidator:
         batch_id: int | None,
         names: Collection[str],
         inputs: Mapping[str, tuple[Input, ...]],
-        physical_name: Callable[[str], str],
+        placed: Callable[[LocalFile], Input],
     ) -> BatchSubmission:
         """Return the submit_batch request for those of the jobs that are in ``names``.
 
-        :meth:`inputs` was called before.
+        ``placed`` tells where a local file is now. :meth:`inputs` was called before.
         """
         jobs = []
         known: dict[int, tuple[InputFile, ...]] = {}  # by the identity of those in ``inputs``
@@ -223,7 +230,7 @@ class BatchValidator:
             if name in names:
                 items = inputs[name]
                 if id(items) not in known:
-                    known[id(items)] = tuple([_input_file(item, physical_name) for item in items])
+                    known[id(items)] = tuple([_input_file(item, placed) for item in items])
                 jobs.append(self._lines[name]._replace(input_files=known[id(items)]))
         return self._request_for(batch_id, jobs)
 
@@ -254,7 +261,7 @@ class BatchValidator:
             for name, job in self._request.jobs:
                 naming.job_name = name
                 command = checks.command_line(name, job.args, escape=self._escape)
-                files = tuple([_input_file(item, placeholder) for item in job.files.values()])
+                files = tuple([_input_file(item, self._placeholder) for item in job.files.values()])
                 lines.append(
                     self._line(name, job)._replace(command_line=command, input_files=files)
                 )
@@ -337,7 +344,7 @@ class BatchValidator:
         shared = id(job.inputs), shape.order  # the request keeps the former
         files = self._files.get(shared)
         if files is None:
-            files = self._files[shared] = _files(name, job, shape.order)
+            files = self._files[shared] = self._ordered(name, job, shape.order)
         command = checks.command_line(name, job.args, escape=self._escape)
         checks.check_job_line(name, command, (*shape.words, *files.words))
         return files.inputs, JobSubmission(name, command, files.placeholders, *shape.rest)
@@ -350,6 +357,25 @@ class BatchValidator:
         if job.priority is not None:
             words.append(f"--priority {job.priority}")
         return _Shape(order, _rest(line), tuple(words), self._filled.get(name))
+
+    def _ordered(self, name: str, job: Job, order: Iterable[str]) -> _Files:
+        """Return a job's files in this order; raises JobRefused if the project would mangle one."""
+        given = job.files
+        for open_name, item in given.items():
+            checks.check_input(name, open_name, item)
+        inputs = tuple([given[open_name] for open_name in order])
+        placeholders = tuple([_input_file(item, self._placeholder) for item in inputs])
+        return _Files(inputs, placeholders, tuple(map(_word, placeholders)))
+
+    def _placeholder(self, item: LocalFile) -> Input:
+        """Return what stands for a file in a request's size before its MD5 is known."""
+        published = self._context.published
+        if published is not None:
+            with suppress(StagingError):  # reported elsewhere
+                nbytes = item.expected[0] if item.expected else stat_input(item.path).st_size
+                if published.wants(item.path, nbytes):
+                    return published.remote(nbytes)
+        return StagedFile("0" * 32 + checks.extension(item.path))
 
     @property
     def _app_templates(self) -> AppTemplates:
@@ -449,23 +475,14 @@ def _nbytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _files(name: str, job: Job, order: Iterable[str]) -> _Files:
-    """Return a job's files in this order; raises JobRefused if the project would mangle one."""
-    given = job.files
-    for open_name, item in given.items():
-        checks.check_input(name, open_name, item)
-    inputs = tuple([given[open_name] for open_name in order])
-    placeholders = tuple([_input_file(item, placeholder) for item in inputs])
-    return _Files(inputs, placeholders, tuple(map(_word, placeholders)))
-
-
-def _input_file(item: Input, physical_name: Callable[[str], str]) -> InputFile:
+def _input_file(item: Input, placed: Callable[[LocalFile], Input]) -> InputFile:
     if isinstance(item, LocalFile):
-        return InputFile.local_staged(physical_name(item.path))
+        item = placed(item)
     if isinstance(item, RemoteFile):
         return InputFile.remote(item.url, item.nbytes, item.md5)
     if isinstance(item, StagedFile):
         return InputFile.local_staged(item.physical_name)
+    assert isinstance(item, InlineFile)  # noqa: S101  (for the type checker)
     return InputFile.inline(item.text)
 
 

@@ -150,6 +150,7 @@ def fetch(
     with directories:
         under_way.each(work, threads)
         table = _table(batch, selected, root, notes, under_way.errors)
+    batch.session.context.tidy()
     here = sizes.count(-1)
     return Fetched(
         root,

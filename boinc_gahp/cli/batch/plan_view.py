@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
-    from boinc_gahp.api.submission import Plan
+    from boinc_gahp.api.submission import Plan, PlannedFile
     from boinc_gahp.cli.batch.job_options import CommandLineJobs
     from boinc_gahp.submit.types import Input, Job
 
@@ -224,23 +224,34 @@ def _print_along(options: Namespace) -> None:
 
 
 def _print_files(plan: Plan) -> None:
-    absent = [file for file in plan.files if not file.present]
+    sent = [file for file in plan.files if file.url is None]
+    absent = [file for file in sent if not file.present]
     made = _made(plan)
-    if plan.files:
-        present = len(plan.files) - len(absent)
-        sent = f"{len(absent):,} would be sent ({words.size(plan.nbytes)}):" if absent else ""
+    if sent:
+        present = len(sent) - len(absent)
+        rest = f"{len(absent):,} would be sent ({words.size(plan.nbytes)}):" if absent else ""
         print(
-            f"Of {words.count(len(plan.files), 'file')} the project has {present:,}; "
-            f"{sent or 'nothing would be sent.'}"
+            f"Of {words.count(len(sent), 'file')} the project has {present:,}; "
+            f"{rest or 'nothing would be sent.'}"
         )
-        rows = ((made.get(file.path, file.path), words.size(file.nbytes)) for file in absent)
-        _print_some(_FILES, rows, len(absent))
+        _print_some(_FILES, _rows(absent, made), len(absent))
+    public = [file for file in plan.files if file.url is not None]
+    if public:
+        print(
+            f"{words.count(len(public), 'file')} would be public as long as a job needs "
+            f"{'it' if len(public) == 1 else 'them'}, at {str(public[0].url)[:-35]}:"
+        )
+        _print_some(_FILES, _rows(public, made), len(public))
     largest = max((file.nbytes for file in absent), default=0)
     if largest > _UPLOAD_LIMIT:
         print(
             f"The largest has {words.size(largest)}: with PHP's defaults a project takes no file "
             "over 2 MiB (upload_max_filesize)."
         )
+
+
+def _rows(files: Iterable[PlannedFile], made: dict[str, str]) -> Iterator[tuple[str, str]]:
+    return ((made.get(file.path, file.path), words.size(file.nbytes)) for file in files)
 
 
 def _print_some(columns: tuple[Column, ...], rows: Iterable[tuple[str, ...]], total: int) -> None:
@@ -302,7 +313,7 @@ def _print_json(
             for place, name, text in problems
         ),
         files=(
-            {**picked(file, "path", "physical_name", "present"), "size": file.nbytes}
+            {**picked(file, "path", "physical_name", "present", "url"), "size": file.nbytes}
             for file in plan.files
         ),
         sent_along=({"path": name, "size": nbytes} for name, nbytes in _along(options)),

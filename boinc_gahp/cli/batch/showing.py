@@ -31,6 +31,7 @@ from boinc_gahp.config.accounts import find_projects
 from boinc_gahp.config.layers import load
 from boinc_gahp.errors import GahpError
 from boinc_gahp.states import BatchState, JobState
+from boinc_gahp.submit.published import usage
 from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.output import bar, coloured, print_lines, width_of
 from boinc_gahp.terminal.parsing import Parser, declare
@@ -379,6 +380,7 @@ def list_batches_parser(config: str | None = None) -> Parser:
     others = {
         "--app APP ...": "only batches of this app; may be repeated",
         "--limit N": "show at most N batches, the newest ones",
+        "--files": "tell also how many files are public for your batches",
     }
     parser.takes(
         {"--state STATE ...": state},
@@ -418,6 +420,11 @@ def list_batches(arguments: list[str], config: str | None) -> int:
             silent = batch.lease_is_over or _OF_HTCONDOR.match(batch.name)
             of = Namespace(project=name or None, config=options.config)
             print_lines(() if silent else lease_lines(of, batch))
+    for project in found.values() if options.files and not options.json else ():
+        files, nbytes = usage(project.publish_directory)
+        if files:
+            files_words = f"{words.count(files, 'file')} ({words.size(nbytes)})"
+            print(f"Public at {project.publish_url}: {files_words}.")
     return FAILED if failed else 0
 
 
@@ -427,8 +434,14 @@ def _print_batches(
     listed: Sequence[tuple[str, Batch]],
 ) -> None:
     urls = {name: str(project.url) for name, project in found.items()}
+    published = {name: usage(project.publish_directory) for name, project in found.items()}
     projects = [
-        {"name": name or None, "url": url, **error_json(failed.get(name))}
+        {
+            "name": name or None,
+            "url": url,
+            **error_json(failed.get(name)),
+            **dict(zip(("published_files", "published_bytes"), published[name], strict=True)),
+        }
         for name, url in urls.items()
     ]
     batches = ({**batch_json(batch), "project": urls[name]} for name, batch in listed)

@@ -25,6 +25,7 @@ from boinc_gahp.terminal import words
 from boinc_gahp.terminal.live import Work
 from boinc_gahp.terminal.output import complain, print_lines
 from boinc_gahp.terminal.parsing import Parser, common_words, quantity
+from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from boinc_gahp.cli.batch.job_options import CommandLineJobs
     from boinc_gahp.cli.batch.plan_view import LookUp
 
+
+#: How many published files are named.
+_NAMED = 10
 
 _DESCRIPTION = """\
 Submits jobs to the project as a batch, and uploads their input files, each file once. You cannot
@@ -238,6 +242,10 @@ def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
     if made is not None and not batch.existed:
         print(f"{made.sent_along}.")
         options.made = None  # told once, also of several batches
+    if batch.published:
+        paths = [words.printable(file.path) for file in batch.published]
+        size = words.size(sum(file.nbytes for file in batch.published))
+        print(f"Public as long as a job needs them ({size}): {listed(paths, _NAMED)}")
     if options.app_version is not None:
         print(states.version_words(options.app, options.app_version))
     if is_followed(options):

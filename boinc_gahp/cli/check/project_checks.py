@@ -20,6 +20,7 @@ from boinc_gahp.rpc.site import lacks_buda_app
 from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit.checks import buda_name, project_app
+from boinc_gahp.submit.published import Published, usage
 from boinc_gahp.templates.reading import read_templates
 from boinc_gahp.templates.rules import faults
 from boinc_gahp.templates.types import InputTemplate, OutputTemplate, Severity, TemplateError
@@ -105,6 +106,7 @@ def _check_account(
     yield _check_clock(project)
     yield _check_staging(project)
     yield _limits_note(settings, chosen)
+    yield from _check_published(settings, chosen)
     if not apps:
         which = "apps" if chosen.container_app is None else "installed apps"
         yield note(f"{which}: not looked at", "name those that you use: boinc_gahp check --app APP")
@@ -147,6 +149,24 @@ def _limits_note(settings: Settings, chosen: ProjectSettings) -> Check:
         f"{chosen.max_post_bytes:,} bytes (max_post_bytes), and uploads of "
         f"{settings.staging.files_per_post} files (files_per_post) and "
         f"{settings.staging.bytes_per_post:,} bytes (bytes_per_post) at a time"
+    )
+
+
+def _check_published(settings: Settings, chosen: ProjectSettings) -> Iterator[Check]:
+    """Publish a small file, and ask for it."""
+    try:
+        published = Published.of(settings, chosen, "check")
+        if published is None:
+            return
+        published.probe()
+    except errors.GahpError as error:
+        yield failed(f"published files: {error.with_code()}")
+        return
+    files, nbytes = usage(chosen.publish_directory)
+    yield ok(
+        f"published files: everybody gets what is put at {published.url}; "
+        f"{words.count(files, 'file')} ({words.size(nbytes)}) now, and for new jobs each input "
+        f"file of more than {words.size(published.above)} (publish_above)"
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.cli.ledger import showing
+from boinc_gahp.config.accounts import named_projects
 from boinc_gahp.config.layers import load
 from boinc_gahp.config.places import ledger_file, state_dir, user_name
 from boinc_gahp.errors import ConfigError, LedgerError
@@ -87,6 +88,10 @@ class Status:
     bytes: int | None = None
     #: how much the user may still write there
     available_bytes: int | None = None
+    #: how many input files are public for jobs of this user, also of people's batches
+    published_files: int = 0
+    #: their size
+    published_bytes: int = 0
     #: the projects and accounts in it, oldest first
     projects: list[Overview] = field(default_factory=list)
     #: problems that someone should look into, the worst first; the exit status is 1 if there are
@@ -122,6 +127,13 @@ def _look(status: Status, config: str | None, after: float, *, details: bool) ->
         yield Problem("settings", "", "", 0.0, str(error))
         return
     status.ledger = str(path)
+    directories = {project.publish_directory for _, project in named_projects(settings)}
+    for directory in directories - {None}:
+        from boinc_gahp.submit.published import usage
+
+        files, nbytes = usage(directory)
+        status.published_files += files
+        status.published_bytes += nbytes
     # Look at this before the ledger, which cannot be opened if there is no room at all.
     yield from _disk(status, path)
     try:

@@ -25,7 +25,7 @@ from boinc_gahp.terminal.output import coloured, print_lines
 from boinc_gahp.terminal.parsing import Parser, declare
 from boinc_gahp.terminal.table import Column
 from boinc_gahp.terminal.words import at
-from boinc_gahp.text import count, printable, span, visible
+from boinc_gahp.text import count, printable, size, span, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -158,6 +158,9 @@ def _print(status: Status) -> None:
         path = Path(status.ledger)
         empty = f"The ledger {path} is empty."
         print(showing.none_yet(path) if status.bytes is None else empty)
+    if status.published_files:
+        files = count(status.published_files, "input file")
+        print(f"\nPublic as long as a job needs them: {files} ({size(status.published_bytes)}).")
     if problems:
         _title("\nProblems" if projects else "Problems")
         for each in problems:
