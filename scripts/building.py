@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import gzip
 import hashlib
 import os
 import re
 import shutil
 import subprocess
+import tarfile
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,12 +123,28 @@ class BuildPy(build_py):
 
 
 class Sdist(sdist):
-    """Writes the version into the archive, which has no commit."""
+    """Writes the version into the archive, which has no commit, and the same bytes each time."""
 
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
         """Make the directory that is packed."""
         super().make_release_tree(base_dir, files)
         _write_version(base_dir, self.distribution.get_version())
+
+    def make_archive(self, base_name: str, *_: object, base_dir: str = "", **__: object) -> str:
+        """Pack the directory; ``SOURCE_DATE_EPOCH`` is the time of each file, as in wheels."""
+        path, now = f"{base_name}.tar.gz", int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+
+        def of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
+            member.mtime, member.uid, member.gid = now, 0, 0
+            member.uname = member.gname = ""
+            return member
+
+        with (
+            gzip.GzipFile(path, "wb", mtime=now) as packed,
+            tarfile.open(fileobj=packed, mode="w") as archive,
+        ):
+            archive.add(base_dir, filter=of_nobody)
+        return path
 
 
 class EggInfo(egg_info):

@@ -44,11 +44,13 @@ def open_directory():
 
 @pytest.fixture(scope="session")
 def source(open_directory):
-    """A copy of the source, in an admin's home."""
+    """A copy of the source, in an admin's home, with manual pages, as an sdist has them."""
     copy = open_directory / "admin" / "boinc_gahp"
     for name in tracked_files():
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, copy / name)
+    run(ROOT / "scripts/docs", "man")
+    shutil.copytree(ROOT / "build/man", copy / "man")
     return copy
 
 

@@ -1,3 +1,4 @@
+import os
 import re
 import shutil
 import tarfile
@@ -9,6 +10,7 @@ from tests.install.conftest import BIN, run, tracked_files
 
 #: The package that Snakemake looks for.
 PLUGIN = "snakemake_executor_plugin_boinc"
+MANUAL = ("boinc_gahp.1", "boinc_gahp.toml.5")
 
 
 def packed(wheel):
@@ -27,8 +29,10 @@ def installed(name):
 
 def test_the_wheel_has_every_module_and_data_file_and_nothing_else(wheel):
     wanted = {installed(name) for name in tracked_files() if name.parts[0] == "boinc_gahp"}
-    info = f"boinc_gahp-{version_of(wheel)}.dist-info/"
-    assert {name for name in packed(wheel) if not name.startswith(info)} == wanted
+    name = f"boinc_gahp-{version_of(wheel)}"
+    man = {f"{name}.data/data/share/man/man{page[-1]}/{page}" for page in MANUAL}
+    found = {each for each in packed(wheel) if not each.startswith(f"{name}.dist-info/")}
+    assert found == wanted | man
 
 
 def test_the_wheel_has_the_licence_and_the_extras_and_is_described_as_pypi_wants_it(wheel):
@@ -54,8 +58,25 @@ def test_the_sdist_has_all_of_the_source(sdist):
     wanted = {
         str(name) for name in tracked_files() if name.parts[0] in rooms or "/" not in str(name)
     }
+    wanted |= {f"man/{page}" for page in MANUAL}
     assert wanted - names - {".gitignore"} == set()
     assert not [name for name in names if "__pycache__" in name]
+
+
+def test_a_tree_gives_the_same_bytes_at_any_time(source, tmp_path):
+    dates = {"SOURCE_DATE_EPOCH": "1764288000"}
+    for name, later in (("one", 0), ("two", 99)):
+        copy = tmp_path / name / "boinc_gahp"
+        shutil.copytree(source, copy)
+        for path in copy.rglob("*"):
+            os.utime(path, (later, later))
+        run(BIN / "python", "-m", "build", "--outdir", tmp_path / name, copy, env=dates)
+    one, two = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).glob("*.*")}
+        for name in ("one", "two")
+    )
+    assert len(one) == 2
+    assert one == two
 
 
 def test_the_wheel_of_the_sdist_is_the_wheel_of_the_tree(wheel, source, tmp_path):

@@ -1,5 +1,7 @@
 """boinc_gahp as somebody has it who installs it for themselves with pipx."""
 
+from pathlib import Path
+
 import pytest
 
 from boinc_gahp.localproject.project import LocalProject
@@ -44,6 +46,13 @@ def settings(home, project):
 def test_it_tells_its_version(command, environment, wheel):
     done = run(command, "--version", env=environment)
     assert done.stdout == f"boinc_gahp {wheel.name.split('-')[1]}\n"
+
+
+def test_its_manual_page_is_there_and_the_files_to_copy(command, environment):
+    page = Path(environment["PIPX_MAN_DIR"], "man1/boinc_gahp.1")
+    assert page.read_text("utf-8").startswith('.\\"')
+    directory = run(command, "files", env=environment).stdout.strip()
+    assert Path(directory, "submit/grid.sub").is_file()
 
 
 @pytest.mark.parametrize("words", [["demo"], ["local-project", "run", "p"]])

@@ -23,19 +23,26 @@ HERE = Path(__file__).parent
 OLDER = "0.1.9"
 #: The recipe's directories, each of which is one below the test's own directory.
 PLACES = ("/opt", "/usr/local", "/etc")
+#: The Python that this is tested with.
+BASE = Path(sys.base_prefix, "bin", f"python{sys.version_info[0]}.{sys.version_info[1]}")
 
 
 def in_prefix(text, prefix):
+    prefix = prefix or ""
     for place in PLACES:
         text = text.replace(f" {place}/", f" {prefix}{place}/")
     lines = text.splitlines()
-    if lines[0].startswith("#"):
-        assert lines[2].startswith("/usr/bin/python3 -m venv ")
     text = "\n".join(f"{prefix}{line}" if line.startswith("/opt/") else line for line in lines)
-    # The Python that this is tested with, and manual pages that are there already.
-    base = Path(sys.base_prefix, "bin", f"python{sys.version_info[0]}.{sys.version_info[1]}")
-    text = text.replace("/usr/bin/python3", str(base)).replace("scripts/docs man\n", "")
+    text = text.replace("/usr/bin/python3", str(BASE))
     return f"set -eu\nPATH={prefix}/usr/local/bin:$PATH\n{text}\n"
+
+
+def install(open_directory, source, lines, prefix=None):
+    """Do a part of the recipe as an admin; the node, below ``prefix``, has no network."""
+    admin = {"HOME": str(open_directory / "admin"), "PIP_NO_CACHE_DIR": "1", "PYTHON": str(BASE)}
+    alone = ["unshare", "--net"] if prefix and os.getuid() == 0 else []
+    # Whoever keeps their own files to themselves does not keep these.
+    run(*alone, "bash", "-c", f"umask 077\n{in_prefix(lines, prefix)}", cwd=source, env=admin)
 
 
 def files(directory):
@@ -62,12 +69,9 @@ def prefix(before, source, open_directory):
     version = older / "boinc_gahp/_version.py"
     version.write_text(re.sub('(__version__ = ").*"', rf'\g<1>{OLDER}"', version.read_text()))
     (older / "boinc_gahp/gone.py").touch()
-    run(ROOT / "scripts/docs", "man")
-    shutil.copytree(ROOT / "build/man", older / "build/man", dirs_exist_ok=True)
-    recipe = in_prefix((HERE / "recipe.sh").read_text(), prefix)
-    # Whoever keeps their own files to themselves does not keep these.
-    admin = {"HOME": str(open_directory / "admin"), "PIP_NO_CACHE_DIR": "1"}
-    run("bash", "-c", f"umask 077\n{recipe}", cwd=older, env=admin)
+    wheels, program, rest = (HERE / "recipe.sh").read_text().split("\n\n", 2)
+    install(open_directory, older, wheels)
+    install(open_directory, older, f"{program}\n{rest}", prefix)
     return prefix
 
 
@@ -88,21 +92,9 @@ def as_user(open_directory):
 
 def test_the_documentation_shows_the_recipe_and_the_removal():
     shown = {line.strip() for line in (ROOT / "docs/htcondor-admins.rst").read_text().splitlines()}
-    for name in ("recipe.sh", "offline.sh", "removal.sh"):
+    for name in ("recipe.sh", "removal.sh"):
         lines = [line.strip() for line in (HERE / name).read_text().splitlines()]
         assert [line for line in lines if line[:1] not in ("", "#") and line not in shown] == []
-
-
-def test_a_node_without_a_network_installs_wheels_that_were_made_elsewhere(source, open_directory):
-    prefix = open_directory / "offline"
-    for name in ("opt", "usr/local/bin"):
-        (prefix / name).mkdir(parents=True)
-    at_home, on_node = (HERE / "offline.sh").read_text().split("\n\n")
-    run("bash", "-c", in_prefix(at_home, prefix), cwd=source)
-    alone = ["unshare", "--net"] if os.getuid() == 0 else []
-    run(*alone, "bash", "-c", in_prefix(on_node, prefix), cwd=source)
-    command = prefix / "usr/local/bin/boinc_gahp"
-    assert run(*alone, command, "--version").stdout.startswith("boinc_gahp ")
 
 
 def test_the_readme_shows_lines_of_the_recipe():
@@ -167,7 +159,9 @@ def test_completion_and_manual_pages_are_where_they_are_looked_for(prefix):
         assert shown.stderr == ""
 
 
-def test_the_same_lines_again_are_an_upgrade_with_jobs_in_flight(prefix, source, tmp_path):
+def test_the_same_lines_again_are_an_upgrade_with_jobs_in_flight(
+    prefix, source, tmp_path, open_directory
+):
     # As after a pull into the same directory, in which the old version was built with setuptools.
     new = tmp_path / "source"
     shutil.copytree(source, new)
@@ -178,7 +172,7 @@ def test_the_same_lines_again_are_an_upgrade_with_jobs_in_flight(prefix, source,
     for path in edited:
         path.write_text("# mine\n")
     command = prefix / "usr/local/bin/boinc_gahp"
-    settings, completion, _ = (HERE / "recipe.sh").read_text().split("\n\n", 2)
+    wheels, program, rest = (HERE / "recipe.sh").read_text().split("\n\n", 2)
     with LocalProject(tmp_path / "project", hosts=2) as project:
         project.pause_volunteers()
         (tmp_path / "home").mkdir()
@@ -186,8 +180,8 @@ def test_the_same_lines_again_are_an_upgrade_with_jobs_in_flight(prefix, source,
         with Daemon([str(command)], environ=node.environ, cwd=Path("/")) as old:
             jobs = BatchGridmanager(old).submit_all(node.ad(f"1.{number}") for number in range(4))
             wait_for(lambda: len(workunit_names(project)) == 4, "all jobs on the project")
-            recipe = in_prefix(f"{settings}\n{completion}", prefix)
-            run("bash", "-c", recipe, cwd=new, env={"PIP_NO_CACHE_DIR": "1"})
+            install(open_directory, new, wheels)
+            install(open_directory, new, f"{program}\n{rest}", prefix)
             wait_for(lambda: old.process.poll() is not None, "the old program's end")
         project.resume_volunteers()
         with Daemon([str(command)], environ=node.environ, cwd=Path("/")) as daemon:
@@ -205,7 +199,7 @@ def test_the_same_lines_again_are_an_upgrade_with_jobs_in_flight(prefix, source,
     # Once more, with the same version.
     (packages / "boinc_gahp/py.typed").write_text("another")
     (packages / "boinc_gahp/cli/main.py").unlink()
-    run("bash", "-c", in_prefix(settings, prefix), cwd=new, env={"PIP_NO_CACHE_DIR": "1"})
+    install(open_directory, new, program, prefix)
     assert differences(source, packages) == []
 
 
