@@ -395,4 +395,4 @@ def test_a_state_that_nobody_knows_is_no_reason_to_wait_for_ever(working, monkey
     futures = mapped(working, 2)
     error = futures[0].exception(LIMIT)
     assert isinstance(error, JobFailed)
-    assert "of it, which is not known here" in error.why
+    assert "calls its state" in error.why

@@ -327,7 +327,9 @@ class ResultCollector(Generic[T]):
             if job is None:
                 reason = "the project does not have it any more"
             elif job.state is JobState.UNKNOWN:
-                reason = f"the project says {quoted(job.status)} of it, which is not known here"
+                reason = (
+                    f"the project calls its state {quoted(job.status)}; boinc_gahp does not know it"
+                )
             else:
                 continue
             self._fail(future, failed_job(self.batch, name, reason))

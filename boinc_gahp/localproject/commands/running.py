@@ -18,7 +18,7 @@ from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.parsing import whole_number
 from boinc_gahp.terminal.stopping import until_stopped
 from boinc_gahp.terminal.table import Column
-from boinc_gahp.text import size
+from boinc_gahp.text import count, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -87,8 +87,9 @@ def run(arguments: list[str], _config: str | None, page: Page | None = None) -> 
         nullcontext("") if page is None else page(project) as address,
     ):
         say(
-            f"The project answers at {project.url} ({options.hosts} volunteers). Settings for "
-            f"the submitter: {options.directory / SUBMITTER_FILE}. Stop it with Ctrl-C."
+            f"The project answers at {project.url} with {count(options.hosts, 'volunteer')}. "
+            f"Settings for the submitter: {options.directory / SUBMITTER_FILE}. "
+            "Stop it with Ctrl-C."
         )
         if address:
             say(f"Its web page: {address}")
