@@ -1,4 +1,4 @@
-"""Translates the exceptions of requests, urllib3, lxml and sockets.
+"""Translates the exceptions of urllib3, lxml and sockets.
 
 Callers of ``rpc`` only see :mod:`boinc_gahp.errors`. The cause is chained unless it contains a URL:
 requests' own texts quote whole URLs, and one of them contains the authenticator.
@@ -13,7 +13,6 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import requests
 import urllib3
 from lxml import etree
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc._table import Rpc
 
 FOREIGN = (
-    requests.RequestException,
     urllib3.exceptions.HTTPError,
     http.client.HTTPException,
     OSError,
@@ -73,21 +71,14 @@ _RULES = (
         passes=False,
     ),
     _Rule(
-        (requests.exceptions.InvalidProxyURL,),
-        "the proxy's URL is wrong: check the setting proxy and the variables HTTP_PROXY and "
-        "HTTPS_PROXY",
-        sent=False,
-        passes=False,
-    ),
-    _Rule(
-        (requests.exceptions.InvalidURL, urllib3.exceptions.LocationParseError),
+        (urllib3.exceptions.LocationParseError,),
         "a URL is wrong ({why}): check the project's URL, the setting proxy, and the variables "
         "HTTP_PROXY and HTTPS_PROXY",
         sent=False,
         passes=False,
     ),
     _Rule(
-        (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError),
+        (urllib3.exceptions.ProxyError,),
         "the proxy cannot be reached or refuses ({why}): check the setting proxy and the variables "
         "HTTP_PROXY and HTTPS_PROXY",
         sent=False,
@@ -95,7 +86,7 @@ _RULES = (
     ),
     # urllib3 also raises this when a connection through a proxy breaks after the request was sent.
     _Rule(
-        (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError),
+        (urllib3.exceptions.ProxyError,),
         "the connection through the proxy failed ({why}): try again, or check the setting proxy "
         "and the variables HTTP_PROXY and HTTPS_PROXY",
     ),
@@ -105,14 +96,12 @@ _RULES = (
         "with http://",
     ),
     _Rule(
-        (ssl.SSLError, requests.exceptions.SSLError, urllib3.exceptions.SSLError),
+        (ssl.SSLError, urllib3.exceptions.SSLError),
         "no secure connection was made ({why}): check whether the URL should begin with http://",
         passes=False,
     ),
     _Rule(
         (
-            requests.exceptions.ContentDecodingError,
-            requests.exceptions.ChunkedEncodingError,
             urllib3.exceptions.IncompleteRead,
             urllib3.exceptions.DecodeError,
             urllib3.exceptions.InvalidChunkLength,
@@ -124,15 +113,12 @@ _RULES = (
         damaged=True,
     ),
     _Rule(
-        (
-            requests.ConnectTimeout,
-            *_NOT_CONNECTED,
-        ),
+        _NOT_CONNECTED,
         "cannot connect ({why}): check the project's URL, and whether its web server is running",
         sent=False,
     ),
     _Rule(
-        (TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError),
+        (TimeoutError, urllib3.exceptions.TimeoutError),
         "no answer in time ({why}): try again later",
     ),
     _Rule((BaseException,), "the connection failed ({why}): try again"),

@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-import requests
-from requests.adapters import HTTPAdapter
-from requests.utils import DEFAULT_CA_BUNDLE_PATH
+from urllib3 import PoolManager
 from urllib3.util import Retry, Timeout
 from urllib3.util.ssl_ import create_urllib3_context
 
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.rpc._build import FormBody
     from boinc_gahp.rpc._limits import TimeLimits
+    from boinc_gahp.rpc._proxies import Proxies
     from boinc_gahp.rpc.options import ClientOptions
 
 _CHUNK = 65536
@@ -89,7 +88,7 @@ class HttpReply(Protocol):
 class Transport(Protocol):
     """Sends a request and returns the beginning of the reply.
 
-    It may raise exceptions of urllib3 and of requests.
+    It may raise exceptions of urllib3.
     """
 
     def send(self, request: HttpRequest) -> HttpReply:
@@ -110,8 +109,9 @@ class HttpTransport:
     """Sends over HTTP, on connections that are kept alive.
 
     Requests go to urllib3's connection pools directly, because requests takes half of the time of a
-    small request. requests finds the pool once for each host, with the proxy and certificates.
-    Proxies from the environment (``https_proxy``, ``NO_PROXY``, ...) are looked up then, too.
+    small request, and a third of a daemon's start until it can make one. So it is only imported
+    where there is a proxy, or an odd URL (:mod:`boinc_gahp.rpc._proxies`). Proxies from the
+    environment (``https_proxy``, ``NO_PROXY``, ...) are looked up once for each host.
 
     Args:
         options: time-outs, certificates, proxy.
@@ -131,20 +131,20 @@ class HttpTransport:
             )
         self._options = options
         self._trust = trusting(options.ca_bundle)
-        self._adapter = _Adapter(options, self._trust)
+        self._routes = _Routes(options, self._trust)
         self._process = os.getpid()
 
     def send(self, request: HttpRequest) -> HttpReply:
         """Send ``request``; return the reply as soon as its headers have arrived."""
         if os.getpid() != self._process:
             # A child would read the replies to its parent's requests.
-            self._adapter, self._process = _Adapter(self._options, self._trust), os.getpid()
-        adapter = _Adapter(self._options, self._trust) if request.fresh else self._adapter
-        only_here = adapter if request.fresh else None
+            self._routes, self._process = _Routes(self._options, self._trust), os.getpid()
+        routes = _Routes(self._options, self._trust) if request.fresh else self._routes
+        only_here = routes if request.fresh else None
         body: FormBody | None = None
         began = _uptime()
         try:
-            route = adapter.route(request.url)
+            route = routes.route(request.url)
             headers = {
                 **route.headers,
                 "Accept-Encoding": "identity" if request.plain else "gzip",
@@ -182,18 +182,18 @@ class HttpTransport:
 
     def close(self) -> None:
         """Close the connections that are not in use."""
-        self._adapter.close()
+        self._routes.close()
 
 
 class _Reply:
     """A reply of urllib3, whose body is read as it arrives."""
 
-    def __init__(self, response: BaseHTTPResponse, adapter: _Adapter | None) -> None:
+    def __init__(self, response: BaseHTTPResponse, routes: _Routes | None) -> None:
         self.status = response.status
         self.reason = response.reason or ""
         self.headers: Mapping[str, str] = response.headers
         self._response = response
-        self._adapter = adapter
+        self._routes = routes
         self._ended = False
 
     @property
@@ -211,12 +211,12 @@ class _Reply:
             self._response.connection.close()
         self._response.close()
         self._response.release_conn()
-        if self._adapter is not None:
-            self._adapter.close()
+        if self._routes is not None:
+            self._routes.close()
 
 
 @dataclass(frozen=True, slots=True)
-class _Route:
+class Route:
     """The way to a host.
 
     Attributes:
@@ -232,7 +232,9 @@ class _Route:
     def target(self, url: str) -> str:
         """Return what a request line has for ``url``."""
         if not _PLAIN_URL.fullmatch(url):
-            url = str(requests.Request("GET", url).prepare().url)
+            from boinc_gahp.rpc._proxies import quoted_url  # noqa: PLC0415  (few URLs need it)
+
+            url = quoted_url(url)
         parts = urlsplit(url)
         path = parts.path or "/"
         target = f"{path}?{parts.query}" if parts.query else path
@@ -242,7 +244,7 @@ class _Route:
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{target}"
 
 
-class _Adapter(HTTPAdapter):
+class _Routes:
     """Finds a host's connections, which obey :mod:`boinc_gahp.rpc._limits` and trust ``trust()``.
 
     No netrc, and no certificates from the environment.
@@ -251,11 +253,13 @@ class _Adapter(HTTPAdapter):
     def __init__(self, options: ClientOptions, trust: Callable[[], SSLContext]) -> None:
         self._options = options
         self._trust = trust
-        self._routes: dict[tuple[str, str], _Route] = {}
-        super().__init__(pool_connections=_POOLS, pool_maxsize=options.pool_size, max_retries=0)
+        self._routes: dict[tuple[str, str], Route] = {}
+        self._direct = PoolManager(_POOLS, maxsize=options.pool_size)
+        self._direct.pool_classes_by_scheme = TIMED_POOLS
+        self._proxies: Proxies | None = None
 
-    def route(self, url: str) -> _Route:
-        """Return the way to a URL's host; raises requests' errors about wrong URLs."""
+    def route(self, url: str) -> Route:
+        """Return the way to a URL's host; raises urllib3's errors about wrong URLs."""
         parts = urlsplit(url)
         found = self._routes.get((parts.scheme, parts.netloc))
         if found is None:
@@ -265,36 +269,31 @@ class _Adapter(HTTPAdapter):
             found = self._routes[parts.scheme, parts.netloc] = self._found(url)
         return found
 
-    def _found(self, url: str) -> _Route:
-        proxies: dict[str, str] = {}
-        if self._options.proxy:
-            proxies = {"http": self._options.proxy, "https": self._options.proxy}
-        elif not is_of_this_machine(url):
-            # What this machine asks itself concerns no proxy: it may hold a password.
-            proxies.update(requests.utils.get_environ_proxies(url, no_proxy=None))
-        prepared = requests.Request("GET", url).prepare()
-        pool: Any = self.get_connection_with_tls_context(prepared, True, proxies=proxies)
+    def _found(self, url: str) -> Route:
+        pool: Any = None
+        is_whole = False
+        # What this machine asks itself concerns no proxy: it may hold a password.
+        if self._options.proxy or (
+            not is_of_this_machine(url)
+            and any(name.lower().endswith("_proxy") for name in os.environ)
+        ):
+            from boinc_gahp.rpc._proxies import Proxies  # noqa: PLC0415  (takes long to import)
+
+            if self._proxies is None:
+                self._proxies = Proxies(self._options, self._trust, _POOLS)
+            pool, is_whole = self._proxies.pool(url)
+        if pool is None:
+            pool = self._direct.connection_from_url(url)
         if pool.scheme == "https":
-            # requests would add certifi's file to the context's own certificates.
+            # Without it, there would be a context of urllib3's for each connection.
             pool.conn_kw["ssl_context"] = self._trust()
-        is_whole = not self.request_url(prepared, proxies).startswith("/")
-        headers = {"User-Agent": self._options.user_agent, "Accept": "*/*", **prepared.headers}
-        return _Route(pool, headers, is_whole)
+        return Route(pool, {"User-Agent": self._options.user_agent, "Accept": "*/*"}, is_whole)
 
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = TIMED_POOLS
-
-    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        if proxy.startswith("https:"):
-            kwargs["proxy_ssl_context"] = self._trust()
-        manager = super().proxy_manager_for(proxy, **kwargs)
-        manager.pool_classes_by_scheme = TIMED_POOLS
-        return manager
-
-    def build_connection_pool_key_attributes(self, *args: Any) -> Any:
-        host, _ = super().build_connection_pool_key_attributes(*args)
-        return host, {}
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        self._direct.clear()
+        if self._proxies is not None:
+            self._proxies.close()
 
 
 #: Clocks that differ by less than this, in seconds, count as equal, and times are sent unchanged.
@@ -396,6 +395,8 @@ def _context(ca_bundle: str | None) -> ssl.SSLContext:
         if _system_has_any():
             context.load_default_certs()
             return context
+        from requests.utils import DEFAULT_CA_BUNDLE_PATH  # noqa: PLC0415  (of certifi)
+
         ca_bundle = DEFAULT_CA_BUNDLE_PATH
     is_directory = Path(ca_bundle).is_dir()
     context.load_verify_locations(

@@ -21,7 +21,6 @@ from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.submit.digests import Digests
 from boinc_gahp.submit.query import find_batch, oldest_named
 from boinc_gahp.submit.singleflight import SingleFlight
-from boinc_gahp.templates.reading import read_templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -233,7 +232,8 @@ class ProjectCache:
         """
 
         def ask() -> AppTemplates:
-            from boinc_gahp.templates.rules import faults  # noqa: PLC0415  (not for a ping)
+            from boinc_gahp.templates.reading import read_templates  # noqa: PLC0415
+            from boinc_gahp.templates.rules import faults  # noqa: PLC0415  (both not for a ping)
 
             asked_at = time.monotonic()
             text = (project or self._project).get_templates(app_name=app_name)
