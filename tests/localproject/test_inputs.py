@@ -3,6 +3,9 @@
 import gzip
 import hashlib
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import ClassVar
 
 import pytest
 
@@ -111,3 +114,50 @@ def test_a_remote_file_comes_from_its_server(host, server, packed):
     )
     report = host.run(COPY, inputs=[info], outputs=[out("out")])
     assert (report.outcome, host.sent()) == (Outcome.SUCCESS, b"remote")
+
+
+CONTENTS = b"0123456789" * 1000
+
+
+class Trouble(BaseHTTPRequestHandler):
+    """Breaks off, answers 503, and then sends what is asked for; other paths are not there."""
+
+    asked: ClassVar = []
+
+    def do_GET(self):
+        self.asked.append((self.path, self.headers["Range"]))
+        if self.path != "/big":
+            self.send_error(404)
+        elif len(self.asked) == 3:
+            self.send_error(503)
+        else:
+            begin = int((self.headers["Range"] or "bytes=0-")[6:-1])
+            self.send_response(206 if begin else 200)
+            self.send_header("Content-Length", str(len(CONTENTS) - begin))
+            self.end_headers()
+            self.wfile.write(CONTENTS[begin:6000] if not begin else CONTENTS[begin:])
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.mark.processes
+def test_a_remote_file_is_resumed_where_it_broke_off_and_a_404_is_final(host):
+    Trouble.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Trouble) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        md5 = hashlib.md5(CONTENTS).hexdigest()
+        gone, came = (
+            host.run(
+                COPY,
+                inputs=[InputFileInfo("in", physical_name=name, urls=(url,), md5_cksum=md5)],
+                outputs=[out("out")],
+            )
+            for name in ("gone", "big")
+        )
+        server.shutdown()
+    assert (came.outcome, host.sent()) == (Outcome.SUCCESS, CONTENTS)
+    assert (gone.exit_status, "HTTP 404" in message(gone)) == (-186, True)
+    again = ("/big", "bytes=6000-")
+    assert Trouble.asked == [("/gone", None), ("/big", None), again, again]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 from xml.sax.saxutils import escape
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.client_exits import (
     ERR_FILE_TOO_BIG,
     ERR_FOPEN,
@@ -32,6 +33,7 @@ from boinc_gahp.localproject.errors import JobFailed, no_space
 from boinc_gahp.localproject.store import md5_file
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Container, Sequence
     from pathlib import Path
 
@@ -51,23 +53,32 @@ _HOSTS = ("127.0.0.1", "localhost")
 _MOVED = frozenset({301, 302, 303, 307, 308})
 #: Each redirect has to stay on this machine.
 _REDIRECTS = 5
+#: A client pauses for a minute to four hours, and gives up after two weeks (``client_state.h``).
+_ATTEMPTS = 5
+_BACKOFF = Backoff(0.25, 4.0)
 
 
-def fetch(url: str, write: Callable[[bytes], object]) -> None:
+def fetch(url: str, write: Callable[[bytes], object], begin: int = 0) -> None:
     """Fetch a file and pass its bytes to ``write``; redirects on this machine are followed.
+
+    Args:
+        url: its address.
+        write: takes the bytes.
+        begin: how many bytes of it are here already.
 
     Raises:
         ValueError: it is not on this machine, not there, or larger than 1 GiB.
+        ConnectionError: it may come with another attempt.
     """
     for _ in range(_REDIRECTS + 1):
-        elsewhere = _fetched(url, write)
+        elsewhere = _fetched(url, write, begin)
         if elsewhere is None:
             return
         url = elsewhere
     raise ValueError(f"more than {_REDIRECTS} redirects")
 
 
-def _fetched(url: str, write: Callable[[bytes], object]) -> str | None:
+def _fetched(url: str, write: Callable[[bytes], object], begin: int) -> str | None:
     """Fetch a file; return None, or the address to which its server redirects."""
     parts = urlsplit(url)
     if parts.scheme != "http" or parts.hostname not in _HOSTS:
@@ -78,30 +89,37 @@ def _fetched(url: str, write: Callable[[bytes], object]) -> str | None:
             target += f"?{parts.query}"
         connection = http.client.HTTPConnection("127.0.0.1", parts.port, timeout=_TIMEOUT)
         try:
-            connection.request("GET", target, headers={"Host": parts.netloc})
+            wanted = {"Range": f"bytes={begin}-"} if begin else {}
+            connection.request("GET", target, headers={"Host": parts.netloc, **wanted})
             response = connection.getresponse()
             location = response.getheader("Location")
             if location is not None and response.status in _MOVED:
                 return urljoin(url, location)
-            if response.status != http.client.OK:
-                raise ValueError(f"HTTP {response.status} {response.reason}")
-            received = 0
+            if response.status not in (http.client.OK, http.client.PARTIAL_CONTENT):
+                passes = response.status >= http.client.INTERNAL_SERVER_ERROR
+                kind = ConnectionError if passes else ValueError
+                raise kind(f"HTTP {response.status} {response.reason}")
+            # A server that knows no ranges sends all of it.
+            received = begin if response.status == http.client.PARTIAL_CONTENT else 0
             while chunk := response.read(_CHUNK):
+                here = max(begin - received, 0)
                 received += len(chunk)
                 if received > _MAX_BYTES:
                     raise ValueError(f"more than {_MAX_BYTES:,} bytes")
-                write(chunk)
+                write(chunk[here:])
             if response.length:
-                raise ValueError(f"cut off after {received:,} bytes")
+                raise ConnectionError(f"cut off after {received:,} bytes")
             return None
         finally:
             connection.close()
     except (OSError, http.client.HTTPException) as error:
-        raise ValueError(str(error)) from error
+        raise ConnectionError(str(error)) from error
 
 
-def bring(core: Core, file: WorkunitFile, slot: Slot) -> int:
+def bring(core: Core, file: WorkunitFile, slot: Slot, stop: threading.Event) -> int:
     """Put a file into the slot under its open name; return its size if it is only linked.
+
+    ``stop`` ends the pauses between attempts.
 
     Raises:
         JobFailed: it is not available, or differs from the workunit's description.
@@ -113,7 +131,7 @@ def bring(core: Core, file: WorkunitFile, slot: Slot) -> int:
     compressed = core.download.find(f"{file.name}.gz") if file.gzipped_urls else None
     stored = core.download.find(file.name) if compressed is None else None
     if stored is None:
-        _transfer(core, file, path, compressed)
+        _transfer(core, file, path, compressed, stop)
         return 0
     problem = _difference(file, stored.md5, stored.nbytes)
     if problem:
@@ -125,8 +143,20 @@ def bring(core: Core, file: WorkunitFile, slot: Slot) -> int:
     return stored.nbytes
 
 
-def _transfer(core: Core, file: WorkunitFile, path: Path, compressed: StoredFile | None) -> None:
-    """Write a file that has to be unpacked, or is not on the project's server."""
+def _transfer(
+    core: Core,
+    file: WorkunitFile,
+    path: Path,
+    compressed: StoredFile | None,
+    stop: threading.Event,
+) -> None:
+    """Write a file that has to be unpacked, or is not on the project's server.
+
+    As a client does: the next URL is tried after any failure, and after the last one all of them
+    again, where the file broke off, if one failed in a way that may pass
+    (``client/pers_file_xfer.cpp``, ``PERS_FILE_XFER::poll``; ``client/file_xfer.cpp``,
+    ``FILE_XFER::init_download``). A wrong size or MD5 is final.
+    """
     ways: list[Callable[[], None]] = []
     if compressed is not None:
         ways.append(lambda: _unpack(compressed.path, path, file.nbytes))
@@ -134,15 +164,22 @@ def _transfer(core: Core, file: WorkunitFile, path: Path, compressed: StoredFile
         ways.extend(partial(_fetch_packed, core, url, path, file) for url in file.gzipped_urls)
         ways.extend(partial(_fetch, url, path) for url in file.urls)
     problem = "no such file"
-    for way in ways:
-        try:
-            way()
-            problem = _difference(file, *md5_file(path))
-        except ValueError as error:
-            problem = str(error)
-        if not problem:
-            return
-        path.unlink(missing_ok=True)
+    for attempt in range(_ATTEMPTS):
+        passes = False
+        for way in ways:
+            try:
+                way()
+                problem = _difference(file, *md5_file(path))
+            except ConnectionError as error:
+                problem, passes = str(error), True
+                continue
+            except ValueError as error:
+                problem = str(error)
+            if not problem:
+                return
+            path.unlink(missing_ok=True)
+        if not passes or attempt == _ATTEMPTS - 1 or not _BACKOFF.wait(attempt, stop=stop):
+            break
     raise _not_had(file, problem)
 
 
@@ -166,8 +203,8 @@ def _difference(file: WorkunitFile, md5: str, nbytes: int) -> str:
 
 
 def _fetch(url: str, path: Path) -> None:
-    with path.open("xb") as target:
-        fetch(url, target.write)
+    with path.open("ab") as target:
+        fetch(url, target.write, target.tell())
 
 
 def _unpack(source: Path, path: Path, nbytes: int | None) -> None:

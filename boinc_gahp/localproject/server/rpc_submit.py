@@ -344,7 +344,7 @@ class _Stager:
             fetch(url, incoming.write)
             name = f"jf_{incoming.finish()}"
             self._core.download.add(name, incoming)
-        except ValueError as error:
+        except (ValueError, ConnectionError) as error:
             raise RpcFailed(f"couldn't get {url}: {error}") from error
         finally:
             incoming.discard()
