@@ -9,6 +9,8 @@ import pytest
 from hypothesis import settings
 
 from boinc_gahp import secret
+from boinc_gahp.localproject.core import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from tests.containers_engine import engine  # noqa: F401  (a fixture)
 from tests.rpc.scripted import Scripted
 
@@ -122,3 +124,12 @@ def pytest_runtest_makereport():
         for title, text in report.sections
     ]
     return report
+
+
+@pytest.fixture(scope="module")
+def local_project(tmp_path_factory):
+    """A project whose volunteers sleep, shared by a module; PHP's messages are in its replies."""
+    directory = tmp_path_factory.mktemp("project")
+    with LocalProject(directory, hosts=2, php=STOCK) as project:
+        project.pause_volunteers()
+        yield project

@@ -173,15 +173,6 @@ def _account(local, directory, **options):
         yield Site(directory, local, proxy, authenticator, stack, **options)
 
 
-@pytest.fixture(scope="module")
-def local_project(tmp_path_factory):
-    """A project whose volunteers sleep, shared by a module; PHP's messages are in its replies."""
-    directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=2, php=STOCK) as project:
-        project.pause_volunteers()
-        yield project
-
-
 @pytest.fixture
 def site(local_project, tmp_path):
     """An account of its own on the project."""

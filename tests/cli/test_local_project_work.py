@@ -70,7 +70,6 @@ def test_a_template_of_a_job_is_kept_as_it_was(do, directory, tmp_path):
         ["uppercase", "--rsc_fpops_est", "-1"],
         ["uppercase", "--priority", "2147483648"],
         ["uppercase", "--batch", "name", "data.txt"],
-        ["uppercase", "--target_host", "volunteer-0", "data.txt"],
         ["uppercase", "--stdin", "data.txt"],
         ["uppercase", "--colour", "red"],
         ["uppercase", "--command_line"],

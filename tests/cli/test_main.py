@@ -27,7 +27,6 @@ def test_help_lists_every_command(capsys):
     [
         ("chek", "there is no command 'chek'; did you mean check? boinc_gahp --help lists"),
         ("--conf", "there is no option --conf; did you mean --config? "),
-        ("--verison=1", "there is no option --verison; did you mean --version? "),
         ("--qqq", "there is no option --qqq; boinc_gahp --help lists"),
         ("--config", "--config needs the path"),
         ("--trust-config check", "--trust-config needs a settings file beside it"),

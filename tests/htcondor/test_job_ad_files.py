@@ -57,7 +57,6 @@ def test_a_directory_is_refused_by_name(tmp_path, name):
         ("http://x/a", "+remote_BoincRemoteFiles"),
         ("HTTPS://x/a", "+remote_BoincRemoteFiles"),
         ("s3://bucket/a", "http and https servers only"),
-        ("osdf:///a/b", "http and https servers only"),
         ("file:///etc/passwd", "http and https servers only"),
     ],
 )

@@ -259,7 +259,6 @@ def test_an_allocation_needs_an_estimate_for_each_job(client, begun, params, eac
 @pytest.mark.parametrize(
     ("states", "more", "refused"),
     [
-        ((), 3, False),
         ((), 4, True),
         (("unsent", "in_progress"), 1, False),
         (("unsent", "in_progress"), 2, True),

@@ -35,10 +35,8 @@ _LAUGHS = '<!ENTITY a0 "ha">' + "".join(
         pytest.param(
             _doctype('<!ENTITY % a SYSTEM "http://127.0.0.1:9/">%a;', " "), id="parameter"
         ),
-        pytest.param("\n<!-- c -->" + _doctype("", " "), id="after a comment"),
         pytest.param("<a>" * 200_000, id="deep"),
         pytest.param("", id="nothing"),
-        pytest.param("<ping>\x00</ping>", id="NUL"),
     ],
 )
 @pytest.mark.parametrize("page", PAGES)
@@ -66,8 +64,6 @@ def test_contents_that_are_not_what_their_name_says_cannot_be_replaced(client):
 BAD_NAMES = {
     "up": "../../../secret",
     "absolute": "/etc/passwd",
-    "dots": "..",
-    "newline": "a\nb",
     "escape": "%2e%2e%2fsecret",
     "backslash": "..\\secret",
     "long": "n" * 5000,

@@ -49,7 +49,6 @@ def test_projects_in_one_process_do_not_share_modules(bench, empty_project, tmp_
         ),
         pytest.param("mine:g", VALIDATORS, "mine.py has no 'g': define it", id="no function"),
         pytest.param("mine:WORD", VALIDATORS, "is of type str: expected a function", id="no call"),
-        pytest.param("mine", ASSIMILATORS, "expected module:function", id="module"),
         pytest.param("wrong:f", VALIDATORS, "cannot be imported: SyntaxError", id="syntax"),
         pytest.param("needy:f", VALIDATORS, "No module named 'nowhere_at_all'", id="its import"),
         pytest.param("leaves:f", VALIDATORS, "imported: SystemExit: 3", id="exits"),

@@ -18,7 +18,6 @@ from boinc_gahp.config.settings import (
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
@@ -140,15 +139,6 @@ class Site:
     def names(self, request):
         """Return the names of the request's jobs."""
         return sorted(name for name, _ in request.jobs)
-
-
-@pytest.fixture(scope="module")
-def local_project(tmp_path_factory):
-    """A project whose volunteers sleep, shared by a module."""
-    directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=2, php=STOCK) as project:
-        project.pause_volunteers()
-        yield project
 
 
 @pytest.fixture
