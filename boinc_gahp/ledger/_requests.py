@@ -64,6 +64,7 @@ class Requests(Postponing):
         ((token,),) = store.rows("SELECT value FROM meta WHERE key = 'token'")
         #: 8 hex digits that distinguish this ledger's job ids from others; made with it.
         self.token = str(token)
+        self._has_accepted = False
 
     def htcondor_id(self, job: JobRow) -> str:
         """Return a job's id for HTCondor."""
@@ -90,10 +91,19 @@ class Requests(Postponing):
                 connection.execute("UPDATE job SET last_polled = ? WHERE id = ?", (now, latest.id))
                 return latest._replace(last_polled=now)
             attempt = 1 if latest is None else latest.attempt + 1
+            if not self._has_accepted:
+                # This file may be yesterday's, and HTCondor know ids of today: they are not given
+                # again. No ledger accepts a thousand jobs a second for long.
+                connection.execute(
+                    "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'job'",
+                    (int(now * 1000),),
+                )
             job_id = _insert(connection, job, attempt, now)
             return job_rows(connection, "WHERE job.id = ?", (job_id,))[0]
 
-        return self.store.write(change)
+        row = self.store.write(change)
+        self._has_accepted = True
+        return row
 
     def accepted(self, job_directory: str) -> JobRow | None:
         """Return the job that a submit with this ``job_directory`` repeats; None for a new one."""

@@ -1,6 +1,8 @@
 """Jobs: accepted, asked about, told of, cancelled; and on the project until they end."""
 
+import sqlite3
 import time
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -65,6 +67,17 @@ def test_the_token_lasts_and_is_another_ledgers_other(jobs, elsewhere, tmp_path)
     other = Store(tmp_path / "other.sqlite")
     assert JobLedger(other).token != jobs.token
     other.close()
+
+
+def test_a_ledger_that_was_restored_gives_no_id_again(jobs, store, tmp_path):
+    jobs.accept(new_job("before"))
+    with store.read() as connection, closing(sqlite3.connect(tmp_path / "copy")) as copy:
+        connection.backup(copy)
+    lost = [jobs.accept(new_job(f"lost{number}")) for number in range(3)]
+    restored = Store(tmp_path / "copy")
+    new = JobLedger(restored).accept(new_job("new"))
+    restored.close()
+    assert new.id > lost[-1].id
 
 
 def test_bytes_that_are_no_utf8_do_no_harm(jobs):

@@ -116,7 +116,8 @@ def test_no_question_goes_through_all_jobs_or_batches(store, jobs):
     with statements(store) as seen:
         use_everything(jobs)
     assert len(seen) > 100
-    assert scanned(store, seen) == set()
+    # sqlite_sequence has a row for each table.
+    assert {table for table, _ in scanned(store, seen)} == {"sqlite_sequence"}
 
 
 def test_no_question_about_boinc_submits_batches_does_either(store):
