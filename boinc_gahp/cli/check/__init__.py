@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from boinc_gahp.terminal.words import one_line
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _COLOURS = dict(zip(Level, ("green", "faint", "yellow", "red"), strict=True))
 
@@ -34,21 +35,35 @@ what to do.
 def run(arguments: list[str], config: str | None) -> int:
     """Print the points; return 0 if all is well, else 1."""
     options = run_parser(config).read(arguments)
-    levels = print_checks(options.config, options.project, options.app)
+    points: list[Check] = []
+    levels = print_checks(options.config, options.project, options.app, points.append)
+    if options.report is not None:
+        from boinc_gahp.cli.check import report
+
+        shown = [f"{each.level.value}: {one_line(each.shown)}" for each in points]
+        report.write(Path(options.report), options.config, shown, time.time())
+        print(f"Read {options.report} before you send it to whoever is to help.")
     return 1 if Level.FAILED in levels or Level.WARNING in levels else 0
 
 
-def print_checks(config: str | None, project: str | None, apps: Sequence[str] = ()) -> list[Level]:
+def print_checks(
+    config: str | None,
+    project: str | None,
+    apps: Sequence[str] = (),
+    note: Callable[[Check], object] = id,
+) -> list[Level]:
     """Check everything, and print the points; return their outcomes.
 
     Args:
         config: the settings file to read last.
         project: the name of a project in the settings; None: the default project.
         apps: the apps to look at.
+        note: called with each point.
     """
     levels = []
     for check in _all_checks(config, project, apps):
         levels.append(check.level)
+        note(check)
         print(_shown(check), flush=True)
     failures, warnings = levels.count(Level.FAILED), levels.count(Level.WARNING)
     print()
@@ -68,6 +83,7 @@ def run_parser(config: str | None = None) -> Parser:
             "boinc_gahp check",
             "boinc_gahp check --app uppercase --app multi",
             "boinc_gahp check --project astro --config ~/astro.toml",
+            "boinc_gahp check --report report.txt",
         ),
         statuses={1: "a warning or a failure"},
     )
@@ -76,6 +92,10 @@ def run_parser(config: str | None = None) -> Parser:
         "settings is always looked at"
     }
     parser.takes(apps, default=[])
+    report = (
+        "also write a report of a fault: versions, settings without secrets, this, end of the log"
+    )
+    parser.takes({"--report FILE": report})
     return parser.with_common(config, project=True)
 
 
