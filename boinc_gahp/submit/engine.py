@@ -30,7 +30,6 @@ from boinc_gahp.errors import (
     BatchConflict,
     BatchSubmitted,
     DuplicateJob,
-    GahpError,
     InputGone,
     JobsNotListed,
     PermissionDenied,
@@ -100,9 +99,6 @@ def submit(context: Context, request: SubmitRequest, journal: Journal | None = N
     try:
         batch_id = submission.run()
     except BaseException as error:  # the journal has to hear of every failure
-        is_final = isinstance(error, GahpError) and error.is_final
-        if context.published is not None and is_final and not submission.sending.sent:
-            context.published.forget(request.batch_name)
         journal.failed(submission.sending, error)
         if isinstance(error, Interrupted):
             raise error.error from None
