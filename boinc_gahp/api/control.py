@@ -410,8 +410,8 @@ def extend(batch: KnownBatch, until: float | str) -> None:
         until = time.time() + LEASE.read(until)
     if math.isnan(until) or until <= time.time() or _LATEST < until < math.inf:
         raise BadRequest(
-            f"the lease of batch {batch.name!r} cannot end at {until!r}: expected seconds since "
-            f"1970, later than now ({time.time():.0f}); math.inf sets no end"
+            f"batch {batch.name!r} cannot be kept until {until!r}: expected seconds since 1970, "
+            f"later than now ({time.time():.0f}); math.inf sets no end"
         )
     expire_time = 0.0 if until == math.inf else float(until)
     refresh(batch)

@@ -40,14 +40,17 @@ _LONGEST_LINE = 1000
 
 _DESCRIPTION = """\
 Saves your account of a project in the settings, so that jobs can be sent to it. It asks for the
-account key, which the project's web site shows under "Account keys" on your account page, or with
---email for your password, and shows nothing of what you type. The project must know the key.
+account key, which the project's web site shows under "Account keys" on your account page. With
+--email it asks for your password instead. What you type is not shown. The project must know the
+key.
 
-The project's address and the key are written into a file that only you can read: the first project,
-which is the default one, into ~/.config/boinc_gahp/projects.d/default.toml, others into
-projects.d/NAME.toml; the name is for --project. Other settings stay as they are. Passwords are not
-stored. Where people log in through LDAP, with the name and password of their institution, take the
-key: that password is not asked for. At the end it checks the project as "boinc_gahp check" does.
+The project's address and the key are written into a file that only you can read, in
+~/.config/boinc_gahp/projects.d: default.toml for the first project, which is the default one, and
+NAME.toml for others; with --project NAME other commands use these. Other settings stay as they are.
+Passwords are not stored. At the end it checks the project as "boinc_gahp check" does.
+
+Where people log in through LDAP, with the name and password of their institution, take the key:
+that password is not asked for.
 """
 
 
@@ -94,9 +97,9 @@ def run_parser(config: str | None = None) -> Parser:
     parser.takes(
         {
             "URL": "the project's address, as volunteers use it",
-            "--name NAME": "save it as [projects.NAME], or with NAME default as the default "
-            "project, [project] (default: the name that it has; else [project], unless that is "
-            "another project; else a name made of the address)",
+            "--name NAME": "save it as [projects.NAME]; with NAME default as the default project, "
+            "[project] (default: the name that it has already; for a new one [project]; if that is "
+            "another project, a name made of the address)",
             "--email ADDRESS": "ask for the password of the account with this e-mail address, "
             "instead of its key; only over https",
             "--stdin": "read the key, or with --email the password, from the first line of "

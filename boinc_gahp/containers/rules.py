@@ -49,8 +49,8 @@ _SECRET_FILES = frozenset(
 _IN_SECRET_DIRECTORY = re.compile(f"/(?:{'|'.join(map(re.escape, _SECRET_DIRECTORIES))})/")
 #: What to do about a file that only looks like a secret, on every way into a job.
 IF_HARMLESS = (
-    "looks as if it held secrets, and volunteers can read all files of a job: leave it out, or, if "
-    "it holds none, name it as an input of its own, too (--input; in Python inputs; "
+    "looks as if it held secrets, and volunteers can read all files of a job: leave it out; if it "
+    "holds none, name it as an input of its own, too (--input; in Python inputs; "
     "transfer_input_files; Snakemake's input:)"
 )
 
@@ -219,7 +219,7 @@ def check_word(text: str) -> None:
     try:
         size = len(text.encode("utf-8", "surrogateescape"))
     except UnicodeEncodeError:
-        raise ValueError("has half of a character: correct it") from None
+        raise ValueError("has a character that is not valid Unicode: correct it") from None
     if size > _LONGEST_WORD:
         raise ValueError(
             f"has {size:,} bytes, and a program gets at most {_LONGEST_WORD:,}: put it into a file"

@@ -109,9 +109,9 @@ def _cells(file: BinaryIO, rows: int, columns: list[_Column]) -> list[list[str]]
         raise ValueError("the first row of a table is not the names of its columns")
     for row in lines:
         if len(row) != len(columns) or len(cells[0]) >= rows:
-            raise ValueError("a table has other numbers of rows or columns than it says")
+            raise ValueError("a table does not have as many rows and columns as it says")
         for cell, column in zip(row, cells, strict=True):
             column.append(cell)
     if columns and len(cells[0]) != rows:
-        raise ValueError("a table has other numbers of rows or columns than it says")
+        raise ValueError("a table does not have as many rows and columns as it says")
     return cells

@@ -303,7 +303,9 @@ _ATOMS: dict[type, Callable[[Any], Any]] = {
 
 def _moment(value: Any, where: str) -> Any:
     if value.tzinfo is not None and type(value.tzinfo) is not datetime.timezone:
-        raise _cannot(value, where, "its time zone is no fixed one: use astimezone(timezone.utc)")
+        raise _cannot(
+            value, where, "its time zone has no fixed offset: use astimezone(timezone.utc)"
+        )
     return {**_tagged(type(value).__name__, value.isoformat()), "fold": value.fold}
 
 

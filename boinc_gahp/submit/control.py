@@ -196,7 +196,7 @@ def reconcile(context: Context, *, alone: bool = False) -> None:
         _reconcile(context, context.ledger, alone=alone)
     except LedgerError as error:
         log.warning(
-            "Cannot check now what is owed to %s: %s",
+            "Cannot check now what is still to be sent to %s: %s",
             context.project.host,
             error,
         )
@@ -241,7 +241,7 @@ def _send_owed(context: Context, ledger: Ledger) -> None:
                 log.warning("Batch %s is not retired: %s", name, refusal)
             ledger.owed_done(*context.owner, "retire", [name])
     except RpcError as error:
-        log.warning("Aborts and retirements are still owed to %s: %s", host, error)
+        log.warning("Aborts and retirements are still to be sent to %s: %s", host, error)
 
 
 def _is_abandoned(context: Context, batch: BatchRow, now: float, *, alone: bool) -> bool:

@@ -135,7 +135,7 @@ def test_a_variable_in_front_of_the_program_is_not_taken_for_it(site):
         ({"command": b"./model"}, "command is a bytes: expected words"),
         ({"command": 5}, "command is a int"),
         ({"command": ["sh", "a\0b"]}, "has a zero byte"),
-        ({"command": ["sh", "\ud800"]}, "has half of a character"),
+        ({"command": ["sh", "\ud800"]}, "not valid Unicode"),
         (
             {"command": ["sh", "x" * 131_072]},
             "has 131,072 bytes, and a program gets at most 131,071",

@@ -45,7 +45,7 @@ def test_outputs_that_are_moved_and_can_be_fetched_are_well():
     ("moved", "why"),
     [
         (None, "it has no get_output3.php"),
-        (Reply(b"", FILE | {"Content-Length": "0"}), "has it not"),
+        (Reply(b"", FILE | {"Content-Length": "0"}), "does not have it"),
         (Reply(b"", {"Location": "/test/login_form.php"}, status=302), "it wants a login"),
     ],
     ids=["no page", "not there", "login"],

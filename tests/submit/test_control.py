@@ -241,7 +241,7 @@ def test_reconciling_without_a_ledger_or_with_a_broken_one_is_no_error(ledger, c
     ledger.close()
     control.reconcile(Script().context(None))
     control.reconcile(Script().context(ledger))
-    assert "Cannot check now what is owed" in caplog.text
+    assert "Cannot check now what is still to be sent" in caplog.text
 
 
 DOWN = error("project down for maintenance", -183)

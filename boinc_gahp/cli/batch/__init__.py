@@ -34,7 +34,7 @@ ACTIONS = {
     "wait": ("waiting", "wait", "wait until batches are complete, and show the progress"),
     "fetch": ("fetching", "fetch", "fetch the outputs of finished jobs"),
     "logs": ("logs", "logs", "show what jobs wrote to stderr, and why jobs failed"),
-    "retry": ("retrying", "retry", "send jobs that failed again, as a batch of their own"),
+    "retry": ("retrying", "retry", "send failed jobs again, as a batch of their own"),
     "abort": ("controlling", "abort", "stop batches, or some jobs of a batch"),
     "retire": ("controlling", "retire", "let the project delete batches and their files"),
     "extend": ("controlling", "extend", "let the project keep batches for longer"),

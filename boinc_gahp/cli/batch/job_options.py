@@ -75,7 +75,7 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
     }
     parser.takes({"APP": "the app to run; buda:NAME for a BUDA app"})
     parser.takes(inputs, _WHICH, default=[]).takes(args, _WHICH)
-    of_each = ", which is the only input that has no --input, or where --input NAME={path} says"
+    of_each = ": as the input that has no --input, or as the one with --input NAME={path}"
     add_which(parser, "--args", of_each)
     parser.takes(of_app, NEEDS).takes(outputs, NEEDS, dest="outputs")
     parser.takes(numbers, NEEDS, type=partial(whole_number, -(2**31), 2**31 - 1))

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Shows what jobs wrote to their stderr. Without JOB it shows the jobs that are over, on a terminal
-the first 20 of them; those that ended well and wrote nothing are only counted.
+the first 20 of them. Jobs that ended well and wrote nothing are only counted.
 
 Of a job of "batch run" it also shows what its program wrote to its stdout.
 
-Of a failed job it shows why it failed, and what became of its instances: its runs on volunteers'
-computers; of a JOB that is not over, what became of them so far. Few projects tell programs the
-stderr of a failed job. But a project's web site shows it on the page of each instance, to people
-who are logged in there; the command prints the addresses of these pages.
+Of a failed job it shows why it failed, and how each attempt on a volunteer's computer ended; of a
+JOB that is not over, how the attempts ended so far. BOINC calls these attempts instances. Few
+projects tell programs the stderr of a failed job. But their web sites show it, on a page for each
+instance, to people who are logged in there. The command prints the addresses of these pages.
 
 Each job takes at least one request. Characters that could control a terminal are shown as Python
 writes them.

@@ -161,7 +161,7 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
         print(states.version_words(request.app_name, request.app_version_num))
     image = getattr(options, "image", "")
     if image and not image.startswith(("rootfs:", "oci-archive:")):
-        print(f"Nobody has looked whether the image {words.printable(image)} exists.")
+        print(f"It was not checked whether the image {words.printable(image)} exists.")
     if plan.batch_id is None:
         print(
             f"The project would keep it for {words.span(plan.lease)}; wait and fetch extend this."

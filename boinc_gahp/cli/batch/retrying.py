@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from boinc_gahp.api.known_batch import KnownBatch
 
 _DESCRIPTION = """\
-Sends the jobs of a batch that failed again, with the same arguments, files and settings. They are a
-batch of their own, BATCH-retry1, the next time BATCH-retry2, and so on; "fetch BATCH" then puts
-their outputs into the folders of the jobs that they repeat. A job is sent again if it failed, and
-all of its retries have failed, too. A retry of BATCH-retry1 repeats jobs of BATCH.
+Sends failed jobs of a batch again, with the same arguments, files and settings. They become a new
+batch, BATCH-retry1, the next time BATCH-retry2, and so on. "fetch BATCH" puts their outputs where
+those of the failed jobs would be. A job that was sent again, and has failed again, is sent once
+more. A retry of BATCH-retry1 repeats jobs of BATCH.
 
 It is safe to repeat the command: each job is sent once, even if the command was killed, or runs
 twice at the same time.
@@ -123,9 +123,9 @@ def _print_nothing(options: Namespace, plan: RetryPlan) -> None:
     missing = _not_here(plan.parent)
     if missing:
         print(
-            f"{count(missing, 'job')} of {name} {'is' if missing == 1 else 'are'} done for the "
-            "project, and not fetched here. If the project has deleted the outputs, which fetch "
-            "says, submit these jobs as a new batch."
+            f"{count(missing, 'job')} of {name} {'is' if missing == 1 else 'are'} done, but not "
+            "fetched here. If fetch says that the project has deleted their outputs, submit these "
+            "jobs as a new batch."
         )
     if not (standing.saved or standing.under_way or standing.failed):
         print(f"No job of {name} has failed: there is nothing to send again.")

@@ -38,10 +38,10 @@ files of an image and the job's own files. The project needs an app for this; bo
 whether it is ready.
 
 Behind -- is the command, with placeholders. A program with a slash in its name, such as ./fit.py,
-is sent along; python3 is the image's. Other words that name files or directories here send these
-along, too, and so does FILE in --option=FILE. They have the same paths in the program's working
-directory; a file that is not below this directory has only its name there. What is in directories
-of the system, such as /usr, is the image's.
+is sent along; python3 is the image's. Files and directories here that other words of the command
+name are sent along, too, and so is FILE in --option=FILE. The program finds them at the same paths;
+a file from outside of this directory has only its name there. What is in directories of the system,
+such as /usr, is the image's.
 
 The program's outputs come back into a folder for each job, with stdout.txt and stderr.txt. If the
 program ends with a status other than 0, or cannot be started, its job counts as failed for --wait,
@@ -114,11 +114,11 @@ def run_program_parser(config: str | None = None) -> Parser:
         "a path, or NAME=FILE for another name in its working directory, where FILE can also be "
         "http(s)://…, staged:PHYSICAL_NAME or inline:TEXT; may be repeated",
         "--env NAME=VALUE ...": "a variable of the program's environment; may be repeated",
-        "--allow-env NAME ...": "a variable whose name looks like a secret's, but which is none; "
+        "--allow-env NAME ...": "a variable that is no secret, although its name looks like one; "
         "may be repeated",
     }
     others = {
-        "--no-find": "send no files because words of the command name them; only the program and "
+        "--no-find": "do not send files that words of the command name; only the program and "
         "--input",
         "--app APP": "the project's app for containers (default: the setting container_app)",
     }
@@ -148,7 +148,7 @@ def run_program(arguments: list[str], config: str | None) -> int:
     check_which(parser, options)
     check_patterns(parser, options, lambda: _patterns(options, ""))
     if options.each is not None and not names_file(_patterns(options, "")):
-        parser.error("--each: nothing tells the files to the program; write {file} in the command")
+        parser.error("--each: the program is not told its file: write {file} in the command")
     _check_files_are_sent(parser, options)
     check_following(parser, options)
     program = _NOT_IN_NAMES.sub("_", PurePath(options.command[0]).stem)

@@ -320,9 +320,9 @@ def _is_wanted(options: Namespace, state: JobState) -> bool:
 
 
 _LIST = """\
-Lists your batches, newest first: progress, number of failed jobs, age, end (of running ones: what
-is left at the recent rate), and how long the project keeps them. A narrow terminal shows fewer
-columns; output to a pipe has all of them.
+Lists your batches, newest first: progress, number of failed jobs, age, end, and how long the
+project keeps them. For a running batch, "end" is how long the rest takes at the recent rate. A
+narrow terminal shows fewer columns; output to a pipe has all of them.
 
 If the settings have several projects, the batches of all are listed. The batch 12@NAME is batch 12
 of the project [projects.NAME]; other commands take it in this form. A project that cannot be asked
@@ -380,7 +380,7 @@ def list_batches_parser(config: str | None = None) -> Parser:
     others = {
         "--app APP ...": "only batches of this app; may be repeated",
         "--limit N": "show at most N batches, the newest ones",
-        "--files": "tell also how many files are public for your batches",
+        "--files": "also tell how many files of your batches are public",
     }
     parser.takes(
         {"--state STATE ...": state},

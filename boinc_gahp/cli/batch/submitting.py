@@ -303,7 +303,8 @@ FOLLOWED = {
     FAILED: "an error; with --fetch also: something could not be fetched; with --wait: the project "
     "does not tell how programs ended",
     waiting.SOME_FAILED: "with --wait or --fetch: some jobs failed, or their programs ended badly",
-    waiting.ALL_FAILED: "with --wait or --fetch: all jobs did, or the batch was aborted",
+    waiting.ALL_FAILED: "with --wait or --fetch: all jobs failed or ended badly, or the batch "
+    "was aborted",
 }
 
 

@@ -38,8 +38,8 @@ the project is down, wait says so and keeps trying.
 
 A project keeps a batch for a limited time. The wait extends it.
 
-Of jobs of "batch run", which the project calls done in any case, it asks at the end how each
-program ended. Only a fetch notices that a program did not make its outputs.
+A project calls a job of "batch run" done even if its program failed. So at the end wait asks how
+each program ended. Whether it made all of its outputs is seen only by fetch.
 
 Ctrl-C, or a --timeout, ends only the waiting. The jobs continue, and you can wait for them again at
 any time.
@@ -52,7 +52,7 @@ _STATUSES = {
     FAILED: "a batch cannot be waited for, the project no longer has it, or it does not tell how "
     "programs ended",
     SOME_FAILED: "some jobs failed, or their programs ended badly",
-    ALL_FAILED: "all jobs did, or the batches were aborted",
+    ALL_FAILED: "all jobs failed or ended badly, or the batches were aborted",
     TIMED_OUT: "--timeout has passed before all batches were complete",
 }
 

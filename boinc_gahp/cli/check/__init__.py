@@ -89,7 +89,7 @@ def run_parser(config: str | None = None) -> Parser:
     )
     apps = {
         "--app APP ...": "an app that your jobs use; may be repeated. The container_app of the "
-        "settings is always looked at"
+        "settings is always checked"
     }
     parser.takes(apps, default=[])
     report = (

@@ -337,7 +337,7 @@ def check_outputs(project: WebRpcs, app: str, batches: Sequence[BatchInfo]) -> I
 def _gone(project: WebRpcs, app: str, instance_id: int, number: int, size: int) -> Check:
     try:
         with closing(project.moved_file(instance_id, number)) as moved:
-            is_there, why = moved.length == size, "get_output3.php has it not"
+            is_there, why = moved.length == size, "get_output3.php does not have it"
     except errors.GahpError as error:
         has_page = not (isinstance(error, errors.TransportError) and error.status == 404)
         is_there, why = False, str(error) if has_page else "it has no get_output3.php"

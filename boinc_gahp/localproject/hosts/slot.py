@@ -47,7 +47,9 @@ class Slot:
             ValueError: it leads out of the slot.
         """
         if not safe_open_name(open_name):
-            raise ValueError(f"the open name {open_name!r} leads out of the slot")
+            raise ValueError(
+                f"the file name {open_name!r} leads out of the slot (the job's directory)"
+            )
         path = self.directory / open_name
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
@@ -72,7 +74,9 @@ class Slot:
             ValueError: the open name leads out of the slot.
         """
         if not safe_open_name(open_name):
-            raise ValueError(f"the open name {open_name!r} leads out of the slot")
+            raise ValueError(
+                f"the file name {open_name!r} leads out of the slot (the job's directory)"
+            )
         path = self.directory
         try:
             for part in PurePosixPath(open_name).parts:

@@ -109,5 +109,5 @@ def test_outputs_that_the_project_has_deleted_are_not_passed_over(batch, site, h
     assert (status, "has deleted output number 0" in err) == (1, True)
     first, second = batch.prints("retry", tag).splitlines()
     assert first.startswith("1 job of batch ")
-    assert first.endswith("which fetch says, submit these jobs as a new batch.")
+    assert first.endswith("deleted their outputs, submit these jobs as a new batch.")
     assert second.startswith("No job of batch ")

@@ -85,7 +85,7 @@ def test_a_dry_run_shows_what_the_program_would_find(site, batch):
     assert "./fit.sh 'two words' data  " in out
     assert "in.csv=data/a.csv data/ fit.sh" in out
     assert "run.sh (made for these jobs)" in out
-    assert "Nobody has looked whether the image " in out
+    assert "It was not checked whether the image " in out
     assert not [info for info in site.rpc.query_batches() if info.name.startswith("fit-dry")]
 
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_is_told_before_anything_is_sent(batch, words, told):
             ["--each", "data/*", "--", "sh", "-c", "wc {file}"],
             "the word 'wc {file}' is no path, so its {file} would not be sent: add --input {file}",
         ),
-        (["--each", "data/*", "--", "./fit.sh"], "nothing tells the files to the program"),
+        (["--each", "data/*", "--", "./fit.sh"], "the program is not told its file"),
         (["--", "echo", "{file}"], "there is no --each"),
     ],
 )
