@@ -40,7 +40,7 @@ def test_a_file_that_the_project_does_not_take_leaves_no_batch_and_its_name_free
     before = batches(site)
     *_, refusal, again = batch.refuses(*words).splitlines()
     assert "raise upload_max_filesize" in refusal
-    assert "name a URL from which volunteers fetch it" in refusal
+    assert "let volunteers fetch it from a web server of yours" in refusal
     assert batches(site) == before
     assert again.startswith("boinc_gahp: to continue, once that is fixed: ")
     assert told(again) == list(words)
