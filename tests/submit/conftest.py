@@ -53,11 +53,10 @@ class Site:
         self,
         *,
         staging=StagingSettings(),  # noqa: B008  (frozen)
-        max_post_bytes=7_500_000,
+        **of_project,
     ):
-        """Yield a new context, as a new process would have it."""
-        url = ProjectUrl(self.proxy.url)
-        project_settings = ProjectSettings(url, max_post_bytes=max_post_bytes)
+        """Yield a new context, as a new process would have it; others are project's settings."""
+        project_settings = ProjectSettings(ProjectUrl(self.proxy.url), **of_project)
         settings = Settings(
             project=project_settings,
             staging=staging,
