@@ -41,7 +41,7 @@ def version() -> str:
     A release, and an sdist, have it in ``_version.py``. Between releases that file has the next
     one with ``.dev0``. In a git checkout the 0 becomes the time of the commit in UTC, to the minute
     (a shallow checkout has no commits to count), and the commit follows:
-    ``0.2.0.dev202611232105+gee6e40f7``. If the sources were edited, or there is no git, a hash of
+    ``1.0.0.dev202611232105+gee6e40f7``. If the sources were edited, or there is no git, a hash of
     them follows.
     """
     written = _written()
