@@ -211,7 +211,7 @@ def _host_cards(core: Core) -> list[Shown]:
 def _program_cards(core: Core) -> list[Shown]:
     with core.db.read() as connection:
         found = programs(connection)
-        loose = overview(connection)["without_batch"]
+        loose = _counts(connection, "w.batch = 0")
     cards = [
         {
             "title": each["name"].replace("_", " "),

@@ -149,8 +149,8 @@ CREATE INDEX wu_filedel ON workunit (id) WHERE file_delete_state = 1;
 -- alone: the rows themselves have documents of up to 64 KB.
 CREATE INDEX wu_bounds ON workunit (id, rsc_memory_bound, rsc_disk_bound, rsc_bandwidth_bound,
     rsc_fpops_est, delay_bound);
--- For counting a batch's jobs by state without reading their documents.
-CREATE INDEX wu_state ON workunit (batch, error_mask, canonical_resultid);
+-- For counting a batch's jobs and its credit without reading their documents.
+CREATE INDEX wu_state ON workunit (batch, error_mask, canonical_resultid, canonical_credit);
 
 -- behaviour: what the host was told to do wrong with this result.
 CREATE TABLE result (
