@@ -150,22 +150,28 @@ def _projects(parsed_args: argparse.Namespace, **_: Any) -> dict[str, str]:
 
 
 def _batch_names(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> dict[str, str]:
-    return dict(_words(_submitted(parsed_args), prefix))
+    given = getattr(parsed_args, "project", None)
+    found = dict(_words(_submitted(parsed_args, given), prefix))
+    # Those of other projects, as ``sweep@NAME``.
+    for other in _projects(parsed_args) if given is None else ():
+        words = _words(_submitted(parsed_args, other), prefix)
+        found |= {f"{word}@{other}": told for word, told in words}
+    return found
 
 
 def _app_names(parsed_args: argparse.Namespace, **_: Any) -> dict[str, str]:
-    names = (batch.app_name for batch in _submitted(parsed_args))
+    submitted = _submitted(parsed_args, getattr(parsed_args, "project", None))
+    names = (batch.app_name for batch in submitted)
     return {name: "app" for name in names if name.isprintable()}
 
 
-def _submitted(given: argparse.Namespace) -> list[SubmittedBatch]:
-    """Return the batches that were submitted to the project from this machine."""
+def _submitted(given: argparse.Namespace, named: str | None) -> list[SubmittedBatch]:
+    """Return the batches that were submitted from this machine to the project of that name."""
     # An error message in the middle of a line being typed helps nobody.
     with suppress(Exception):
         from boinc_gahp.api.manifest_files import submitted_batches
 
         settings = _settings(given)
-        named = getattr(given, "project", None)
         project = settings.project if named is None else settings.projects[named]
         if project is not None:
             return submitted_batches(settings, project)

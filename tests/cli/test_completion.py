@@ -117,7 +117,8 @@ def test_batches_are_those_of_the_project_and_the_settings_that_the_line_names(
     path.write_text(f"[project]\nurl = 'http://127.0.0.1:9/'\n{other}")
     shutil.copy(settings.with_name("key"), home)
     assert "my sweep" in asked(line.format(path))
-    assert asked(f"boinc_gahp --config {path} batch show ") == {}
+    offered = asked(f"boinc_gahp --config {path} batch show ")
+    assert set(offered) == {"my sweep@other", "name:4711@other", "sweep@other"}
 
 
 def test_projects_are_offered_from_the_settings(settings):

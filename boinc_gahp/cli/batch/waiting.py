@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Waits until each job of the batches is done or has failed. Without a BATCH, it waits for all of your
-running batches. A terminal shows live progress; on a pipe, a line is printed for each change. If
-the project is down, wait says so and keeps trying.
+running batches on the project; --project NAME chooses another. A terminal shows live progress; on a
+pipe, a line is printed for each change. If the project is down, wait says so and keeps trying.
 
 A project keeps a batch for a limited time. The wait extends it.
 
