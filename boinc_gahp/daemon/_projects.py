@@ -185,9 +185,9 @@ class Projects:
                 reconcile(context)
                 context.tidy()
             except GahpError as error:
-                log.warning("Requests that are owed to a project could not be sent: %s", error)
+                log.warning("Aborts and retirements could not be sent to a project: %s", error)
             except Exception:  # the thread has to go on: the next abort may be another one
-                log.exception("sending the requests that are owed to a project failed")
+                log.exception("sending aborts and retirements to a project failed")
             delay = RECONCILE_INTERVAL
 
 

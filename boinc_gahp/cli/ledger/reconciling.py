@@ -29,8 +29,9 @@ _DESCRIPTION = """\
 Sends requests that did not reach a project: it aborts cancelled jobs, and retires finished batches,
 so that the project can delete their files. HTCondor stops a user's daemon when the user's last job
 has left the queue. What the daemon could not send is sent by the user's next daemon, or by this
-command. A project for which a daemon of this user is working is left to the daemon. If a submit of
-HTCondor 9 was interrupted, and HTCondor has not asked for it for an hour, its jobs are aborted.
+command, except for projects for which a daemon of this user works now: it sends these itself.
+If a submit of HTCondor 9 was interrupted, and HTCondor has not asked for it for an hour, its jobs
+are aborted.
 """
 _EXAMPLES = (
     "boinc_gahp ledger reconcile",
