@@ -31,7 +31,6 @@ from boinc_gahp.config.accounts import find_projects
 from boinc_gahp.config.layers import load
 from boinc_gahp.errors import GahpError
 from boinc_gahp.states import BatchState, JobState
-from boinc_gahp.submit.published import usage
 from boinc_gahp.terminal import table, words
 from boinc_gahp.terminal.output import bar, coloured, print_lines, width_of
 from boinc_gahp.terminal.parsing import Parser, declare
@@ -421,6 +420,8 @@ def list_batches(arguments: list[str], config: str | None) -> int:
             of = Namespace(project=name or None, config=options.config)
             print_lines(() if silent else lease_lines(of, batch))
     for project in found.values() if options.files and not options.json else ():
+        from boinc_gahp.submit.published import usage
+
         files, nbytes = usage(project.publish_directory)
         if files:
             files_words = f"{words.count(files, 'file')} ({words.size(nbytes)})"
@@ -434,6 +435,8 @@ def _print_batches(
     listed: Sequence[tuple[str, Batch]],
 ) -> None:
     urls = {name: str(project.url) for name, project in found.items()}
+    from boinc_gahp.submit.published import usage
+
     published = {name: usage(project.publish_directory) for name, project in found.items()}
     projects = [
         {
