@@ -13,7 +13,7 @@ from tests.helpers import wait_for
 
 INSTALL = "apt-get install --no-install-recommends nginx-light"
 
-#: What ``htcondor-admins.rst`` shows, with what nginx needs to run beside another one.
+#: What ``docs/htcondor-admins.rst`` shows, with what nginx needs to run beside another one.
 _SETTINGS = """\
 daemon off;
 pid {own}/pid;

@@ -296,9 +296,10 @@ class Published:
 
     def _unwritten(self, error: Exception, path: str | None = None) -> StagingError:
         number = getattr(error, "errno", None) or errno.EIO
-        what = "files cannot" if path is None else f"input file {path!r} cannot"
+        what = "files" if path is None else f"input file {path!r}"
         return StagingError(
-            f"{what} be published in {str(self._directory)!r} (publish_directory): {reason(error)}",
+            f"{what} cannot be published in {str(self._directory)!r} (publish_directory): "
+            f"{reason(error)}",
             path=path or str(self._directory),
             errno=number,
             passes=number in _NO_ROOM,

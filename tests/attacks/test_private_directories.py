@@ -14,15 +14,17 @@ import pytest
 
 from boinc_gahp import logs
 from boinc_gahp.cli.check.checks import Level, check_directories
-from boinc_gahp.config.settings import Logging, Settings, State
-from boinc_gahp.errors import LedgerError
+from boinc_gahp.config.settings import Logging, ProjectSettings, Settings, State
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import LedgerError, StagingError
 from boinc_gahp.fetch._placed import PlacedFiles
-from boinc_gahp.files import make_private_directory, who_else_can_write
+from boinc_gahp.files import make_private_directory, user_name, who_else_can_write
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.submit.digests import Digests
+from boinc_gahp.submit.published import Published
 from tests.attacks.users import ALICE, BOB, ME, become, needs_root, ping, run_as
 from tests.cli.conftest import COMMAND
 from tests.documents.examples import examples
@@ -219,6 +221,18 @@ def test_have_a_file_written_by_a_link_in_a_state_directory(name, tmp_path, capf
         assert NOT_FOLLOWED in caplog.text
     assert precious.read_text() == "precious\n" * 100
     assert planted.is_symlink()
+
+
+@needs_root
+def test_have_published_files_put_where_a_neighbour_can_change_them(node):
+    shared = directory(node / "shared", 0o1777)
+    theirs = directory(shared / user_name(os.geteuid()), 0o777)
+    os.chown(theirs, BOB, BOB)
+    url = ProjectUrl("http://127.0.0.1:9/test/")
+    project = ProjectSettings(url, publish_directory=str(shared), publish_url=url)
+    with pytest.raises(StagingError, match=r"belongs to user|can be written by|can write the"):
+        Published(Settings(), project, "").probe()
+    assert list(theirs.iterdir()) == []
 
 
 @pytest.mark.parametrize("mode", [0o1777, 0o700])

@@ -138,6 +138,7 @@ def test_be_trusted_by_a_file_of_ones_own(home, theirs):
         ('authenticator_file = "~/.vault-token"', "authenticator_file in [project]"),
         ('ca_bundle = "ca.pem"', "ca_bundle in [project]"),
         ('proxy = "http://127.0.0.1:9"', "proxy in [project]"),
+        ('publish_url = "http://127.0.0.1:9"', "publish_url in [project]"),
         ('container_image = "rootfs:~/x"', "container_image in [project]"),
         ('[projects.x]\nproxy = "http://127.0.0.1:9"', "proxy in [projects.x]"),
         ('[logging]\nfile = "~/.bashrc"', "[logging]"),

@@ -15,7 +15,7 @@ from tests import faultproxy
 from tests.cli.conftest import told, write_settings
 from tests.contract.replay import WIRE
 from tests.faultproxy import FaultProxy
-from tests.helpers import certified
+from tests.helpers import certified, served
 from tests.inside import write_templates
 from tests.rpc import scripted
 from tests.rpc.scripted import Scripted
@@ -219,3 +219,17 @@ class TestApps:
         write_templates(project, "large", template, output)
         [_, _, _, *found] = check("--app", "large").of("app large")
         told(found[0], "FAILED", "65,535")
+
+
+def test_published_files_are_tried(check, project, settings, home):
+    public = home / "public"
+    public.mkdir()
+    with served(public) as url:
+        for part, level, told in (
+            ("", "ok", f"everybody gets what is put at {url}"),
+            ("elsewhere/", "FAILED", "gets HTTP 404 there"),
+        ):
+            more = f"publish_directory = '{public}'\npublish_url = '{url}{part}'\n"
+            write_settings(settings, project.url, project.authenticator, more)
+            check().only("published files", level, told)
+    assert not list(public.glob("*/??/*"))

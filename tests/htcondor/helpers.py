@@ -84,6 +84,8 @@ class Site:
     staging: StagingSettings = field(default_factory=StagingSettings)
     max_post_bytes: int = 7_500_000
     container_app: str | None = None
+    publish_directory: str | None = None
+    publish_url: str | None = None
 
     # -- what is used as it is in the daemon
 
@@ -94,6 +96,8 @@ class Site:
             Authenticator(self.authenticator),
             max_post_bytes=self.max_post_bytes,
             container_app=self.container_app,
+            publish_directory=self.publish_directory,
+            publish_url=self.publish_url and ProjectUrl(self.publish_url),
         )
 
     @property

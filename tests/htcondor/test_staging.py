@@ -3,8 +3,9 @@
 import pytest
 
 from boinc_gahp.config.settings import StagingSettings
+from boinc_gahp.submit.published import usage
 from tests import faultproxy
-from tests.helpers import wait_for
+from tests.helpers import served, wait_for
 from tests.htcondor.desk import desk_of, only_for
 from tests.htcondor.helpers import await_state, await_status, row_of
 
@@ -31,6 +32,21 @@ def test_a_file_that_nobody_wants_any_more_is_broken_off(site):
         desk.run()
     assert site.proxy.count("upload_files") == 1
     assert max(arrived) < size
+
+
+def test_a_large_input_is_published_until_its_batch_is_retired(site, tmp_path):
+    directory = tmp_path / "public"
+    directory.mkdir()
+    with served(directory) as site.publish_url:
+        site.publish_directory = str(directory)
+        with site.service() as service:
+            job = site.job(text=b"large\n" * 500_000)
+            job_id = service.submit(job.ad)
+            wait_for(lambda: usage(directory) == (1, 3_000_000), "the file is public")
+            site.local.resume_volunteers()
+            await_status(service, [job_id], 4)
+            assert job.is_right()
+            wait_for(lambda: usage(directory) == (0, 0), "the file is gone")
 
 
 @pytest.mark.long

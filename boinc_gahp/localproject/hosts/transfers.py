@@ -53,7 +53,8 @@ _HOSTS = ("127.0.0.1", "localhost")
 _MOVED = frozenset({301, 302, 303, 307, 308})
 #: Each redirect has to stay on this machine.
 _REDIRECTS = 5
-#: A client pauses for a minute to four hours, and gives up after two weeks (``client_state.h``).
+#: A client pauses for two minutes to six hours, and gives up after 90 days (``web-rpcs.rst``,
+#: "Remote files").
 _ATTEMPTS = 5
 _BACKOFF = Backoff(0.25, 4.0)
 
@@ -153,9 +154,8 @@ def _transfer(
     """Write a file that has to be unpacked, or is not on the project's server.
 
     As a client does: the next URL is tried after any failure, and after the last one all of them
-    again, where the file broke off, if one failed in a way that may pass
-    (``client/pers_file_xfer.cpp``, ``PERS_FILE_XFER::poll``; ``client/file_xfer.cpp``,
-    ``FILE_XFER::init_download``). A wrong size or MD5 is final.
+    again, where the file broke off, if one failed in a way that may pass (``web-rpcs.rst``,
+    "Remote files").
     """
     ways: list[Callable[[], None]] = []
     if compressed is not None:
