@@ -56,8 +56,10 @@ _FAILURE_TIME = 30.0
 #: Batches in a row that cannot be asked about, after which a poll ends: the cause cannot be in so
 #: many of them.
 _MAX_UNANSWERED = 4
-#: Seconds between two looks at attempts, of any batches: each takes a few requests.
+#: Seconds between two looks at attempts, of any batches: each takes a few requests, of which one
+#: lists a whole batch. So for a batch they get rarer, as this part of its age.
 _LOOK = 60.0
+_LOOK_PART = 0.1
 #: Seconds between notes in the ledger that the project answers, for people who watch it.
 _RECORD_INTERVAL = 60.0
 
@@ -357,7 +359,11 @@ class Follower:
 
     def _look_at_attempts(self, now: float, _goes_on: Callable[[], bool]) -> None:
         """Learn which attempts have failed in one batch of which no job is done yet."""
-        waiting = self._without_done.values()
+        waiting = [
+            row
+            for row in self._without_done.values()
+            if now - self._looked.get(row.id, -math.inf) >= _LOOK_PART * (now - row.created)
+        ]
         if not waiting:
             return
         batch = min(waiting, key=lambda row: self._looked.get(row.id, 0.0))

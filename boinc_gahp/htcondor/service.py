@@ -210,7 +210,8 @@ class Service:
         if row is None:
             raise NoSuchJob(
                 f"job {job_id!r} is not in the ledger {jobs.store.path}: it was deleted there, "
-                "or accepted with another state directory; remove the job and submit it again"
+                "or accepted with another state directory: bring that ledger back and release the "
+                "job, or remove it and submit it again"
             )
         if row.is_alive:
             with self._notes_lock:

@@ -65,8 +65,9 @@ class _Rule:
 _RULES = (
     _Rule(
         (ssl.SSLCertVerificationError,),
-        "its certificate is not trusted ({why}): check the project's URL, or set ca_bundle to a "
-        "file with the certificate of the authority that signed it",
+        "its certificate is not trusted ({why}): check the project's URL, have its admin renew "
+        "what has expired, or set ca_bundle to a file with the certificate of the authority that "
+        "signed it",
         sent=False,
         passes=False,
     ),

@@ -351,3 +351,13 @@ def test_a_process_that_ends_asks_nothing_more(site, context):
     Follower(context).poll(1000.0)
     assert len(site.proxy.seen) == asked
     assert sent.states == ["queued"]
+
+
+def test_the_longer_no_job_is_done_the_rarer_are_looks_at_attempts(site, context):
+    site.local.pause_volunteers()
+    sent = send(site, context)
+    follower = follow(context, sent, "queued")
+    begin = sent.batch.created
+    for minute in range(1, 1441):
+        follower.task.run(begin + 60.0 * minute, lambda: True)
+    assert 10 < site.proxy.count("query_job") < 70
