@@ -16,8 +16,6 @@ import io
 import itertools
 import math
 import re
-from dataclasses import replace
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from lxml import etree
@@ -46,8 +44,6 @@ _SPECIAL = re.compile(r"[&<>\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
 #: The fields of a job from its priority on, and what they are in most jobs.
 _RARE = slice(JobSubmission._fields.index("priority"), None)
 _NO_RARE = JobSubmission()[_RARE]
-#: Returns those that many jobs share: all but its name and command line.
-_shared = attrgetter(*JobSubmission._fields[2:])
 
 _FORM, _FORM_TYPE = encode_multipart_formdata([("request", b"\0")])
 #: What is around the document in a request without files. It is made once, since making it takes
@@ -91,28 +87,6 @@ def submission_document(rpc: str, authenticator: Authenticator, batch: BatchSubm
     return out.getvalue()
 
 
-def submission_size(authenticator: Authenticator, batch: BatchSubmission) -> int:
-    """Return the bytes that submit_batch has on the wire for ``batch``.
-
-    Nothing is made but what jobs share, once: their names and command lines are only measured.
-
-    Raises:
-        BadRequest: as :func:`submission_document`.
-    """
-    jobs = _Jobs()
-    shared: dict[tuple[object, ...], int] = {}
-    size = size_of(submission_document("submit_batch", authenticator, replace(batch, jobs=())))
-    for index, job in enumerate(batch.jobs):
-        where = f"job {job.name!r}: " if job.name else f"job {index}: "
-        key = _shared(job)
-        if key not in shared:
-            alike = JobSubmission("", "", *key)
-            shared[key] = len(jobs.element(alike, where).encode())
-        size += shared[key] + _leaf_size("name", job.name, where)
-        size += _leaf_size("command_line", job.command_line, where)
-    return size
-
-
 def _secret(authenticator: Authenticator) -> str:
     """Return the ``<authenticator>`` element: one of the two places where it is revealed."""
     text = authenticator.reveal()
@@ -132,15 +106,6 @@ def leaf(tag: str, value: str, where: str = "") -> str:
     if _SPECIAL.search(value):
         value = _escaped(tag, value, where)
     return f"<{tag}>{value}</{tag}>"
-
-
-def _leaf_size(tag: str, value: str, where: str) -> int:
-    """Return the bytes of an element that is left out if ``value`` is empty."""
-    if not value:
-        return 0
-    if _SPECIAL.search(value) or not value.isascii():
-        return len(leaf(tag, value, where).encode())
-    return len(value) + 2 * len(tag) + len("<></>")
 
 
 def number(value: float, what: str) -> str:

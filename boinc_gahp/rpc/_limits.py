@@ -91,37 +91,21 @@ class _TimedResponse(http.client.HTTPResponse):
 
 
 class _TimedConnection(HTTPConnection):
-    """A connection that sends requests within the limits, too.
-
-    A request's head is sent together with the first block of its body: for a small request, that is
-    one system call and one packet instead of two.
-    """
+    """A connection that sends requests within the limits, too."""
 
     response_class = _TimedResponse
-    #: Whether the next data are the head of a request.
-    _beginning = False
-    #: A head that waits for the body.
-    _head = b""
 
     def request(self, *args: Any, **kwargs: Any) -> None:
         if self.sock is not None:
             # urllib3 would set the time-out for connecting, but a server may pause for longer
             # during an upload.
             self.timeout = _current.get().next_wait()
-        self._beginning, self._head = True, b""
         super().request(*args, **kwargs)
-        if self._head:  # a request without a body
-            self.send(b"")
 
     def send(self, data: Any) -> None:
-        if self._beginning:
-            self._beginning, self._head = False, data
-            return
-        if self._head:
-            data, self._head = self._head + data, b""
         if self.sock is None:
             self.connect()
-        _set_timeout(self.sock, _current.get().next_wait())
+        self.sock.settimeout(_current.get().next_wait())
         super().send(data)
 
 
@@ -139,12 +123,6 @@ class _TlsPool(HTTPSConnectionPool):
 
 #: Their requests must be sent inside :func:`limited`.
 TIMED_POOLS: dict[str, type[HTTPConnectionPool]] = {"http": _Pool, "https": _TlsPool}
-
-
-def _set_timeout(sock: socket.socket, seconds: float) -> None:
-    # Each setting is a system call, and without a deadline it is always the same one.
-    if sock.gettimeout() != seconds:
-        sock.settimeout(seconds)
 
 
 class _Lines(io.BufferedReader):
@@ -180,7 +158,7 @@ class _TimedReader(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         wait, rest = self._limits.next_wait(self._until), self._rest_of_span()
         begun = self._limits.clock()
-        _set_timeout(self._sock, min(wait, rest))
+        self._sock.settimeout(min(wait, rest))
         count: int | None = None
         try:
             count = self._file.readinto(buffer)

@@ -201,9 +201,7 @@ class _Reply:
         return int(self._response.tell())
 
     def chunks(self) -> Iterator[bytes]:
-        # What needs no decoding is not copied into urllib3's buffer for what was decoded.
-        encoded = "Content-Encoding" in self.headers
-        yield from self._response.stream(_CHUNK, decode_content=encoded)
+        yield from self._response.stream(_CHUNK, decode_content=True)
         self._ended = True
 
     def close(self) -> None:

@@ -167,7 +167,7 @@ class WebRpcs:
 
     def request_size(self, submission: BatchSubmission) -> int:
         """Return the bytes that submit_batch would send for ``submission``."""
-        return _build.submission_size(self._authenticator, submission)
+        return _build.size_of(self._submission("submit_batch", submission))
 
     def estimate_batch(self, submission: BatchSubmission) -> float:
         """Return how many seconds the project thinks the batch takes."""

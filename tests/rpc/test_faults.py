@@ -2,8 +2,6 @@
 
 import logging
 import re
-import socket
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -311,27 +309,6 @@ def test_reply_that_drips_for_ever_ends_with_its_own_time(server):
     server.answers.append(scripted.drip(http(200, PONG + b" " * 9999)))
     with pytest.raises(TransportError, match="no answer in time"):
         ping(server, reply_timeout=0.5)
-
-
-def test_a_small_request_arrives_in_one_piece():
-    pieces = []
-
-    def serve(listener):
-        connection, _ = listener.accept()
-        with connection:
-            pieces.append(connection.recv(1 << 16))
-            connection.sendall(scripted.http(200, PONG))
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=serve, args=(listener,))
-        thread.start()
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        with WebRpcs(url, AUTHENTICATOR, options=ONCE) as project:
-            project.ping()
-        thread.join(60)
-    head, _, body = pieces[0].partition(b"\r\n\r\n")
-    assert f"Content-Length: {len(body)}".encode() in head
-    assert b"<ping>" in body
 
 
 def test_request_larger_than_a_socket_takes_is_sent_whole(server):
