@@ -16,8 +16,9 @@ from boinc_gahp.fetch.locate import Located
 from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.templates.reading import read_output_template
+from tests.contract.replay import Reply
 from tests.fetch.jobs import INSTANCE, JOB, completed, instance, templates
-from tests.submit.scripted import Reply, Script, batch, job
+from tests.submit.scripted import Script, batch, job
 
 
 class HostileOutputs(Script):

@@ -6,8 +6,9 @@ from boinc_gahp.cli.check.project_checks import check_outputs
 from boinc_gahp.rpc.types import BatchInfo
 from boinc_gahp.states import BatchState
 from tests.cli.conftest import told
+from tests.contract.replay import Reply
 from tests.fetch.jobs import FILE, GONE, instance, uploaded
-from tests.submit.scripted import Reply, Script, batch, job
+from tests.submit.scripted import Script, batch, job
 
 BATCHES = [
     BatchInfo(number, "b", app, BatchState.COMPLETE, 0, 0, 0, 0, 1, 0, 1.0, 0, 0)

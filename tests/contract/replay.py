@@ -98,12 +98,14 @@ def names():
 
 
 @dataclass
-class ReplayReply:
-    status: int
-    reason: str
-    headers: object
+class Reply:
+    """What a transport of tests answers, in chunks."""
+
     body: bytes
-    chunk: int
+    headers: object
+    status: int = 200
+    chunk: int = 65536
+    reason: str = ""
     received: int = 0
 
     def chunks(self):
@@ -112,7 +114,7 @@ class ReplayReply:
             chunk = self.body[start : start + self.chunk]
             self.received += len(chunk)
             yield chunk
-        announced = int(self.headers.get("Content-Length", self.received))
+        announced = int(self.headers.get("Content-Length") or self.received)
         if announced > self.received:
             raise IncompleteRead(self.body, announced - self.received)
 
@@ -121,21 +123,27 @@ class ReplayReply:
 
 
 @dataclass
-class Replay:
-    """A transport that answers every request with one recording, ``chunk`` bytes at a time."""
+class Canned:
+    """A transport that answers everything with one body."""
 
-    recording: Recording
+    body: bytes
+    status: int = 200
+    headers: object = field(default_factory=lambda: {"Content-Type": "text/xml"})
     chunk: int = 65536
     sent: list[bytes] = field(default_factory=list)
 
     def send(self, request):
         if request.body is not None:
             body = request.body()
-            self.sent.append(b"".join(iter(lambda: body.read(65536), b"")))
+            self.sent.append(b"".join(body))
             body.close()
-        headers = dict(self.recording.headers.items())
-        headers.pop("Content-Encoding", None)
-        return ReplayReply(self.recording.status, "", headers, self.recording.body, self.chunk)
+        return Reply(self.body, self.headers, self.status, self.chunk)
+
+
+def replay(recording, chunk=65536):
+    """Return a transport that answers every request with one recording."""
+    headers = {name: text for name, text in recording.headers.items() if name != "Content-Encoding"}
+    return Canned(recording.body, recording.status, headers, chunk)
 
 
 def call(recording):

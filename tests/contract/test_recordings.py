@@ -14,7 +14,7 @@ from werkzeug.formparser import MultiPartParser
 from boinc_gahp.errors import ProjectError, RpcError
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from tests.contract.replay import NOT_OURS, URL, WIRE, Recording, Replay, call, names, plain
+from tests.contract.replay import NOT_OURS, URL, WIRE, Recording, call, names, plain, replay
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -47,7 +47,7 @@ def project(recording, transport):
 def outcome(recording, chunk):
     """Return what the recording yields, in the words of the table."""
     try:
-        value = call(recording)(project(recording, Replay(recording, chunk)))
+        value = call(recording)(project(recording, replay(recording, chunk)))
     except RpcError as error:
         return of_error(error)
     if recording.rpc == "get_output":
@@ -150,7 +150,7 @@ def expected_root(name):
 @pytest.mark.parametrize("name", comparable())
 def test_request_says_the_same_as_the_recorded_one(name):
     recording = Recording.load(name)
-    transport = Replay(recording)
+    transport = replay(recording)
     with contextlib.suppress(RpcError):
         call(recording)(project(recording, transport))
     root = recording.root

@@ -9,6 +9,7 @@ import pytest
 from boinc_gahp.errors import OutputError, RpcError
 from boinc_gahp.fetch.job_directory import fetch_failed, fetch_output
 from boinc_gahp.fetch.types import FetchRequest, FetchResult
+from tests.contract.replay import Reply
 from tests.fetch.jobs import (
     FATAL,
     FILE,
@@ -23,7 +24,7 @@ from tests.fetch.jobs import (
     templates,
     uploaded,
 )
-from tests.submit.scripted import Reply, Script, batch, error, job
+from tests.submit.scripted import Script, batch, error, job
 
 
 def fetch(script, home, *specs, name=JOB):

@@ -1,36 +1,15 @@
 """Replies without a server: a transport that answers with given bytes; and one RPC to a server."""
 
-from dataclasses import dataclass, field
-
 import pytest
 
 from boinc_gahp.errors import TransportError
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from tests.contract.replay import ReplayReply
+from tests.contract.replay import Canned
 from tests.rpc.scripted import AUTHENTICATOR
 
 URL = "http://boinc.example.edu/test/"
-XML = {"Content-Type": "text/xml"}
 ONCE = ClientOptions(connect_timeout=5, read_timeout=5, retry_total=0)
-
-
-@dataclass
-class Canned:
-    """Answers everything with one body."""
-
-    body: bytes
-    status: int = 200
-    headers: object = field(default_factory=lambda: XML)
-    chunk: int = 65536
-    sent: list[bytes] = field(default_factory=list)
-
-    def send(self, request):
-        if request.body is not None:
-            body = request.body()
-            self.sent.append(b"".join(body))
-            body.close()
-        return ReplayReply(self.status, "", self.headers, self.body, self.chunk)
 
 
 def project(body, *, chunk=65536, status=200):

@@ -9,9 +9,9 @@ from boinc_gahp.errors import OutputError, ProtocolError, RpcError
 from boinc_gahp.rpc._spool import SpooledJobs
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.types import JobInfo
-from tests.contract.replay import Recording, ReplayReply, names
+from tests.contract.replay import Recording, Reply, names
 from tests.helpers import files_up_to, most_memory
-from tests.rpc.canned import URL, XML, inside, project
+from tests.rpc.canned import URL, inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, short
 from tests.submit.scripted import batch
 
@@ -108,7 +108,7 @@ class _Long:
                 ).encode()
             yield b"</query_batch>"
 
-        answer = ReplayReply(200, "", XML, b"", 65536)
+        answer = Reply(b"", {"Content-Type": "text/xml"})
         answer.chunks = chunks
         return answer
 

@@ -8,7 +8,8 @@ from boinc_gahp.errors import BadRequest
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
-from tests.rpc.canned import URL, Canned, inside
+from tests.contract.replay import Canned
+from tests.rpc.canned import URL, inside
 from tests.rpc.scripted import AUTHENTICATOR
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40).filter(

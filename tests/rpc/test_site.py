@@ -16,8 +16,9 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.site import about, apps, key_of
 from boinc_gahp.rpc.types import AppInfo, AppVersionInfo, ProjectInfo
+from tests.contract.replay import Canned
 from tests.rpc import scripted
-from tests.rpc.canned import URL, Canned
+from tests.rpc.canned import URL
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, ok, raw
 
 ONCE = ClientOptions(connect_timeout=30, read_timeout=30, retry_total=0)

@@ -21,28 +21,13 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit.association import Association
 from boinc_gahp.submit.context import ProjectCache
 from boinc_gahp.submit.generated_files import GeneratedFiles
+from tests.contract.replay import Reply
 
 URL = "http://boinc.example.edu/test/"
 SECRET = "a11ce000000000000000000000000001"
 
 #: What a script gets: the request's elements, or the arguments of get_output.php.
 Arguments = dict[str, list[str]]
-
-
-@dataclass
-class Reply:
-    body: bytes
-    headers: object
-    status: int = 200
-    reason: str = "OK"
-    received: int = 0
-
-    def chunks(self):
-        for at in range(0, len(self.body), 1000):
-            yield self.body[at : at + 1000]
-
-    def close(self):
-        pass
 
 
 @dataclass

@@ -4,7 +4,8 @@ import pytest
 
 from boinc_gahp.errors import PermissionDenied, ProjectDown, TransportError
 from boinc_gahp.submit.association import Association, absent_names
-from tests.submit.scripted import FATAL, FileList, Reply, error
+from tests.contract.replay import Reply
+from tests.submit.scripted import FATAL, FileList, error
 
 NAMES = [f"{number:032x}.dat" for number in range(2_000)]
 FAILED = Reply(b"", {}, status=500)

@@ -17,7 +17,8 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import UploadFile
 from boinc_gahp.submit.context import Uploads
 from boinc_gahp.submit.staging import Staging
-from tests.submit.scripted import FATAL, SECRET, URL, FileList, Reply, error
+from tests.contract.replay import Reply
+from tests.submit.scripted import FATAL, SECRET, URL, FileList, error
 
 
 @dataclass

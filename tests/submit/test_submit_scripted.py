@@ -11,7 +11,8 @@ from boinc_gahp.errors import JobRefused, PermissionDenied, ProjectError
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import Journal
 from boinc_gahp.submit.types import Job, SubmitRequest
-from tests.submit.scripted import Reply, Script, batch, error, job
+from tests.contract.replay import Reply
+from tests.submit.scripted import Script, batch, error, job
 
 NAMES = [f"b#1.{number}" for number in range(4)]
 REQUEST = SubmitRequest("b", "app", [(name, Job()) for name in NAMES])
