@@ -10,19 +10,10 @@ from boinc_gahp import Parameters
 from boinc_gahp.api.futures import functions
 from boinc_gahp.errors import BadRequest, BatchConflict, GahpError
 from boinc_gahp.functions.payload import PYTHON, shared_files
-from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import at_once
-from tests.localproject.in_containers import APP
-
-
-@pytest.fixture(scope="module")
-def local_project(tmp_path_factory):
-    """A project with an app for containers, and without volunteers."""
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
-        project.add_container_app(APP)
-        yield project
+from tests.localproject.in_containers import local_project  # noqa: F401  (a fixture)
 
 
 @pytest.fixture

@@ -19,19 +19,10 @@ from boinc_gahp.api.outputs.folders import (
 from boinc_gahp.api.programs import program_batch
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.types import FetchResult
-from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.rpc.types import JobInfo
-from tests.localproject.in_containers import APP
+from tests.localproject.in_containers import local_project  # noqa: F401  (a fixture)
 
 STREAMS = ("_exit", "_stdout", "_stderr")
-
-
-@pytest.fixture(scope="module")
-def local_project(tmp_path_factory):
-    """A project with an app for containers, and without volunteers."""
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
-        project.add_container_app(APP)
-        yield project
 
 
 def folder_of(path, ending, *, named=None, template=None):

@@ -8,24 +8,13 @@ import pytest
 
 from boinc_gahp.containers.image import Image
 from boinc_gahp.htcondor._description import JobDescription
-from boinc_gahp.localproject.core import STOCK
-from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.submit.container_jobs import ContainerJob
 from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.trees import look
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.desk import desk_of, kill_at, lose_track
-from tests.localproject.in_containers import APP
-
-
-@pytest.fixture(scope="module")
-def local_project(tmp_path_factory):
-    """A project with an app for containers, and without volunteers."""
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, php=STOCK) as project:
-        project.add_container_app(APP)
-        yield project
-
+from tests.localproject.in_containers import APP, local_project  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.usefixtures("sending")
 

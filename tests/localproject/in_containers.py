@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import pytest
 import requests
 
 from boinc_gahp.localproject.commands.apps import add_app
+from boinc_gahp.localproject.core import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import ServerState
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
 from boinc_gahp.templates.writing import write_input_template, write_output_template
@@ -20,6 +23,14 @@ APP = "docker"
 #: As ``containers.rst``, "Files".
 DOCKERFILE = f'FROM {IMAGE}\nUSER 0\nWORKDIR /app\nENTRYPOINT []\nCMD ["sh","./run.sh"]\n'.encode()
 JOB_TOML = b'workdir = "/app"\nimage_name = "boinc__test__shared"\n'
+
+
+@pytest.fixture(scope="module")
+def local_project(tmp_path_factory):
+    """A project with an app for containers, and without volunteers."""
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, php=STOCK) as project:
+        project.add_container_app(APP)
+        yield project
 
 
 def add_container_app(directory, *more):

@@ -1,28 +1,17 @@
 """Starting, stopping and starting again; what others see of a project's directory."""
 
-import contextlib
-import os
-import signal
 import socket
-import subprocess
-import sys
 import threading
 
 import psutil
 import pytest
 
-from boinc_gahp.localproject.commands import opened
 from boinc_gahp.localproject.commands.running import init
 from boinc_gahp.localproject.directory import lock
 from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.project import LocalProject
 from tests.helpers import wait_for
-from tests.localproject.client import Client, Elsewhere, job
-
-_RUN = (
-    "import sys; from boinc_gahp.localproject.commands import run;"
-    "sys.exit(run(['run', sys.argv[1], '--hosts', '1'], None))"
-)
+from tests.localproject.client import Client, job
 
 
 def init_project(directory):
@@ -54,6 +43,8 @@ def test_nothing_is_left_behind(tmp_path):
 def test_another_port_is_taken_when_the_last_one_is_not_free(tmp_path):
     with LocalProject(tmp_path / "p", hosts=0) as project:
         port = project.port
+    with LocalProject(tmp_path / "p", hosts=0) as project:
+        assert project.port == port
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("127.0.0.1", port))
@@ -112,31 +103,6 @@ def test_a_thread_that_dies_is_told(tmp_path):
     with pytest.raises(LocalProjectTrouble, match="out of order"):
         project.__exit__(None, None, None)
     assert _ours() == before
-
-
-@pytest.mark.processes
-def test_killing_run_loses_nothing(tmp_path):
-    process = subprocess.Popen(
-        [sys.executable, "-c", _RUN, str(tmp_path / "p")], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert "answers at" in process.stdout.readline()
-        with opened(tmp_path / "p") as core, Client(Elsewhere(core)) as client:
-            url = core.url
-            batch_id, name = client.begun("b")
-            client.submit(batch_id, [job(f"j{n}", name, command_line="--sleep 1") for n in "abc"])
-            wait_for(lambda: "IN_PROGRESS" in client.statuses("b").values(), "one is running")
-    finally:
-        children = psutil.Process(process.pid).children(recursive=True)
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
-        for child in children:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                child.kill()
-    with LocalProject(tmp_path / "p", hosts=2) as project, Client(project) as again:
-        assert project.url == url
-        again.wait()
-        assert set(again.statuses("b").values()) == {"DONE"}
 
 
 def test_half_received_files_of_a_killed_process_are_removed(tmp_path):
