@@ -1,18 +1,13 @@
 """Programs of people, from a command line to folders, in real containers."""
 
 import csv
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from boinc_gahp.api.outputs.folders import read_note
 from boinc_gahp.api.programs import program_batch
-from boinc_gahp.errors import JobFailed
 from tests.containers_engine import IMAGE
-from tests.helpers import wait_for
 
 # A machine with other work starts a container in seconds.
 pytestmark = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(1200)]
@@ -183,77 +178,3 @@ def files(directory):
         for path in directory.rglob("*")
         if path.is_file() and path.name not in {".boinc_gahp.json", "jobs.csv"}
     }
-
-
-def test_200_runs_survive_a_kill_in_the_middle_and_the_same_command_again(
-    in_containers, container_project, tmp_path
-):
-    script("square.sh", "read n <n.txt; echo $(($1 * $1 + n)) >result")
-    Path("n.txt").write_text("7\n")
-    words = ["batch", "run", "--image", IMAGE, "--count", "200", "--name", "many"]
-    words += ["--output", "result", "--fetch", "out", "--", "./square.sh", "{index}", "n.txt"]
-    environment = {
-        **os.environ,
-        "BOINC_GAHP_CONFIG": str(container_project.directory / "boinc_gahp.toml"),
-        "XDG_STATE_HOME": str(tmp_path / "xdg-state"),
-        "XDG_CACHE_HOME": str(tmp_path / "xdg-cache"),
-    }
-    start = "import sys; from boinc_gahp.cli.main import main; sys.exit(main())"
-    line = [sys.executable, "-c", start, *words]
-
-    def some_are_over():
-        container_project.check()
-        return in_containers.rows(_OF, "many")[0][1] >= 20
-
-    with subprocess.Popen(line, env=environment, stdout=subprocess.DEVNULL) as first:
-        try:
-            wait_for(some_are_over, "some jobs to be over", 500)
-        finally:
-            first.kill()
-    again = subprocess.run(
-        line, env=environment, capture_output=True, text=True, timeout=500, check=False
-    )
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert "It was there already, with these jobs: nothing was sent." in again.stdout
-    assert in_containers.rows(_OF, "many") == [(200, 200)]
-    for number in range(200):
-        result = Path(f"out/many_{number:03d}/result")
-        assert result.read_text() == f"{number * number + 7}\n"
-
-
-def test_forty_programs_of_which_five_fail(project, in_containers):
-    script(
-        "program.sh",
-        'echo "got $1 from $(cat "$2")"; echo "$1 squared is $(($1 * $1))" >result.txt; '
-        'if [ $(($1 % 8)) = 7 ]; then echo "cannot do $1" >&2; exit 3; fi',
-    )
-    Path("data").mkdir()
-    Path("data/in.txt").write_text(f"{in_containers.name}\n")
-    rows = [{"n": n} for n in range(40)]
-    command = ["./program.sh", "{n}", "data/in.txt"]
-    futures = project.run(command, image=IMAGE, rows=rows, outputs=["result.txt"])
-    assert futures.batch.name.startswith("program.sh-")
-    futures.wait(500)
-    failed = {future.parameters["n"]: future.exception() for future in futures.failed}
-    assert [*failed] == [7, 15, 23, 31, 39]
-    for number, error in failed.items():
-        assert isinstance(error, JobFailed)
-        assert error.exit_status == 3
-        assert error.stderr == f"cannot do {number}\n"
-        assert f'the last line of its stderr: "cannot do {number}"' in str(error)
-    for future in futures:
-        number = future.parameters["n"]
-        if number not in failed:
-            result = future.result()
-            assert result.stdout == f"got {number} from {in_containers.name}\n"
-            assert isinstance(number, int)
-            wanted = f"{number} squared is {number**2}\n"
-            assert result.outputs["result.txt"].read_text() == wanted
-            assert (result.exit_status, result.stderr) == (0, "")
-    # Sent again, they are waited for; they fail again.
-    retry = futures.batch.retry()
-    assert retry.njobs == 5
-    last = project.run(command, image=IMAGE, rows=rows, outputs=["result.txt"])
-    assert last.batch == futures.batch
-    assert [future.parameters["n"] for future in last.wait(500).failed] == [*failed]
-    assert retry.refresh().is_over

@@ -7,13 +7,9 @@ from boinc_gahp.config.layers import load
 from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.submit.types import Job
-from tests.faultproxy import FaultProxy
-from tests.htcondor.helpers import Site, await_status
 from tests.localproject.in_buda import APP, add_buda_app
 
 pytestmark = [pytest.mark.long, pytest.mark.containers]
-
-_COMPLETED = 4
 
 
 @pytest.fixture(scope="module")
@@ -63,19 +59,3 @@ def test_a_person_submits_waits_and_fetches_as_for_any_app(project, tmp_path):
     assert (folder["1"] / "out").read_text() == "1\n2\n"
     assert not (folder["1"] / "log").exists()
     assert "told:  y" in (folder["1"] / "stderr.txt").read_text()
-
-
-def test_a_job_from_htcondor_gets_its_outputs_into_its_directory(local, tmp_path):
-    authenticator = local.add_user(tmp_path.name[:40].replace("_", "").lower())
-    with FaultProxy(local.url) as proxy:
-        site = Site(tmp_path, local, proxy, authenticator)
-        usual = site.job("-r", text=b"b\na\n", BoincApp=f'"{APP}"', TransferOutput='"out"')
-        named = site.job("-r", text=b"2\n1\n", BoincApp=f'"{APP}"', TransferOutput='"log, out"')
-        with site.service() as service:
-            ids = [service.submit(each.ad) for each in (usual, named)]
-            await_status(service, ids, _COMPLETED)
-    assert (usual.iwd / "out").read_text() == "a\nb\n"
-    assert not (usual.iwd / "log").exists()
-    assert "told:  -r" in (usual.iwd / "job.err").read_text()
-    assert (named.iwd / "out").read_text() == "1\n2\n"
-    assert (named.iwd / "log").read_text() == " -r\n"

@@ -9,7 +9,7 @@ import pytest
 
 from boinc_gahp.api.outputs.folders import NOTE
 from tests import faultproxy
-from tests.cli.conftest import COMMAND, ended
+from tests.cli.conftest import COMMAND
 from tests.helpers import wait_for
 
 #: The batches are made by the web RPCs themselves.
@@ -104,16 +104,6 @@ def test_interrupted_it_says_how_to_go_on_and_goes_on(batch, here, done, proxy):
     proxy.heal()
     out = batch.prints(*shlex.split(command)[2:])
     assert out.startswith("1 job fetched (55 bytes), 1 already here;")
-
-
-@pytest.mark.processes
-def test_progress_on_a_terminal(batch, here, done):
-    _, name = done
-    child = batch.on_terminal("fetch", name)
-    child.expect_exact("of 2 jobs")
-    child.expect_exact(f"2 jobs fetched (110 bytes); in {name}")
-    assert ended(child) == 0
-    assert {path.name for path in here.iterdir()} == {"in.txt", name}
 
 
 def test_after_retire_the_table_still_tells_what_was_submitted(site, batch, here, tag):

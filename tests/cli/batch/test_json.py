@@ -23,17 +23,6 @@ VALUES = st.recursive(
 # tests/documents/test_json_keys.py has the keys.
 
 
-def test_a_list_has_the_project_and_its_batches(site, batch):
-    number, _ = site.batch("", name="批次 <&>")
-    document = batch.json("list", "--limit", 1)
-    assert document["project"] == site.project.url
-    (one,) = document["batches"]
-    assert (one["id"], one["app"], one["state"]) == (number, "uppercase", "in_progress")
-    assert one["name"].startswith("批次")
-    assert TIME.fullmatch(one["created"])
-    assert one["ended"] is one["kept_until"] is None
-
-
 def test_a_batch_is_shown_with_jobs_each_on_a_line(site, batch):
     number, name = site.finished("", "--fail 4")
     document = batch.json("show", name)
