@@ -12,7 +12,7 @@ from boinc_gahp.config.settings import Settings, Timeouts
 from boinc_gahp.containers.rules import may_be_secret, secret_names
 from boinc_gahp.errors import BadRequest, StagingError, TransportError
 from boinc_gahp.htcondor.attributes import AdRefused
-from boinc_gahp.submit.digests import stat_input
+from boinc_gahp.submit.digests import Digests, stat_input
 from boinc_gahp.submit.trees import look, walk
 from tests.htcondor.ads import inside
 
@@ -121,6 +121,9 @@ def test_a_link_to_a_secret_is_no_input_of_any_job(checkout, secret):
     link.symlink_to(secret)
     check_leads_away(stat_input, link)
     check_leads_away(lambda path: FileFinder().in_words([path]), link)
+    beside = checkout / "beside.csv"
+    beside.write_text("1")
+    check_leads_away(lambda path: Digests(None).of([str(beside), path]), link)
     # Who names the secret itself wants it.
     assert stat_input(str(secret)).st_size
 
