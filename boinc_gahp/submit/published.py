@@ -217,12 +217,14 @@ class Published:
 
     def forget(self, batch_name: str) -> None:
         """Remove what only this batch needed; if that fails, a later :meth:`tidy` does it."""
+        path = self._mark(batch_name)
 
         def end(marks: dict[Path, dict[str, Any]]) -> None:
-            if marks.pop(self._mark(batch_name), None) is not None:
-                self._mark(batch_name).unlink()
+            if marks.pop(path, None) is not None:
+                path.unlink()
 
-        self._change(end)
+        if path.exists():
+            self._change(end)
 
     def tidy(self, batches: Callable[[], Iterable[BatchInfo]]) -> None:
         """Remove what no batch needs any more, once an hour.
@@ -262,8 +264,6 @@ class Published:
 
     def _change(self, end: Callable[[dict[Path, dict[str, Any]]], None]) -> None:
         """Remove marks, and the files that no other mark names."""
-        if not self._marks.exists():
-            return
         try:
             with self._locked() as marks:
                 end(marks)

@@ -20,6 +20,7 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit import published as module
 from boinc_gahp.submit.control import retire_batch
+from boinc_gahp.submit.digests import Digest
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.published import Published, usage
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
@@ -74,8 +75,10 @@ def test_a_file_that_the_project_does_not_take_is_published_and_goes_when_its_ba
     request, small = batch(site, f"large{above}", LARGE, b"small"), hashlib.md5(b"small")
     md5 = hashlib.md5(LARGE).hexdigest()
     url = f"{place['publish_url']}{user_name()}/{md5[:2]}/{md5}"
+    before = os.umask(0o077)
     for _ in range(2):
         site.submit(request, publish_above=above, **place)
+    os.umask(before)
     assert site.proxy.count("submit_batch") == 1
     assert md5 not in " ".join(staged_files(site.local))
     assert small.hexdigest() in " ".join(staged_files(site.local))
@@ -216,9 +219,12 @@ def test_a_project_that_is_down_or_not_asked_counts_by_the_lease_alone(site, pla
         context.published.tidy(lambda: pytest.fail("asked again"))
 
 
-def test_a_probe_leaves_nothing(site, place):
+def test_a_probe_leaves_nothing_nor_does_a_file_that_changes(site, place):
     settings = ProjectSettings(ProjectUrl(site.proxy.url), **place)
-    Published(Settings(), settings, "").probe()
+    published, path = Published(Settings(), settings, ""), site.file(LARGE).path
+    published.probe()
+    with pytest.raises(StagingError, match="changed while it was read"):
+        published.publish("b", [Digest("x", path, len(LARGE), "0" * 32)], 0.0)
     assert usage(place["publish_directory"]) == (0, 0)
     with pytest.raises(StagingError, match="cannot be published in"):
         Published(Settings(), replace(settings, publish_directory="/none"), "").probe()
