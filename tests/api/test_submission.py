@@ -154,35 +154,12 @@ def test_a_plan_tells_the_sizes_of_jobs_unless_their_template_is_on_the_project(
     assert site.plan([plain], input_template_filename="uppercase_in").sizes == {}
 
 
-def test_a_plan_tells_every_job_that_would_be_refused(site, data):
-    jobs = jobs_of(data, 8)
-    jobs[1] = Job(inputs={"in": "nowhere"})
-    jobs[3] = Job(name="a b", inputs={"in": data[0]})
-    jobs[5] = Job(inputs={"in": StagedFile("nothing.dat")})
-    jobs[6] = Job(inputs={"in": data[0], "x": data[1]})
-    jobs[7] = Job(inputs={"inn": data[0]})
-    # The project refuses a question with such a name in it as a whole.
-    jobs.append(Job(inputs={"in": StagedFile("../x")}))
-    plan = site.plan(jobs, name="wrong")
-    assert list(plan.problems) == ["wrong_1", "a b", "wrong_5", "wrong_6", "wrong_7", "wrong_8"]
-    assert not plan.is_good
-    assert "6 jobs refused" in repr(plan)
-    assert 'did you mean "in"?' in str(plan.problems["wrong_7"])
-    assert "has no file 'nothing.dat'" in str(plan.problems["wrong_5"])
-
-
-def test_a_plan_knows_a_batch_that_is_there(site, data):
-    batch = site.submit(jobs_of(data))
-    plan = site.plan(jobs_of(data))
-    assert (plan.is_good, plan.batch_id, plan.jobs_there) == (True, batch.id, 6)
-    for jobs in (jobs_of(data, 3), jobs_of(data, 7)):
-        assert isinstance(site.plan(jobs).refusal, BatchConflict)
-        with pytest.raises(BatchConflict):
-            site.submit(jobs)
-    site.project.rpc.create_batch(f"{site.name}-2", "uppercase")
-    assert site.plan(jobs_of(data), name=f"{site.name}-2").is_good
-    refusal = site.somebody_else().plan("uppercase", jobs_of(data), name=site.name).refusal
-    assert "belongs to another account" in str(refusal)
+def test_a_plan_tells_jobs_whose_files_are_not_on_the_project(site, data):
+    # The project refuses a question with the second name in it as a whole.
+    jobs = [Job(inputs={"in": StagedFile(name)}) for name in ("nothing.dat", "../x")]
+    plan = site.plan([*jobs_of(data, 1), *jobs], name="wrong")
+    assert list(plan.problems) == ["wrong_1", "wrong_2"]
+    assert "has no file 'nothing.dat'" in str(plan.problems["wrong_1"])
 
 
 def test_a_plan_refuses_what_a_batch_cannot_be(site, data):
