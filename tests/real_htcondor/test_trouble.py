@@ -4,35 +4,62 @@ import pytest
 
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import COMPLETED, HELD, IDLE, REMOVED
-from tests.real_htcondor.submit import FILES, grid
+from tests.real_htcondor.submit import FILES, grid, words
 
 pytestmark = pytest.mark.timeout(300)
 
 
-#: Submit files of jobs that are refused at once, before they are sent, and once they are done, and
-#: what must be in HoldReason; other words come the same ways.
+#: Submit files of jobs that cannot be done, the files they have, and what must be in HoldReason.
 REFUSED = {
+    "no-such-app": (grid("nosuchapp"), {}, ("nosuchapp",)),
     "bad-authenticator": (
         grid("uppercase", '+remote_BoincProject = "locked"', *FILES),
+        {"in": "x"},
         ("bad authenticator", "run boinc_gahp login URL", "Release the job when this is fixed"),
+    ),
+    "no-such-project": (
+        grid("uppercase", '+remote_BoincProject = "elsewhere"', *FILES),
+        {"in": "x"},
+        ("elsewhere", "locked", "away"),
+    ),
+    "space-in-argument": (
+        grid("uppercase", *FILES, words(["fine", "not fine"])),
+        {"in": "x"},
+        ('argument "not fine"', "white space", "escape_command_lines"),
     ),
     "environment": (
         grid("uppercase", *FILES, 'environment = "MODE=fast"'),
+        {"in": "x"},
         ("MODE", "environment", "volunteers"),
+    ),
+    "one-input-for-two": (
+        grid("multi", "transfer_input_files = in"),
+        {"in": "x"},
+        ("multi wants 2 input files",),
     ),
     "no-such-output": (
         grid("uppercase", "transfer_input_files = in", "transfer_output_files = result"),
+        {"in": "x"},
         ("result", "out"),
     ),
+    "remap-to-nowhere": (
+        grid("uppercase", *FILES, 'transfer_output_remaps = "out = nowhere/out"'),
+        {"in": "x"},
+        ("nowhere",),
+    ),
 }
+
+
+#: Of a user whose project has no command lines escaped.
+OF_BOB = {"space-in-argument"}
 
 
 @pytest.fixture(scope="module")
 def sent(node):
     """The jobs of REFUSED, and one that crashes, all by alice at once."""
     clusters = {
-        name: node.pool.room("alice", name, {"in": "x"}).submit(text)
-        for name, (text, _) in REFUSED.items()
+        name: node.pool.room("bob" if name in OF_BOB else "alice", name, files).submit(text)
+        for name, (text, files, _) in REFUSED.items()
     }
     clusters["crashy"] = node.pool.room("alice", "crashy").submit(
         grid("crashy", '+remote_BoincFailedJobs = "hold"')
@@ -44,7 +71,7 @@ def sent(node):
 def test_a_job_that_cannot_be_done_is_held_with_what_to_do(name, sent):
     [job] = sent[name].wait(HELD)
     reason = job["HoldReason"]
-    for word in REFUSED[name][1]:
+    for word in REFUSED[name][2]:
         assert word in reason
     assert "Traceback" not in reason
     assert "0" * 32 not in reason
