@@ -27,7 +27,7 @@ LONG = (
     *("test_fetching", "test_process", "test_sending", "test_submit", "test_frozen_by_a_reply"),
     *("test_completion", "test_faults", "test_following", "test_process_blah", "test_main"),
     *("test_local_project_stories", "test_pipes_blah", "test_batch_splitting"),
-    *("test_submit_killed", "test_fetch_faults", "test_bench"),
+    *("test_submit_killed", "test_fetch_faults", "test_bench", "test_killed"),
     *("test_boinc_submit", "test_submission", "test_batch", "test_finding"),
     *("test_fetch", "test_jobs"),
 )

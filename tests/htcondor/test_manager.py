@@ -26,6 +26,28 @@ def await_end(jobs):
     wait_for(lambda: not jobs.owners(), "the end of all that is pending")
 
 
+def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain(
+    service, site, jobs
+):
+    site.local.pause_volunteers()
+    hang = faultproxy.hang()
+    site.proxy.fail("submit_batch", hang)
+    with site.held_back():
+        first, second = (service.submit(site.job().ad) for _ in range(2))
+    wait_for(hang.reached.is_set, "the submission")
+    service.cancel(first)
+    assert service.status(first)[0] == 3
+    assert site.proxy.count("abort_jobs") == 0
+    hang.release()
+    await_state(jobs, second, "queued")
+    wait_for(lambda: len(site.failed()) == 1, "the abort")
+    assert len(site.workunits()) == 2
+    site.local.resume_volunteers()
+    await_status(service, [second], 4)
+    await_end(jobs)
+    assert site.batch_states() == [BatchState.RETIRED]
+
+
 @pytest.mark.parametrize("through_another", [False, True])
 def test_nothing_is_written_into_a_jobs_directory_after_its_cancel_was_answered(
     service, site, jobs, through_another
