@@ -136,21 +136,6 @@ def test_nothing_from_a_hostile_computer_is_taken_for_a_value(project):
         assert str(error).isprintable()
 
 
-def test_arrays_tables_files_and_large_arguments_travel(project, tmp_path):
-    Path("data.txt").write_text("from a file")
-
-    def both(data):
-        Path("plot.txt").write_text("a plot")
-        return len(data), Path("plot.txt"), Path("data.txt").read_text()
-
-    function = project.function(both, image=PYTHON_IMAGE, inputs=["data.txt"])
-    future = function(os.urandom(100_000))
-    nbytes, path, text = future.result(_TIMEOUT)
-    assert (nbytes, text) == (100_000, "from a file")
-    assert path.read_text() == "a plot"
-    assert path.is_relative_to(tmp_path)
-
-
 def test_the_examples_of_the_page_are_as_it_says(project, monkeypatch, capsys):
     plain = Project.function
 
@@ -173,17 +158,3 @@ def test_the_examples_of_the_page_are_as_it_says(project, monkeypatch, capsys):
     assert out[4] == "1 999"
     assert out[5] == "ZeroDivisionError division by zero"
     assert "return number / by" in "\n".join(out) or "in divide" in "\n".join(out)
-
-
-def test_calls_that_raise_count_as_failed_and_can_be_sent_again(project):
-    def refuses(number):
-        raise ValueError("not here")
-
-    futures = project.function(refuses, image=PYTHON_IMAGE).map([1, 2])
-    futures.wait(_TIMEOUT)
-    assert len(futures.failed) == 2
-    [reason] = futures.batch.reasons()
-    assert (reason.count, reason.end.exit_status) == (2, 1)
-    assert reason.stderr == "ValueError: not here"
-    again = futures.batch.retry()
-    assert again.njobs == 2

@@ -150,31 +150,3 @@ def test_a_program_that_is_not_there_is_told(project):
         "the image has no program 'no-such-program', and the job does not bring one of that name"
     )
     assert batch.fetch("out").failed_programs == {"none_0": log.why}
-
-
-def test_another_machine_fetches_the_same(in_containers, project, tmp_path):
-    command = ["sh", "-c", "echo $1 >a; mkdir d; echo d >d/e; echo o; exit $1", "sh", "{n}"]
-    rows = [{"n": 0}, {"n": 1}]
-    outputs = ["a", "d", "sub/absent"]
-    batches = [
-        run(project, command, "named", rows=rows, outputs=outputs),
-        run(project, command, "unnamed", rows=rows),
-        run(project, command, "packed", rows=rows, outputs=["a", "it's"]),
-    ]
-    elsewhere = in_containers.open(home="other")
-    for batch in batches:
-        batch.fetch(f"here-{batch.name}")
-        there = elsewhere.batch(batch.name)
-        assert [log.stdout for log in there.logs()] == ["o\n", "o\n"]
-        there.fetch(f"there-{batch.name}")
-        assert files(f"there-{batch.name}") == files(f"here-{batch.name}")
-
-
-def files(directory):
-    """Return the contents of all files but the notes and the table."""
-    directory = Path(directory)
-    return {
-        str(path.relative_to(directory)): path.read_bytes()
-        for path in directory.rglob("*")
-        if path.is_file() and path.name not in {".boinc_gahp.json", "jobs.csv"}
-    }
