@@ -44,8 +44,11 @@ class Proxies(HTTPAdapter):
             proxies = {"http": self._options.proxy, "https": self._options.proxy}
         else:
             proxies.update(requests.utils.get_environ_proxies(url, no_proxy=None))
-        if requests.utils.select_proxy(url, proxies) is None:
+        proxy = requests.utils.select_proxy(url, proxies)
+        if proxy is None:
             return None, False
+        if proxy.lower().startswith("socks"):
+            raise LocationParseError("a SOCKS proxy, but only HTTP proxies work")
         try:
             prepared = requests.Request("GET", url).prepare()
             pool = self.get_connection_with_tls_context(prepared, True, proxies=proxies)

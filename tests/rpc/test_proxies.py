@@ -57,3 +57,12 @@ def test_a_proxy_that_cannot_be_reached_is_tried_again_with_nothing_sent():
 def test_a_proxy_that_refuses_to_connect_has_sent_nothing(server, refusal):
     server.answers += [scripted.status(refusal), ok()]
     assert not trouble(SECURE, UNREACHABLE, behind(server, 0)).may_be_running
+
+
+def test_a_proxy_that_is_none_for_http_is_named(monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "socks5://alice:sesame@127.0.0.1:1")
+    monkeypatch.setenv("NO_PROXY", "")
+    monkeypatch.setenv("no_proxy", "")
+    error = trouble(PLAIN, "a SOCKS proxy")
+    assert not error.passes
+    assert "sesame" not in str(error)
