@@ -297,7 +297,7 @@ def _check(options: Namespace, entry: AccountEntry, key: Authenticator, *, has_r
             "names that file, go on without that"
         )
     print()
-    levels = print_checks(options.config, entry.name or None)
+    points = print_checks(options.config, entry.name or None)
     more = ["--project", entry.name] if entry.name else []
     more += config_words(options.config)
     if has_right:
@@ -307,4 +307,4 @@ def _check(options: Namespace, entry: AccountEntry, key: Authenticator, *, has_r
             "The account is known, but may not submit jobs yet: ask the project's admin for the "
             'right. The documentation, "Your first real project", has a letter that asks for it.'
         )
-    return 1 if Level.FAILED in levels else 0
+    return 1 if Level.FAILED in {each.level for each in points} else 0

@@ -21,7 +21,7 @@ from boinc_gahp.terminal.words import one_line
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 _COLOURS = dict(zip(Level, ("green", "faint", "yellow", "red"), strict=True))
 
@@ -35,43 +35,36 @@ what to do.
 def run(arguments: list[str], config: str | None) -> int:
     """Print the points; return 0 if all is well, else 1."""
     options = run_parser(config).read(arguments)
-    points: list[Check] = []
-    levels = print_checks(options.config, options.project, options.app, points.append)
+    points = print_checks(options.config, options.project, options.app)
     if options.report is not None:
         from boinc_gahp.cli.check import report
 
         shown = [f"{each.level.value}: {one_line(each.shown)}" for each in points]
         report.write(Path(options.report), options.config, shown, time.time())
         print(f"Read {options.report} before you send it to whoever is to help.")
-    return 1 if Level.FAILED in levels or Level.WARNING in levels else 0
+    return 1 if {each.level for each in points} & {Level.FAILED, Level.WARNING} else 0
 
 
-def print_checks(
-    config: str | None,
-    project: str | None,
-    apps: Sequence[str] = (),
-    note: Callable[[Check], object] = id,
-) -> list[Level]:
-    """Check everything, and print the points; return their outcomes.
+def print_checks(config: str | None, project: str | None, apps: Sequence[str] = ()) -> list[Check]:
+    """Check everything, and print the points; return them.
 
     Args:
         config: the settings file to read last.
         project: the name of a project in the settings; None: the default project.
         apps: the apps to look at.
-        note: called with each point.
     """
-    levels = []
+    points = []
     for check in _all_checks(config, project, apps):
-        levels.append(check.level)
-        note(check)
+        points.append(check)
         print(_shown(check), flush=True)
+    levels = [each.level for each in points]
     failures, warnings = levels.count(Level.FAILED), levels.count(Level.WARNING)
     print()
     if failures or warnings:
         print(f"{count(failures, 'failure')}, {count(warnings, 'warning')}.")
     else:
         print("All is well.")
-    return levels
+    return points
 
 
 def run_parser(config: str | None = None) -> Parser:
