@@ -316,9 +316,9 @@ def _files(
     first = {names[path]: path for path in reversed(list(validation.files))}
     published = session.context.published
     urls = {
-        path: published.remote(nbytes, names[path][:32]).url
+        path: remote.url
         for path, nbytes in validation.files.items()
-        if published is not None and published.wants(path, nbytes)
+        if published and (remote := published.remote(path, nbytes, names[path][:32]))
     }
     sent = [name for name, path in first.items() if path not in urls]
     there = set(sent).difference(absent_names(session.rpc, sent))

@@ -434,27 +434,24 @@ class WebRpcs:
 
     def beginning_of(self, page: Rpc, query: dict[str, str]) -> str:
         """Return the beginning of a page that is made for people."""
-        call = self._call(page, query, plain=True)
-
-        def begin(reply: HttpReply, errors: ReplyErrors) -> str:
-            with closing(reply):
-                text = page_beginning(beginning(errors.chunks(reply.chunks())))
-            self._caller.log_line(call, "ok")
-            return text
-
-        return self._caller.open(call, begin)
+        return page_beginning(self._beginning(page, query)[1])
 
     def beginning_of_file(self, path: str) -> tuple[str, bytes]:
         """Return the length of a file on this web server, in its words, and the file's beginning.
 
         No account is named.
         """
-        call = self._call(replace(_table.FILE, handler=path), plain=True)
+        return self._beginning(replace(_table.FILE, handler=path))
+
+    def _beginning(self, rpc: Rpc, query: dict[str, str] | None = None) -> tuple[str, bytes]:
+        call = self._call(rpc, query, plain=True)
 
         def begin(reply: HttpReply, errors: ReplyErrors) -> tuple[str, bytes]:
             with closing(reply):
                 length = reply.headers.get("Content-Length", "")
-                return length, beginning(errors.chunks(reply.chunks()))
+                found = length, beginning(errors.chunks(reply.chunks()))
+            self._caller.log_line(call, "ok")
+            return found
 
         return self._caller.open(call, begin)
 

@@ -257,15 +257,13 @@ class _Submission:
 
     def _choose_ways(self) -> None:
         """Choose for each file whether the project or another web server hands it out."""
-        files, published = self._files, self._context.published
+        published, files = self._context.published, self._files.values()
         self._remote = {
-            path: published.remote(file.nbytes, file.md5)
-            for path, file in files.items()
-            if published is not None and published.wants(path, file.nbytes)
+            file.path: remote
+            for file in files
+            if published and (remote := published.remote(file.path, file.nbytes, file.md5))
         }
-        self._brought = {
-            file.physical_name: file for path, file in files.items() if path not in self._remote
-        }
+        self._brought = {f.physical_name: f for f in files if f.path not in self._remote}
 
     def _publish(self) -> None:
         """Publish what the project is not to be sent."""
@@ -284,8 +282,7 @@ class _Submission:
         published.publish(self._request.batch_name, chosen.values(), until, read)
         self._meter.finish()
         self._journal.files_published(list(chosen.values()))
-        for file in chosen.values():
-            log.info("Published as %s: %s", self._remote[file.path].url, file.path)
+        log.info("Published for batch %s: %s", self._request.batch_name, ", ".join(self._remote))
 
     def _publish_instead(self, error: StagingError) -> bool:
         """Publish what the project has refused as too large; return whether that is possible."""

@@ -50,7 +50,6 @@ _CHUNK = 1 << 20
 _FILES = "??/*"
 #: ``ioctl_ficlone(2)``: the copy shares the blocks of the original until one of them is changed.
 _FICLONE = 0x40049409
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 #: Seconds between two looks at what is no longer needed, for each project and process.
 _EVERY = 3600.0
 _OVER = {BatchState.COMPLETE, BatchState.ABORTED, BatchState.RETIRED}
@@ -85,7 +84,7 @@ class Published:
         self.url = f"{url}{quote(user_name(), safe='')}/"
         self.above = project.publish_above
         self._never = project.publish_never.split()
-        self._keep = settings.staging.keep
+        self._margin = settings.staging.keep
         self._options = ClientOptions.for_people(settings, project)
         self._place = f"{url_identity(project.url)} {account}"
         self._asked: set[str] = set()
@@ -99,21 +98,21 @@ class Published:
 
     # -- which files
 
-    def wants(self, path: str, nbytes: int) -> bool:
-        """Tell whether a file of this size is to be published."""
-        return nbytes > self.above and not self._is_kept_private(path)
+    def remote(self, path: str, nbytes: int, md5: str = "0" * 32) -> RemoteFile | None:
+        """Return what a job has for a file that is to be published; None: it is not.
 
-    def remote(self, nbytes: int, md5: str = "0" * 32) -> RemoteFile:
-        """Return what a job has for a published file; without its MD5, something as long."""
-        return RemoteFile(self.url + _name(md5), nbytes, md5)
-
-    def _is_kept_private(self, path: str) -> bool:
+        Without its MD5, something as long.
+        """
+        if nbytes <= self.above:
+            return None
         names = [path]
         if self._never:
             # Directories of container jobs travel in archives.
             with suppress(OSError, tarfile.TarError), tarfile.open(path, "r:") as archive:
                 names += archive.getnames()
-        return any(PurePath(name).match(pattern) for name in names for pattern in self._never)
+        if any(PurePath(name).match(pattern) for name in names for pattern in self._never):
+            return None
+        return RemoteFile(self.url + _name(md5), nbytes, md5)
 
     # -- they come
 
@@ -138,10 +137,10 @@ class Published:
         files = list(files)
         with self._locked() as marks:
             path = self._mark(batch_name)
-            md5s = {*marks.get(path, {}).get("md5s", ()), *(file.md5 for file in files)}
-            until = max(until, marks.get(path, {}).get("until", 0.0))
-            mark = {"place": self._place, "batch": batch_name, "at": time.time(), "until": until}
-            _write(path, {**mark, "md5s": sorted(md5s)})
+            old = marks.get(path, {"md5s": (), "until": until})
+            md5s = sorted({*old["md5s"], *(file.md5 for file in files)})
+            mark = {"place": self._place, "batch": batch_name, "at": time.time(), "md5s": md5s}
+            _write(path, {**mark, "until": max(until, old["until"])})
         for file in files:
             try:
                 self._put(file, read)
@@ -187,10 +186,9 @@ class Published:
             told = f"HTTP {status}" if status else str(error)
         else:
             with (self._directory / _name(file.md5)).open("rb") as own:
-                is_same = beginning and beginning == own.read(len(beginning))
-            told = "" if is_same else "other contents"
-            if length != str(file.nbytes):
-                told = f"a file of {length or 'an unknown number of'} bytes, not {file.nbytes}"
+                here = own.read(len(beginning))
+            is_same = beginning and (length, beginning) == (str(file.nbytes), here)
+            told = "" if is_same else f"{length or 'an unknown number of'} bytes of another file"
         if told:
             raise StagingError(
                 f"input file {file.path!r} is to be fetched from {self.url}{_name(file.md5)}, but "
@@ -218,13 +216,8 @@ class Published:
     def forget(self, batch_name: str) -> None:
         """Remove what only this batch needed; if that fails, a later :meth:`tidy` does it."""
         path = self._mark(batch_name)
-
-        def end(marks: dict[Path, dict[str, Any]]) -> None:
-            if marks.pop(path, None) is not None:
-                path.unlink()
-
         if path.exists():
-            self._change(end)
+            self._keep(lambda each, _: 0.0 if each == path else None)
 
     def tidy(self, batches: Callable[[], Iterable[BatchInfo]]) -> None:
         """Remove what no batch needs any more, once an hour.
@@ -241,32 +234,33 @@ class Published:
             log.info("It is not known which published files are still needed: %s", error)
             return
 
-        def end(marks: dict[Path, dict[str, Any]]) -> None:
-            for path, mark in list(marks.items()):
-                until = mark["until"]
-                if mark["place"] == self._place:
-                    until = self._until(mark, listed.get(mark["batch"]))
-                if until < time.time():
-                    del marks[path]
-                    path.unlink()
-                elif until != mark["until"]:
-                    _write(path, {**mark, "until": until})
-
-        self._change(end)
+        self._keep(
+            lambda _, mark: (
+                self._until(mark, listed.get(mark["batch"]))
+                if mark["place"] == self._place
+                else float(mark["until"])
+            )
+        )
 
     def _until(self, mark: dict[str, Any], batch: BatchInfo | None) -> float:
         """Return until when a batch's files are kept, by what its project says."""
         if batch is None:  # not made yet, or retired
-            return mark["until"] if time.time() < mark["at"] + self._keep else 0.0
+            return mark["until"] if time.time() < mark["at"] + self._margin else 0.0
         if batch.state in _OVER:  # it may be sent again
-            return float(min(mark["until"], time.time() + self._keep))
-        return float(max(mark["until"], (batch.expire_time or math.inf) + self._keep))
+            return float(min(mark["until"], time.time() + self._margin))
+        return float(max(mark["until"], (batch.expire_time or math.inf) + self._margin))
 
-    def _change(self, end: Callable[[dict[Path, dict[str, Any]]], None]) -> None:
-        """Remove marks, and the files that no other mark names."""
+    def _keep(self, until: Callable[[Path, dict[str, Any]], float | None]) -> None:
+        """Change until when batches' files are kept (None: no change); remove what is not kept."""
         try:
             with self._locked() as marks:
-                end(marks)
+                for path, mark in list(marks.items()):
+                    end = until(path, mark)
+                    if end is not None and end < time.time():
+                        del marks[path]
+                        path.unlink()
+                    elif end not in (None, mark["until"]):
+                        _write(path, {**mark, "until": end})
                 needed = {md5 for mark in marks.values() for md5 in mark["md5s"]}
                 for path in self._directory.glob(_FILES):
                     if path.name[:32] not in needed:  # also what a killed process began
@@ -302,14 +296,15 @@ class Published:
             f"{reason(error)}",
             path=path or str(self._directory),
             errno=number,
-            passes=number in _NO_ROOM,
+            passes=number == errno.ENOSPC,
         )
 
 
-def usage(directory: str | None) -> tuple[int, int]:
-    """Return how many files this user has in a ``publish_directory``, and their bytes."""
+def usage(*directories: str | None) -> tuple[int, int]:
+    """Return how many files this user has in values of ``publish_directory``, and their bytes."""
+    own = [Path(each) / user_name() for each in dict.fromkeys(directories) if each is not None]
     sizes: list[int] = []
-    for path in () if directory is None else (Path(directory) / user_name()).glob(_FILES):
+    for path in (path for each in own for path in each.glob(_FILES)):
         with suppress(FileNotFoundError):  # it goes just now
             sizes.append(path.stat().st_size)
     return len(sizes), sum(sizes)

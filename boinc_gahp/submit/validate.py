@@ -20,14 +20,7 @@ from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.submit import checks
 from boinc_gahp.submit._parameters import RequestedSizes, check_sizes
 from boinc_gahp.submit.digests import stat_input
-from boinc_gahp.submit.types import (
-    InlineFile,
-    LocalFile,
-    RemoteFile,
-    StagedFile,
-    Validation,
-    sizes_of,
-)
+from boinc_gahp.submit.types import LocalFile, RemoteFile, StagedFile, Validation, sizes_of
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from boinc_gahp.templates.rules import faults
 from boinc_gahp.templates.types import DEFAULTS, Severity, TemplateError
@@ -218,7 +211,7 @@ class BatchValidator:
         batch_id: int | None,
         names: Collection[str],
         inputs: Mapping[str, tuple[Input, ...]],
-        placed: Callable[[LocalFile], Input],
+        placed: Callable[[LocalFile], StagedFile | RemoteFile],
     ) -> BatchSubmission:
         """Return the submit_batch request for those of the jobs that are in ``names``.
 
@@ -367,15 +360,14 @@ class BatchValidator:
         placeholders = tuple([_input_file(item, self._placeholder) for item in inputs])
         return _Files(inputs, placeholders, tuple(map(_word, placeholders)))
 
-    def _placeholder(self, item: LocalFile) -> Input:
+    def _placeholder(self, item: LocalFile) -> StagedFile | RemoteFile:
         """Return what stands for a file in a request's size before its MD5 is known."""
-        published = self._context.published
+        published, remote = self._context.published, None
         if published is not None:
             with suppress(StagingError):  # reported elsewhere
                 nbytes = item.expected[0] if item.expected else stat_input(item.path).st_size
-                if published.wants(item.path, nbytes):
-                    return published.remote(nbytes)
-        return StagedFile("0" * 32 + checks.extension(item.path))
+                remote = published.remote(item.path, nbytes)
+        return remote or StagedFile("0" * 32 + checks.extension(item.path))
 
     @property
     def _app_templates(self) -> AppTemplates:
@@ -475,14 +467,13 @@ def _nbytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _input_file(item: Input, placed: Callable[[LocalFile], Input]) -> InputFile:
+def _input_file(item: Input, placed: Callable[[LocalFile], StagedFile | RemoteFile]) -> InputFile:
     if isinstance(item, LocalFile):
         item = placed(item)
     if isinstance(item, RemoteFile):
         return InputFile.remote(item.url, item.nbytes, item.md5)
     if isinstance(item, StagedFile):
         return InputFile.local_staged(item.physical_name)
-    assert isinstance(item, InlineFile)  # noqa: S101  (for the type checker)
     return InputFile.inline(item.text)
 
 

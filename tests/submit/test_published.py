@@ -107,7 +107,7 @@ def test_a_wrong_address_is_told_before_anything_is_made(site, place):
     md5 = hashlib.md5(LARGE).hexdigest()
     target = module.Path(place["publish_directory"], "no", user_name(), md5[:2])
     target.mkdir(parents=True)
-    for contents, words in ((LARGE[1:], "2999999 bytes, not 3000000"), (LARGE[::-1], "other cont")):
+    for contents, words in ((LARGE[1:], "gets 2999999 bytes of"), (LARGE[::-1], "another file")):
         (target / md5).write_bytes(contents)
         with pytest.raises(StagingError, match=words):
             site.submit(request, **wrong)

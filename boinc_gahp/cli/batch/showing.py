@@ -424,8 +424,8 @@ def list_batches(arguments: list[str], config: str | None) -> int:
 
         files, nbytes = usage(project.publish_directory)
         if files:
-            files_words = f"{words.count(files, 'file')} ({words.size(nbytes)})"
-            print(f"Public at {project.publish_url}: {files_words}.")
+            what = f"{words.count(files, 'file')} ({words.size(nbytes)})"
+            print(f"Public at {project.publish_url}: {what}.")
     return FAILED if failed else 0
 
 
@@ -437,15 +437,11 @@ def _print_batches(
     urls = {name: str(project.url) for name, project in found.items()}
     from boinc_gahp.submit.published import usage
 
-    published = {name: usage(project.publish_directory) for name, project in found.items()}
+    keys = ("published_files", "published_bytes")
     projects = [
-        {
-            "name": name or None,
-            "url": url,
-            **error_json(failed.get(name)),
-            **dict(zip(("published_files", "published_bytes"), published[name], strict=True)),
-        }
-        for name, url in urls.items()
+        {"name": name or None, "url": urls[name], **error_json(failed.get(name))}
+        | dict(zip(keys, usage(project.publish_directory), strict=True))
+        for name, project in found.items()
     ]
     batches = ({**batch_json(batch), "project": urls[name]} for name, batch in listed)
     only = next(iter(urls.values())) if len(urls) == 1 else None

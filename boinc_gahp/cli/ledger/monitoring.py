@@ -127,13 +127,11 @@ def _look(status: Status, config: str | None, after: float, *, details: bool) ->
         yield Problem("settings", "", "", 0.0, str(error))
         return
     status.ledger = str(path)
-    directories = {project.publish_directory for _, project in named_projects(settings)}
-    for directory in directories - {None}:
+    directories = [project.publish_directory for _, project in named_projects(settings)]
+    if any(directories):
         from boinc_gahp.submit.published import usage
 
-        files, nbytes = usage(directory)
-        status.published_files += files
-        status.published_bytes += nbytes
+        status.published_files, status.published_bytes = usage(*directories)
     # Look at this before the ledger, which cannot be opened if there is no room at all.
     yield from _disk(status, path)
     try:

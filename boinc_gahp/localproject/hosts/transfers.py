@@ -33,7 +33,6 @@ from boinc_gahp.localproject.errors import JobFailed, no_space
 from boinc_gahp.localproject.store import md5_file
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Container, Sequence
     from pathlib import Path
 
@@ -56,7 +55,7 @@ _REDIRECTS = 5
 #: A client pauses for two minutes to six hours, and gives up after 90 days (``web-rpcs.rst``,
 #: "Remote files").
 _ATTEMPTS = 5
-_BACKOFF = Backoff(0.25, 4.0)
+_BACKOFF = Backoff(0.25, 1.0)
 
 
 def fetch(url: str, write: Callable[[bytes], object], begin: int = 0) -> None:
@@ -117,10 +116,8 @@ def _fetched(url: str, write: Callable[[bytes], object], begin: int) -> str | No
         raise ConnectionError(str(error)) from error
 
 
-def bring(core: Core, file: WorkunitFile, slot: Slot, stop: threading.Event) -> int:
+def bring(core: Core, file: WorkunitFile, slot: Slot) -> int:
     """Put a file into the slot under its open name; return its size if it is only linked.
-
-    ``stop`` ends the pauses between attempts.
 
     Raises:
         JobFailed: it is not available, or differs from the workunit's description.
@@ -132,7 +129,7 @@ def bring(core: Core, file: WorkunitFile, slot: Slot, stop: threading.Event) -> 
     compressed = core.download.find(f"{file.name}.gz") if file.gzipped_urls else None
     stored = core.download.find(file.name) if compressed is None else None
     if stored is None:
-        _transfer(core, file, path, compressed, stop)
+        _transfer(core, file, path, compressed)
         return 0
     problem = _difference(file, stored.md5, stored.nbytes)
     if problem:
@@ -144,13 +141,7 @@ def bring(core: Core, file: WorkunitFile, slot: Slot, stop: threading.Event) -> 
     return stored.nbytes
 
 
-def _transfer(
-    core: Core,
-    file: WorkunitFile,
-    path: Path,
-    compressed: StoredFile | None,
-    stop: threading.Event,
-) -> None:
+def _transfer(core: Core, file: WorkunitFile, path: Path, compressed: StoredFile | None) -> None:
     """Write a file that has to be unpacked, or is not on the project's server.
 
     As a client does: the next URL is tried after any failure, and after the last one all of them
@@ -178,8 +169,9 @@ def _transfer(
             if not problem:
                 return
             path.unlink(missing_ok=True)
-        if not passes or attempt == _ATTEMPTS - 1 or not _BACKOFF.wait(attempt, stop=stop):
+        if not passes or attempt == _ATTEMPTS - 1:
             break
+        _BACKOFF.wait(attempt)
     raise _not_had(file, problem)
 
 

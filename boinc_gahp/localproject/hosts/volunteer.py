@@ -239,7 +239,7 @@ class Volunteer:
         if self._goes_on:
             linked = sum(file.nbytes or 0 for file in workunit.files if not file.copy_file)
         else:
-            linked = sum(bring(self._core, file, self._slot, self._stop) for file in workunit.files)
+            linked = sum(bring(self._core, file, self._slot) for file in workunit.files)
         watch = LimitWatch(task, self._slot, linked)
         crash_in = [file.open_name for file in files] if "crash" in task.behaviours else []
         command = self._command(task, workunit.command_line)
