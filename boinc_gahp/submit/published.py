@@ -160,7 +160,10 @@ class Published:
             whole_file(target, 0o644, durable=True) as copy,
         ):
             os.fchmod(copy.fileno(), 0o644)  # whatever the umask is
-            is_clone = _clone(source.fileno(), copy.fileno())
+            is_clone = False
+            with suppress(OSError):  # not every file system can
+                fcntl.ioctl(copy.fileno(), _FICLONE, source.fileno())
+                is_clone = True
             while piece := source.read(_CHUNK):
                 digest.update(piece)
                 if not is_clone:
@@ -317,12 +320,3 @@ def _name(md5: str) -> str:
 def _write(path: Path, mark: dict[str, Any]) -> None:
     with whole_file(path, 0o600, durable=True) as file:
         file.write(json.dumps(mark).encode("utf-8"))
-
-
-def _clone(source: int, target: int) -> bool:
-    """Make a file share another's blocks; False where the file system cannot."""
-    try:
-        fcntl.ioctl(target, _FICLONE, source)
-    except OSError:
-        return False
-    return True

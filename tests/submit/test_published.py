@@ -137,7 +137,7 @@ def test_what_is_never_to_be_published_is_not_even_in_an_archive(site, place):
 #: The steps of a submit, in their order.
 STEPS = [
     (module, "_write"),
-    (module, "_clone"),
+    (os, "fchmod"),
     (Published, "_put"),
     (Published, "_ask"),
     (WebRpcs, "create_batch"),
