@@ -35,13 +35,6 @@ def test_aborted_jobs_belong_to_a_project_and_an_account(ledger, other):
     assert other.aborted_jobs("https://elsewhere.example/", ACCOUNT) == frozenset()
 
 
-def test_a_retired_batch_takes_its_aborted_jobs_along(ledger, other):
-    ledger.record_aborted(*MINE, ["b#1.0"], "b")
-    ledger.record_aborted(*MINE, ["c#1.0"], "c")
-    ledger.forget_aborted(*MINE, "b")
-    assert other.aborted_jobs(*MINE) == {"c#1.0"}
-
-
 def test_an_aborted_job_of_an_unknown_batch_is_forgotten_once_its_batch_is_learned(ledger, other):
     ledger.record_aborted(*MINE, ["job"])
     ledger.forget_aborted(*MINE, "b")

@@ -74,12 +74,6 @@ def test_where_jobs_templates_cannot_be_written_a_submit_succeeds_without_jobs(j
     assert number_of_jobs(jobs) == before
 
 
-def test_an_apostrophe_anywhere_in_a_jobs_xml_is_an_sql_error_on_a_real_server(jobs):
-    inputs = {**files("exit 0"), "it's.txt": b"x"}
-    said = jobs.submit(inputs, reply=True)
-    assert "You have an error in your SQL syntax" in error(said)
-
-
 def test_no_failure_allowed_is_refused_and_one_attempt_is_not(jobs):
     said = jobs.submit(files("exit 0"), max_error_results=0, reply=True)
     assert error(said).startswith("create_work failed: no max_error_results given")
