@@ -1,4 +1,4 @@
-"""What is read at a glance is what the XML parser would have made of it; the recordings: contract."""
+"""What is read at a glance is what the XML parser would have made of it. Recordings: contract."""
 
 from hypothesis import example, given, strategies as st
 from lxml import etree
@@ -41,4 +41,4 @@ _JOB = "<job>\n<job_name>n</job_name>\n<status>DONE</status>\n</job>\n"
 def test_whatever_stands_between_jobs_reads_the_same(pieces, size):
     data = f"<query_batch2>\n{''.join(pieces)}</query_batch2>\n".encode()
     chunks = [data[at : at + size] for at in range(0, len(data), size)]
-    assert outcome(chunks, at_a_glance=True) == outcome("query_batch2", chunks, at_a_glance=False)
+    assert outcome(chunks, at_a_glance=True) == outcome(chunks, at_a_glance=False)
