@@ -39,7 +39,7 @@ from boinc_gahp.submit.digests import Digest, changed, reason
 from boinc_gahp.submit.types import RemoteFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from boinc_gahp.config.settings import ProjectSettings, Settings
     from boinc_gahp.rpc.types import BatchInfo
@@ -119,7 +119,7 @@ class Published:
     def publish(
         self,
         batch_name: str,
-        files: Iterable[Digest],
+        files: Collection[Digest],
         until: float,
         read: Callable[[int], None] = lambda _: None,
     ) -> None:
@@ -134,7 +134,6 @@ class Published:
         Raises:
             StagingError: a file changed, cannot be written, or does not come from the web server.
         """
-        files = list(files)
         with self._locked() as marks:
             path = self._mark(batch_name)
             old = marks.get(path, {"md5s": (), "until": until})
