@@ -74,6 +74,16 @@ def test_nothing_is_written_into_a_jobs_directory_after_its_cancel_was_answered(
     assert written(job) == before
 
 
+def test_a_cancel_need_not_wait_for_what_a_dead_manager_was_writing(site, jobs):
+    site.local.pause_volunteers()
+    with site.service() as service:
+        job_id = service.submit(site.job().ad)
+        await_state(jobs, job_id, "queued")
+    jobs.store.execute("UPDATE job SET writing = 1")
+    with site.service():
+        wait_for(lambda: not row_of(jobs, job_id).writing, "the next manager")
+
+
 def written(job):
     """Return when each file in a job's directory was written, but for its output."""
     files = {path: path.stat().st_mtime_ns for path in job.iwd.iterdir() if path != job.output}
