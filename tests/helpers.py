@@ -135,8 +135,12 @@ def served(directory):
         def log_message(self, *_):
             """Say nothing."""
 
+    class Server(http.server.ThreadingHTTPServer):
+        def handle_error(self, *_):
+            """Say nothing: whoever wants no more has broken off."""
+
     handler = functools.partial(Handler, directory=str(directory))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with Server(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
