@@ -81,7 +81,8 @@ def test_a_cancel_need_not_wait_for_what_a_dead_manager_was_writing(site, jobs):
         await_state(jobs, job_id, "queued")
     jobs.store.execute("UPDATE job SET writing = 1", ())
     assert row_of(jobs, job_id).writing
-    with site.service():
+    with site.service() as service:
+        service.status(job_id)
         wait_for(lambda: not row_of(jobs, job_id).writing, "the next manager")
 
 
