@@ -29,10 +29,10 @@ def test_a_directory_that_these_steps_ignore_has_a_step_of_its_own():
         assert list((ROOT / directory).glob("test_*.py")), directory
 
 
-def test_continuous_integration_runs_every_step_but_the_one_that_repeats_the_quick_tests():
+def test_continuous_integration_runs_every_step():
     runs = re.findall(
         r'^(?:step "[^"]+" |beside \w+ )?(?:"[^"]+" )?(?:env COVERAGE=1 )?scripts/test ?(.*?)$',
         (ROOT / ".ci/run").read_text(),
         re.MULTILINE,
     )
-    assert sorted(runs) == sorted({"", *STEPS} - {"--oldest"})
+    assert sorted(runs) == sorted({"", *STEPS})
