@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tarfile
 from collections import Counter
 from contextlib import closing
 
@@ -21,8 +22,8 @@ from tests.real_htcondor.submit import NUMBERED, grid, vanilla
 pytestmark = pytest.mark.timeout(300)
 
 NEXT = "99.1.0"
-#: What installs the program is what upgrades it: the first lines, up to the settings.
-RECIPE = (ROOT / "tests/install/recipe.sh").read_text().partition("\n\n")[0]
+#: What installs the program from an archive of wheels is what upgrades it.
+RECIPE = (ROOT / "tests/install/recipe.sh").read_text().split("\n\n")[1]
 #: What the old daemon says at its end.
 ENDS = "was replaced by another while it ran"
 DAEMON = r"/opt/boinc_gahp/bin/boinc_gahp $"
@@ -32,7 +33,8 @@ DAEMON = r"/opt/boinc_gahp/bin/boinc_gahp $"
 def source(pool):
     """A directory in the chroot with the source of a next version, in which one was built before.
 
-    It has a migration of the ledger more. What is installed is put back afterwards.
+    It has a migration of the ledger more, and an archive of the new wheel; what that needs is
+    installed. What is installed is put back afterwards.
     """
     directory, installed = pool.root / "root/boinc_gahp", pool.root / "opt/boinc_gahp"
     shutil.rmtree(directory, ignore_errors=True)
@@ -49,14 +51,14 @@ def source(pool):
     )
     (directory / "build/lib/boinc_gahp").mkdir(parents=True)
     (directory / "build/lib/boinc_gahp/gone.py").touch()
-    # There is no network in the chroot.
-    subprocess.run(
-        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "setuptools>=68",
-         "--dest", directory / "links"],
-        check=True, timeout=100,
-    )  # fmt: skip
-    (installed / "wheel").mkdir(exist_ok=True)
-    (installed / "wheel/boinc_gahp-0.0.9-py3-none-any.whl").touch()
+    (directory / "dist").mkdir()
+    wheels = directory / "wheels"
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, directory]
+    subprocess.run(pip, check=True, timeout=100)
+    with tarfile.open(directory / f"dist/boinc_gahp-{NEXT}.tar", "w") as archive:
+        archive.add(wheels, ".")
+    (installed / "wheels").mkdir(exist_ok=True)
+    (installed / "wheels/boinc_gahp-0.0.9-py3-none-any.whl").touch()
     yield "/root/boinc_gahp"
     pool.control("make")
     (pool.root / "usr/local/bin/boinc_gahp").unlink(missing_ok=True)
@@ -88,9 +90,8 @@ def test_jobs_under_way_during_an_upgrade_each_run_once_and_end(node, source):
     sent.append(
         _jobs(node, "waiting", grid("gated", f"arguments = {gate}", *NUMBERED, queue="queue 20"))
     )
-    offline = ("env", "PIP_NO_INDEX=1", f"PIP_FIND_LINKS={source}/links", "PIP_QUIET=1")
     upgrade = subprocess.Popen(
-        ["chroot", pool.root, *offline, "sh", "-ec", f"cd {source}\n{RECIPE}"],
+        ["chroot", pool.root, "env", "PIP_QUIET=1", "sh", "-ec", f"cd {source}\n{RECIPE}"],
         env={"PATH": "/usr/bin:/bin:/usr/sbin", "HOME": "/root"},
     )
     try:
