@@ -172,9 +172,12 @@ def _not_found(session: Session, name_or_id: str, own: Sequence[BatchInfo]) -> N
     else:
         known = f"your newest there: {_several(own)}"
     names = [each.name for each in own]
+    projects = session.settings.projects.items()
+    others = [name for name, each in projects if each != session.project_settings]
+    other = f"; on another project it is {f'{name_or_id}@{others[0]}'!r}" if others else ""
     raise NoSuchBatch(
         f"you have no batch {name_or_id!r} on {session.rpc.host}"
-        f"{did_you_mean(name_or_id, names, fold, repr)} ({known})",
+        f"{did_you_mean(name_or_id, names, fold, repr)} ({known}){other}",
         said=name_or_id,
     )
 

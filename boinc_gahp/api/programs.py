@@ -108,6 +108,8 @@ class ProgramBatch(NamedTuple):
     @property
     def sent_along(self) -> str:
         """How many files and bytes its sources are, and their names, in a few words."""
+        if not self.sources:
+            return "No files sent along"
         files = count(sum(each.files for each in self.sources), "file")
         nbytes = size(sum(each.nbytes for each in self.sources))
         names = [

@@ -563,5 +563,6 @@ def name_of_app(app: App | str) -> str:
     """Return an app's name; raises BadRequest for anything else."""
     name = app if isinstance(app, str) else getattr(app, "name", None)
     if not isinstance(name, str):
-        raise BadRequest(f"app is a {type(app).__name__}: expected the app's name")
+        instead = "; to call it on volunteers: project.function(…).map(…)" if callable(app) else ""
+        raise BadRequest(f"app is a {type(app).__name__}: expected the app's name{instead}")
     return name

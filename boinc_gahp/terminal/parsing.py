@@ -269,6 +269,8 @@ def declare(where: argparse._ActionsContainer, options: Mapping[str, str], **mor
             how["dest"] = word.lower()
             if several or is_optional:
                 how["nargs"] = ("*" if is_optional else "+") if several else "?"
+            if is_optional:
+                how["default"] = None  # else argparse says that it is required
         where.add_argument(*filter(None, (option,)), **{**how, **more})
 
 

@@ -87,6 +87,7 @@ def test_all_projects_of_the_settings_are_listed_and_one_that_is_down_is_told(
     ] == [str(theirs), "a@b"]
     named = ("show", "--config", config)
     assert batch.prints(*named, "a@b@other").startswith(f"Batch {theirs}  a@b\n")
+    assert "; on another project it is 'lost@other'" in batch.refuses(*named, "lost")
     assert "not on one project" in batch.refuses(
         "abort", "--config", config, mine, f"{theirs}@other"
     )
