@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -265,7 +266,7 @@ def listed_apps(project: WebRpcs) -> tuple[dict[str, AppInfo], str]:
     """Return a project's apps by name, and why it does not list them; "" if it does.
 
     Raises:
-        RpcError: it is down, or does not answer at all.
+        RpcError: it is down, or does not answer at all, or does not know the account.
     """
     try:
         return {app.name: app for app in apps(project)}, ""
@@ -275,6 +276,9 @@ def listed_apps(project: WebRpcs) -> tuple[dict[str, AppInfo], str]:
         silent = isinstance(error, errors.TransportError) and error.status is None and error.passes
         if silent or error.concerns == "project":
             raise
+        if isinstance(error, errors.ProjectError):  # it wants a login; or is the key wrong?
+            with suppress(errors.NoSubmitAccess):
+                project.query_batches()
         return {}, f"its page apps.php?xml=1: {error}"
 
 

@@ -37,12 +37,13 @@ def explain_unknown(url: str, account: str, project_name: str, settings: Setting
     for _, project in named_projects(settings):
         if project.authenticator is None and are_one_project(project.url, url):
             return (
-                f"boinc_gahp cannot work on the jobs on {url} for the account with key {account}: "
+                f"boinc_gahp cannot work on the jobs on {url} for the account with "
+                f"fingerprint {account}: "
                 f"{no_authenticator(settings, project)}"
             )
     return (
-        f"the settings have no project {url} with the account (key {account}) that jobs were "
-        f"accepted for; it was in {section(project_name)}: put its url and authenticator back, "
-        "or, if the project now has another address, or the account another authenticator, use "
-        "boinc_gahp ledger move"
+        f"the settings have no project {url} with the account (fingerprint {account}) that "
+        f"jobs were accepted for; it was in {section(project_name)}: put its url and authenticator "
+        "back, or, if the project now has another address, or the account another authenticator, "
+        "use boinc_gahp ledger move"
     )

@@ -90,7 +90,7 @@ class Overview:
     url: str
     #: NAME of ``[projects.NAME]``; empty for ``[project]``
     project_name: str
-    #: a key that identifies the account; not the authenticator
+    #: the fingerprint of the account; not the authenticator
     account: str
     #: whether the settings have the project and the account
     known: bool = False

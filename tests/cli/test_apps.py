@@ -82,6 +82,8 @@ def test_an_account_without_the_right_is_told_so(apps, project, settings):
     # The list is public.
     settings.with_name("key").write_text(project.add_user("nobody", access=False))
     assert "uppercase" in apps.prints()
+    settings.with_name("key").write_text("0" * 32)
+    assert "the account key is wrong: run boinc_gahp login" in apps.refuses()
 
 
 def test_an_app_for_containers_brings_no_templates(apps, project):

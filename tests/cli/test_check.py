@@ -111,7 +111,7 @@ class TestLedger:
         report = check("--app", "uppercase")
         good, point = report.of("ledger")
         assert good[0] == "ok"
-        wanted = f"the settings have no project {project.url} with the account (key {account})"
+        wanted = f"have no project {project.url} with the account (fingerprint {account})"
         told(point, "warning", wanted, "boinc_gahp ledger move")
 
 

@@ -126,11 +126,11 @@ def test_what_is_meant_has_to_be_clear(site, jobs, elsewhere, ledger):
     old, mine, site.proxy = site.proxy, site.owner[1], elsewhere
     assert 'the settings have no project "alpha"' in ledger("move", old.url, "alpha")[1]
     said = ledger("move", "https://x.example/", elsewhere.url)[1]
-    assert f"has nothing of https://x.example/; it has {old.url} (account key {mine})" in said
+    assert f"has nothing of https://x.example/; it has {old.url} (fingerprint {mine})" in said
     move = ("move", old.url, elsewhere.url)
     with site.ledger() as ledger_file:
         ledger_file.record_abort(old.url, "f" * 16, "b", 5, 0.0)
-        assert "choose one of these keys with --account" in ledger(*move)[1]
+        assert "choose one of these fingerprints with --account" in ledger(*move)[1]
         said = ledger(*move, "--account", "f" * 16)[1]
         assert "0 jobs, 0 batches, 1 request still to be sent" in said
         [batch] = ledger_file.pending_aborts(*site.owner, 0.0)

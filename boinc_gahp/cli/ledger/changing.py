@@ -72,7 +72,7 @@ def move(arguments: list[str], config: str | None) -> int:
         finally:
             lock.release()
     print(
-        f"Moved from {printable(old[0])} (account key {old[1]}) to {new[0]} (account key "
+        f"Moved from {printable(old[0])} (fingerprint {old[1]}) to {new[0]} (fingerprint "
         f"{new[1]}): {count(moved.jobs, 'job')}, {count(moved.batches, 'batch')}, "
         f"{count(moved.submit_aborts, 'request')} still to be sent."
     )
@@ -92,7 +92,7 @@ def move_parser(config: str | None = None) -> Parser:
             "OLD": "the project's address as ledger status shows it",
             "NEW": "the project as it is in the settings now: its address, or NAME of "
             "[projects.NAME]",
-            "--account KEY": "the account key to move, if the ledger has several accounts on OLD",
+            "--account FINGERPRINT": "the account to move, if the ledger has several on OLD",
             "--unchecked": "do not ask the project; if the account does not have the jobs, they "
             "are lost",
         }
@@ -116,12 +116,12 @@ def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None
         return accounts[0]
     if accounts:
         raise LedgerError(
-            f"the ledger has several accounts on {old}: choose one of these keys with --account: "
-            f"{', '.join(accounts)}"
+            f"the ledger has several accounts on {old}: choose one of these fingerprints "
+            f"with --account: {', '.join(accounts)}"
         )
-    known = ", ".join(f"{url} (account key {key})" for url, key, _ in jobs.owners())
+    known = ", ".join(f"{url} (fingerprint {key})" for url, key, _ in jobs.owners())
     raise LedgerError(
-        f"the ledger has nothing of {old}{'' if wanted is None else f' with account key {wanted}'};"
+        f"the ledger has nothing of {old}{'' if wanted is None else f' with fingerprint {wanted}'};"
         f" it has {known or 'no project'}"
     )
 
@@ -149,7 +149,7 @@ def _check(
     if there.isdisjoint(batch.name for batch in batches):
         raise LedgerError(
             f"nothing was moved: the account at {project.url} has none of the "
-            f"{count(len(batches), 'batch')} of {old[0]} (account key {old[1]}); "
+            f"{count(len(batches), 'batch')} of {old[0]} (fingerprint {old[1]}); "
             "is it the same project, and the same account? If so, use --unchecked"
         )
 

@@ -64,7 +64,7 @@ class ReportedProblem:
     reason: str
     #: the affected project; null: all
     project: str | None
-    #: the affected account; null: all
+    #: the affected account's fingerprint; null: all
     account: str | None
     #: when it began; null: not known
     since: Time | None

@@ -242,7 +242,7 @@ def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str
             "JobDirectory": job.job_directory,
             "attempt": job.attempt if job.attempt > 1 else None,
             "project": f"{job.project_url} {project_words(job.project_name)}",
-            "account": f"key {job.account}",
+            "account": f"fingerprint {job.account}",
             "app": job.app_name,
             "on the project": job.job_name,
             "accepted": at(job.accepted),

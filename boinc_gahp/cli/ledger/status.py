@@ -55,7 +55,7 @@ _EXAMPLES = (
 _OWNER = (
     Column("project", minimum=20, middle=True),
     Column("section", rank=3),
-    Column("account key", rank=4),
+    Column("fingerprint", rank=4),
 )
 _PROJECTS = (
     *_OWNER,
