@@ -20,6 +20,7 @@ import json
 import logging
 import math
 import os
+import shlex
 import tarfile
 import time
 from contextlib import contextmanager, suppress
@@ -88,6 +89,7 @@ class Published:
         self._options = ClientOptions.for_people(settings, project)
         self._place = f"{url_identity(project.url)} {account}"
         self._asked: set[str] = set()
+        self._small = ""  # the file of a probe
         self._next_tidying = -math.inf
 
     @classmethod
@@ -185,18 +187,18 @@ class Published:
                 length, beginning = server.beginning_of_file(_name(file.md5))
         except RpcError as error:
             passes, status = error.passes, getattr(error, "status", None)
-            told = f"HTTP {status}" if status else str(error)
+            told = f"HTTP {status}" if status else str(error).split(": ", 1)[-1].split(": ")[0]
         else:
             with (self._directory / _name(file.md5)).open("rb") as own:
                 here = own.read(len(beginning))
             is_same = beginning and (length, beginning) == (str(file.nbytes), here)
             told = "" if is_same else f"{length or 'an unknown number of'} bytes of another file"
         if told:
+            what = self._called(file.path)
             raise StagingError(
-                f"input file {file.path!r} is to be fetched from {self.url}{_name(file.md5)}, but "
-                f"this machine gets {told} there: publish_url has to be the address of "
-                f"{str(self._directory.parent)!r} (publish_directory), which the web server has to "
-                "be able to read; boinc_gahp check tries it",
+                f"{what} does not come from {self.url}{_name(file.md5)}: {told}; publish_url has "
+                f"to be the address of {str(self._directory.parent)!r} (publish_directory), "
+                "which the web server has to be able to read",
                 path=file.path,
                 passes=passes,
             )
@@ -207,6 +209,7 @@ class Published:
         with NamedTemporaryFile() as file:
             file.write(os.urandom(1024))
             file.flush()
+            self._small = file.name
             digest = hashlib.md5(Path(file.name).read_bytes(), usedforsecurity=False).hexdigest()
             try:
                 self.publish(digest, [Digest(digest, file.name, 1024, digest)], time.time())
@@ -290,12 +293,18 @@ class Published:
         except (OSError, ValueError) as error:
             raise self._unwritten(error) from error
 
+    def _called(self, path: str | None) -> str:
+        small = "a small file" if path == self._small else f"input file {path!r}"
+        return "files" if path is None else small
+
     def _unwritten(self, error: Exception, path: str | None = None) -> StagingError:
         number = getattr(error, "errno", None) or errno.EIO
-        what = "files" if path is None else f"input file {path!r}"
+        what, why, parent = self._called(path), reason(error), self._directory.parent
+        if isinstance(error, FileNotFoundError) and not parent.exists():
+            make = shlex.join(["install", "-d", "-m", "1777", str(parent)])
+            why = f"there is no {str(parent)!r}; an admin makes it with {make}"
         return StagingError(
-            f"{what} cannot be published in {str(self._directory)!r} (publish_directory): "
-            f"{reason(error)}",
+            f"{what} cannot be published in {str(self._directory)!r} (publish_directory): {why}",
             path=path or str(self._directory),
             errno=number,
             passes=number == errno.ENOSPC,

@@ -227,9 +227,12 @@ def test_published_files_are_tried(check, project, settings, home):
     with served(public) as url:
         for part, level, told in (
             ("", "ok", f"everybody gets what is put at {url}"),
-            ("elsewhere/", "FAILED", "gets HTTP 404 there"),
+            ("elsewhere/", "FAILED", "a small file does not come from"),
         ):
             more = f"publish_directory = '{public}'\npublish_url = '{url}{part}'\n"
             write_settings(settings, project.url, project.authenticator, more)
             check().only("published files", level, told)
     assert not list(public.glob("*/??/*"))
+    check().only("published files", "FAILED", "small", ": cannot connect (Connection refused); pub")
+    public.rename(home / "gone")
+    check().only("published files", "FAILED", f"with install -d -m 1777 {public}")

@@ -101,13 +101,13 @@ def test_a_file_that_the_project_does_not_take_is_published_and_goes_when_its_ba
 def test_a_wrong_address_is_told_before_anything_is_made(site, place):
     request = batch(site, "nowhere", LARGE)
     wrong = {**place, "publish_url": ProjectUrl(f"{place['publish_url']}no/")}
-    with pytest.raises(StagingError, match=r"gets HTTP 404 there: publish_url has to be the addr"):
+    with pytest.raises(StagingError, match=r"404; publish_url has to be the addr"):
         site.submit(request, **wrong)
     assert site.proxy.count("create_batch") == 0
     md5 = hashlib.md5(LARGE).hexdigest()
     target = module.Path(place["publish_directory"], "no", user_name(), md5[:2])
     target.mkdir(parents=True)
-    for contents, words in ((LARGE[1:], "gets 2999999 bytes of"), (LARGE[::-1], "another file")):
+    for contents, words in ((LARGE[1:], ": 2999999 bytes of"), (LARGE[::-1], "another file")):
         (target / md5).write_bytes(contents)
         with pytest.raises(StagingError, match=words):
             site.submit(request, **wrong)
