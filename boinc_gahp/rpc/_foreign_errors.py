@@ -7,6 +7,7 @@ requests' own texts quote whole URLs, and one of them contains the authenticator
 from __future__ import annotations
 
 import http.client
+import re
 import ssl
 import traceback
 import zlib
@@ -41,6 +42,10 @@ _NOT_CONNECTED = (
 )
 
 
+#: Where an error was found in Python's own source.
+_IN_OPENSSL = re.compile(r"_ssl\.c:[0-9]+: | \(_ssl\.c:[0-9]+\)")
+
+
 @dataclass(frozen=True, slots=True)
 class _Rule:
     """What an exception of ``kinds``, anywhere in the chain, says about an exchange.
@@ -51,6 +56,7 @@ class _Rule:
         unmade: whether the rule only applies if no connection was made.
         passes: whether trying again may help, though nobody changes anything.
         damaged: whether an answer had begun.
+        words: what one of the exceptions says, too.
     """
 
     kinds: tuple[type[BaseException], ...]
@@ -59,6 +65,7 @@ class _Rule:
     unmade: bool = False
     passes: bool = True
     damaged: bool = False
+    words: str = ""
 
 
 #: The first rule that matches is used; the last one matches everything.
@@ -90,6 +97,13 @@ _RULES = (
         (urllib3.exceptions.ProxyError,),
         "the connection through the proxy failed ({why}): try again, or check the setting proxy "
         "and the variables HTTP_PROXY and HTTPS_PROXY",
+    ),
+    _Rule(
+        (TimeoutError,),
+        "no secure connection was made in time ({why}): check whether the URL should begin with "
+        "http://, or try again later",
+        sent=False,
+        words="handshake",
     ),
     _Rule(
         (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError),
@@ -134,7 +148,7 @@ def translated(
     rule = next(
         rule
         for rule in _RULES
-        if any(isinstance(link, rule.kinds) for link in links)
+        if any(isinstance(link, rule.kinds) and rule.words in str(link) for link in links)
         and not (rule.unmade and not any(map(_is_unmade, links)))
     )
     message = f"{host}, asked to {rpc.asked}: {rule.what.format(why=_why(links, redact))}"
@@ -162,7 +176,7 @@ def _why(links: list[BaseException], redact: Redactor) -> str:
             getattr(link, "verify_message", None) or getattr(link, "strerror", None) or str(link)
         )
         if words:
-            return shorten(redact(str(words)), 200)
+            return shorten(redact(_IN_OPENSSL.sub("", str(words))), 200)
     return type(links[-1]).__name__
 
 

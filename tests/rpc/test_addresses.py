@@ -1,6 +1,7 @@
 """Where requests go: addresses, redirects, certificates."""
 
 import re
+import socket
 import ssl
 import time
 import traceback
@@ -164,7 +165,14 @@ def test_http_that_is_sent_on_to_https_is_not_asked_again(server, authority, bun
 def test_https_where_http_is_spoken_is_reported(server):
     server.answers.append(ok())
     url = server.url.replace("http:", "https:")
-    trouble(url, "no secure connection .* should begin with http:", options(None))
+    trouble(url, r"no secure connection .* \(.*number\): .* should begin with http:", options(None))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"https://127.0.0.1:{silent.getsockname()[1]}/"
+        said = r"no secure connection .* \(The handshake .*should begin with http:"
+        error = trouble(
+            url, said, ClientOptions(connect_timeout=0.2, read_timeout=0.2, retry_total=0)
+        )
+    assert not error.may_be_running
 
 
 def test_https_goes_through_a_proxy_without_its_seeing_anything(server, authority, bundle):
