@@ -169,6 +169,9 @@ class Console:
         if first.upper() in {"HELP", "?"}:
             _help(rest.strip())
             return
+        if first.upper() == "EXIT":
+            _print("bad", "error:", " QUIT or Ctrl-D ends")
+            return
         reply = self._engine.handle(encode(line))
         if reply.reason:
             _print("bad", "error:", f" {visible(reply.reason)}")
@@ -194,7 +197,7 @@ def show(finished: FinishedRequest) -> None:
 
 
 def _help(word: str) -> None:
-    if not word:
+    if word.upper() in {"", "HELP"}:
         _print("plain", help_overview())
     elif text := help_on(word, _width()):
         _print("plain", text)

@@ -100,7 +100,7 @@ answers to BOINC_QUERY_BATCHES leave out jobs that were aborted here.""",
     Command(
         Results,
         returns="n, then n lines",
-        summary="print the results so far",
+        summary="print the results so far; a terminal shows them at once",
         help="""\
 Prints the number of results, then the results, one per line, in the order in which they came. Each
 result is printed once. The console prints results as they come, and keeps none for RESULTS.""",

@@ -47,8 +47,6 @@ class Text:
 
     #: What is allowed, in words that end "it must be ...".
     allowed: ClassVar[str] = "some text"
-    #: The smallest number of words.
-    least: ClassVar[int] = 1
 
     name: str
     help: str
@@ -158,15 +156,6 @@ class Counted:
             f"{self.count} {group}..." if len(self.fields) == 1 else f"{self.count} {{{group}}}..."
         )
 
-    @property
-    def least(self) -> int:
-        """Return the smallest number of words."""
-        return 1 + self.minimum * self._group
-
-    @cached_property
-    def _group(self) -> int:
-        return sum(field.least for field in self.fields)
-
     @cached_property
     def _plain(self) -> bool:
         return all(type(field) is Text for field in self.fields)
@@ -221,9 +210,9 @@ class Counted:
         count = int(word) if _is_whole(word) else -1
         if count < self.minimum:
             raise wrong(self.count, at, word, f"a whole number, {self.minimum} or more")
-        # Check this before anything is built: the rest of the line limits what a count can be.
+        # Other groups are read one by one, up to what is missing.
         left = len(words) - at - 1
-        if count * self._group > left:
+        if self._plain and count * len(self.fields) > left:
             raise wrong(self.count, at, word, f"smaller, as only {left} arguments follow it")
         return count
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from boinc_gahp import __version__
 from boinc_gahp.localproject.project import LocalProject
 from tests import faultproxy
 from tests.daemon.terminal import Terminal
@@ -70,7 +71,7 @@ def test_it_greets_with_version_project_log_and_help(desk):
     with desk.console() as terminal:
         assert terminal.greeting.startswith("What most people want:")
         for part in (
-            "boinc_gahp 0.",
+            f"boinc_gahp {__version__}",
             f"project: {desk.proxy.url}",
             f"log: {desk.state}/boinc_gahp.log",
             "type help",
@@ -106,6 +107,10 @@ def test_what_is_wrong_with_a_line_is_reported_and_below_it_stands_its_form(desk
         terminal.enter("BOINC_PING seven")
         seen = terminal.see('error: BOINC_PING: id (argument 1) is "seven"', "a whole number above")
         assert " E " not in seen
+        terminal.enter("exit")
+        terminal.see("error: QUIT or Ctrl-D ends")
+        terminal.enter("help help")
+        terminal.see("this, or all about a command")
         terminal.enter("BOINC_PNIG 7")
         terminal.see('error: there is no command "BOINC_PNIG"')
         terminal.enter("BOINC_PING 1")
