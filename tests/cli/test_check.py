@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp.cli.check import project_checks
+from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.rows import NewJob
@@ -113,6 +114,16 @@ class TestLedger:
         assert good[0] == "ok"
         wanted = f"have no project {project.url} with the account (fingerprint {account})"
         told(point, "warning", wanted, "boinc_gahp ledger move")
+
+    @pytest.mark.usefixtures("settings")
+    def test_one_that_is_lost_is_no_new_one(self, check, home, project):
+        path = home / ".local/state/boinc_gahp/ledger.sqlite"
+        path.parent.mkdir(parents=True, mode=0o700)
+        lock = AccountLock(path.parent, project.url, "an account")
+        assert lock.try_acquire()
+        lock.release()
+        check().only("ledger", "FAILED", "was here and is gone")
+        assert not path.exists()
 
 
 class TestAddress:

@@ -10,6 +10,7 @@ import pytest
 from boinc_gahp.config.places import user_name
 from boinc_gahp.errors import OutputError
 from boinc_gahp.ledger._migrations import VERSION
+from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.rows import Hold
 from tests.cli.conftest import COMMAND
 from tests.cli.watching import ACCOUNT, MINE, NAME, OTHER, URL, accept, on_project, silent
@@ -284,12 +285,20 @@ def link(desk):
     return "is a symbolic link"
 
 
+def lost(desk):
+    desk.path.parent.mkdir(parents=True)
+    lock = AccountLock(desk.path.parent, URL, ACCOUNT)
+    assert lock.try_acquire()
+    lock.release()
+    return "was here and is gone"
+
+
 def broken_settings(desk):
     desk.settings.write_text("[project\n")
     return "boinc_gahp.toml"
 
 
-@pytest.mark.parametrize("break_it", [later_version, no_ledger, link, broken_settings])
+@pytest.mark.parametrize("break_it", [later_version, no_ledger, link, lost, broken_settings])
 def test_what_cannot_be_read_is_a_reason_and_metrics_are_written_all_the_same(desk, break_it):
     words = break_it(desk)
     reason = "settings" if break_it is broken_settings else "ledger"

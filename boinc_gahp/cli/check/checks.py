@@ -110,9 +110,10 @@ def check_directories(settings: Settings) -> Iterator[Check]:
 
 def _check_ledger(settings: Settings) -> Iterator[Check]:
     from boinc_gahp.cli.ledger.monitoring import stopped
-    from boinc_gahp.cli.ledger.showing import problem_words
+    from boinc_gahp.cli.ledger.showing import must_not_be_lost, problem_words
 
     try:
+        must_not_be_lost(ledger_file(settings))
         ledger = Ledger(ledger_file(settings))
         try:
             now = time.time()

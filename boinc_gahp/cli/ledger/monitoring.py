@@ -82,7 +82,7 @@ class Status:
     time: Time
     #: the ledger's path; null: the settings cannot be read
     ledger: str | None = None
-    #: whether it could be read; also true if it does not exist yet
+    #: whether it could be read; also true if it does not exist yet, and false if it is lost
     readable: bool = False
     #: its size; null: it does not exist
     bytes: int | None = None

@@ -42,10 +42,11 @@ _CLUSTER_PROC = re.compile(r"_([0-9]+\.[0-9]+)_[0-9]+\Z")
 
 
 def exists(path: Path) -> bool:
-    """Tell whether there is a ledger; raises LedgerError if that cannot be found out."""
+    """Tell whether there is a ledger; raises LedgerError if one is lost, or may be there."""
     try:
         path.stat()
     except FileNotFoundError:
+        must_not_be_lost(path)
         return False
     except OSError as error:
         raise LedgerError(
@@ -53,6 +54,17 @@ def exists(path: Path) -> bool:
             "user whose jobs are in it"
         ) from error
     return True
+
+
+def must_not_be_lost(path: Path) -> None:
+    """Raise LedgerError if there is no ledger where daemons have worked with one."""
+    lock = next(path.parent.glob("account-*.lock"), None)
+    if lock is not None and not any(path.parent.glob(path.name)):
+        raise LedgerError(
+            f"the ledger {path} was here and is gone ({lock.name} is still there): bring it back "
+            "before the next job makes an empty one, or, if it is lost, abort its jobs on the "
+            'project ("The ledger is lost" in the documentation)'
+        )
 
 
 def none_yet(path: Path) -> str:

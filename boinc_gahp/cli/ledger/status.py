@@ -337,7 +337,7 @@ def families(status: Status) -> Iterator[MetricFamily]:
 #: Names of metrics, and their HELP.
 _METRICS = {
     "status_timestamp_seconds": "When these metrics were written, since the epoch.",
-    "ledger_readable": "Whether the user's ledger could be read; also 1 where there is none yet.",
+    "ledger_readable": "Whether the ledger could be read; 1 also where there was none yet.",
     "ledger_size_bytes": "The ledger's size, with its log.",
     "ledger_available_bytes": "Bytes that the user may still write on the ledger's disk.",
     "build_info": "The version of boinc_gahp; always 1.",
