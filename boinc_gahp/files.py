@@ -242,11 +242,22 @@ def make_private_directory(path: Path, *, or_shared: bool = False) -> None:
         or_shared: also accept root's directory, if no user can touch another's files in it.
 
     Raises:
-        NotOurs: it belongs to another user, others can write it, or everyone can replace it.
+        NotOurs: it belongs to another user, others can write it, or everyone can replace it; or
+            this user may not create or reach it.
         OSError: it cannot be created.
     """
     check_directories_above(path)
-    descriptor = open_directory(path, make=_make_private, private=True)
+    me = user_name(os.geteuid())
+    try:
+        descriptor = open_directory(path, make=_make_private, private=True)
+    except PermissionError as error:
+        way = (each for each in reversed(path.absolute().parents) if not os.access(each, os.X_OK))
+        closed = next(way, None)
+        enter = f"let {me} enter {closed}, and " if closed and os.path.lexists(closed) else ""
+        raise NotOurs(
+            f"the directory {path} cannot be made or reached ({error.strerror}): {enter}have root "
+            f"run: install -d -m 700 -o {quote(me)} {quote(str(path))}"
+        ) from error
     try:
         status = os.fstat(descriptor)
     finally:
@@ -255,7 +266,6 @@ def make_private_directory(path: Path, *, or_shared: bool = False) -> None:
     writers = who_else_can_write(status)
     if or_shared and status.st_uid in trusted_users() and (sticky or writers is None):
         return
-    me = user_name(os.geteuid())
     if status.st_uid != os.geteuid():
         raise NotOurs(
             f"the directory {path} belongs to user {user_name(status.st_uid)}, not to {me}: have "

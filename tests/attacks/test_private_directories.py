@@ -114,6 +114,11 @@ def test_keep_users_from_directories_that_an_admin_made_by_the_recipe(node):
     ]
     assert "/var/lib/boinc_gahp" in recipe
     assert "alice bob" in recipe
+    # Without it, or below a directory of root's alone, users are told what is missing.
+    mend = f"have root run: install -d -m 700 -o {ALICE} {node}/shared/{ALICE}; or set"
+    assert check(node, "{user}").count(f"(Permission denied): {mend}") == 2
+    directory(node / "shared")
+    assert check(node, "{user}").count(f": let {ALICE} enter {node}/shared, and {mend}") == 2
     there = recipe.replace("/var/lib/boinc_gahp", f"{node}/shared")
     script = there.replace("alice bob", f"{ALICE} {BOB}")
     assert ran("/bin/sh", "-euc", script).returncode == 0
