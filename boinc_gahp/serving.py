@@ -7,6 +7,7 @@ import logging
 import socket
 import threading
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import waitress.server
 from waitress import wasyncore
@@ -125,6 +126,14 @@ def _bound(port: int, host: str) -> socket.socket:
             error.errno, f"cannot listen on {host}, port {port}: {error.strerror}: {advice}"
         ) from error
     return listener
+
+
+def hostname(host: str) -> str:
+    """Return the name in a request's ``Host``; "" if it is none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def port_is_free(port: int, host: str = HOST) -> bool:

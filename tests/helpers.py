@@ -48,7 +48,7 @@ def wait_for(condition, what, timeout=60.0, pause=0.02):
 def at_once(work, items):
     """Do something with each item, in a thread of its own, all at a time; return the results."""
     items = list(items)
-    begin = threading.Barrier(len(items), timeout=60)
+    begin = threading.Barrier(len(items))
 
     def run(item):
         begin.wait()

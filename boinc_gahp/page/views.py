@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
-from urllib.parse import urlsplit
 
 from boinc_gahp.api.outputs.logs import page_of
 from boinc_gahp.api.progress import longest_words
@@ -34,7 +33,7 @@ need_extra("page", "the page", "flask", "waitress")
 from flask import Flask, Response, abort, render_template, request, send_file  # noqa: E402
 from jinja2 import StrictUndefined  # noqa: E402
 
-from boinc_gahp.serving import HOST, WebServer  # noqa: E402
+from boinc_gahp.serving import HOST, WebServer, hostname  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -148,7 +147,7 @@ def make_app(sources: Callable[[], Sequence[Source]], token: str, more: More) ->
         app.add_url_rule(f"/{token}{rule}", view.__name__, view, methods=["GET"])
 
     def check() -> Response | None:
-        if (urlsplit(f"//{request.host}").hostname or "") not in _NAMES:
+        if hostname(request.host) not in _NAMES:
             text = f"This page is at {HOST} and localhost only. A page of another site asked."
             return Response(f"{text}\n", 421, mimetype="text/plain")
         given = request.path.partition("/")[2].partition("/")[0]

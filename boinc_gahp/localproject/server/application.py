@@ -6,7 +6,6 @@ import gzip
 import logging
 import sqlite3
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
 from flask import Flask, Response, redirect, request
@@ -31,6 +30,7 @@ from boinc_gahp.localproject.server.messages import (
 )
 from boinc_gahp.localproject.server.site_pages import error_page, not_found
 from boinc_gahp.localproject.store import valid_physical_name
+from boinc_gahp.serving import hostname
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,21 +122,14 @@ def _check_host(core: Core) -> Response | None:
     a user's browser. Browsers always send the name; a program that does not is not a browser.
     """
     host = request.headers.get("Host")
-    if host is None or _hostname(host) in core.names:
+    if host is None or hostname(host) in core.names:
         return None
     text = (
         f"This is not the project's address. The project answers at {core.url}. This request was "
-        f"for {_hostname(host)[:100]!r}; a page of another site may have sent it. If that is a "
+        f"for {hostname(host)[:100]!r}; a page of another site may have sent it. If that is a "
         "name of this machine, start the project with it: boinc_gahp local-project run --name NAME."
     )
     return Response(f"{text}\n", 421, mimetype="text/plain")
-
-
-def _hostname(host: str) -> str:
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
 
 
 def _rpc_page(core: Core, page: str, unknown: str, handlers: dict[str, Handler]) -> Response:
