@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,10 +94,14 @@ def expand(text: str, base: Path) -> Path:
     relative to ``base``.
 
     Raises:
-        ValueError: it is not a path, or names a user that does not exist.
+        ValueError: it is not a path, or has another word in braces, or names a user that does not
+            exist.
     """
     if not text or "\0" in text:
         raise ValueError("a path is expected")
+    for word in re.findall(r"\{\w*\}", text):
+        if word != "{user}":
+            raise ValueError(f"{word} stands for nothing; did you mean {{user}}?")
     named = text.replace("{user}", user_name())
     path = os.path.expanduser(named)  # noqa: PTH111  (leaves an unknown user as it is)
     if path.startswith("~"):

@@ -121,11 +121,20 @@ class TestPaths:
         }
 
     @pytest.mark.parametrize(
-        "text", ["", "a\\u0000b", "~no-such-user-here/x"], ids=["empty", "NUL", "unknown-user"]
+        ("text", "why"),
+        [
+            ("", "a path is expected"),
+            ("a\\u0000b", "a path is expected"),
+            ("~no-such-user-here/x", "there is no user"),
+            ("/x/{usr}", "did you mean {user}?"),
+        ],
+        ids=["empty", "NUL", "unknown-user", "unknown-word"],
     )
-    def test_what_is_no_path_is_refused(self, node, text):
+    def test_what_is_no_path_is_refused(self, node, text, why):
         node.write(node.user, f'[state]\ndir = "{text}"')
-        assert f"{node.user}: dir in [state] is" in error_of(node.load)
+        error = error_of(node.load)
+        assert f"{node.user}: dir in [state] is" in error
+        assert why in error
 
     def test_a_named_settings_file_may_begin_with_tilde(self, node):
         path = node.write(node.home / "mine.toml", "")
