@@ -51,6 +51,13 @@ def test_a_file_that_cannot_be_written_is_reported(desk, name):
     assert err.count("\n") == 1
 
 
+def test_a_file_that_node_exporter_would_not_read_is_refused(desk):
+    status, _, err = desk.status("--textfile", "jobs.txt")
+    assert status == 2
+    assert "must end in .prom" in err
+    assert not (desk.home / "jobs.txt").exists()
+
+
 @pytest.mark.processes
 def test_the_line_for_cron_writes_the_file(desk, tmp_path):
     [line] = [

@@ -84,7 +84,10 @@ _JOBS = (
 
 def run(arguments: list[str], config: str | None) -> int:
     """Print or write it; return 1 if there are problems, else 0."""
-    options = run_parser(config).read(arguments)
+    parser = run_parser(config)
+    options = parser.read(arguments)
+    if options.textfile not in {None, "-"} and not options.textfile.endswith(".prom"):
+        parser.error("the name of the file after --textfile must end in .prom")
     status = status_of(options.config, options.after, details=options.jobs)
     if options.textfile is not None:
         _write(options.textfile, exposition(families(status)))
