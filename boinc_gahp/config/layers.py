@@ -7,6 +7,7 @@ file that names the URL of another project than the files before it starts that 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -270,7 +271,8 @@ def _read_authenticator(path: Path, place: str, problems: list[str]) -> Authenti
     an authenticator with BOINC_SELECT_PROJECT, so the error is kept until one is needed.
 
     Raises:
-        ConfigError: it has no readable authenticator, or everyone can read or write it.
+        ConfigError: it has no readable authenticator, or more than that, or everyone can read or
+            write it.
     """
     remedy = (
         "write your account's authenticator into it (the project's web site shows it on your "
@@ -285,6 +287,11 @@ def _read_authenticator(path: Path, place: str, problems: list[str]) -> Authenti
         ) from error
     except ValueError as error:
         raise ConfigError(f"{place} authenticator_file {path}: {error}; {remedy}") from None
+    # As a line of a settings file has it.
+    if len(file.text.split()) > 1 or re.match(r"\s*(\w+=|[\"'])", file.text):
+        raise ConfigError(
+            f"{place} authenticator_file: only the key belongs into {path}, without quotation marks"
+        )
     warning = file.must_be_private()
     if warning is not None:
         problems.append(warning)

@@ -144,7 +144,7 @@ class TestPaths:
 class TestAuthenticator:
     def test_a_file_beside_the_settings_gives_it(self, node):
         node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "authenticator"')
-        node.write(node.user.parent / "authenticator", f"  {SECRET}  \nsecond line\n")
+        node.write(node.user.parent / "authenticator", f"  {SECRET}  \n")
         settings = node.load()
         assert revealed(settings.project) == SECRET
         assert settings.problems == ()
@@ -182,6 +182,16 @@ class TestAuthenticator:
         node.write(node.admin, f'[project]\nurl = "{A}"\nmax_post_bytes = 5\nproxy = "http://p"')
         node.write(node.user, f'[project]\nurl = "{B}"\nauthenticator = "{SECRET}"')
         assert node.load().project == ProjectSettings(ProjectUrl(B), Authenticator(SECRET))
+
+    @pytest.mark.parametrize("form", ["{}\nsecond line", 'authenticator = "{}"', "'{}'", "key={}"])
+    def test_a_file_with_more_than_the_key_is_no_key(self, node, form):
+        node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "key"')
+        path = node.write(node.user.parent / "key", form.format(SECRET))
+        settings = node.load()
+        assert revealed(settings.project) is None
+        [problem] = settings.problems
+        assert f"only the key belongs into {path}," in problem
+        assert SECRET not in problem
 
     def test_a_missing_or_empty_file_is_a_problem_and_no_reason_to_stay_away(self, node):
         node.write(node.admin, f'[project]\nurl = "{A}"\nauthenticator_file = "~/mine"')

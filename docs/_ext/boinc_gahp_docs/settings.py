@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _EXTRA = {
     "authenticator_file": (
         "Path",
-        "The file that holds the authenticator as its first word, instead of ``authenticator``. "
+        "The file that holds the authenticator and nothing else, instead of ``authenticator``. "
         "Nobody but its owner may be able to read it (``chmod 600``).",
     )
 }
