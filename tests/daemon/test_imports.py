@@ -21,11 +21,11 @@ _version cli cli.main daemon daemon.main errors gahp gahp.banner text
 #: tomli is Python's own tomllib from 3.11 on.
 ROOMS_AFTER_PING = {
     "_version", "backoff", "cli", "config", "daemon", "errors", "fetch", "files", "gahp",
-    "ledger", "logs", "quantities", "rpc", "secret", "states", "submit", "templates", "text",
+    "ledger", "logs", "quantities", "rpc", "secret", "states", "submit", "text",
     "threads",
 }  # fmt: skip
 OTHERS_AFTER_PING = {
-    "certifi", "charset_normalizer", "idna", "lxml", "platformdirs", "requests", "urllib3",
+    "lxml", "platformdirs", "urllib3",
     *(["tomli"] if sys.version_info < (3, 11) else []),
 }  # fmt: skip
 #: What urllib3 takes along where it happens to be installed, and what is no package at all.
@@ -128,7 +128,7 @@ def test_what_is_for_people_is_never_imported(imported):
 def test_the_package_itself_imports_its_version_alone_and_names_at_their_first_use():
     program = (
         "import sys; before = set(sys.modules); import boinc_gahp; dir(boinc_gahp);"
-        "print(*set(sys.modules) - before); boinc_gahp.Project; assert 'requests' in sys.modules"
+        "print(*set(sys.modules) - before); boinc_gahp.Project; assert 'urllib3' in sys.modules"
     )
     done = subprocess.run(
         [sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True
