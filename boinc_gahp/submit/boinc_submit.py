@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BatchConflict, GahpError, LedgerError, RpcError
-from boinc_gahp.submit.abort import ABORT_AGAIN, abort_once
+from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.buda import buda_request
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import UNDO_TIME, Journal, SubmitState
@@ -179,15 +179,14 @@ class GridmanagerJournal(ConsoleJournal):
             f"the abort of batch {name} is tried only now",
         )
         # The id may be an earlier process's, and another batch's by now.
-        context = replace(self._context, project=project)
-        done = self._try("aborted", lambda: abort_once(context, batch_id, name))
+        done = self._try("aborted", lambda: project.abort_batch(batch_name=name))
         if done and not unclear:
             self._context.note(
                 lambda ledger: ledger.abort_done(*self._context.owner, batch_id),
                 f"batch {name} is aborted once more",
             )
 
-    def _try(self, what: str, step: Callable[[], object]) -> bool:
+    def _try(self, what: str, step: Callable[[], None]) -> bool:
         try:
             step()
         except RpcError as error:

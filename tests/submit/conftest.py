@@ -53,6 +53,7 @@ class Site:
         self,
         *,
         staging=StagingSettings(),  # noqa: B008  (frozen)
+        submit_margin=60.0,
         **of_project,
     ):
         """Yield a new context, as a new process would have it; others are project's settings."""
@@ -60,7 +61,7 @@ class Site:
         settings = Settings(
             project=project_settings,
             staging=staging,
-            timeouts=Timeouts(connect=30, read=30, retry=3),
+            timeouts=Timeouts(connect=30, read=30, retry=3, submit_margin=submit_margin),
             jobs=JobSettings(templates_cached=0),
         )
         with self.project() as project:

@@ -12,6 +12,7 @@ from boinc_gahp.states import BatchState
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.control import reconcile
 from boinc_gahp.submit.engine import submit
+from boinc_gahp.submit.journal import UNDO_TIME
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
 from tests.inside import staged_files
@@ -145,6 +146,9 @@ def test_a_file_that_the_project_deleted_meanwhile_is_staged_again(site):
 
 # Under a gridmanager: an error is a promise.
 
+#: A gridmanager that waits for half a minute and no longer.
+SOON = {"seconds": UNDO_TIME + 30.0, "submit_margin": UNDO_TIME + 2.0}
+
 
 @pytest.mark.long
 def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_a_pending_abort(site):
@@ -153,7 +157,7 @@ def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_a_pend
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
     with pytest.raises(GahpError):
-        site.boinc_submit(request)
+        site.boinc_submit(request, **SOON)
     site.proxy.heal()
     assert site.state(request) is BatchState.ABORTED
     (pending,) = site.pending
@@ -168,7 +172,7 @@ def test_the_next_process_sends_an_abort_that_this_one_could_not(site):
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
     site.proxy.fail("abort_batch", faultproxy.status(503), times=None)
     with pytest.raises(GahpError):
-        site.boinc_submit(request)
+        site.boinc_submit(request, **SOON)
     site.proxy.heal()
     assert site.state(request) is BatchState.IN_PROGRESS
     states = []
