@@ -30,9 +30,10 @@ def directory(tmp_path_factory):
 def settings(directory):
     """Settings with projects, to which batches were submitted from this machine."""
     path = directory / "settings.toml"
-    own = "url = 'http://127.0.0.1:9/'\nauthenticator = 'abcdefgh'\n"
+    project = "url = 'http://127.0.0.1:9/{}/'\nauthenticator = 'abcdefgh'\n"
     path.write_text(
-        f"[project]\n{own}[projects.astro]\n{own}[projects.bio]\n{own}"
+        f"[project]\n{project.format('test')}"
+        f"[projects.astro]\n{project.format('astro')}[projects.bio]\n{project.format('bio')}"
         f"[state]\ndir = '{directory / 'state'}'\n"
     )
     path.chmod(0o600)
