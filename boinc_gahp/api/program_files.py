@@ -153,7 +153,8 @@ class FileFinder:
         shown = name if is_there else f"{name}={posixpath.normpath(path)}"
         if key not in self._sources:
             if os.path.isdir(absolute):  # noqa: PTH112
-                found = look(absolute, follow_links=self._follow_links)
+                # Its user may have changed it just now.
+                found = look(absolute, follow_links=self._follow_links, may_be_old=lambda _: False)
                 tree = Member(name, absolute, found.stamp)
                 self._sources[key] = Source(name, tree, found.nbytes, f"{shown}/", found)
             else:

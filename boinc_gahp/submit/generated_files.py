@@ -22,7 +22,7 @@ from boinc_gahp.files import make_private_directory, whole_file
 from boinc_gahp.submit.checks import extension
 from boinc_gahp.submit.digests import Seen, reason, unreadable
 from boinc_gahp.submit.singleflight import SingleFlight
-from boinc_gahp.submit.trees import Entry, look, stamp_of, walk
+from boinc_gahp.submit.trees import Entry, Tree, look, stamp_of, walk
 from boinc_gahp.submit.types import LocalFile
 
 if TYPE_CHECKING:
@@ -50,6 +50,14 @@ class Member(NamedTuple):
     name: str
     path: str
     stamp: str | None = None
+
+    def is_as_expected(self, stamp: str) -> bool:
+        """Return whether what has this stamp may be packed."""
+        return self.stamp in (None, stamp)
+
+    def look(self) -> Tree:
+        """Return its state; an older one only if that is the expected one."""
+        return look(self.path, may_be_old=lambda tree: self.is_as_expected(tree.stamp))
 
 
 class GeneratedFiles:
@@ -117,7 +125,7 @@ class GeneratedFiles:
         for member in members:
             if member.name.startswith("/") or ".." in member.name.split("/"):
                 raise ValueError(f"not a name for an archive's member: {member.name!r}")
-        looks = [(member.name, look(member.path)) for member in members]
+        looks = [(member.name, member.look()) for member in members]
         for member, (_, tree) in zip(members, looks, strict=True):
             _check_expected(member, tree.stamp)
         key = ascii([(name, tree.identity) for name, tree in looks])
@@ -189,7 +197,7 @@ class GeneratedFiles:
 
 
 def _check_expected(member: Member, stamp: str) -> None:
-    if member.stamp not in (None, stamp):
+    if not member.is_as_expected(stamp):
         raise StagingError(
             f"input {member.path!r} changed since the job was submitted: submit it again",
             path=member.path,

@@ -15,7 +15,7 @@ from boinc_gahp.submit.digests import SETTLED, Seen, check_link, stat_file, unre
 from boinc_gahp.submit.singleflight import SingleFlight
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 #: The most files and directories in an input directory.
 MOST_ENTRIES = 100_000
@@ -168,15 +168,26 @@ def _stays_below(target: str) -> bool:
     return not target.startswith("/") and ".." not in target.split("/")
 
 
-def look(path: str, *, follow_links: bool = True) -> Tree:
+def look(
+    path: str, *, follow_links: bool = True, may_be_old: Callable[[Tree], bool] = lambda _: True
+) -> Tree:
     """Return the state of a directory with all that is in it, or of a file.
 
     Its stamp does not change with inodes: a directory that was restored from a backup is the same.
-    It is stable between processes. Threads that ask at the same time look through it once; the
-    answer is up to 2 s old. Raises as :func:`walk`.
+    It is stable between processes. Threads that ask at the same time look through it once. Raises
+    as :func:`walk`.
+
+    Args:
+        path: as for :func:`walk`.
+        follow_links: as for :func:`walk`.
+        may_be_old: tells whether an answer that is up to 2 s old will do.
     """
     key = (path, follow_links)
-    return _trees.get(key, lambda: _look(*key), lambda tree: time.monotonic() < tree.until)
+
+    def will_do(tree: Tree) -> bool:
+        return time.monotonic() < tree.until and may_be_old(tree)
+
+    return _trees.get(key, lambda: _look(*key), will_do)
 
 
 def _look(path: str, follow_links: bool) -> Tree:

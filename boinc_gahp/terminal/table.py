@@ -78,8 +78,10 @@ def lines(
     keep = width is None and len(first) == _AHEAD
     natural = []
     for column, texts in zip(columns, zip(*first, strict=True), strict=True):
-        widest = max(cells(text) for text, _ in texts)
-        natural.append(max(widest, cells(column.title), 1) if widest or keep else 0)
+        # Some texts have no width of their own: a lone skin tone, say.
+        has_text = keep or any(text for text, _ in texts)
+        widest = max(cells(text) for text in (column.title, *(text for text, _ in texts)))
+        natural.append(max(widest, 1) if has_text else 0)
     widths = fitted(columns, natural, None if width is None else width - len(indent))
 
     def line(row: Sequence[tuple[str, str]]) -> str:

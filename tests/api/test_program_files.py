@@ -6,6 +6,7 @@ from hypothesis import given, strategies as st
 from boinc_gahp.api.program_files import FileFinder, together
 from boinc_gahp.api.programs import program_batch
 from boinc_gahp.errors import BadRequest, StagingError
+from boinc_gahp.submit import trees
 from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.types import LocalFile
 
@@ -49,6 +50,14 @@ def test_an_absolute_path_becomes_its_last_part(tmp_path):
     assert words == ["beside.txt"]
     assert source.file == LocalFile(tmp_path / "beside.txt")
     assert source.shown == f"beside.txt={tmp_path}/beside.txt"
+
+
+def test_a_directory_that_changed_just_now_is_another(here, monkeypatch):
+    monkeypatch.setattr(trees, "_REST", 1e9)
+    [before] = FileFinder().in_words(["data"])[1]
+    (here / "data/a.csv").write_text("longer than before")
+    [after] = FileFinder().in_words(["data"])[1]
+    assert before.file.stamp != after.file.stamp
 
 
 @given(st.lists(st.text()))

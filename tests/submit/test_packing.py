@@ -320,3 +320,17 @@ def test_a_tree_that_many_jobs_share_is_not_looked_through_for_each(tmp_path, mo
     path = str(tree(tmp_path / "in", {"a": b"1"}))
     assert len({look(path).stamp for _ in range(1000)}) == 1
     assert looked == [path]
+
+
+def test_a_tree_that_was_looked_at_before_it_changed_is_packed_as_its_job_saw_it(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(trees, "_REST", 1e9)
+    monkeypatch.setattr(trees, "_LONGEST_REST", 1e9)
+    path = tree(tmp_path / "in", {"a": b"1"})
+    look(str(path))
+    tree(path, {"a": b"22"})
+    stamp = trees.stamp_of(trees.walk(str(path)))
+    made = GeneratedFiles(tmp_path / "made")
+    archive = made.pack([Member("model", str(path), stamp)])
+    assert contents(archive.path) == {"model/a": b"22"}
