@@ -35,8 +35,6 @@ ledger_logger = logging.getLogger("boinc_gahp.ledger")
 INTERVAL = 10.0
 #: Seconds for which a program has to be missing: while pip installs another version, there is none.
 GONE = 60.0
-#: Seconds after which HTCondor has asked about all jobs that it still has.
-HTCONDOR_HAS_ASKED = 3600.0
 #: Seconds after which a file that was made for container jobs, and not used since, is removed; they
 #: are looked at as often. A job that is sent later makes it again.
 UNUSED = 86400.0
@@ -109,6 +107,7 @@ def ledger_housekeeping(
         closing: ends this function when it is set.
     """
     from boinc_gahp.ledger.jobs import JobLedger  # noqa: PLC0415  (after the banner)
+    from boinc_gahp.ledger.rows import HTCONDOR_HAS_ASKED  # noqa: PLC0415  (after the banner)
     from boinc_gahp.ledger.upkeep import drop_unneeded  # noqa: PLC0415  (after the banner)
     from boinc_gahp.submit.generated_files import GeneratedFiles  # noqa: PLC0415
 

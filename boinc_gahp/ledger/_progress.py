@@ -10,6 +10,7 @@ from boinc_gahp.ledger._requests import Requests, end_if_last
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.rows import (
     ALIVE_SQL,
+    HTCONDOR_HAS_ASKED,
     JOB_NAME,
     Hold,
     JobRow,
@@ -117,6 +118,9 @@ class Progress(Requests):
     ) -> list[JobRow]:
         """Return jobs whose outputs are to be fetched, oldest first, at most ``limit``.
 
+        A job that HTCondor has not asked about for :data:`HTCONDOR_HAS_ASKED` waits until it asks:
+        this file may be yesterday's, and HTCondor have told the user since that the job has ended.
+
         Args:
             url: the project's URL.
             account: the account there.
@@ -128,10 +132,11 @@ class Progress(Requests):
             "WHERE job.project_id = ? AND job.state = 'finished' "
             "AND job.batch_id = coalesce(?, job.batch_id) "
             "AND job.batch_id NOT IN (SELECT value FROM json_each(?)) "
-            "ORDER BY job.id LIMIT ?",
+            "AND job.last_polled > ? ORDER BY job.id LIMIT ?",
             self._owner(url, account),
             of,
             json.dumps(list(without)),
+            time.time() - HTCONDOR_HAS_ASKED,
             limit,
         )
 

@@ -39,6 +39,10 @@ ALIVE: Final[frozenset[str]] = frozenset(STATES) - ENDED
 BatchState = Literal["planned", "sent", "submitted", "giving_up", "ended", "retired"]
 BATCH_STATES: Final[tuple[BatchState, ...]] = get_args(BatchState)
 
+#: Seconds after which HTCondor has asked about all jobs that it still has: with 10,000 jobs it asks
+#: every 2,000 s (``gridmanager-batch.rst``, "Life of a job").
+HTCONDOR_HAS_ASKED: Final = 3600.0
+
 
 def sql_set(states: Iterable[str]) -> str:
     """Return a list for SQL's IN; only for states, never for text from outside."""

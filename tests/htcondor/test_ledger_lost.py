@@ -1,11 +1,12 @@
-"""A ledger that is deleted, replaced by another or cannot be written, under a daemon at work."""
+"""A ledger that is deleted, replaced by another, cannot be written, or is yesterday's."""
 
 import os
 import resource
 import shutil
+import sqlite3
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.daemon import _housekeeping
 from boinc_gahp.fetch.context import Opener
-from boinc_gahp.ledger import upkeep
+from boinc_gahp.ledger import rows, upkeep
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.states import HTCondorState
 from boinc_gahp.submit.generated_files import GeneratedFiles
@@ -39,6 +40,37 @@ def test_a_daemon_whose_ledger_was_deleted_sends_nothing_more_and_ends(site, rep
     with Gahp(write_settings(site)) as gahp, not_known:
         gahp.status(job_id)
     assert len(site.workunits()) == 1
+
+
+@pytest.mark.long
+def test_of_yesterdays_ledger_only_jobs_that_htcondor_asks_about_are_fetched(site, tmp_path):
+    site.local.pause_volunteers()
+    ledger, copy = site.directory / "state" / "ledger.sqlite", tmp_path / "copy"
+    # While one of its jobs is alive, a batch is not retired: the project keeps all outputs.
+    ended, kept, alive = site.job(), site.job("--sleep 2"), site.job("--sleep 1000")
+    with Gahp(write_settings(site)) as gahp:
+        ids = gahp.submit_all([job.ad for job in (ended, kept, alive)])
+        wait_for(lambda: len(site.workunits()) == 3, "the jobs on the project")
+        with closing(sqlite3.connect(ledger)) as now, closing(sqlite3.connect(copy)) as yesterday:
+            now.backup(yesterday)
+            yesterday.execute("UPDATE job SET last_polled = last_polled - 86400")
+            yesterday.commit()
+        site.local.resume_volunteers()
+        assert gahp.end_of(ids[0]).word == HTCondorState.COMPLETED
+        gahp.kill()
+    ended.output.write_text("mine")
+    for old in ledger.parent.glob("ledger.sqlite-*"):
+        old.unlink()
+    copy.replace(ledger)
+    with Gahp(write_settings(site)) as gahp:
+        gahp.statuses(ids[1:])
+        gahp.process.terminate()  # what HTCondor has asked about is written down at the end
+        assert gahp.process.wait(60) == 0
+    with Gahp(write_settings(site)) as gahp:
+        assert gahp.end_of(ids[1]).word == HTCondorState.COMPLETED
+        assert kept.is_right()
+        assert ended.output.read_text() == "mine"
+        gahp.cancel(*ids)
 
 
 def limit_writes(gahp, nbytes):
@@ -105,7 +137,7 @@ def test_files_that_no_container_job_has_needed_for_a_day_are_removed(site, open
 
 def test_jobs_whose_end_htcondor_was_not_told_stay_until_it_had_time_to_ask(opener, monkeypatch):
     monkeypatch.setattr(_housekeeping, "INTERVAL", 0.02)
-    monkeypatch.setattr(_housekeeping, "HTCONDOR_HAS_ASKED", 0.2)
+    monkeypatch.setattr(rows, "HTCONDOR_HAS_ASKED", 0.2)
     goes = []
     monkeypatch.setattr(upkeep, "drop_unneeded", lambda *_, untold: goes.append(untold))
     with looked_after(opener):
