@@ -13,7 +13,6 @@ import math
 import re
 import threading
 import time
-from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -109,7 +108,7 @@ class Caller:
     closing: threading.Event = field(default_factory=threading.Event)
     speaks_https: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _warned: OrderedDict[str, float] = field(default_factory=OrderedDict)
+    _warned: dict[str, float] = field(default_factory=dict)
 
     def ask(self, call: RpcCall, answer: Callable[[etree._Element], T]) -> T:
         """Send the request; return what ``answer`` makes of the reply's root element.
@@ -124,9 +123,8 @@ class Caller:
                 reply = self._read(call, errors)
                 self._log_messages(call.rpc, reply.messages)
                 return answer(errors.root_of(reply))
-            except IncompleteReply as reply_error:
-                told = errors.too_much if reply_error.is_too_long else errors.incomplete
-                trouble = told(str(reply_error))
+            except IncompleteReply as lacking:
+                trouble = errors.incomplete(str(lacking))
             raise trouble
 
         return self._attempts(call, attempt)
@@ -288,13 +286,11 @@ class Caller:
         """Log ``text`` unless the same was logged in the last hour."""
         now = time.monotonic()
         with self._lock:
-            last = self._warned.get(text)
-            if last is not None and now - last < _SAME_MESSAGE_AGAIN:
+            if now - self._warned.get(text, -math.inf) < _SAME_MESSAGE_AGAIN:
                 return
+            if len(self._warned) >= _MESSAGES_REMEMBERED:
+                self._warned.clear()
             self._warned[text] = now
-            self._warned.move_to_end(text)
-            if len(self._warned) > _MESSAGES_REMEMBERED:
-                self._warned.popitem(last=False)
         log.log(level, "%s", text)
 
 

@@ -79,7 +79,7 @@ _RULES = (
         passes=False,
     ),
     _Rule(
-        (urllib3.exceptions.LocationParseError,),
+        (urllib3.exceptions.LocationValueError,),
         "a URL is wrong ({why}): check the project's URL, the setting proxy, and the variables "
         "HTTP_PROXY and HTTPS_PROXY",
         sent=False,

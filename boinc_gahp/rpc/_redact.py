@@ -6,7 +6,6 @@ import logging
 import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
-from xml.sax.saxutils import escape
 
 from boinc_gahp.secret import hide_logins
 
@@ -31,7 +30,9 @@ class Redactor:
     def __init__(self, authenticator: Authenticator) -> None:
         secret = authenticator.reveal()
         encoded = secret.encode("utf-8", "surrogateescape")
-        forms = {secret, escape(secret), escape(secret, {"'": "&#039;", '"': "&quot;"})}
+        in_xml = secret.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        in_html = in_xml.replace("'", "&#039;").replace('"', "&quot;")
+        forms = {secret, in_xml, in_html}
         forms |= {quote(encoded), quote(encoded, safe=""), quote_plus(encoded)}
         pattern = re.compile("|".join(re.escape(form) for form in sorted(forms, key=len)[::-1]))
         # In a closure, so that no dump of attributes shows it.
@@ -48,21 +49,17 @@ class Redactor:
         return "<redactor>"
 
 
-class _HideInUrls(logging.Filter):
-    """Hides secrets in URLs that urllib3 logs; that of ``workunit_file`` has the authenticator."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        message = record.getMessage()
-        hidden = _IN_URLS.sub(rf"\1{_HIDDEN}", message)
-        if hidden != message:
-            record.msg = hidden
-            record.args = ()
-        return True
+def _hide_in_urls(record: logging.LogRecord) -> bool:
+    """Hide secrets in URLs that urllib3 logs; that of ``workunit_file`` has the authenticator."""
+    message = record.getMessage()
+    hidden = _IN_URLS.sub(rf"\1{_HIDDEN}", message)
+    if hidden != message:
+        record.msg = hidden
+        record.args = ()
+    return True
 
 
 def guard_library_logs() -> None:
     """Keep such values out of urllib3's own log records; may be called again."""
     for name in ("urllib3.connectionpool", "urllib3.util.retry", "urllib3.poolmanager"):
-        logger = logging.getLogger(name)
-        if not any(isinstance(known, _HideInUrls) for known in logger.filters):
-            logger.addFilter(_HideInUrls())
+        logging.getLogger(name).addFilter(_hide_in_urls)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+#: What people can do about an answer that hardly comes from a project.
+CHECK_URL = "check the project's URL, and whether it can be reached without a login page in between"
+
 _SNIFFED = 2048
 #: After so many bytes of markup, elements that were not taken are dropped.
 _PRUNED_AFTER = 1 << 18
@@ -43,15 +46,11 @@ _NAMING = re.compile(r"(?:no|not|app|job|bad) ")
 
 
 class IncompleteReply(Exception):
-    """A reply lacks a value that its RPC always returns, or has it in another form.
+    """A reply lacks a value that its RPC always returns, or has it in another form."""
 
-    Attributes:
-        is_too_long: whether the reply is longer than possible instead, so its rest was not read.
-    """
 
-    def __init__(self, what: str, *, is_too_long: bool = False) -> None:
-        super().__init__(what)
-        self.is_too_long = is_too_long
+def _endless(what: str) -> IncompleteReply:
+    return IncompleteReply(f"it has more than {what}, so it was not read to its end: {CHECK_URL}")
 
 
 @dataclass(slots=True)
@@ -154,7 +153,7 @@ def read(
     for chunk in chunks:
         left -= len(chunk)
         if left < 0:
-            raise IncompleteReply(f"{most:,} bytes", is_too_long=True)
+            raise _endless(f"{most:,} bytes")
         reading.feed(chunk)
         if reading.has_enough:
             break
@@ -216,7 +215,7 @@ class _Reading:
         else:
             self._read_at_a_glance(self._repair.clean(chunk), self._records, self._records.regular)
         if self._repair.repairs > _MOST_REPAIRS:
-            raise IncompleteReply(f"{_MOST_REPAIRS:,} places that are not XML", is_too_long=True)
+            raise _endless(f"{_MOST_REPAIRS:,} places that are not XML")
 
     def close(self) -> Reply:
         """Return the reply, which has ended."""
@@ -280,7 +279,7 @@ class _Reading:
             self._count += 1
             self._taken.append(element)
         if records is not None and self._count > records.most:
-            raise IncompleteReply(f"{records.most:,} <{records.tags[-1]}>s", is_too_long=True)
+            raise _endless(f"{records.most:,} <{records.tags[-1]}>s")
         # The parser may still write to the last element; those before it can be dropped.
         for element in self._taken[:-1]:
             parent = element.getparent()
@@ -298,7 +297,7 @@ class _Reading:
         if len(self._top) and self._top[-1].tag == self._root:
             _keep_firsts(self._top[-1], self._answers)
         if sum(1 for _ in islice(self._top.iter(), _MOST_ELEMENTS + 1)) > _MOST_ELEMENTS:
-            raise IncompleteReply(f"{_MOST_ELEMENTS:,} elements", is_too_long=True)
+            raise _endless(f"{_MOST_ELEMENTS:,} elements")
 
     def _note(self, element: etree._Element, parent: etree._Element | None) -> None:
         """Keep the root, and an error in the root or beside it; a job's ``<error>`` is neither."""

@@ -38,6 +38,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc._foreign_errors import FOREIGN, translated
 from boinc_gahp.rpc._pages import page_text, page_title
+from boinc_gahp.rpc._replies import CHECK_URL
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
@@ -53,9 +54,6 @@ T = TypeVar("T")
 
 _DOWN = re.compile(
     r"project down for maintenance|temporarily shut down|can.t connect to database", re.I
-)
-_CHECK_URL = (
-    "check the project's URL, and whether it can be reached without a login page in between"
 )
 #: What to do about some statuses of HTTP.
 _ADVICE = {
@@ -272,7 +270,7 @@ class ReplyErrors:
             if reply.other:
                 shown = shorten(self.redact(reply.other), 120)
                 raise self.protocol(
-                    f"the answer {shown!r} is not from a BOINC project: {_CHECK_URL}"
+                    f"the answer {shown!r} is not from a BOINC project: {CHECK_URL}"
                 )
             if reply.empty:
                 raise self.protocol("the answer is empty; try again", cut=True)
@@ -295,17 +293,11 @@ class ReplyErrors:
             number = DATABASE_DOWN if "database" in down[0].lower() else WEB_STOPPED
             return self.refusal(number, down[0])
         title = shorten(self.redact(page_title(page)), 120)
-        return self.protocol(f"a web page ({title!r}) came instead of an answer: {_CHECK_URL}")
+        return self.protocol(f"a web page ({title!r}) came instead of an answer: {CHECK_URL}")
 
     def incomplete(self, what: str) -> ProtocolError:
-        """Return the error for a complete reply that lacks ``what``."""
+        """Return the error for a reply that lacks something, or is endless."""
         return self.protocol(f"the answer is incomplete or wrong: {shorten(what, 200)}")
-
-    def too_much(self, what: str) -> ProtocolError:
-        """Return the error for a reply that is too long to be read."""
-        return self.protocol(
-            f"the answer has more than {what}, so it was not read to its end: {_CHECK_URL}"
-        )
 
     def protocol(self, what: str, *, php_fatal: bool = False, cut: bool = False) -> ProtocolError:
         """Return the error for a reply that is wrong as ``what`` says."""

@@ -149,44 +149,24 @@ def batch(element: etree._Element) -> BatchInfo:
 
 
 def batch_job(element: etree._Element) -> JobInfo:
-    """Return one ``<job>`` of query_batch; fast, for replies with 100,000 of them."""
-    texts: dict[str, str] = {}
-    errors: list[str] = []
-    exit_statuses: list[int] = []
-    for child in element:
-        tag, found = child.tag, child.text or ""
-        if tag == "error":
-            errors.append(word(found.strip(), tag))
-        elif tag == "exit_status":
-            exit_statuses.append(whole(found, tag))
-        else:
-            texts.setdefault(tag, found)
-    try:
-        return JobInfo(
-            id=whole(texts["id"], "id"),
-            name=word(texts["name"], "name"),
-            canonical_instance_id=whole(
-                texts.get("canonical_instance_id", "0"), "canonical_instance_id"
-            ),
-            status=word(texts.get("status", "").strip(), "status"),
-            errors=tuple(errors),
-            exit_statuses=tuple(exit_statuses),
-            cpu_time=decimal(element, "cpu_time") if "cpu_time" in texts else None,
-        )
-    except KeyError as lacking:
-        raise IncompleteReply(f"<job> has no <{lacking.args[0]}>") from None
+    """Return one ``<job>`` of query_batch."""
+    return JobInfo(
+        id=integer(element, "id"),
+        name=word(text(element, "name"), "name"),
+        canonical_instance_id=integer(element, "canonical_instance_id", 0),
+        status=word((element.findtext("status") or "").strip(), "status"),
+        errors=tuple(word((e.text or "").strip(), "error") for e in element.iterfind("error")),
+        exit_statuses=tuple(map(index, element.iterfind("exit_status"))),
+        cpu_time=None if element.find("cpu_time") is None else decimal(element, "cpu_time"),
+    )
 
 
 def job_status(element: etree._Element) -> JobStatus:
-    """Return one ``<job>`` of query_batch2; fast, for replies with 100,000 of them."""
-    texts = {child.tag: child.text for child in element}
-    try:
-        return JobStatus(
-            word(texts["job_name"] or "", "job_name"),
-            word((texts["status"] or "").strip(), "status"),
-        )
-    except KeyError:
-        raise IncompleteReply("a <job> without <job_name> or <status>") from None
+    """Return one ``<job>`` of query_batch2."""
+    return JobStatus(
+        word(text(element, "job_name"), "job_name"),
+        word(text(element, "status").strip(), "status"),
+    )
 
 
 def instance(element: etree._Element) -> ResultInfo:
@@ -306,12 +286,7 @@ def _form(record: str, make: Callable[[Sequence[Any]], Any]) -> RegularForm:
     return RegularForm(re.compile(rf"<job>\s*{record}</job>\s*(?=<)", re.ASCII), make)
 
 
-def _job(texts: Sequence[str]) -> JobInfo:
-    number, name, instance = texts
-    return JobInfo(int(number), name, int(instance))
-
-
-def _detailed_job(texts: Sequence[str | None]) -> JobInfo:
+def _job(texts: Sequence[str | None]) -> JobInfo:
     number, name, instance, errors, exit_statuses, cpu_time, status = texts
     return JobInfo(
         int(number or 0),
@@ -331,18 +306,12 @@ STATUS_FORM = _form(
     r"<job_name>([^<>&\r]{0,255})</job_name>\s*<status>([A-Z_]{1,255})</status>\s*",
     JobStatus._make,
 )
-#: ``<job>`` of query_batch without details.
+#: ``<job>`` of query_batch, with or without details.
 JOB_FORM = _form(
-    r"<id>(\d{1,18})</id>\s*<name>([^<>&\r]{0,255})</name>\s*"
-    r"<canonical_instance_id>(\d{1,18})</canonical_instance_id>\s*",
-    _job,
-)
-#: ``<job>`` of query_batch with details.
-DETAILED_JOB_FORM = _form(
     r"<id>(\d{1,18})</id>\s*<name>([^<>&\r]{0,255})</name>\s*"
     r"<canonical_instance_id>(\d{1,18})</canonical_instance_id>\s*"
     r"((?:<error>[a-z_]{1,255}</error>\s*)*)((?:<exit_status>-?\d{1,18}</exit_status>\s*)*)"
     r"(?:<cpu_time>(\d{1,12}(?:\.\d{1,18})?)</cpu_time>\s*)?"
-    r"<status>([a-z_]{1,255})</status>\s*",
-    _detailed_job,
+    r"(?:<status>([a-z_]{1,255})</status>\s*)?",
+    _job,
 )

@@ -41,7 +41,7 @@ class SpooledJobs(RepeatedElements[JobInfo]):
     """
 
     def __init__(self, whose: str) -> None:
-        super().__init__(("job",), _results.batch_job, MOST_JOBS, _results.DETAILED_JOB_FORM)
+        super().__init__(("job",), _results.batch_job, MOST_JOBS, _results.JOB_FORM)
         self._whose = whose
         self._file = tempfile.SpooledTemporaryFile(  # noqa: SIM115  (closed in __exit__)
             max_size=_IN_MEMORY
@@ -92,5 +92,5 @@ class SpooledJobs(RepeatedElements[JobInfo]):
 
 
 def _job(fields: list[Any]) -> JobInfo:
-    number, name, instance, status, errors, exit_statuses, cpu_time = fields
-    return JobInfo(number, name, instance, status, tuple(errors), tuple(exit_statuses), cpu_time)
+    job = JobInfo(*fields)
+    return job._replace(errors=tuple(job.errors), exit_statuses=tuple(job.exit_statuses))

@@ -7,18 +7,18 @@ handled like real ones.
 from __future__ import annotations
 
 import os
-import re
 import ssl
 import time
 from dataclasses import dataclass
 from datetime import timezone
 from email.utils import parsedate_to_datetime
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import unquote, urlsplit
 
-from urllib3 import PoolManager
-from urllib3.util import Retry, Timeout
+from urllib3 import PoolManager, ProxyManager
+from urllib3.util import Retry, Timeout, make_headers, parse_url
 from urllib3.util.ssl_ import create_urllib3_context
 
 from boinc_gahp.config.urls import is_of_this_machine
@@ -28,23 +28,17 @@ from boinc_gahp.rpc._redact import guard_library_logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from ssl import SSLContext
 
     from urllib3.connectionpool import HTTPConnectionPool
     from urllib3.response import BaseHTTPResponse
 
     from boinc_gahp.rpc._build import FormBody
     from boinc_gahp.rpc._limits import TimeLimits
-    from boinc_gahp.rpc._proxies import Proxies
     from boinc_gahp.rpc.options import ClientOptions
 
 _CHUNK = 65536
-#: Hosts whose connections are kept.
-_POOLS = 100
 #: rpc/retry decides what is sent again.
 _NO_RETRIES = Retry(0, read=False)
-#: Addresses that need no quoting.
-_PLAIN_URL = re.compile(r"(?:[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +103,9 @@ class HttpTransport:
     """Sends over HTTP, on connections that are kept alive.
 
     Requests go to urllib3's connection pools directly, because requests takes half of the time of a
-    small request, and a third of a daemon's start until it can make one. So it is only imported
-    where there is a proxy, or an odd URL (:mod:`boinc_gahp.rpc._proxies`). Proxies from the
-    environment (``https_proxy``, ``NO_PROXY``, ...) are looked up once for each host.
+    small request, and a third of a daemon's start until it can make one. It is only imported for
+    proxies from the environment (``https_proxy``, ``NO_PROXY``, ...), which are looked up once for
+    each host.
 
     Args:
         options: time-outs, certificates, proxy.
@@ -130,23 +124,25 @@ class HttpTransport:
                 "certificates of the authorities to trust"
             )
         self._options = options
-        self._trust = trusting(options.ca_bundle)
-        self._routes = _Routes(options, self._trust)
+        # Two threads may both make one; that only costs time.
+        self._trust = cache(partial(trusted, options.ca_bundle))
+        self._pools = _Pools(options, self._trust)
         self._process = os.getpid()
 
     def send(self, request: HttpRequest) -> HttpReply:
         """Send ``request``; return the reply as soon as its headers have arrived."""
         if os.getpid() != self._process:
             # A child would read the replies to its parent's requests.
-            self._routes, self._process = _Routes(self._options, self._trust), os.getpid()
-        routes = _Routes(self._options, self._trust) if request.fresh else self._routes
-        only_here = routes if request.fresh else None
+            self._pools, self._process = _Pools(self._options, self._trust), os.getpid()
+        pools = _Pools(self._options, self._trust) if request.fresh else self._pools
+        only_here = pools if request.fresh else None
         body: FormBody | None = None
         began = _uptime()
         try:
-            route = routes.route(request.url)
+            pool = pools.pool(request.url)
             headers = {
-                **route.headers,
+                "User-Agent": self._options.user_agent,
+                "Accept": "*/*",
                 "Accept-Encoding": "identity" if request.plain else "gzip",
                 "Connection": "close" if request.fresh else "keep-alive",
             }
@@ -157,9 +153,9 @@ class HttpTransport:
                 headers["Content-Type"] = body.content_type
                 headers["Content-Length"] = str(body.len)
             with limited(request.limits):
-                response = route.pool.urlopen(
+                response = pool.urlopen(
                     "GET" if request.body is None else "POST",
-                    route.target(request.url),
+                    _target(request.url, pool),
                     body=body,
                     headers=headers,
                     retries=_NO_RETRIES,
@@ -182,18 +178,18 @@ class HttpTransport:
 
     def close(self) -> None:
         """Close the connections that are not in use."""
-        self._routes.close()
+        self._pools.close()
 
 
 class _Reply:
     """A reply of urllib3, whose body is read as it arrives."""
 
-    def __init__(self, response: BaseHTTPResponse, routes: _Routes | None) -> None:
+    def __init__(self, response: BaseHTTPResponse, pools: _Pools | None) -> None:
         self.status = response.status
         self.reason = response.reason or ""
         self.headers: Mapping[str, str] = response.headers
         self._response = response
-        self._routes = routes
+        self._pools = pools
         self._ended = False
 
     @property
@@ -209,89 +205,81 @@ class _Reply:
             self._response.connection.close()
         self._response.close()
         self._response.release_conn()
-        if self._routes is not None:
-            self._routes.close()
+        if self._pools is not None:
+            self._pools.close()
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """The way to a host.
-
-    Attributes:
-        pool: the connections, to the host or to its proxy.
-        headers: those of each request.
-        is_whole: whether requests name whole URLs, as an HTTP proxy needs.
-    """
-
-    pool: HTTPConnectionPool
-    headers: Mapping[str, str]
-    is_whole: bool
-
-    def target(self, url: str) -> str:
-        """Return what a request line has for ``url``."""
-        if not _PLAIN_URL.fullmatch(url):
-            from boinc_gahp.rpc._proxies import quoted_url  # noqa: PLC0415  (few URLs need it)
-
-            url = quoted_url(url)
-        parts = urlsplit(url)
-        path = parts.path or "/"
-        target = f"{path}?{parts.query}" if parts.query else path
-        if not self.is_whole:
-            # A path that begins with two slashes would be taken for a host.
-            return f"/{target.lstrip('/')}" if target.startswith("//") else target
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{target}"
-
-
-class _Routes:
-    """Finds a host's connections, which obey :mod:`boinc_gahp.rpc._limits` and trust ``trust()``.
+class _Pools:
+    """The connections of each host, which obey :mod:`boinc_gahp.rpc._limits` and trust ``trust()``.
 
     No netrc, and no certificates from the environment.
     """
 
-    def __init__(self, options: ClientOptions, trust: Callable[[], SSLContext]) -> None:
+    def __init__(self, options: ClientOptions, trust: Callable[[], ssl.SSLContext]) -> None:
         self._options = options
         self._trust = trust
-        self._routes: dict[tuple[str, str], Route] = {}
-        self._direct = PoolManager(_POOLS, maxsize=options.pool_size)
-        self._direct.pool_classes_by_scheme = TIMED_POOLS
-        self._proxies: Proxies | None = None
+        # By scheme and host; those of a project are one or two.
+        self._pools: dict[str, HTTPConnectionPool] = {}
 
-    def route(self, url: str) -> Route:
-        """Return the way to a URL's host; raises urllib3's errors about wrong URLs."""
+    def pool(self, url: str) -> HTTPConnectionPool:
+        """Return the connections to a URL's host, or to its proxy.
+
+        Raises:
+            LocationValueError: the URL of the host or of its proxy is wrong.
+        """
         parts = urlsplit(url)
-        found = self._routes.get((parts.scheme, parts.netloc))
-        if found is None:
-            if len(self._routes) >= _POOLS // 2:
-                # Pools that are in use must not be those that the pool manager closes for new ones.
-                self._routes.clear()
-            found = self._routes[parts.scheme, parts.netloc] = self._found(url)
-        return found
+        host = f"{parts.scheme}://{parts.netloc}"
+        found = self._pools.get(host)
+        # Of what two threads make at once, both use the same.
+        return self._pools.setdefault(host, self._made(url)) if found is None else found
 
-    def _found(self, url: str) -> Route:
-        pool: Any = None
-        is_whole = False
-        # What this machine asks itself concerns no proxy: it may hold a password.
-        if self._options.proxy or (
-            not is_of_this_machine(url)
-            and any(name.lower().endswith("_proxy") for name in os.environ)
-        ):
-            from boinc_gahp.rpc._proxies import Proxies  # noqa: PLC0415  (takes long to import)
-
-            if self._proxies is None:
-                self._proxies = Proxies(self._options, self._trust, _POOLS)
-            pool, is_whole = self._proxies.pool(url)
-        if pool is None:
-            pool = self._direct.connection_from_url(url)
+    def _made(self, url: str) -> HTTPConnectionPool:
+        proxy = self._proxy(url)
+        manager: PoolManager
+        if proxy is None:
+            manager = PoolManager(maxsize=self._options.pool_size)
+        else:
+            if "://" not in proxy:
+                proxy = f"http://{proxy}"
+            login = parse_url(proxy).auth
+            manager = ProxyManager(
+                proxy,
+                maxsize=self._options.pool_size,
+                proxy_headers=make_headers(proxy_basic_auth=login and unquote(login)),
+                proxy_ssl_context=self._trust() if proxy.startswith("https:") else None,
+            )
+        manager.pool_classes_by_scheme = TIMED_POOLS
+        pool = manager.connection_from_url(url)
         if pool.scheme == "https":
             # Without it, there would be a context of urllib3's for each connection.
             pool.conn_kw["ssl_context"] = self._trust()
-        return Route(pool, {"User-Agent": self._options.user_agent, "Accept": "*/*"}, is_whole)
+        return pool
+
+    def _proxy(self, url: str) -> str | None:
+        """Return the URL of the proxy through which a URL is requested, if there is one."""
+        if self._options.proxy:
+            return self._options.proxy
+        # What this machine asks itself concerns no proxy: it may hold a password.
+        if is_of_this_machine(url) or not any(
+            name.lower().endswith("_proxy") for name in os.environ
+        ):
+            return None
+        from requests import utils  # noqa: PLC0415  (takes long to import)
+
+        return utils.select_proxy(url, utils.get_environ_proxies(url, no_proxy=None))
 
     def close(self) -> None:
         """Close the connections that are not in use."""
-        self._direct.clear()
-        if self._proxies is not None:
-            self._proxies.close()
+        for pool in self._pools.values():
+            pool.close()
+
+
+def _target(url: str, pool: HTTPConnectionPool) -> str:
+    """Return what a request line has for ``url``."""
+    if pool.proxy is not None and url.startswith("http:"):
+        return url
+    # A path that begins with two slashes would be taken for a host.
+    return "/" + url.split("/", 3)[3].lstrip("/")
 
 
 #: Clocks that differ by less than this, in seconds, count as equal, and times are sent unchanged.
@@ -368,26 +356,14 @@ def _seconds(date: str | None) -> float | None:
         return None
 
 
-def trusting(ca_bundle: str | None) -> Callable[[], ssl.SSLContext]:
-    """Return a function that makes the context of all connections to a project once, when needed.
+def trusted(ca_bundle: str | None) -> ssl.SSLContext:
+    """Return the context of connections; all to a project share one, which takes long to make.
 
     Args:
         ca_bundle: a PEM file with the authorities to trust, or a directory of such; None: those of
             the system, that is of OpenSSL's own directory (``openssl version -d``), or of
             ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``. Where a Python knows of none, those of certifi.
     """
-    made: list[ssl.SSLContext] = []
-
-    def context() -> ssl.SSLContext:
-        # Two threads may both make one; that only costs time.
-        if not made:
-            made.append(_context(ca_bundle))
-        return made[0]
-
-    return context
-
-
-def _context(ca_bundle: str | None) -> ssl.SSLContext:
     context = create_urllib3_context()
     if ca_bundle is None:
         if _system_has_any():

@@ -11,7 +11,7 @@ import pytest
 import trustme
 
 from boinc_gahp.errors import BadRequest, ProtocolError, TransportError
-from boinc_gahp.rpc._transport import trusting
+from boinc_gahp.rpc._transport import trusted
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc import scripted
@@ -137,7 +137,7 @@ def test_a_certificate_of_the_systems_store_is_trusted(authority, bundle, monkey
 def test_where_python_knows_of_no_system_store_certifis_is_used(authority, tmp_path, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing"))
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "missing"))
-    assert trusting(None)().cert_store_stats()["x509_ca"] > 50
+    assert trusted(None).cert_store_stats()["x509_ca"] > 50
     with secure(authority) as server:
         trouble(server.url, "its certificate is not trusted", options(None))
 

@@ -1,5 +1,7 @@
 """Behind a proxy: what is lost on the way may have been carried out, and is not sent twice."""
 
+import base64
+
 import pytest
 
 from boinc_gahp.rpc.client import WebRpcs
@@ -63,6 +65,18 @@ def test_a_proxy_that_is_none_for_http_is_named(monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "socks5://alice:sesame@127.0.0.1:1")
     monkeypatch.setenv("NO_PROXY", "")
     monkeypatch.setenv("no_proxy", "")
-    error = trouble(PLAIN, "a SOCKS proxy")
+    error = trouble(PLAIN, "unsupported scheme socks5")
     assert not error.passes
     assert "sesame" not in str(error)
+
+
+def test_a_proxy_gets_its_login_and_needs_no_scheme(server, monkeypatch):
+    monkeypatch.setenv("http_proxy", f"alice:s%40same@127.0.0.1:{server.port}")
+    monkeypatch.setenv("no_proxy", "")
+    server.answers.append(ok())
+    with WebRpcs(PLAIN, AUTHENTICATOR) as project:
+        project.ping()
+    (request,) = server.requests
+    assert request.path == f"{PLAIN}submit_rpc_handler.php"
+    login = base64.b64encode(b"alice:s@same").decode()
+    assert request.headers["proxy-authorization"] == f"Basic {login}"

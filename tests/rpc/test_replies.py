@@ -135,7 +135,7 @@ def test_error_of_a_job_is_no_error_of_the_reply():
         ("<batch_size>0</batch_size>", "<query_batch2> has no <server_time>"),
         ("<server_time>1</server_time>", "1 batches were asked for, 0 came"),
         (JOBS.format("") + JOB.format("a") * 2, "differs from the number of jobs"),
-        (JOBS.format("<job><status>DONE</status></job>"), "without <job_name>"),
+        (JOBS.format("<job><status>DONE</status></job>"), "<job> has no <job_name>"),
         ("<server_time>1</server_time>" + JOB.format("a"), "before the first <batch_size>"),
     ],
 )
