@@ -18,7 +18,7 @@ from boinc_gahp.submit.cache_file import CacheFile
 from boinc_gahp.submit.digests import md5_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 #: Keys in one statement, fewer than any SQLite allows.
@@ -77,14 +77,17 @@ class PlacedFiles:
                     there[destination] = status.st_size
         return there
 
-    def remember(self, key: Sequence[str], status: os.stat_result, md5: str) -> None:
-        """Note that a file was put in place: its key, its status there, and its MD5."""
-        self._insert(_key(key), (status.st_size, status.st_mtime_ns, status.st_ino, md5))
+    def remember(self, files: Sequence[tuple[Sequence[str], os.stat_result, str]]) -> None:
+        """Note that files were put in place: the key of each, its status there, and its MD5."""
+        self._insert(
+            (_key(key), (status.st_size, status.st_mtime_ns, status.st_ino, md5))
+            for key, status, md5 in files
+        )
 
     def made(self, key: Sequence[str], status: os.stat_result) -> None:
         """Note that a directory was made for a job: its key, and its status."""
         self._made[_key(key)] = status.st_ino
-        self._insert(_key(key), status.st_ino)
+        self._insert([(_key(key), status.st_ino)])
 
     def is_made(self, key: Sequence[str], status: os.stat_result) -> bool:
         """Return whether a directory is the one that was made for a job."""
@@ -101,10 +104,11 @@ class PlacedFiles:
         rows = self._cache.use(lambda database: database.execute(which, keys).fetchall(), none)
         return [(key, json.loads(value)) for key, value in rows]
 
-    def _insert(self, key: bytes, value: object) -> None:
-        row = key, json.dumps(value), time.time()
+    def _insert(self, noted: Iterable[tuple[bytes, object]]) -> None:
+        rows = [(key, json.dumps(value), time.time()) for key, value in noted]
         insert = "insert or replace into placed values (?, ?, ?)"
-        self._cache.use(lambda database: database.execute(insert, row), None)
+        if rows:
+            self._cache.use(lambda database: database.executemany(insert, rows), None)
 
 
 def _is_it(path: Path, status: os.stat_result, row: Sequence[object]) -> bool:

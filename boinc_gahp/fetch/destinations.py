@@ -138,10 +138,13 @@ class Directory:
 
     Attributes:
         at: its descriptor, for use as ``dir_fd``.
+        place: its device and inode.
     """
 
     def __init__(self, at: int) -> None:
         self.at = at
+        status = os.fstat(at)
+        self.place = status.st_dev, status.st_ino
         self._users = 1
 
     def shared(self) -> Directory:
@@ -175,7 +178,7 @@ class Directories:
         synced_later: os.stat_result | None = None,
     ) -> None:
         self.scope = scope
-        self._synced_later = synced_later
+        self._synced_later = synced_later and (synced_later.st_dev, synced_later.st_ino)
         self._open: dict[tuple[str, str | None], Directory] = {}
         #: Those with new names, and the path of a file that is new there.
         self._unsynced: dict[Directory, Path] = {}
@@ -209,11 +212,10 @@ class Directories:
         def made(name: str, at: int) -> None:
             with self.scope:
                 os.mkdir(name, dir_fd=at)
-            later = self._synced_later
-            if later is None or not os.path.samestat(os.fstat(at), later):
-                made_in = Directory(os.dup(at))
+            made_in = Directory(os.dup(at))
+            if made_in.place != self._synced_later:
                 self.has_new(made_in, destination)
-                made_in.close()
+            made_in.close()
 
         if inside is None:
             return open_directory(destination.parent, make=made if make else None)
@@ -231,16 +233,10 @@ class Directories:
         return at
 
     def check(self, destination: Path, inside: Path | None = None, *, make: bool = False) -> None:
-        """Refuse a destination; arguments and errors are those of :meth:`open_for`."""
-        self.open_for(destination, inside, make=make).close()
+        """Refuse a destination that a rename cannot or must not replace.
 
-    def open_for(
-        self, destination: Path, inside: Path | None = None, *, make: bool = False
-    ) -> Directory:
-        """Return a destination's directory, unless a rename cannot or must not replace it.
-
-        A symbolic link to a file is itself replaced; its target is left alone. The caller closes
-        the directory; the arguments are those of :meth:`open`.
+        A symbolic link to a file is itself replaced; its target is left alone. The arguments are
+        those of :meth:`open`.
 
         Raises:
             OutputError: it is a directory, a device, a pipe; or its directory is missing.
@@ -251,10 +247,8 @@ class Directories:
             raise explain(error, destination) from error
         try:
             _check_name(destination, directory.at)
-        except BaseException:
+        finally:
             directory.close()
-            raise
-        return directory
 
     def has_new(self, directory: Directory, destination: Path) -> None:
         """Note that a directory, which was opened here, has a new name: that of a file."""
@@ -272,7 +266,7 @@ class Directories:
         trouble: OutputError | None = None
         for directory, destination in unsynced.items():
             try:
-                sync_together(directory.at)
+                sync_together(directory)
             except OSError as error:
                 trouble = explain(error, destination)
         for directory in (*opened, *unsynced):
@@ -292,7 +286,7 @@ class Directories:
                 raise
 
 
-def sync_together(directory: int) -> None:
+def sync_together(directory: Directory) -> None:
     """Sync the names in a directory to the disk; threads that wait for the same one share a sync.
 
     Jobs may share a directory. A sync serves all threads that came before it began.
@@ -300,8 +294,7 @@ def sync_together(directory: int) -> None:
     Raises:
         OSError: the disk failed, ...
     """
-    status = os.fstat(directory)
-    _syncs.get((status.st_dev, status.st_ino), lambda: sync(directory), lambda _: False)
+    _syncs.get(directory.place, lambda: sync(directory.at), lambda _: False)
 
 
 def _check_name(destination: Path, directory: int) -> None:

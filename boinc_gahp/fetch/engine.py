@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import OutputError
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from boinc_gahp.templates.types import OutputTemplate
 
 _CHUNK = 1 << 20
+#: A new output is noted together with others, unless it has more bytes, or they are this many: if
+#: the process is killed, what is not noted is fetched again.
+_LARGE, _MANY = 1_000_000, 100
 _NONE: Mapping[Path, int] = {}
 
 
@@ -160,7 +163,10 @@ def fetch(
                     completed = context.project.query_completed_job(place.job_name)
                 text = unwrap(completed.stderr_out)
             job.write(wanted.stderr, text)
-        job.bring(wanted, have)
+        try:
+            job.bring(wanted, have)
+        finally:
+            job.remember()
     return FetchedFiles(job.places, completed)
 
 
@@ -173,6 +179,7 @@ class _Fetch:
         placed: what earlier fetches have put in place.
         places: the sizes of files that are known to be in place, by their paths.
         streams: where there is an empty file at the end, if nothing else is there.
+        new: what is in place, but not noted yet: to note it takes as long as to write a small file.
     """
 
     context: FetchContext
@@ -185,6 +192,7 @@ class _Fetch:
     count: Callable[[int], object]
     places: dict[Path, int]
     streams: Sequence[Placement] = ()
+    new: list[tuple[Sequence[str], os.stat_result, str]] = field(default_factory=list)
 
     def bring(self, wanted: Placements, have: Mapping[Path, int]) -> None:
         """Fetch outputs, and if need be the members of an archive."""
@@ -204,6 +212,11 @@ class _Fetch:
             if stream.destination not in self.places:
                 self.write(stream, "")
 
+    def remember(self) -> None:
+        """Note the outputs that were put in place."""
+        self.placed.remember(self.new)
+        self.new.clear()
+
     def content(self, name: str, most: int) -> bytes:
         """Return the content of an output that is not put in place; nothing if there is none.
 
@@ -218,8 +231,8 @@ class _Fetch:
 
     def write(self, stream: Placement, text: str) -> None:
         """Write a standard stream, from scratch: a repeated fetch must not double it."""
-        if self.place.makes_directories:
-            self.directories.check(stream.destination, stream.inside, make=True)
+        make = self.place.makes_directories
+        self.directories.check(stream.destination, stream.inside, make=make)
         with self._temporary(stream) as file:
             file.write(text.encode("utf-8", "surrogateescape"))
             self.places[stream.destination] = file.commit().st_size
@@ -238,7 +251,9 @@ class _Fetch:
                 for item, file in zip(items, files, strict=True):
                     status = file.commit()
                     self.places[item.destination] = status.st_size
-                    self.placed.remember(self._key(item), status, file.md5.hexdigest())
+                    self.new.append((self._key(item), status, file.md5.hexdigest()))
+                    if status.st_size > _LARGE or len(self.new) >= _MANY:
+                        self.remember()
 
     @contextmanager
     def _unless_absent(self, output: Output) -> Iterator[None]:

@@ -135,13 +135,12 @@ def _sweep(file: str, at: int, rooms: list[str]) -> None:
 def _held(name: str, descriptor: int, at: int) -> OwnFile | None:
     """Lock an open file; None, and it is closed, if another process has it, or had it until now."""
     sure = _lock(descriptor)
-    try:
-        named = os.stat(name, dir_fd=at, follow_symlinks=False)
-        # Another process may have renamed or removed it before it released the lock.
-        if sure is not None and os.path.samestat(os.fstat(descriptor), named):
+    if sure is not None:
+        # Another process may have renamed or removed it before it released the lock. None gives
+        # another file this name.
+        with suppress(FileNotFoundError):
+            os.stat(name, dir_fd=at, follow_symlinks=False)
             return OwnFile(name, descriptor, sure)
-    except FileNotFoundError:
-        pass
     os.close(descriptor)
     return None
 

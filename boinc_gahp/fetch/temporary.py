@@ -11,7 +11,7 @@ import hashlib
 import os
 import stat
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO
 
 from boinc_gahp.errors import OutputError
@@ -49,7 +49,8 @@ class Temporaries:
         Args:
             destination: the path of the file that it will be.
             directories: opens the directory, and syncs it later; their scope is entered for each
-                change. None: the directory is synced when the file is committed.
+                change, and has been asked whether the destination can be replaced. None: that is
+                checked here, and the directory is synced when the file is committed.
             inside: see :meth:`~boinc_gahp.fetch.destinations.Directories.open`.
 
         Raises:
@@ -58,22 +59,26 @@ class Temporaries:
         """
         opened = directories or Directories()
         try:
-            directory = opened.open_for(destination, inside)
+            if directories is None:
+                opened.check(destination, inside)
+            with closing(opened.open(destination, inside)) as directory:
+                self._sweep(directory, opened.scope)
+                # None is made between remove_all and the end of the process.
+                with opened.scope, self._open:
+                    held = leftovers.new_file(directory.at)
+                    return TemporaryFile(
+                        held,
+                        destination,
+                        directory,
+                        opened,
+                        self._open,
+                        at_once=directories is None,
+                    )
+        except (OSError, ValueError) as error:
+            raise explain(error, destination) from error
         finally:
             if directories is None:
                 opened.close()
-        try:
-            self._sweep(directory, opened.scope)
-            # None is made between remove_all and the end of the process.
-            with opened.scope, self._open:
-                held = leftovers.new_file(directory.at)
-                return TemporaryFile(
-                    held, destination, directory, opened, self._open, at_once=directories is None
-                )
-        except OSError as error:
-            raise explain(error, destination) from error
-        finally:
-            directory.close()
 
     def remove_all(self) -> None:
         """Remove every temporary file; from now on none can be made or renamed."""
@@ -81,14 +86,12 @@ class Temporaries:
 
     def _sweep(self, directory: Directory, scope: CancelScope) -> None:
         """Remove what killed daemons left in a directory, when it is first used."""
-        status = os.fstat(directory.at)
-        place = status.st_dev, status.st_ino
         # Two threads may both sweep it: that is harmless.
-        if place in self._swept:
+        if directory.place in self._swept:
             return
         if len(self._swept) >= _MOST_SWEPT:
             self._swept.clear()
-        self._swept.add(place)
+        self._swept.add(directory.place)
         with scope, self._open:
             leftovers.sweep_at(directory.at)
 

@@ -13,7 +13,7 @@ def test_it_knows_thousands_of_files_and_which_of_them_were_changed(tmp_path):
         path.write_text("text")
     keys = {path: ("job", path.name) for path in paths}
     for path in paths[1:]:
-        placed.remember(keys[path], path.stat(), "1cb251ec0d568de6a929b520c4aed8d1")
+        placed.remember([(keys[path], path.stat(), "1cb251ec0d568de6a929b520c4aed8d1")])
     paths[7].unlink()
     paths[8].write_text("tent")
     paths[9].unlink()
@@ -34,7 +34,7 @@ def test_files_that_many_threads_deliver_are_all_remembered(tmp_path):
 
     def put(some):
         for path in some:
-            placed.remember(keys[path], path.stat(), "")
+            placed.remember([(keys[path], path.stat(), "")])
             placed.still_there({path: keys[path]})
 
     at_once(put, [paths[at::8] for at in range(8)])
