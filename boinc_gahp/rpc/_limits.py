@@ -105,7 +105,9 @@ class _TimedConnection(HTTPConnection):
     def send(self, data: Any) -> None:
         if self.sock is None:
             self.connect()
-        self.sock.settimeout(_current.get().next_wait())
+        wait = _current.get().next_wait()
+        if self.sock.gettimeout() != wait:  # to set it is a system call
+            self.sock.settimeout(wait)
         super().send(data)
 
 
@@ -146,6 +148,7 @@ class _TimedReader(io.RawIOBase):
         self._file = file
         self._limits = limits
         self._begun = False
+        self._wait: float | None = None
         self._until = math.inf
         self._wanted = limits.rate * limits.rate_span
         # In the current span.
@@ -158,7 +161,9 @@ class _TimedReader(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         wait, rest = self._limits.next_wait(self._until), self._rest_of_span()
         begun = self._limits.clock()
-        self._sock.settimeout(min(wait, rest))
+        if self._wait != min(wait, rest):  # nobody else sets it while there is a reply to read
+            self._wait = min(wait, rest)
+            self._sock.settimeout(self._wait)
         count: int | None = None
         try:
             count = self._file.readinto(buffer)

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, quote_plus
 
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, RpcError
@@ -525,7 +525,8 @@ class WebRpcs:
     def _call(self, rpc: Rpc, query: dict[str, str] | None = None, **more: Any) -> RpcCall:
         url = self.url + rpc.handler
         if query:
-            url += f"?{urlencode(query, errors='surrogateescape')}"
+            quoted = (quote_plus(value, errors="surrogateescape") for value in query.values())
+            url += "?" + "&".join(map("=".join, zip(query, quoted, strict=True)))
         cookie = self._cookie if rpc.cookie else None
         return RpcCall(rpc, url, self._until, cookie=cookie, **more)
 
