@@ -272,7 +272,7 @@ def check_routes() -> Iterator[Check]:
     entries = _LEADS_TO_BOINC.search(_setting("JOB_ROUTER_ENTRIES") or "")
     if entries:
         yield failed(
-            "Job Router: HTCondor 24 and older read JOB_ROUTER_ENTRIES only if "
+            "Job Router: HTCondor before 24.10 reads JOB_ROUTER_ENTRIES only if "
             "JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES is true, later ones never; write the route "
             f"with JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_..., as {EXAMPLE}"
         )

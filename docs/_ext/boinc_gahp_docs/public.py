@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+from configparser import ConfigParser
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boinc_gahp.api.outputs import records
 from boinc_gahp.api.programs import ProgramKeywords
 from boinc_gahp.api.request import Options
 from boinc_gahp.gahp.commands import COMMANDS
@@ -28,12 +30,14 @@ GONE = "gone: "
 _KEYWORDS = {each.__name__: each for each in (Options, ProgramKeywords)}
 #: Tables of metrics and of error codes.
 _ROW = re.compile(r"^   \* - ``\[?(boinc_gahp_\w+|BG-[A-Z-]+)\]?``$", re.MULTILINE)
+#: Options of Snakemake, which is not installed where the list is compared.
+_SNAKEMAKE = re.compile(r"--boinc-[a-z-]+")
 _IMPORT = re.compile(r"^ *from (boinc_gahp(?:\.\w+)*) import (\w+(?:, \w+)*)$", re.MULTILINE)
 
 
 def names() -> list[str]:
     """Return all lines of the list, in its order."""
-    return sorted({*_command_line(), *_python(), *_of_pages(), *_of_htcondor()})
+    return sorted({*_command_line(), *_python(), *_of_pages(), *_of_htcondor(), *_of_files()})
 
 
 def _command_line() -> Iterator[str]:
@@ -89,6 +93,7 @@ def _of_pages() -> Iterator[str]:
             yield f"{'error code' if name.startswith('BG-') else 'metric'} {name}"
         for module, imported in _IMPORT.findall(text):
             yield from (f"python {module}.{name}" for name in imported.split(", "))
+        yield from (f"option snakemake {word}" for word in _SNAKEMAKE.findall(text))
     for action, keys in jsons.documented(ROOT / "docs/reference/json.rst").items():
         yield from (f"JSON {action}: {key}" for key in keys)
     for section, members in settings.sections().items():
@@ -100,3 +105,13 @@ def _of_htcondor() -> Iterator[str]:
     yield from (f"GAHP command {name}" for name in COMMANDS)
     yield from (f"HoldReasonCode {int(code)}" for code in HoldCode)
     yield from (f"job attribute Boinc{name}" for name in BOINC)
+
+
+def _of_files() -> Iterator[str]:
+    columns = (records.FIRST, records.ARGS, "input:NAME", "md5:NAME", *records.LAST)
+    yield from (f"column jobs.csv {name}" for name in columns)
+    yield from (f"file conf/{each.name}" for each in (ROOT / "conf").iterdir() if each.is_file())
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    extras = setup["options.extras_require"].keys() - {"docs", "test"}
+    yield from (f"extra {name}" for name in extras)
