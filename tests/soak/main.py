@@ -78,6 +78,11 @@ def main(arguments=None):
     for line in found[:_SHOWN]:
         _say(f"WRONG: {line}")
     _say(f"{len(found)} problems; look into {directory}" if found else "all is right")
+    if missing := sum(1 for user in users for job in user.jobs if not job.fate):
+        _say(
+            f"{missing} jobs have not come home, for want of time or because they are lost: where "
+            "other programs were at work, begin again with more --minutes"
+        )
     if not (found or options.directory):
         shutil.rmtree(directory)
     return 1 if found else 0

@@ -46,10 +46,12 @@ def problems(users, work):
     """Yield all that is wrong, a line each."""
     for user in users:
         yield from user.problems
-        yield from _not_home(user)
         yield from _logged(user)
         yield from _not_flat(user)
     yield from _doubled(users, work)
+    # Last what is only late, perhaps of thousands of jobs, if the machine was busy.
+    for user in users:
+        yield from _not_home(user)
     yield from left_over(users, work)
 
 
