@@ -32,11 +32,6 @@ REFUSED = {
         {"in": "x"},
         ("MODE", "environment", "volunteers"),
     ),
-    "one-input-for-two": (
-        grid("multi", "transfer_input_files = in"),
-        {"in": "x"},
-        ("multi wants 2 input files",),
-    ),
     "no-such-output": (
         grid("uppercase", "transfer_input_files = in", "transfer_output_files = result"),
         {"in": "x"},
