@@ -133,3 +133,11 @@ def local_project(tmp_path_factory):
     with LocalProject(directory, hosts=2, php=STOCK) as project:
         project.pause_volunteers()
         yield project
+
+
+@pytest.fixture(scope="module")
+def container_project(engine, tmp_path_factory):  # noqa: F811  (the fixture)
+    """A project with an app for containers, and volunteers that have an engine."""
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=4, php=STOCK) as project:
+        project.add_container_app("docker")
+        yield project

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import ran
+
 INSTALL = "apt-get install --no-install-recommends podman runc busybox-static"
 
 #: An image with a shell, tar and the like: busybox, and no /etc/passwd.
@@ -53,14 +55,7 @@ class Engine:
 
     def __call__(self, *arguments):
         """Run the engine with arguments; return what it prints. It must succeed."""
-        done = subprocess.run(
-            [self.program, *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT,
-            check=False,
-        )
+        done = ran(self.program, *arguments, stdin=subprocess.DEVNULL, timeout=_TIMEOUT)
         assert done.returncode == 0, f"podman {' '.join(map(str, arguments))}: {done.stderr}"
         return done.stdout
 
@@ -143,15 +138,10 @@ def ended(directory):
     podman = shutil.which("podman")
     if podman is not None and (directory / "store").exists():
         for arguments in (("rm", "--all", "--force", "--time", "0"), ("rmi", "--all", "--force")):
-            subprocess.run([podman, *arguments], capture_output=True, timeout=_TIMEOUT, check=False)
+            ran(podman, *arguments, timeout=_TIMEOUT)
         # Without root the files of containers belong to other users.
         if os.geteuid() != 0:
-            subprocess.run(
-                [podman, "unshare", "rm", "-rf", directory],
-                capture_output=True,
-                timeout=_TIMEOUT,
-                check=False,
-            )
+            ran(podman, "unshare", "rm", "-rf", directory, timeout=_TIMEOUT)
     shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -161,13 +151,10 @@ def engine(request):
     # Sockets are in it, so its name has to be short.
     directory = Path(tempfile.mkdtemp(prefix="engine-"))
     required = request.config.option.markexpr == "containers" or os.environ.get("CI") == "true"
-    before = {name: os.environ.get(name) for name in ("CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF")}
+    before = dict(os.environ)
     try:
         yield started(directory, required=required)
     finally:
         ended(directory)
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        os.environ.clear()
+        os.environ.update(before)

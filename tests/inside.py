@@ -1,6 +1,7 @@
 """What tests read, and what they do, in a running local project's database."""
 
 import time
+from contextlib import contextmanager
 
 from boinc_gahp.localproject.core import name_key
 from boinc_gahp.localproject.server import rpc_batches
@@ -26,69 +27,86 @@ def write_templates(project, app, input_template, output_template):
     (project.core.templates / f"{app}_out").write_text(output_template)
 
 
-def _rows(project, query, *parameters):
+def rows(project, query, *parameters):
+    """Return what the project's database answers."""
     return project.core.db.connection().execute(query, parameters).fetchall()
+
+
+def change(project, statement, *parameters):
+    """Change the project's database behind its back."""
+    with project.core.db.write() as connection:
+        connection.execute(statement, parameters)
+
+
+@contextmanager
+def down(project):
+    """Stop the project's web server for a while."""
+    project.core.web_stopped = True
+    try:
+        yield
+    finally:
+        project.core.web_stopped = False
 
 
 def workunit_names(project, batch_name=None):
     """Return the names of all workunits, or of those in the oldest batch with a name."""
-    rows = _rows(
+    found = rows(
         project,
         "SELECT name FROM workunit WHERE ?1 IS NULL OR batch = "
         "(SELECT min(id) FROM batch WHERE name_key = ?1) ORDER BY id",
         None if batch_name is None else name_key(batch_name),
     )
-    return [row["name"] for row in rows]
+    return [row["name"] for row in found]
 
 
 def batches(project):
     """Return id, name and state (as last stored) of all batches."""
-    rows = _rows(project, "SELECT id, name, state FROM batch ORDER BY id")
-    return [(row["id"], row["name"], BatchState(row["state"])) for row in rows]
+    found = rows(project, "SELECT id, name, state FROM batch ORDER BY id")
+    return [(row["id"], row["name"], BatchState(row["state"])) for row in found]
 
 
 def staged_files(project):
     """Return the physical names of the files that were staged by upload_files."""
-    return [row["name"] for row in _rows(project, "SELECT name FROM job_file ORDER BY id")]
+    return [row["name"] for row in rows(project, "SELECT name FROM job_file ORDER BY id")]
 
 
 def fail_workunit(project, name):
     """Mark a workunit as failed."""
-    with project.core.db.write() as connection:
-        connection.execute(
-            "UPDATE workunit SET error_mask = error_mask | ?, transition_time = ?, "
-            "mod_time = clock() WHERE name_key = ?",
-            (ErrorMask.TOO_MANY_ERROR_RESULTS, time.time(), name_key(name)),
-        )
+    change(
+        project,
+        "UPDATE workunit SET error_mask = error_mask | ?, transition_time = ?, "
+        "mod_time = clock() WHERE name_key = ?",
+        *(ErrorMask.TOO_MANY_ERROR_RESULTS, time.time(), name_key(name)),
+    )
     project.core.wake.ring()
 
 
 def finish_workunit(project, name):
     """Mark a workunit as done, with its first instance."""
-    with project.core.db.write() as connection:
-        connection.execute(
-            "UPDATE workunit SET assimilate_state = ?, mod_time = clock(), canonical_resultid = "
-            "(SELECT min(id) FROM result WHERE workunitid = workunit.id) WHERE name_key = ?",
-            (AssimilateState.DONE, name_key(name)),
-        )
+    change(
+        project,
+        "UPDATE workunit SET assimilate_state = ?, mod_time = clock(), canonical_resultid = "
+        "(SELECT min(id) FROM result WHERE workunitid = workunit.id) WHERE name_key = ?",
+        *(AssimilateState.DONE, name_key(name)),
+    )
 
 
 def fail_attempts(project, batch_id):
     """Let the instances of a batch's jobs, of which it makes one each, fail on a computer."""
     made = "SELECT count(*) FROM result WHERE batch = ?"
-    jobs = _rows(project, "SELECT count(*) FROM workunit WHERE batch = ?", batch_id)[0][0]
-    wait_for(lambda: _rows(project, made, batch_id)[0][0] == jobs, "instances")
-    with project.core.db.write() as connection:
-        connection.execute(
-            "UPDATE result SET server_state = ?, outcome = ? WHERE batch = ?",
-            (ServerState.OVER, Outcome.CLIENT_ERROR, batch_id),
-        )
+    jobs = rows(project, "SELECT count(*) FROM workunit WHERE batch = ?", batch_id)[0][0]
+    wait_for(lambda: rows(project, made, batch_id)[0][0] == jobs, "instances")
+    change(
+        project,
+        "UPDATE result SET server_state = ?, outcome = ? WHERE batch = ?",
+        *(ServerState.OVER, Outcome.CLIENT_ERROR, batch_id),
+    )
 
 
 def unfinished_jobs(project):
     """Return how many workunits are neither done nor failed."""
     query = "SELECT count(*) FROM workunit WHERE canonical_resultid = 0 AND error_mask = 0"
-    return int(_rows(project, query)[0][0])
+    return int(rows(project, query)[0][0])
 
 
 def tell_of_failed_jobs(monkeypatch):

@@ -17,11 +17,10 @@ from boinc_gahp.api.project import Project
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.config.settings import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.localproject.core import STOCK
-from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.submit.types import InlineFile, Job
+from tests import inside
 from tests.faultproxy import FaultProxy, body
 from tests.localproject.in_containers import APP
 
@@ -67,7 +66,7 @@ class Site:
     """
 
     directory: object
-    local: LocalProject
+    local: object
     proxy: FaultProxy
     authenticator: str
     stack: ExitStack
@@ -131,13 +130,11 @@ class Site:
 
     def change(self, statement, *parameters):
         """Change the project's database."""
-        with self.local.core.db.write() as connection:
-            connection.execute(statement, parameters)
+        inside.change(self.local, statement, *parameters)
 
     def rows(self, query, *parameters):
         """Ask the project's database."""
-        rows = self.local.core.db.connection().execute(query, parameters)
-        return [tuple(row) for row in rows]
+        return [tuple(row) for row in inside.rows(self.local, query, *parameters)]
 
     def spoil(self, batch, *names, mask=2):
         """Make jobs fail, or all of them, as the project's database shows it."""
@@ -145,14 +142,9 @@ class Site:
             self.change("UPDATE workunit SET error_mask = ? WHERE name = ?", mask, name)
         return batch.refresh()
 
-    @contextmanager
     def down(self):
         """Stop the project's web server for a while."""
-        self.local.core.web_stopped = True
-        try:
-            yield
-        finally:
-            self.local.core.web_stopped = False
+        return inside.down(self.local)
 
     def program(self, text, *given):
         """Start a program that uses the project, in another process."""
@@ -190,14 +182,6 @@ def working(site):
     site.local.resume_volunteers()
     yield site
     site.local.pause_volunteers()
-
-
-@pytest.fixture(scope="module")
-def container_project(engine, tmp_path_factory):
-    """A project with an app for containers and volunteers that have an engine."""
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=4, php=STOCK) as project:
-        project.add_container_app(APP)
-        yield project
 
 
 @pytest.fixture

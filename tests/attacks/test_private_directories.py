@@ -25,7 +25,7 @@ from boinc_gahp.localproject.errors import LocalProjectTrouble
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.submit.digests import Digests
 from boinc_gahp.submit.published import Published
-from tests.attacks.users import ALICE, BOB, ME, become, needs_root, ping, run_as
+from tests.attacks.users import ALICE, BOB, ME, become, environment, needs_root, ping, run_as
 from tests.cli.conftest import COMMAND
 from tests.documents.examples import examples
 from tests.helpers import ran
@@ -50,28 +50,24 @@ def directory(path, mode=0o700):
     return path
 
 
-def environment(node, state):
-    """Return alice's, with a settings file that is root's."""
-    (node / "boinc_gahp.toml").write_text(
+def of_alice(node, state):
+    """Return alice's environment, with a settings file that is root's."""
+    settings = node / "boinc_gahp.toml"
+    settings.write_text(
         f'[project]\nurl = "http://127.0.0.1:9/test/"\nauthenticator_file = "none"\n'
         f'[timeouts]\nretry = 0\n[state]\ndir = "{node}/shared/{state}"\n'
     )
-    return {
-        "HOME": str(node / "home"),
-        "PATH": os.environ["PATH"],
-        "XDG_CONFIG_DIRS": str(node / "site"),
-        "BOINC_GAHP_CONFIG": str(node / "boinc_gahp.toml"),
-    }
+    return environment(node / "home", settings)
 
 
 def check(node, state="alice"):
     """Return what boinc_gahp check tells alice."""
-    return run_as(ALICE, COMMAND, "check", cwd=node, env=environment(node, state))[1]
+    return run_as(ALICE, COMMAND, "check", cwd=node, env=of_alice(node, state))[1]
 
 
 def serve(node, state="alice"):
     """Return what a daemon of alice's says on its stderr."""
-    return ping(environment(node, state), node, *become(ALICE))[1]
+    return ping(of_alice(node, state), node, *become(ALICE))[1]
 
 
 def as_user(uid, script, *arguments):
@@ -142,7 +138,7 @@ def test_have_programs_run_by_a_project_made_for_its_owner(node):
     as_user(BOB, '"$1" local-project init "$2"; chmod -R a+rwX "$2"', COMMAND, theirs)
     for action in ("init", "run"):
         words = (COMMAND, "local-project", action, theirs)
-        status, _, errors = run_as(ALICE, *words, env=environment(node, "alice"))
+        status, _, errors = run_as(ALICE, *words, env=of_alice(node, "alice"))
         assert status == 1
         assert f"the directory {theirs} belongs to user {BOB}, not to {ALICE}" in errors
 

@@ -20,7 +20,7 @@ from boinc_gahp.cli.main import main
 from boinc_gahp.config import layers, places
 from boinc_gahp.config.places import TrustedPath
 from boinc_gahp.errors import ConfigError
-from tests.attacks.users import ALICE, BOB, ME, needs_root, ping, run_as
+from tests.attacks.users import ALICE, BOB, ME, environment, needs_root, ping, run_as
 
 URL = "http://127.0.0.1:9/test/"
 PROJECT = f'[project]\nurl = "{URL}"\n'
@@ -103,13 +103,7 @@ def test_lead_jobs_of_a_python_program_elsewhere(home, theirs, monkeypatch):
 @needs_root
 def test_lead_jobs_of_the_daemon_elsewhere_until_a_setting_trusts_the_user(home, theirs):
     site = home.parent / "site/boinc_gahp/boinc_gahp.toml"
-    environ = {
-        "HOME": str(home),
-        "PATH": os.environ["PATH"],
-        "XDG_CONFIG_DIRS": str(site.parents[1]),
-        "BOINC_GAHP_CONFIG": str(theirs),
-    }
-
+    environ = environment(home, theirs)
     result, errors = ping(environ, home)
     assert refusal(theirs) in result
     assert refusal(theirs) in errors

@@ -30,6 +30,16 @@ def become(uid):
     ]  # fmt: skip
 
 
+def environment(home, settings):
+    """Return the environment of a user with a home, who names one settings file."""
+    return {
+        "HOME": str(home),
+        "PATH": os.environ["PATH"],
+        "XDG_CONFIG_DIRS": str(home.parent / "site"),
+        "BOINC_GAHP_CONFIG": str(settings),
+    }
+
+
 def run_as(uid, *command, **more):
     """Do a command as another user; return its exit status, output and errors."""
     done = ran(*become(uid), *command, **more)

@@ -11,6 +11,7 @@ from boinc_gahp.localproject.backend import batches
 from boinc_gahp.localproject.project import LocalProject
 from tests.browser.conftest import PHONE
 from tests.helpers import wait_for
+from tests.inside import down, rows
 
 PAGES = ("", "0/{batch}", "0/{batch}/{job}", "more/Hosts", "more/Back end", "9/9")
 
@@ -100,8 +101,7 @@ def test_nothing_is_wider_than_a_phone(person, gated):
     person.browser.resize(PHONE)
     person.go(f"0/{batch_id}")
     person.sees("1 failed")
-    connection = gated.project.core.db.connection()
-    [job_id] = connection.execute("SELECT id FROM workunit WHERE batch = ?", (batch_id,)).fetchone()
+    [[job_id]] = rows(gated.project, "SELECT id FROM workunit WHERE batch = ?", batch_id)
     for path in PAGES:
         person.go(path.format(batch=batch_id, job=job_id))
         assert person.browser.script("document.documentElement.scrollWidth") == PHONE[0], path
@@ -114,9 +114,8 @@ def test_everything_works_without_scripts(person, gated):
     person.browser.command("Emulation.setScriptExecutionDisabled", value=True)
     person.go(f"0/{gated.submit('still', 'fourth')}")
     gated.open("fourth")
-    connection = gated.project.core.db.connection()
     query = "SELECT count(*) FROM workunit WHERE name = 'still_0' AND canonical_resultid != 0"
-    wait_for(lambda: connection.execute(query).fetchone()[0], "the job's end")
+    wait_for(lambda: rows(gated.project, query)[0][0], "the job's end")
 
     def renewed():
         person.click("noscript a")
@@ -146,9 +145,8 @@ def test_an_end_of_the_page_is_noticed_and_of_the_project(browser, tmp_path):
             person = Person(browser, page)
             person.go()
             person.sees("No batch yet")
-            project.core.web_stopped = True
-            person.sees("submitter cannot be asked now: ")
-            project.core.web_stopped = False
+            with down(project):
+                person.sees("submitter cannot be asked now: ")
             wait_for(lambda: "cannot be asked" not in person.find("#live").text, "its end")
         person.sees("boinc_gahp does not answer any more: was it ended?")
         assert "No batch yet" in person.find("#live").text

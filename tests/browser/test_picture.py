@@ -19,6 +19,7 @@ from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.project import LocalProject
 from tests.browser.conftest import DESKTOP
 from tests.helpers import wait_for
+from tests.inside import change, rows
 from tests.localproject.batches import made_batch
 
 PICTURE = Path(__file__).parent.parent.parent / "docs" / "images" / "local-project.png"
@@ -53,8 +54,7 @@ def test_the_picture_is_of_the_page_and_small():
 
 def wait(project, what, question):
     """Wait until the answer to a question in SQL is yes."""
-    connection = project.core.db.connection()
-    wait_for(lambda: connection.execute(question).fetchone()[0], what)
+    wait_for(lambda: rows(project, question)[0][0], what)
 
 
 def submit_all(project):
@@ -93,10 +93,9 @@ def test_the_picture_can_be_taken_again(browser, tmp_path, monkeypatch):
             "SELECT count(*) = 4 FROM result JOIN workunit w ON w.id = workunitid "
             "WHERE server_state = 4 AND w.name BETWEEN 'ensemble-2041_36' AND 'ensemble-2041_39'",
         )
-        with project.core.db.write() as connection:
-            connection.execute(
-                "UPDATE result SET sent_time = sent_time - 60 * hostid WHERE server_state = 4"
-            )
+        change(
+            project, "UPDATE result SET sent_time = sent_time - 60 * hostid WHERE server_state = 4"
+        )
         wrong = [hosts.parse_behaviour("fail=3")]
         hosts.set_behaviours(project.core.db, wrong, host="volunteer-2")
         with local_page(project) as page:

@@ -9,7 +9,7 @@ from tests import faultproxy
 from tests.cli.conftest import InProcess, write_settings
 from tests.faultproxy import FaultProxy
 from tests.helpers import command
-from tests.inside import workunit_names
+from tests.inside import change, workunit_names
 
 pytestmark = pytest.mark.usefixtures("log_stopped")
 
@@ -105,8 +105,7 @@ def test_apps_and_check_say_what_a_project_does_not_tell(capsys, check, settings
 def test_a_project_without_a_version_that_runs_containers_is_warned_of(check, settings, project):
     rename = "UPDATE app_version SET plan_class = ? WHERE plan_class = ?"
     for classes in (("mt", "docker"), ("docker", "mt")):
-        with project.core.db.write() as connection:
-            connection.execute(rename, classes)
+        change(project, rename, *classes)
         points = check("--app", "buda:fit").of("app buda")
         said = [words for level, words in points if level == "warning"]
         assert ["plan class with docker" in words for words in said] == [True] * (

@@ -8,6 +8,7 @@ from boinc_gahp.states import BatchState
 from tests.cli.conftest import told
 from tests.contract.replay import Reply
 from tests.fetch.jobs import FILE, GONE, instance, uploaded
+from tests.inside import change
 from tests.submit.scripted import Script, batch, job
 
 BATCHES = [
@@ -61,7 +62,6 @@ def test_an_app_has_its_versions_or_gets_no_volunteers(check, project):
     found = check("--app", "multi").of("app multi")
     assert found[2][0] == "ok"
     assert found[2][1].startswith(": versions 1.00 ")
-    with project.core.db.write() as connection:
-        connection.execute("DELETE FROM app_version")
+    change(project, "DELETE FROM app_version")
     report = check("--app", "multi")
     told(report.of("app multi")[2], "warning", "it has no versions, so no volunteer gets its jobs")

@@ -10,7 +10,7 @@ from tests import faultproxy
 from tests.cli.conftest import told, write_settings
 from tests.contract.replay import WIRE
 from tests.faultproxy import FaultProxy
-from tests.inside import batches, staged_files, workunit_names
+from tests.inside import batches, change, staged_files, workunit_names
 
 pytestmark = pytest.mark.usefixtures("log_stopped")
 
@@ -117,10 +117,8 @@ def test_an_image_without_an_app_is_a_warning(check, settings, project):
 
 def test_an_app_without_a_plan_class_for_docker_is_a_warning(check, settings, project):
     rename = "UPDATE app_version SET plan_class = ? WHERE plan_class = ?"
-    with project.core.db.write() as connection:
-        connection.execute(rename, ("mt", "docker"))
+    change(project, rename, "mt", "docker")
     report = check()
-    with project.core.db.write() as connection:
-        connection.execute(rename, ("docker", "mt"))
+    change(project, rename, "docker", "mt")
     said = "no version has a plan class with docker in its name"
     told(report.of("app docker")[3], "warning", said)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from tests.documents.volunteers import container_project, settings  # noqa: F401  (fixtures)
+from tests.documents.volunteers import settings  # noqa: F401  (a fixture)
 from tests.helpers import ran
 
 ROOT = Path(__file__).parent.parent.parent

@@ -2,23 +2,11 @@
 
 import pytest
 
-from boinc_gahp.localproject.project import LocalProject
 from tests.cli.conftest import write_settings
-from tests.localproject.in_containers import APP, add_container_app
+from tests.localproject.in_containers import APP
 
 #: The marks of tests that use these fixtures.
 CONTAINERS = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(scope="module")
-def container_project(engine, tmp_path_factory):
-    """A project with an app for programs."""
-    directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=0):
-        pass
-    add_container_app(directory)
-    with LocalProject(directory, hosts=4) as project:
-        yield project
 
 
 @pytest.fixture

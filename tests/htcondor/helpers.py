@@ -24,6 +24,7 @@ from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.states import BatchState
+from tests import inside
 from tests.daemon.gridmanager import job_ad
 from tests.helpers import wait_for
 from tests.ledger.jobs import at_work
@@ -207,7 +208,11 @@ class Site:
 
     def rows(self, statement, *values):
         """Return what the project's database answers."""
-        return self.local.core.db.connection().execute(statement, values).fetchall()
+        return inside.rows(self.local, statement, *values)
+
+    def change(self, statement, *values):
+        """Change the project's database behind its back."""
+        inside.change(self.local, statement, *values)
 
     def of_account(self, column, tables="batch b", order="b.id", where="1"):
         """Return a column of this account's rows, as texts."""
@@ -269,12 +274,6 @@ def await_status(service, job_ids, status, timeout=60.0):
         return all(word == status for word, _ in words.values())
 
     wait_for(have, f"status {status} of {len(job_ids)} jobs", timeout)
-
-
-def change(site, statement, *values):
-    """Change the project's database behind its back."""
-    with site.local.core.db.write() as connection:
-        connection.execute(statement, values)
 
 
 def expire_times(site):

@@ -12,7 +12,7 @@ from boinc_gahp.submit import abort
 from boinc_gahp.submit.control import retire_batch
 from tests import faultproxy
 from tests.htcondor.desk import desk_of, only_for, refuse
-from tests.htcondor.helpers import assert_held, change
+from tests.htcondor.helpers import assert_held
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("sending")]
 
@@ -62,7 +62,7 @@ def test_a_batch_that_is_half_made_when_it_is_refused_is_aborted_before_its_jobs
     desk.turn()
     (batch,) = desk.batches("sent")
     # The real server can leave a batch like that: some of its jobs exist, it is INIT.
-    change(site, "UPDATE batch SET state = 0 WHERE id = ?", batch.project_batch_id)
+    site.change("UPDATE batch SET state = 0 WHERE id = ?", batch.project_batch_id)
     for number in (2, 4):
         take_out(site, f"{batch.name}-{number}")
     site.proxy.fail("submit_batch", refuse(WORDS))
@@ -76,8 +76,8 @@ def test_a_batch_that_is_half_made_when_it_is_refused_is_aborted_before_its_jobs
 def take_out(site, name):
     """Remove a workunit, as if it had not been made yet."""
     of = "(SELECT id FROM workunit WHERE name = ?)"
-    change(site, f"DELETE FROM result WHERE workunitid IN {of}", name)
-    change(site, "DELETE FROM workunit WHERE name = ?", name)
+    site.change(f"DELETE FROM result WHERE workunitid IN {of}", name)
+    site.change("DELETE FROM workunit WHERE name = ?", name)
 
 
 def test_a_batch_that_somebody_retired_is_aborted_and_retired_again_if_a_submit_may_be_running(
@@ -178,7 +178,7 @@ def limit(site, jobs):
         "UPDATE user_submit SET max_jobs_in_progress = ? WHERE user_id = "
         "(SELECT id FROM user WHERE authenticator = ?)"
     )
-    change(site, statement, jobs, site.authenticator)
+    site.change(statement, jobs, site.authenticator)
 
 
 @pytest.mark.parametrize(

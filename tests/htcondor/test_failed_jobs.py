@@ -6,7 +6,7 @@ from boinc_gahp.cli.main import main
 from boinc_gahp.htcondor import _failures
 from boinc_gahp.htcondor._fetching import Fetcher
 from boinc_gahp.htcondor.status_ad import HoldCode
-from tests.htcondor.helpers import assert_held, change
+from tests.htcondor.helpers import assert_held
 from tests.htcondor.onproject import follow, send
 from tests.htcondor.process import Gahp, write_settings
 from tests.inside import tell_of_failed_jobs
@@ -57,7 +57,7 @@ def test_a_failure_that_is_known_is_gone_on_with_by_the_next_daemon(site, contex
     sent = send(site, context, ("--fail", "5"))
     follow(context, sent, "finished")
     # The project is not believed if it says something else now.
-    change(site, "UPDATE workunit SET error_mask = 0 WHERE name = ?", sent.job.job_name)
+    site.change("UPDATE workunit SET error_mask = 0 WHERE name = ?", sent.job.job_name)
     with site.context() as fresh:
         Fetcher(fresh).fetch(sent.job)
         assert sent.states == ["fetched"]
@@ -71,7 +71,7 @@ def test_of_an_endless_stderr_the_ledger_keeps_both_ends(site, context, monkeypa
     tell_of_failed_jobs(monkeypatch)
     sent = send(site, context, ("--fail", "5"))
     sent.await_end()
-    change(site, "UPDATE result SET stderr_out = ?", "begin" + "x" * 400_000 + "end")
+    site.change("UPDATE result SET stderr_out = ?", "begin" + "x" * 400_000 + "end")
     follow(context, sent, "finished")
     failure = context.jobs.program_failure(sent.job.id)
     assert 100_000 < len(failure.stderr) < 150_000

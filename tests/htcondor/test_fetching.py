@@ -16,7 +16,7 @@ from boinc_gahp.states import HTCondorState
 from tests import faultproxy
 from tests.daemon.gridmanager import Status
 from tests.htcondor.desk import TROUBLES
-from tests.htcondor.helpers import ONCE, PATIENT, assert_held, change
+from tests.htcondor.helpers import ONCE, PATIENT, assert_held
 from tests.htcondor.onproject import fetch_all, follow, send
 
 pytestmark = pytest.mark.long
@@ -182,7 +182,7 @@ def test_a_job_that_turned_out_to_have_failed_is_held_or_over_with_that(site, co
 def test_a_job_that_the_project_has_lost_is_held_for_that(site, context):
     sent = finished(site, context)
     lose = "UPDATE workunit SET name = 'x' || name, name_key = 'x' || name_key WHERE name = ?"
-    change(site, lose, sent.job.job_name)
+    site.change(lose, sent.job.job_name)
     with site.context() as fresh:
         Fetcher(fresh).fetch(sent.job)
     assert_held(sent.job, HoldCode.LOST)

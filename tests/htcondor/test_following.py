@@ -17,7 +17,7 @@ from boinc_gahp.submit.query import query_jobs
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.desk import TROUBLES, fail_queries, noting, only_for, refuse
-from tests.htcondor.helpers import ONCE, PATIENT, assert_held, change
+from tests.htcondor.helpers import ONCE, PATIENT, assert_held
 from tests.htcondor.onproject import follow, send
 from tests.inside import fail_attempts, fail_workunit, finish_workunit
 
@@ -201,7 +201,7 @@ def test_a_job_that_went_well_after_all_is_not_held(site, context):
     fail_workunit(site.local, row.job_name)
     wait_for(lambda: query_jobs(context.project, _id(sent)).jobs[0][1] == "ERROR", "the error")
     # What a result that comes late does to a job's errors.
-    change(site, "UPDATE workunit SET error_mask = 0 WHERE name = ?", row.job_name)
+    site.change("UPDATE workunit SET error_mask = 0 WHERE name = ?", row.job_name)
     assert not _failures.fail(context, row)
     assert sent.states == ["queued"]
     abort_jobs(context.project, [row.job_name])
@@ -232,7 +232,7 @@ def test_of_a_batch_that_is_gone_the_jobs_are_lost_and_others_go_on(site, contex
     follower = Follower(context)
     follower.poll(1000.0)
     gone = batches[2]
-    change(site, "DELETE FROM batch WHERE id = ?", _id(gone))
+    site.change("DELETE FROM batch WHERE id = ?", _id(gone))
     site.local.resume_volunteers()
     for sent in batches:
         follow(context, sent, "failed" if sent is gone else "finished", follower=follower)
@@ -243,10 +243,9 @@ def test_a_batch_whose_name_will_not_do_is_followed_by_its_id(site, context):
     site.local.pause_volunteers()
     odd, foreign, good = (send(site, context) for _ in range(3))
     name = uuid.uuid4().hex
-    change(site, "UPDATE batch SET name = ?, name_key = ? WHERE id = ?", name, name, _id(odd))
+    site.change("UPDATE batch SET name = ?, name_key = ? WHERE id = ?", name, name, _id(odd))
     # Another account's batch of the same name is older.
-    change(
-        site,
+    site.change(
         "INSERT INTO batch (id, user_id, create_time, name, name_key, app_id) "
         "SELECT -id, user_id + 1, create_time, name, name_key, app_id FROM batch WHERE id = ?",
         _id(foreign),
@@ -260,12 +259,12 @@ def test_a_batch_whose_name_will_not_do_is_followed_by_its_id(site, context):
 def test_a_job_that_its_batch_lacks_is_lost_once_that_is_sure(site, context):
     site.local.pause_volunteers()
     sent = send(site, context, (), ())
-    change(site, "UPDATE workunit SET batch = -1 WHERE name = ?", sent.jobs[0].job_name)
+    site.change("UPDATE workunit SET batch = -1 WHERE name = ?", sent.jobs[0].job_name)
     # While the batch is not complete a job may be to come.
-    change(site, "UPDATE batch SET state = 0 WHERE id = ?", _id(sent))
+    site.change("UPDATE batch SET state = 0 WHERE id = ?", _id(sent))
     Follower(context).poll(0.0)
     assert sent.states == ["queued", "queued"]
-    change(site, "UPDATE batch SET state = 1 WHERE id = ?", _id(sent))
+    site.change("UPDATE batch SET state = 1 WHERE id = ?", _id(sent))
     with site.context() as fresh:
         Follower(fresh).poll(0.0)
     assert sent.states == ["failed", "queued"]

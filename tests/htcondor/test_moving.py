@@ -11,7 +11,7 @@ from boinc_gahp.secret import Authenticator
 from boinc_gahp.states import HTCondorState
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
-from tests.htcondor.helpers import await_state, await_status, change, row_of
+from tests.htcondor.helpers import await_state, await_status, row_of
 from tests.htcondor.process import write_settings
 from tests.inside import fail_attempts
 from tests.ledger.jobs import alive, new_job
@@ -71,7 +71,7 @@ def test_jobs_go_on_with_an_accounts_new_authenticator(site, jobs, ledger):
     ids = begun(site, jobs)
     new = "n" * 32 + site.authenticator[:8]
     rename = "UPDATE user SET authenticator = ? WHERE authenticator = ?"
-    change(site, rename, new, site.authenticator)
+    site.change(rename, new, site.authenticator)
     site.authenticator = new
     status, said = ledger("move", site.proxy.url, site.proxy.url)
     assert status == 0, said

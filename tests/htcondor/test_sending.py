@@ -14,7 +14,7 @@ from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.desk import desk_of, kill_at, lose_track, refuse
-from tests.htcondor.helpers import assert_held, change, expire_times
+from tests.htcondor.helpers import assert_held, expire_times
 
 pytestmark = pytest.mark.usefixtures("sending")
 
@@ -195,7 +195,7 @@ def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_n
     site.proxy.heal()
 
     rename = "UPDATE user SET authenticator = ? WHERE authenticator = ?"
-    change(site, rename, "another", site.authenticator)
+    site.change(rename, "another", site.authenticator)
 
     def says_so():
         desk.turn()
@@ -203,7 +203,7 @@ def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_n
 
     wait_for(says_so, "the trouble with the account")
     assert desk.states(ids) == ["sending", "sending"]
-    change(site, rename, site.authenticator, "another")
+    site.change(rename, site.authenticator, "another")
     desk.run()
     desk.check_once(ids)
     assert len(site.workunits()) == 2
@@ -213,7 +213,7 @@ def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_n
 
 
 def set_state(site, name, state):
-    change(site, "UPDATE batch SET state = ? WHERE name = ?", state, name)
+    site.change("UPDATE batch SET state = ? WHERE name = ?", state, name)
 
 
 def test_an_empty_batch_that_somebody_aborts_is_replaced(site, desk):

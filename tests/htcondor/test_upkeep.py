@@ -8,7 +8,7 @@ from boinc_gahp.htcondor import _upkeep
 from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.htcondor.desk import refuse
-from tests.htcondor.helpers import change, expire_times
+from tests.htcondor.helpers import expire_times
 from tests.htcondor.onproject import plan, send
 from tests.htcondor.task_runner import TaskRunner
 
@@ -56,8 +56,8 @@ def test_a_batch_with_the_same_id_on_a_project_that_began_anew_is_left_alone(con
     ended, strange = send(site, context), send(site, context)
     its_id = ended.batch.project_batch_id
     finish(context, ended.job)
-    change(site, "DELETE FROM batch WHERE id = ?", its_id)
-    change(site, "UPDATE batch SET id = ? WHERE name = ?", its_id, strange.batch.name)
+    site.change("DELETE FROM batch WHERE id = ?", its_id)
+    site.change("UPDATE batch SET id = ? WHERE name = ?", its_id, strange.batch.name)
     runner = TaskRunner(context)
     runner.run(time.time())
     runner.run(time.time() + 2 * _upkeep.RETIRE_AGAIN)
@@ -185,7 +185,7 @@ def test_a_retirement_that_a_list_of_batches_undoes_is_done_once_more(context, s
     def undo(exchange):
         reply = exchange.forward()
         # As get_batch_params does, which has read the batch before.
-        change(site, "UPDATE batch SET state = 2 WHERE name = ?", sent.batch.name)
+        site.change("UPDATE batch SET state = 2 WHERE name = ?", sent.batch.name)
         exchange.send(reply)
         return True
 

@@ -32,3 +32,14 @@ def node(pool, tmp_path_factory):
     with LocalProject(base / "main", hosts=4, php=STOCK) as project:
         # The others are those that tests have for themselves.
         yield set_up(pool, project, base, ("away", "killed", "watched", CONTAINERS))
+
+
+@pytest.fixture(scope="module")
+def volunteers(node, engine):
+    """Four volunteers, who have the engine; lends the directory of their project."""
+    assert engine.program
+    other = node.others[CONTAINERS]
+    process = other.start()
+    yield other.directory
+    process.terminate()
+    process.wait(60)

@@ -16,7 +16,7 @@ from boinc_gahp.localproject.core import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.helpers import wait_for
-from tests.inside import write_templates
+from tests.inside import rows, write_templates
 
 USERS = ("alice", "bob")
 
@@ -165,28 +165,25 @@ class Node:
 
     def batches(self, app, since=0):
         """Return how many jobs each batch of an app has, by its id, of those after ``since``."""
-        rows = self.project.core.db.connection().execute(
+        found = rows(
+            self.project,
             "SELECT b.id, count(w.id) FROM batch b JOIN app a ON a.id = b.app_id "
             "LEFT JOIN workunit w ON w.batch = b.id "
             "WHERE a.name = ? AND b.id > ? GROUP BY b.id",
-            (app, since),
+            *(app, since),
         )
-        return {row[0]: row[1] for row in rows}
+        return {row[0]: row[1] for row in found}
 
     def aborted(self, command_line):
         """Return how many workunits with a command line are failed."""
-        rows = self.project.core.db.connection().execute(
-            "SELECT count(*) FROM workunit WHERE error_mask != 0 AND xml_doc LIKE ?",
-            (f"%<command_line>%{command_line}%</command_line>%",),
-        )
-        return int(rows.fetchone()[0])
+        query = "SELECT count(*) FROM workunit WHERE error_mask != 0 AND xml_doc LIKE ?"
+        return rows(self.project, query, f"%<command_line>%{command_line}%</command_line>%")[0][0]
 
 
 def command_lines(project):
     """Return the command lines of all workunits that a project has or had."""
-    rows = project.core.db.connection().execute("SELECT xml_doc FROM workunit ORDER BY id")
     found = []
-    for row in rows:
+    for row in rows(project, "SELECT xml_doc FROM workunit ORDER BY id"):
         match = re.search(r"<command_line>\s*(.*?)\s*</command_line>", row["xml_doc"], re.DOTALL)
         found.append(match[1] if match else "")
     return found

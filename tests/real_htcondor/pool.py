@@ -7,12 +7,11 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.helpers import wait_for
+from tests.helpers import ran, wait_for
 
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = ROOT / "scripts" / "condor-chroot"
@@ -43,9 +42,7 @@ class Pool:
 
     def control(self, action):
         """Do what ``scripts/condor-chroot ACTION`` does."""
-        done = subprocess.run(
-            [PROGRAM, action, self.root], capture_output=True, text=True, timeout=100, check=False
-        )
+        done = ran(PROGRAM, action, self.root, timeout=100)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def clean(self):
@@ -61,16 +58,10 @@ class Pool:
         """Run a command as a user does who has logged in, in a directory as the chroot names it."""
         home = "/root" if user == "root" else f"/home/{user}"
         # The user's name is looked up in the chroot.
-        enter = ["chroot", f"--userspec={user}:{user}", str(self.root)]
+        enter = ["chroot", f"--userspec={user}:{user}", self.root]
         shell = ["/bin/sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", cwd or home]
-        return subprocess.run(
-            [*enter, *shell, *command],
-            env={"PATH": "/usr/bin:/bin:/usr/sbin", "HOME": home, "USER": user, "LANG": "C.UTF-8"},
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        env = {"PATH": "/usr/bin:/bin:/usr/sbin", "HOME": home, "USER": user, "LANG": "C.UTF-8"}
+        return ran(*enter, *shell, *command, env=env, timeout=timeout)
 
     def ask(self, user, *command, cwd="", timeout=60):
         """Run a command that has to succeed; return what it prints."""
@@ -146,16 +137,8 @@ class Pool:
         # In this order no job slips through that leaves the queue between the two.
         for command in ("condor_q", "condor_history"):
             everybody = ["-allusers"] if command == "condor_q" else []
-            text = self.ask(
-                "root",
-                command,
-                *everybody,
-                "-constraint",
-                constraint,
-                "-json",
-                "-attributes",
-                _ATTRIBUTES,
-            )
+            asked = ("-constraint", constraint, "-json", "-attributes", _ATTRIBUTES)
+            text = self.ask("root", command, *everybody, *asked)
             for ad in json.loads(text or "[]"):
                 ad["Left"] = command == "condor_history"
                 jobs[ad["ClusterId"], ad["ProcId"]] = ad

@@ -60,17 +60,6 @@ echo complained >&2
 FILES = {"fit.py": FIT, "data.csv": "1,2\n", "model/m": "weights\n", "model/deep/n": "more\n"}
 
 
-@pytest.fixture(scope="module")
-def volunteers(node, engine):
-    """Four volunteers, who have the engine; lends the directory of their project."""
-    assert engine.program
-    other = node.others[CONTAINERS]
-    process = other.start()
-    yield other.directory
-    process.terminate()
-    process.wait(60)
-
-
 def routed(*lines, queue="queue"):
     """Return a job of the container universe that the Job Router is to send."""
     return _job("universe = container", "+WantBoinc = true", *lines, queue)

@@ -36,16 +36,6 @@ def public(node, tmp_path):
     (node.pool.root / f"home/{USER}/.config/boinc_gahp/boinc_gahp.toml").unlink()
 
 
-@pytest.fixture
-def volunteers(node, engine):
-    """Four volunteers, who have the engine."""
-    assert engine.program
-    process = node.others[CONTAINERS].start()
-    yield
-    process.terminate()
-    process.wait(60)
-
-
 def sizes(public):
     return sorted(path.stat().st_size for path in public.glob("??/*"))
 

@@ -4,6 +4,7 @@ from hashlib import md5
 
 import pytest
 
+from tests.inside import rows
 from tests.real_htcondor.submit import FILES, grid, vanilla
 
 pytestmark = pytest.mark.timeout(300)
@@ -93,8 +94,6 @@ def test_what_a_submit_file_asks_for_is_what_the_project_keeps(sent, node):
 def _kept(node, text):
     """Return what is kept of the job over a file."""
     name = md5(text, usedforsecurity=False).hexdigest()
-    [row] = node.project.core.db.connection().execute(
-        f"SELECT {', '.join(COLUMNS)} FROM workunit WHERE xml_doc LIKE ?",
-        (f"%{name}%",),
-    )
+    query = f"SELECT {', '.join(COLUMNS)} FROM workunit WHERE xml_doc LIKE ?"
+    [row] = rows(node.project, query, f"%{name}%")
     return tuple(row)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tests.inside import rows
 from tests.soak.clock import Clock
 from tests.soak.work import APP, work_of
 
@@ -128,27 +129,20 @@ def _say(what):
 
 def _is_made(local, batch):
     """Tell whether a batch has jobs, by its name or id."""
-    row = (
-        local.core.db.connection()
-        .execute(
-            "SELECT count(*) FROM batch b JOIN workunit w ON w.batch = b.id "
-            "WHERE b.name = ? OR b.id = CAST(? AS INTEGER)",
-            (batch, batch if batch.isdecimal() else "0"),
-        )
-        .fetchone()
+    query = (
+        "SELECT 1 FROM batch b JOIN workunit w ON w.batch = b.id "
+        "WHERE b.name = ? OR b.id = CAST(? AS INTEGER) LIMIT 1"
     )
-    return bool(row[0])
+    return bool(rows(local, query, batch, batch if batch.isdecimal() else "0"))
 
 
 def _counts(local, proxy, faults):
     stuck = [
         str(batch_id)
-        for batch_id, name in local.core.db.connection().execute("SELECT id, name FROM batch")
+        for batch_id, name in rows(local, "SELECT id, name FROM batch")
         if faults.is_stuck(name) or faults.is_stuck(str(batch_id))
     ]
-    documents = local.core.db.connection().execute(
-        f"SELECT xml_doc FROM workunit WHERE batch IN ({','.join(stuck)})"
-    )
+    documents = rows(local, f"SELECT xml_doc FROM workunit WHERE batch IN ({','.join(stuck)})")
     return {
         "stuck": [work_of(document).number for (document,) in documents],
         "requests": len(proxy.seen),
@@ -160,16 +154,14 @@ def _work(local):
     """Return each workunit's command line, error mask, and number of results that succeeded."""
     from boinc_gahp.localproject.states import Outcome
 
-    connection = local.core.db.connection()
-    workunits = connection.execute(
+    workunits = rows(
+        local,
         "SELECT w.name, w.xml_doc, w.error_mask, w.batch, (SELECT count(*) FROM result r WHERE "
         "r.workunitid = w.id AND r.outcome = ?) FROM workunit w ORDER BY w.id",
-        (Outcome.SUCCESS,),
+        Outcome.SUCCESS,
     )
-    batches = connection.execute(
-        "SELECT b.id, b.name, b.state, u.name FROM batch b JOIN user u ON b.user_id = u.id"
-    )
+    query = "SELECT b.id, b.name, b.state, u.name FROM batch b JOIN user u ON b.user_id = u.id"
     return {
         "workunits": [list(row) for row in workunits],
-        "batches": [list(row) for row in batches],
+        "batches": [list(row) for row in rows(local, query)],
     }

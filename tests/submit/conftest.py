@@ -27,7 +27,7 @@ from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.generated_files import GeneratedFiles
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.faultproxy import FaultProxy
-from tests.inside import workunit_names
+from tests.inside import change, rows, workunit_names
 
 _numbers = itertools.count(1)
 
@@ -121,15 +121,13 @@ class Site:
 
     def set_state(self, request, state):
         """Put a batch into a state that it has after a submit that ended half way, or later."""
-        with self.local.core.db.write() as connection:
-            query = "UPDATE batch SET state = ? WHERE name = ?"
-            connection.execute(query, (state, request.batch_name))
+        change(self.local, "UPDATE batch SET state = ? WHERE name = ?", state, request.batch_name)
 
     def row(self, table, key):
         """Return a workunit (by its name) or a batch (by its id) as it is stored."""
         column = "name" if table == "workunit" else "id"
-        query = f"SELECT * FROM {table} WHERE {column} = ?"
-        return self.local.core.db.connection().execute(query, (key,)).fetchone()
+        [row] = rows(self.local, f"SELECT * FROM {table} WHERE {column} = ?", key)
+        return row
 
     def workunits(self, request):
         """Return the project's workunits whose names begin with the batch's."""

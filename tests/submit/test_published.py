@@ -25,7 +25,7 @@ from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.published import Published, usage
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.helpers import served
-from tests.inside import staged_files
+from tests.inside import change, staged_files
 
 LARGE = b"large\n" * 500_000
 DAY = 86400.0
@@ -194,8 +194,7 @@ def test_the_project_says_how_long_a_file_is_needed(site, place):
     assert marks(place)[0]["until"] == pytest.approx(time.time() + 107 * DAY, abs=60)
     # All its jobs have ended: they may be sent again for a while.
     site.set_state(request, BatchState.COMPLETE.value)
-    with site.local.core.db.write() as connection:
-        connection.execute("UPDATE workunit SET assimilate_state = 2, canonical_resultid = 1")
+    change(site.local, "UPDATE workunit SET assimilate_state = 2, canonical_resultid = 1")
     assert tidied(site, place) == 1
     assert marks(place)[0]["until"] == pytest.approx(time.time() + 7 * DAY, abs=60)
     # It is retired from elsewhere; a batch that is not made yet looks the same.

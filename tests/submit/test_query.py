@@ -7,6 +7,7 @@ import pytest
 from boinc_gahp.errors import BadRequest, LedgerError, NotFound, PermissionDenied, ProjectDown
 from boinc_gahp.submit.control import reconcile
 from boinc_gahp.submit.query import query_batches
+from tests.inside import change
 from tests.submit.scripted import Script, batch, error, job, statuses
 
 GRIDMANAGER = {"gridmanager": True}
@@ -51,10 +52,9 @@ def test_an_event_that_the_project_stores_late_is_told(site):
     with site.context() as context:
         told = query_batches(context, asked, "0", **GRIDMANAGER)
         late, old = site.names(request)
-        with site.local.core.db.write() as connection:
-            for name, ago in ((late, 200), (old, 4000)):
-                at = float(told.server_time) - ago
-                connection.execute("UPDATE workunit SET mod_time = ? WHERE name = ?", (at, name))
+        for name, ago in ((late, 200), (old, 4000)):
+            at = float(told.server_time) - ago
+            change(site.local, "UPDATE workunit SET mod_time = ? WHERE name = ?", at, name)
         (jobs,) = query_batches(context, asked, told.server_time, **GRIDMANAGER).batches
     assert [name for name, _ in jobs] == [late]
 

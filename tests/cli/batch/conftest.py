@@ -14,7 +14,7 @@ from boinc_gahp.states import BatchState
 from tests.cli.conftest import COMMAND, InProcess, write_settings
 from tests.faultproxy import FaultProxy
 from tests.helpers import ran, wait_for
-from tests.inside import unfinished_jobs
+from tests.inside import down, unfinished_jobs
 from tests.terminal.screen import Terminal
 
 
@@ -56,14 +56,9 @@ class Site:
         wait_for(lambda: not unfinished_jobs(self.project), "the end of all jobs")
         self.project.pause_volunteers()
 
-    @contextlib.contextmanager
     def down(self):
         """Stop the project's web server for a while."""
-        self.project.core.web_stopped = True
-        try:
-            yield
-        finally:
-            self.project.core.web_stopped = False
+        return down(self.project)
 
     def finished(self, *lines):
         """Submit a batch and let it be worked on; return id and name.

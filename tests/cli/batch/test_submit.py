@@ -9,7 +9,7 @@ import pytest
 from boinc_gahp.templates.types import InputTemplate, OutputFileInfo, OutputTemplate
 from boinc_gahp.templates.writing import write_output_template
 from tests.cli.conftest import write_settings
-from tests.inside import write_templates
+from tests.inside import change, write_templates
 
 UPPERCASE = ("submit", "uppercase")
 ONE = (*UPPERCASE, "--input", "in=in.txt")
@@ -245,8 +245,7 @@ def test_a_program_that_was_edited_is_told_instead_of_silently_given_its_old_res
     assert "another version" not in batch.prints(*words) + batch.prints(*words)
     script.write_text("open('out', 'w').write('2')\n")
     # A project's times are whole seconds.
-    with site.project.core.db.write() as connection:
-        connection.execute("UPDATE batch SET create_time = create_time - 5")
+    change(site.project, "UPDATE batch SET create_time = create_time - 5")
     out = batch.prints(*words)
     assert "It was there already" in out
     assert "Its app has had another version, 1.01, since then" in out

@@ -12,6 +12,7 @@ from boinc_gahp.backoff import Backoff
 from boinc_gahp.cli.main import main
 from tests.cli.conftest import ended, write_settings
 from tests.helpers import wait_for
+from tests.inside import change
 
 
 @contextmanager
@@ -131,8 +132,7 @@ def test_a_batch_that_vanishes_ends_the_waiting_and_is_reported(site, often, mon
     number, name = site.batch("")
     with started(monkeypatch, "wait", name) as (out, statuses):
         wait_for(lambda: "1 waiting" in out.getvalue(), "the first line")
-        with site.project.core.db.write() as connection:
-            connection.execute("DELETE FROM batch WHERE id = ?", (number,))
+        change(site.project, "DELETE FROM batch WHERE id = ?", number)
     assert statuses == [1]
     assert out.getvalue().endswith(f"{name}: the project no longer has it\n")
     assert re.fullmatch(
