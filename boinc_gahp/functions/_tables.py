@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 #: The most bytes of a table's file: each of its cells becomes an object, which is larger.
 MOST_TABLE_BYTES = 200_000_000
 _TIMES = re.compile(r"datetime64\[(s|ms|us|ns)\]")
-_MOST_DIGITS = 20
+#: A number has no more digits: a long one takes much time to read.
+_MOST_DIGITS = 40
 
 
 def read_table(pandas: Any, file: BinaryIO, found: Mapping[str, Any]) -> Any:
@@ -78,11 +79,12 @@ class _Column:
             return pandas.Series([each == "True" for each in cells], dtype="bool")
         if self.kind.startswith("datetime"):
             return pandas.Series(import_module("numpy").array(cells, dtype=self.kind))
-        read: Callable[[str], Any] = float if self.kind.startswith("float") else _int
+        read: Callable[[str], Any] = float if self.kind.startswith("float") else whole_number
         return pandas.Series([read(each) for each in cells], dtype=self.kind)
 
 
-def _int(digits: str) -> int:
+def whole_number(digits: str) -> int:
+    """Return a number; raises ValueError if it is none, or so long that it takes much time."""
     if len(digits) > _MOST_DIGITS:
         raise ValueError(f"a number of {len(digits):,} digits")
     return int(digits)

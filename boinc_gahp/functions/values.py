@@ -42,7 +42,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from boinc_gahp.functions._tables import MOST_TABLE_BYTES, read_table
+from boinc_gahp.functions._tables import MOST_TABLE_BYTES, read_table, whole_number
 from boinc_gahp.functions.runner import (
     DEEPEST,
     FORMAT,
@@ -61,8 +61,6 @@ if TYPE_CHECKING:
 
 #: The most bytes of an array's or table's file that are read into memory.
 MOST_FILE_BYTES = 1_000_000_000
-#: A number of JSON has no more digits: a long one takes much time to read.
-_MOST_DIGITS = 40
 _MOST_NAME = 200
 #: So many keys of a dictionary, or elements of a set, may have the same hash.
 _MOST_ALIKE = 100
@@ -133,7 +131,7 @@ def _document(path: Path) -> dict[str, Any]:
     try:
         text = content.decode()
         _check_brackets(text)
-        document = json.loads(text, parse_int=_int, parse_constant=_no_constant)
+        document = json.loads(text, parse_int=whole_number, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise WrongResult(f"it is not the JSON that was expected ({error})") from error
     if not isinstance(document, dict):
@@ -161,12 +159,6 @@ def _check_brackets(text: str) -> None:
                 raise ValueError("too many lists or objects, or too deep in each other")
         else:
             depth -= 1
-
-
-def _int(digits: str) -> int:
-    if len(digits) > _MOST_DIGITS:
-        raise ValueError(f"a number of {len(digits):,} digits")
-    return int(digits)
 
 
 def _no_constant(word: str) -> float:
