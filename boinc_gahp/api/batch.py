@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from boinc_gahp.api.progress import StepView, shown, waiting_view
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import NoSuchJob, NotKnownHere, OutputError
 from boinc_gahp.fetch.failures import look_up_failure
+from boinc_gahp.quantities import seconds_of
 from boinc_gahp.states import JobState
 
 if TYPE_CHECKING:
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
-    from typing import Any
+    from typing import Any, TypeAlias
 
+    from boinc_gahp.api.family import RetryChain
     from boinc_gahp.api.manifest import SubmittedInput, SubmittedJob
     from boinc_gahp.api.outputs.fetching import Fetched
     from boinc_gahp.api.outputs.folders import FetchRecord
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
     from boinc_gahp.quantities import Duration
     from boinc_gahp.rpc.types import BatchInfo, JobInfo, ResultInfo
     from boinc_gahp.submit.types import OnProgress, Parameter
+
+    #: Names, ids or handles of jobs, or one of them.
+    AnyJobs: TypeAlias = "Iterable[int | str | BatchJob] | int | str | BatchJob"
 
 
 class Batch(KnownBatch):
@@ -116,9 +122,7 @@ class Batch(KnownBatch):
             return False
         return True
 
-    def to_records(
-        self, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
-    ) -> list[dict[str, Any]]:
+    def to_records(self, jobs: AnyJobs | None = None) -> list[dict[str, Any]]:
         """Return what is known of each job as a flat dict, as ``pandas.DataFrame`` takes it.
 
         All have the same keys: ``job`` (its name), a key for each parameter, ``args`` (as a shell
@@ -138,7 +142,7 @@ class Batch(KnownBatch):
             NoSuchJob: one of ``jobs`` does not exist.
             RpcError: the project could not be asked.
         """
-        return records.records(self, _several(jobs))
+        return records.records(self, *self._as_they_count(jobs))
 
     def counts(self) -> Counts:
         """Count the jobs by their states; asks the project for all jobs."""
@@ -177,8 +181,19 @@ class Batch(KnownBatch):
             PermissionDenied: the project does not let the account look at the batch (any more).
             RpcError: the project object was closed meanwhile.
         """
+        seconds = seconds_of(timeout)
+        until = None if seconds is None else time.monotonic() + seconds
         with shown(progress, waiting_view) as report:
-            return watching.wait(self, timeout=timeout, progress=report, poll=poll)
+            for _ in watching.watch(self.session, [self], poll=poll, until=until):
+                if report is not None:
+                    report(self)
+        if not self.is_over:
+            trouble = "" if self.trouble is None else f"; the last query failed: {self.trouble}"
+            raise TimeoutError(
+                f"{self.called} is not over after {seconds:g} s: {self.nover} of {self.njobs} jobs "
+                f"are; it continues on the project{trouble}"
+            )
+        return self
 
     # -- outputs
 
@@ -186,7 +201,7 @@ class Batch(KnownBatch):
         self,
         directory: str | os.PathLike[str],
         *,
-        jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
+        jobs: AnyJobs | None = None,
         threads: int = 4,
         progress: OnProgress | bool | None = None,
         stop: threading.Event | None = None,
@@ -220,7 +235,7 @@ class Batch(KnownBatch):
             return fetching.fetch(
                 self,
                 directory,
-                jobs=_several(jobs),
+                *self._as_they_count(jobs),
                 threads=threads,
                 progress=report,
                 stop=stop,
@@ -232,7 +247,7 @@ class Batch(KnownBatch):
         self,
         path: str | os.PathLike[str],
         *,
-        jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
+        jobs: AnyJobs | None = None,
         threads: int = 4,
         progress: OnProgress | bool | None = None,
         stderr: bool = True,
@@ -247,16 +262,20 @@ class Batch(KnownBatch):
             return fetching.fetch_zip(
                 self,
                 path,
-                jobs=_several(jobs),
+                *self._as_they_count(jobs),
                 threads=threads,
                 progress=report,
                 stderr=stderr,
             )
 
+    def _as_they_count(self, jobs: AnyJobs | None) -> tuple[list[JobInfo], RetryChain]:
+        """Ask for jobs, of which those that failed count as their retries do."""
+        return family.with_retries(self, finding.find_jobs(self, _several(jobs)))
+
     def reasons(
         self,
         *,
-        jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
+        jobs: AnyJobs | None = None,
         stderr: bool = True,
     ) -> list[Reason]:
         """Return the distinct reasons for which jobs failed, the most frequent first.
@@ -274,11 +293,10 @@ class Batch(KnownBatch):
             NoSuchJob: one of ``jobs`` does not exist.
             RpcError: the project could not be asked.
         """
-        return logs.reasons(self, jobs=_several(jobs), stderr=stderr)
+        failed = family.standing_of(self, _several(jobs)).failed
+        return logs.reasons(self, failed, stderr=stderr)
 
-    def logs(
-        self, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
-    ) -> Iterator[JobEnd]:
+    def logs(self, jobs: AnyJobs | None = None) -> Iterator[JobEnd]:
         """Yield how each job ended, with its stderr; asks the project job by job.
 
         Args:
@@ -294,7 +312,7 @@ class Batch(KnownBatch):
 
     def retry(
         self,
-        jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
+        jobs: AnyJobs | None = None,
         *,
         progress: OnProgress | bool | None = None,
     ) -> Batch | None:
@@ -348,9 +366,7 @@ class Batch(KnownBatch):
 
     # -- acting on it
 
-    def abort(
-        self, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
-    ) -> None:
+    def abort(self, jobs: AnyJobs | None = None) -> None:
         """Abort the batch, or some of its jobs; jobs that are over do not change.
 
         Args:
@@ -391,9 +407,7 @@ class Batch(KnownBatch):
         control.extend(self, until)
 
 
-def _several(
-    jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None,
-) -> list[int | str] | None:
+def _several(jobs: AnyJobs | None) -> list[int | str] | None:
     """Return names and ids of jobs as a list; a single name counts as one job, not as letters."""
     if jobs is None:
         return None

@@ -22,12 +22,12 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.quantities import SPAN, Duration, seconds_of
+from boinc_gahp.quantities import SPAN, Duration
 from boinc_gahp.rpc.types import OVERLAP
 from boinc_gahp.states import BatchState, JobState, job_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.session import Session
@@ -88,29 +88,6 @@ class Poll:
         :meta private:
         """
         return SPAN.read(self.shortest), SPAN.read(self.longest)
-
-
-def wait(
-    batch: B,
-    *,
-    timeout: Duration | None,
-    progress: Callable[[B], None] | None,
-    poll: Poll,
-) -> B:
-    """Wait for one batch; see :meth:`Batch.wait`."""
-    session = batch.session
-    seconds = seconds_of(timeout)
-    until = None if seconds is None else time.monotonic() + seconds
-    for _ in watch(session, [batch], poll=poll, until=until):
-        if progress is not None:
-            progress(batch)
-    if not batch.is_over:
-        trouble = "" if batch.trouble is None else f"; the last query failed: {batch.trouble}"
-        raise TimeoutError(
-            f"{batch.called} is not over after {seconds:g} s: {batch.nover} of {batch.njobs} jobs "
-            f"are; it continues on the project{trouble}"
-        )
-    return batch
 
 
 def watch(

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from boinc_gahp.api.family import RetryChain, note_of, standing_among
 from boinc_gahp.api.outputs.fetching import fetch
-from boinc_gahp.api.outputs.fetching_batch import sorted_out
 from boinc_gahp.api.outputs.folders import folder_name
-from boinc_gahp.api.outputs.logs import attempts_of, log_of, reasons_of
+from boinc_gahp.api.outputs.logs import attempts_of, log_of, reasons
 from boinc_gahp.api.project import Project
 from boinc_gahp.api.watching import MOST, Counting, Poll, PollPauses
 from boinc_gahp.errors import GahpError, OutputError
@@ -173,7 +172,7 @@ class Source:
 
         def ask() -> tuple[list[Reason], RetryStatus]:
             standing = standing_among(batch, [job.info for job in jobs])
-            return reasons_of(batch, standing.failed), standing
+            return reasons(batch, standing.failed), standing
 
         kept = self._keep(("reasons", batch.id), ask)
         kept.ask(batch.info)
@@ -253,8 +252,8 @@ class Source:
         with self._lock:
             self._rooms.append(room)
         self._remove_rooms(_FETCHED)
-        its = sorted_out([job.info], RetryChain(job.batch.name))
-        fetched = fetch(job.batch, room, selected=its, noted=False, stderr=False)
+        no_retries = RetryChain(job.batch.name)
+        fetched = fetch(job.batch, room, [job.info], no_retries, noted=False, stderr=False)
         for error in fetched.errors.values():
             raise error
         note = note_of(job.batch, job.info, room)

@@ -22,7 +22,7 @@ from boinc_gahp.api import control, watching
 from boinc_gahp.api.family import with_retries
 from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.outputs import fetching
-from boinc_gahp.api.outputs.fetching_batch import says_nothing_of_jobs, sorted_out
+from boinc_gahp.api.outputs.fetching_batch import says_nothing_of_jobs
 from boinc_gahp.api.outputs.logs import ends_of
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import GahpError, JobFailed, Stopped
@@ -244,13 +244,13 @@ class ResultCollector(Generic[T]):
         self._see_retries(listed, family)
         self.trouble = None
         ended = [job for job in listed if job.state.is_over]
-        jobs = sorted_out(ended, family)
         if ended:  # also if all of them failed: jobs.csv tells it
             try:
                 fetched = fetching.fetch(
                     batch,
                     self._directory,
-                    selected=jobs,
+                    ended,
+                    family,
                     brought=self._brought,
                     stop=self._session.closing,
                 )

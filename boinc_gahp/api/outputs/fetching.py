@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api import finding
 from boinc_gahp.api.family import parent_of
 from boinc_gahp.api.outputs import records
-from boinc_gahp.api.outputs.fetching_batch import BatchFetch, Jobs, jobs_of
+from boinc_gahp.api.outputs.fetching_batch import BatchFetch, finished
 from boinc_gahp.api.outputs.folders import NOTE, folder_name, read_note
 from boinc_gahp.api.outputs.logs import ends_of
 from boinc_gahp.api.outputs.records import RowMaker
@@ -30,8 +30,9 @@ from boinc_gahp.states import JobState
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from boinc_gahp.api.family import RetryChain
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.outputs.folders import FetchRecord, FinishedJob, Folder
     from boinc_gahp.errors import GahpError
@@ -86,14 +87,14 @@ class Fetched:
 def fetch(
     batch: KnownBatch,
     directory: str | os.PathLike[str],
+    listed: Sequence[JobInfo],
+    family: RetryChain,
     *,
-    jobs: Iterable[int | str] | None = None,
     threads: int = 4,
     progress: OnProgress | None = None,
     stop: threading.Event | None = None,
     again: bool = False,
     stderr: bool = True,
-    selected: Jobs | None = None,
     brought: Callable[[FinishedJob, Folder], object] | None = None,
     noted: bool = True,
 ) -> Fetched:
@@ -118,16 +119,16 @@ def fetch(
     At the end ``directory/jobs.csv`` is written, with a row for each job
     with the columns of :meth:`Batch.to_records`.
 
-    Arguments and errors are those of :meth:`Batch.fetch`; ``jobs`` are names or ids. ``selected``
-    are the jobs if they were listed just now, instead of ``jobs``. ``brought`` is called with each
-    job, in the thread that has fetched it, when its folder is complete. ``noted`` remembers the
-    directory as that of the batch.
+    Arguments and errors are those of :meth:`Batch.fetch`. ``listed`` are the jobs, and ``family``
+    the retries, as :func:`~boinc_gahp.api.family.with_retries` returns them. ``brought`` is called
+    with each job, in the thread that has fetched it, when its folder is complete. ``noted``
+    remembers the directory as that of the batch.
     """
     root = Path(os.path.abspath(directory))  # noqa: PTH100  (a link's target is not looked for)
-    if selected is None:
-        selected = jobs_of(batch, jobs)
+    done = [finished(job, family) for job in listed if job.state is JobState.DONE]
+    failed = sum(job.state is JobState.FAILED for job in listed)
     directories = _make(root)
-    under_way = BatchFetch(batch, selected.finished, progress=progress, stop=stop)
+    under_way = BatchFetch(batch, done, progress=progress, stop=stop)
     sizes: list[int] = []
     notes: dict[int, FetchRecord] = {}
     bad: dict[str, str] = {}
@@ -149,20 +150,20 @@ def fetch(
 
     with directories:
         under_way.each(work, threads)
-        table = _table(batch, selected, root, notes, under_way.errors)
+        table = _table(batch, root, listed, family, notes=notes, errors=under_way.errors)
     batch.session.context.tidy()
     here = sizes.count(-1)
     return Fetched(
         root,
         fetched=len(sizes) - here,
         here=here,
-        failed=selected.failed,
-        unfinished=selected.unfinished,
+        failed=failed,
+        unfinished=len(listed) - len(done) - failed,
         nbytes=sum(size for size in sizes if size > 0),
         errors=under_way.errors,
         stopped=under_way.stopped,
         table=table,
-        retried=selected.retried,
+        retried=sum(bool(job.repeats) for job in done),
         failed_programs=dict(sorted(bad.items())),
     )
 
@@ -170,8 +171,9 @@ def fetch(
 def fetch_zip(
     batch: KnownBatch,
     path: str | os.PathLike[str],
+    listed: Sequence[JobInfo],
+    family: RetryChain,
     *,
-    jobs: Iterable[int | str] | None = None,
     threads: int = 4,
     progress: OnProgress | None = None,
     stderr: bool = True,
@@ -183,7 +185,7 @@ def fetch_zip(
     at all; an existing file of that name is replaced. It cannot be resumed: for a large batch or a
     bad network, fetch into a directory.
 
-    Arguments and errors are those of :meth:`Batch.fetch_zip`; ``jobs`` are names or ids.
+    Arguments and errors are those of :meth:`Batch.fetch_zip`; for the jobs see :func:`fetch`.
     """
     target = Path(os.path.abspath(path))  # noqa: PTH100  (a link's target is not looked for)
     # The next fetch removes what a killed one has left.
@@ -192,7 +194,8 @@ def fetch_zip(
             fetched = fetch(
                 batch,
                 room,
-                jobs=jobs,
+                listed,
+                family,
                 threads=threads,
                 progress=progress,
                 stderr=stderr,
@@ -269,14 +272,15 @@ def _complete(root: Path) -> Iterator[Path]:
 
 def _table(
     batch: KnownBatch,
-    selected: Jobs,
     root: Path,
+    listed: Sequence[JobInfo],
+    family: RetryChain,
+    *,
     notes: Mapping[int, FetchRecord],
     errors: Mapping[str, GahpError],
 ) -> Path | None:
     """Write the file with a row for each job; return its path."""
-    texts = {name: str(error) for name, error in errors.items()}
-    listed, attempts = selected.listed, selected.attempts
+    texts, attempts = {name: str(error) for name, error in errors.items()}, family.counts
     maker = RowMaker(batch.manifest, ends_of(batch, listed))
 
     def row(job: JobInfo) -> records.Row:

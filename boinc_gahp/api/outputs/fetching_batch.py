@@ -1,4 +1,4 @@
-"""Fetches a batch's finished jobs with several threads: which jobs, progress, and when to stop.
+"""Fetches a batch's finished jobs with several threads: threads, progress, and when to stop.
 
 :mod:`boinc_gahp.api.outputs.folders` decides where a job's files go; the fetch engine
 (:mod:`boinc_gahp.fetch.engine`) brings them there.
@@ -13,10 +13,10 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from boinc_gahp.api import finding
-from boinc_gahp.api.family import failed_programs, program_note, ran_programs, with_retries
+from boinc_gahp.api.family import failed_programs, program_note, ran_programs
 from boinc_gahp.api.outputs.folders import (
     FetchRecord,
     FinishedJob,
@@ -64,69 +64,18 @@ _PAUSE = 0.1
 _LEAVING = 0.5
 
 
-class Jobs(NamedTuple):
-    """A batch's jobs when they were listed.
-
-    A job that failed and was sent again counts as its retry does.
-
-    Attributes:
-        finished: those that are done.
-        failed: how many have failed.
-        unfinished: how many are not over.
-        listed: all of them, as they count, with their names in this batch.
-        retried: how many of ``finished`` are retries.
-        attempts: how often those were sent that were sent more than once, by their names.
-    """
-
-    finished: list[FinishedJob]
-    failed: int
-    unfinished: int
-    listed: list[JobInfo]
-    retried: int = 0
-    attempts: Mapping[str, int] = {}
-
-
-def jobs_of(batch: KnownBatch, wanted: Iterable[int | str] | None) -> Jobs:
-    """Return the jobs to fetch; asks about retries only if a job has failed.
+def finished(job: JobInfo, family: RetryChain | None = None) -> FinishedJob:
+    """Return a job that is done, as :func:`~boinc_gahp.api.family.with_retries` lists it.
 
     Args:
-        batch: their batch.
-        wanted: names or ids of jobs; None: all.
-
-    Raises:
-        NoSuchJob: the batch has no such job, or the word can mean two jobs.
-        RpcError: the project could not be asked.
+        job: the job.
+        family: the retries; None: it is none.
     """
-    return sorted_out(*with_retries(batch, finding.find_jobs(batch, wanted)))
-
-
-def sorted_out(listed: list[JobInfo], family: RetryChain) -> Jobs:
-    """Return jobs, as :func:`~boinc_gahp.api.family.with_retries` lists them, by their states."""
-    finished: list[FinishedJob] = []
-    failed = unfinished = retried = 0
-    for job in listed:
-        if job.state is JobState.DONE:
-            made = _finished(job, family)
-            retried += bool(made.repeats)
-            finished.append(made)
-        elif job.state is JobState.FAILED:
-            failed += 1
-        else:
-            unfinished += 1
-    return Jobs(finished, failed, unfinished, listed, retried, family.counts)
-
-
-def _finished(job: JobInfo, family: RetryChain) -> FinishedJob:
-    done = FinishedJob(job.name, job.id, job.canonical_instance_id)
-    its = family.of(job)
-    if its is None:
-        return done
-    return done._replace(
-        name=its.job.name,
-        batch_id=its.batch.id,
-        repeats=job.name,
-        attempts=family.ids(job.name),
-    )
+    its = None if family is None else family.of(job)
+    if family is None or its is None:
+        return FinishedJob(job.name, job.id, job.canonical_instance_id)
+    of = its.batch.id, job.name, family.ids(job.name)
+    return FinishedJob(its.job.name, job.id, job.canonical_instance_id, *of)
 
 
 def says_nothing_of_jobs(error: GahpError) -> bool:
@@ -149,30 +98,6 @@ def check_answers(session: Session, error: RpcError) -> None:
             session.rpc.until(time.monotonic() + _TIMEOUT).ping()
         except RpcError as trouble:
             raise trouble from error
-
-
-class _Counter:
-    """Counts jobs and bytes in any thread; only the fetching thread reports them."""
-
-    def __init__(self, progress: OnProgress | None, total: int) -> None:
-        self._progress = progress
-        self._total = total
-        self._lock = threading.Lock()
-        self._now = (0, 0)
-        self._reported: tuple[int, int] | None = None
-
-    def add(self, *, jobs: int = 0, nbytes: int = 0) -> None:
-        """Add jobs that are finished, and bytes that were received."""
-        with self._lock:
-            self._now = self._now[0] + jobs, self._now[1] + nbytes
-
-    def report(self) -> None:
-        """Report the progress, if it has changed."""
-        now = self._now
-        if self._progress is not None and now != self._reported:
-            self._reported = now
-            self._progress(Progress("fetching", now[0], self._total, "jobs"))
-            self._progress(Progress("fetching", now[1], now[1], "bytes"))
 
 
 class BatchFetch:
@@ -207,7 +132,11 @@ class BatchFetch:
         #: Whether all jobs ran programs, if there is no manifest; None: this was not asked yet.
         self._programs: bool | None = None
         self._jobs = jobs
-        self._counter = _Counter(progress, len(jobs))
+        self._progress = progress
+        self._counting = threading.Lock()
+        #: Jobs that are finished, and bytes that were received; and what was reported of them.
+        self._now = (0, 0)
+        self._reported: tuple[int, int] | None = None
         self._stop = stop or threading.Event()
         self._halt = threading.Event()
         self._fatal: BaseException | None = None
@@ -249,16 +178,16 @@ class BatchFetch:
                 # Noted now, because other threads may wait for the network for long.
                 self._fatal = self._fatal or trouble
                 raise trouble
-            self._counter.add(jobs=1)
+            self._count(jobs=1)
 
-        self._counter.report()
+        self._report()
         try:
             try:
                 start(run, "fetch")
             except RuntimeError:  # a limit on threads
                 run()
             while not ended.wait(_PAUSE):
-                self._counter.report()
+                self._report()
                 self.scope.check()
         except Stopped as error:
             self._fatal = self._fatal or error
@@ -272,7 +201,20 @@ class BatchFetch:
         self.stopped = isinstance(fatal, Stopped) and self._stop.is_set()
         if fatal is not None and not self.stopped:
             raise fatal
-        self._counter.report()
+        self._report()
+
+    def _count(self, *, jobs: int = 0, nbytes: int = 0) -> None:
+        """Count in any thread; only the one that fetches reports."""
+        with self._counting:
+            self._now = self._now[0] + jobs, self._now[1] + nbytes
+
+    def _report(self) -> None:
+        """Report the progress, if it has changed."""
+        now = self._now
+        if self._progress is not None and now != self._reported:
+            self._reported = now
+            self._progress(Progress("fetching", now[0], len(self._jobs), "jobs"))
+            self._progress(Progress("fetching", now[1], now[1], "bytes"))
 
     def folder(
         self,
@@ -345,7 +287,7 @@ class BatchFetch:
             directories=directories,
             again=folder.again,
             have=have,
-            count=lambda nbytes: self._counter.add(nbytes=nbytes),
+            count=lambda nbytes: self._count(nbytes=nbytes),
         )
         if folder.is_program and folder.wants_stderr:
             # The engine needs it for a stderr only; it has the times, too.
@@ -389,9 +331,9 @@ def fetch_streams(batch: KnownBatch, job: JobInfo, path: Path) -> FetchRecord | 
     Raises:
         OutputError, RpcError: as :meth:`BatchFetch.bring`.
     """
-    finished = FinishedJob(job.name, job.id, job.canonical_instance_id)
-    under_way = BatchFetch(batch, [finished], progress=None)
-    folder = under_way.folder(path, finished, stderr=True, again=False, streams_only=True)
+    done = finished(job)
+    under_way = BatchFetch(batch, [done], progress=None)
+    folder = under_way.folder(path, done, stderr=True, again=False, streams_only=True)
     if not folder.is_program:
         return None
     folder.fill(batch.session.rpc.url, under_way.bring, under_way.scope, path.parent.stat())
@@ -423,7 +365,7 @@ def learn_endings(
     listed = list(finding.find_jobs(batch, which))
     root, known = batch.directory, batch.endings
     jobs = [
-        FinishedJob(job.name, job.id, job.canonical_instance_id)
+        finished(job)
         for job in listed
         if job.state is JobState.DONE
         and job.id not in known

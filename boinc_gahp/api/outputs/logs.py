@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import finding
-from boinc_gahp.api.family import failed_programs, program_note, ran_programs, standing_of
+from boinc_gahp.api.family import failed_programs, program_note, ran_programs
 from boinc_gahp.api.outputs.fetching_batch import check_answers, fetch_streams
 from boinc_gahp.api.outputs.folders import folder_name
 from boinc_gahp.errors import OutputError, RpcError
@@ -222,30 +222,16 @@ class Reason:
         return f"{self.count:,} × {printable(self.end.why)} ({printable(self.end.name)}){said}"
 
 
-def reasons(
-    batch: KnownBatch, *, jobs: Iterable[int | str] | None = None, stderr: bool = True
-) -> list[Reason]:
+def reasons(batch: KnownBatch, failed: Iterable[JobInfo], *, stderr: bool = True) -> list[Reason]:
     """Return the distinct reasons for which jobs of a batch failed, the most frequent first.
-
-    Jobs that were sent again, and are done or not over, are left out.
 
     Args:
         batch: the batch.
-        jobs: names or ids of jobs; None: all.
+        failed: the jobs; those that were sent again, and are done or not over, are left out
+            (:func:`~boinc_gahp.api.family.standing_of`).
         stderr: whether to ask for the stderr. It takes two RPCs for each of the five most frequent
             reasons, and few projects tell it (``web-rpcs.rst``, "query_completed_job").
-
-    Raises:
-        NoSuchJob: one of ``jobs`` does not exist.
-        RpcError: the project could not be asked for the jobs.
     """
-    return reasons_of(batch, standing_of(batch, jobs).failed, stderr=stderr)
-
-
-def reasons_of(
-    batch: KnownBatch, failed: Iterable[JobInfo], *, stderr: bool = True
-) -> list[Reason]:
-    """Return the distinct reasons for which these jobs failed; see :func:`reasons`."""
     counts: dict[tuple[str, str], Reason] = {}
     for found in ends_of(batch, failed).values():
         end = _with_stream(batch, found)

@@ -19,8 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.api import finding
-from boinc_gahp.api.family import note_of, with_retries
+from boinc_gahp.api.family import note_of
 from boinc_gahp.api.outputs.folders import folder_name
 from boinc_gahp.api.outputs.logs import ends_of
 from boinc_gahp.fetch.temporary import registry
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from boinc_gahp.api.family import RetryChain
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.outputs.folders import FetchRecord
@@ -133,10 +133,9 @@ class RowMaker:
             yield _MD5 + open_name, item.md5
 
 
-def records(batch: KnownBatch, which: Iterable[int | str] | None) -> list[Row]:
-    """Return rows of a batch's jobs, in the order of their submission; see ``Batch.to_records``."""
+def records(batch: KnownBatch, found: Sequence[JobInfo], family: RetryChain) -> list[Row]:
+    """Return rows of a batch's jobs, as with_retries lists them; see ``Batch.to_records``."""
     root = batch.directory
-    found, family = with_retries(batch, finding.find_jobs(batch, which))
     maker = RowMaker(batch.manifest, ends_of(batch, found))
     counts = family.counts
     return [

@@ -83,7 +83,7 @@ def unsent_words(batch: Batch) -> str | None:
             "do not have, and say nothing: if these wait for long, ask the project's admin for the "
             "app's name."
         )
-    version = batch.project.session.manifests.common(batch.name, batch.id).get("app_version_num")
+    version = None if batch.manifest is None else batch.manifest.common.get("app_version_num")
     if version is None:
         return None
     return f"No job of batch {batch.id} is done yet. {version_words(batch.app_name, version)}"
@@ -176,13 +176,13 @@ def failed_in(batch: Batch, jobs: Sequence[str] | None = None) -> Failed | None:
         jobs: names or ids of the jobs that matter; None: all.
     """
     from boinc_gahp.api.family import standing_of
-    from boinc_gahp.api.outputs.logs import reasons_of
+    from boinc_gahp.api.outputs.logs import reasons
 
     if not _may_have_failed(batch):
         return None
     try:
         standing = standing_of(batch, jobs)
-        return Failed(reasons_of(batch, standing.failed), standing)
+        return Failed(reasons(batch, standing.failed), standing)
     except GahpError:
         return None
 
