@@ -16,7 +16,8 @@
 Its parts, in the order in which a batch meets them:
 
 =============== ===================================================================================
-session         what most functions take: the project and the account; what is known of a batch
+session         what most functions take: the project, the account, and what was submitted from here
+known_batch     what is known of a batch: the last answer of the project, and what was submitted
 project, batch  the handles
 rows            a package: jobs from a table, and their arguments and files as texts
 programs        commands as jobs in containers, with program_files from their words

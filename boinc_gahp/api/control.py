@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.api import finding
-from boinc_gahp.api.family import number_of, retry_name, standing_of
-from boinc_gahp.api.known_batch import KnownBatch
+from boinc_gahp.api.family import number_of, parent_of, retry_name, standing_of
+from boinc_gahp.api.known_batch import ENDED, KnownBatch
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,
@@ -45,11 +45,8 @@ if TYPE_CHECKING:
     from boinc_gahp.api.submission import Submitted
     from boinc_gahp.rpc.client import WebRpcs as Rpc
     from boinc_gahp.rpc.types import JobInfo
-    from boinc_gahp.submit.types import Job, OnProgress
+    from boinc_gahp.submit.types import OnProgress
 
-#: Jobs that were sent by another process may still appear for so many seconds
-#: (:mod:`boinc_gahp.api.manifest_files`).
-_AT_WORK = 60.0
 #: How often a retry is begun again, if another process was faster.
 _ROUNDS = 3
 
@@ -112,7 +109,7 @@ def plan_retry(batch: KnownBatch, jobs: Iterable[int | str] | None = None) -> Re
             # Its jobs exist, or were to be made with these names: it has to become whole.
             number, chosen = half.number, sent
             break
-        if half.manifest is None or not _may_appear(half.manifest):
+        if half.manifest is None or not half.manifest.may_be_sending:
             number = half.number
             break
         chosen = [name for name in chosen if name not in sent]
@@ -126,11 +123,6 @@ def plan_retry(batch: KnownBatch, jobs: Iterable[int | str] | None = None) -> Re
     )
 
 
-def _may_appear(manifest: Manifest) -> bool:
-    """Tell whether jobs that another process has sent may still appear."""
-    return not manifest.refused and time.time() < manifest.at + _AT_WORK
-
-
 def _root(
     batch: KnownBatch, jobs: Iterable[int | str] | None
 ) -> tuple[KnownBatch, list[int | str] | None]:
@@ -140,21 +132,21 @@ def _root(
     """
     session = batch.session
     wanted = None if jobs is None else list(jobs)
-    own = batch.manifest
-    if own is None or own.parent is None or number_of(batch.name) is None:
+    own, parent_id = batch.manifest, parent_of(batch)
+    if own is None or parent_id is None:
         return batch, wanted
     try:
-        parent = KnownBatch(session, finding.find_batch(session, own.parent))
+        parent = KnownBatch(session, finding.find_batch(session, parent_id))
     except WrongBatch:
         return batch, wanted
     if parent.manifest is None:
         return batch, wanted
-    repeated = [
+    repeated: list[int | str] = [
         own.job(job.name).retry_of or job.name
         for job in finding.find_jobs(batch, wanted)
         if job.name in own.jobs and (wanted is not None or job.state is JobState.FAILED)
     ]
-    return parent, list(repeated)
+    return parent, repeated
 
 
 def _not_failed(parent: KnownBatch, job: JobInfo) -> BatchConflict:
@@ -232,21 +224,8 @@ def send_again(
         GahpError: as :func:`boinc_gahp.api.submission.submit`.
     """
     from boinc_gahp.api import submission  # noqa: PLC0415  (not for lists of batches)
-    from boinc_gahp.api.request import build_request  # noqa: PLC0415
-
-    jobs = _jobs_again(batch, manifest, names, progress)
-    options: Options = {**manifest.options, "name": batch_name, "progress": progress}
-    request = build_request(manifest.app_name, jobs, **options)
-    return submission.submit(batch.session, manifest.app_name, request, lineage)
-
-
-def _jobs_again(
-    batch: KnownBatch,
-    manifest: Manifest,
-    names: Mapping[str, str],
-    progress: OnProgress | None,
-) -> list[Job]:
     from boinc_gahp.api.manifest_files import readable_md5s  # noqa: PLC0415
+    from boinc_gahp.api.request import build_request  # noqa: PLC0415
 
     session = batch.session
     strange = next((name for name in names if name not in manifest.jobs), None)
@@ -275,7 +254,9 @@ def _jobs_again(
             "back, leave the job out (--job names the others), or submit it as a new batch",
             path=source,
         )
-    return jobs
+    options: Options = {**manifest.options, "name": batch_name, "progress": progress}
+    request = build_request(manifest.app_name, jobs, **options)
+    return submission.submit(session, manifest.app_name, request, lineage)
 
 
 log = logging.getLogger("boinc_gahp.api")
@@ -288,7 +269,6 @@ _OFTEN = 86400.0
 #: keep a waiting program from looking at its batch.
 _PAUSE = 300.0
 _TIMEOUT = 5.0
-_ENDED = (BatchState.ABORTED, BatchState.RETIRED)
 
 
 def submitted(batch: B, sent: Submitted) -> B:
@@ -342,7 +322,7 @@ def refresh(batch: B) -> B:
 
 def _is_due(batch: KnownBatch) -> bool:
     end = batch.expire_time
-    if end is None or batch.gone or batch.trouble is not None or batch.state in _ENDED:
+    if end is None or batch.gone or batch.trouble is not None or batch.state in ENDED:
         return False
     seconds = batch.session.settings.jobs.batch_lease
     return end < time.time() + seconds - min(_OFTEN, seconds / 4)

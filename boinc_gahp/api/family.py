@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -138,11 +139,8 @@ class RetryChain:
     @property
     def counts(self) -> dict[str, int]:
         """How often jobs were sent that were sent more than once, by their names."""
-        found: dict[str, int] = {}
-        for retry in self.retries:
-            for name in retry.jobs:
-                found[name] = found.get(name, 1) + 1
-        return found
+        sent = Counter(name for retry in self.retries for name in retry.jobs)
+        return {name: number + 1 for name, number in sent.items()}
 
     def latest(self, job: JobInfo, bad: int | None = None) -> Attempt | None:
         """Return the retry that counts for one of the parent's jobs; None: the job itself.

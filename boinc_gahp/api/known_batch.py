@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from boinc_gahp.errors import GahpError
     from boinc_gahp.rpc.types import BatchInfo, UploadFile
 
-_OVER = (BatchState.COMPLETE, BatchState.ABORTED, BatchState.RETIRED)
+#: States of a batch that takes no more jobs, and whose jobs need not be done.
+ENDED = (BatchState.ABORTED, BatchState.RETIRED)
 #: How many samples of progress are kept.
 _SAMPLES = 200
 #: The rate is that of this part of the progress, the latest.
@@ -108,7 +109,7 @@ class KnownBatch:
         # Jobs are created before the batch is in progress: without jobs it stays in progress for
         # ever (web-rpcs.rst, "submit_batch").
         is_empty = self.state is BatchState.IN_PROGRESS and not self.njobs
-        return self.gone or is_empty or self.state in _OVER
+        return self.gone or is_empty or self.state in (BatchState.COMPLETE, *ENDED)
 
     @property
     def njobs(self) -> int:
@@ -155,8 +156,7 @@ class KnownBatch:
     @property
     def lease_is_over(self) -> bool:
         """Whether the batch was aborted or retired, perhaps because its lease is over."""
-        ended = self.state in (BatchState.ABORTED, BatchState.RETIRED)
-        return ended and 0 < self.info.expire_time <= time.time()
+        return self.state in ENDED and 0 < self.info.expire_time <= time.time()
 
     @property
     def manifest(self) -> Manifest | None:

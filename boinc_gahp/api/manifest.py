@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from boinc_gahp.api.rows.texts import read_file
 from boinc_gahp.errors import StagingError
@@ -39,14 +39,16 @@ _MD5 = re.compile(r"[0-9a-f]{32}")
 #: Stands for an inline file, whose text is among the manifest's.
 _INLINE = "inline:"
 #: Properties of the whole batch; the lease does not affect what is computed.
-COMMON = (
-    "app_name",
-    *Parameters().by_element,
+_OPTIONS = (
     "app_version_num",
     "priority",
     "input_template_filename",
     "output_template_filename",
 )
+COMMON = ("app_name", *Parameters().by_element, *_OPTIONS)
+#: After a submit_batch without an answer, its jobs may still appear for so many seconds: one as
+#: large as PHP takes needs 2.2 s, and one of 100,000 jobs 6.6 s (``web-rpcs.rst``, "Timings").
+_AT_WORK = 60.0
 #: A job's own numbers: their names in the manifest, and in :class:`SubmittedJob`.
 NUMBERS = {"priority": "priority", **{size.element: name for name, size in JOB_SIZES.items()}}
 TEMPLATES = ("input_template", "output_template")
@@ -207,17 +209,17 @@ class Manifest:
         return str(self.common["app_name"])
 
     @property
+    def may_be_sending(self) -> bool:
+        """Whether the jobs may still appear that a process has sent, or is about to send."""
+        return not self.refused and time.time() < self.at + _AT_WORK
+
+    @property
     def options(self) -> Options:
         """What was given for the whole batch, as :meth:`boinc_gahp.Project.submit` takes it."""
         elements = Parameters().by_element
         sizes = {name.removeprefix("rsc_"): self.common.get(name) for name in elements}
-        return {
-            "parameters": Parameters(**sizes),
-            "priority": self.common.get("priority"),
-            "app_version_num": self.common.get("app_version_num"),
-            "input_template_filename": self.common.get("input_template_filename"),
-            "output_template_filename": self.common.get("output_template_filename"),
-        }
+        given = {name: self.common.get(name) for name in _OPTIONS}
+        return cast("Options", {"parameters": Parameters(**sizes), **given})
 
     def job(self, name: str) -> SubmittedJob:
         """Return a job; raises KeyError if no job of this name was sent."""

@@ -44,7 +44,7 @@ from boinc_gahp.submit.types import LocalFile
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from boinc_gahp.api.manifest import Lineage
@@ -63,6 +63,15 @@ quiet_log = logging.getLogger("boinc_gahp.api")
 _KEEP = 365 * 86400.0
 #: Changes with each release that writes another form; a file of any other format is refused.
 _FORMAT = 2
+#: What the first line tells of a manifest, and its types: somebody may have edited it.
+_HEAD: dict[str, Callable[[Any], Any]] = {
+    "batch_id": int,
+    "at": float,
+    "refused": bool,
+    "parent": lambda number: None if number is None else int(number),
+    "common": dict,
+    "texts": dict,
+}
 #: How many manifests a list of batches reads, and how many characters of each.
 _MOST = 200
 _LONGEST = 1_000_000
@@ -128,11 +137,6 @@ class Manifests:
             log.warning("%s", error)
             return None
         return manifest if manifest is not None and manifest.batch_id == batch_id else None
-
-    def common(self, batch_name: str, batch_id: int) -> Mapping[str, Any]:
-        """Return what applies to all jobs of a batch; empty if this machine does not know."""
-        manifest = self.of(batch_name, batch_id)
-        return {} if manifest is None else manifest.common
 
     def write(self, batch_name: str, manifest: Manifest, *, new: bool) -> bool:
         """Write a manifest before sending; return False if ``new`` is set and there is one already.
@@ -262,12 +266,7 @@ def _lines(manifest: Manifest, batch_name: str, place: str) -> Iterator[str]:
         "format": _FORMAT,
         "name": batch_name,
         "place": place,
-        "batch_id": manifest.batch_id,
-        "at": manifest.at,
-        "refused": manifest.refused,
-        "parent": manifest.parent,
-        "common": manifest.common,
-        "texts": manifest.texts,
+        **{key: getattr(manifest, key) for key in _HEAD},
     }
     yield json.dumps(head) + "\n"
     for name, line in manifest.jobs.items():
@@ -280,16 +279,7 @@ def _read(head: Mapping[str, Any], lines: Iterable[str]) -> Manifest:
         name, _, line = text.rstrip("\n").partition("\t")
         check_line(line)
         jobs[json.loads(name)] = line
-    parent = head["parent"]
-    return Manifest(
-        int(head["batch_id"]),
-        float(head["at"]),
-        refused=bool(head["refused"]),
-        common=dict(head["common"]),
-        jobs=jobs,
-        parent=None if parent is None else int(parent),
-        texts=dict(head["texts"]),
-    )
+    return Manifest(jobs=jobs, **{key: kind(head[key]) for key, kind in _HEAD.items()})
 
 
 def readable_md5s(context: FetchContext, paths: Iterable[str], **how: Any) -> dict[str, str]:
@@ -312,9 +302,6 @@ def request_md5s(context: FetchContext, request: SubmitRequest) -> dict[str, str
     return readable_md5s(context, paths, progress=request.progress)
 
 
-#: After a submit_batch without an answer, its jobs may still appear for so many seconds: one as
-#: large as PHP takes needs 2.2 s, and one of 100,000 jobs 6.6 s (``web-rpcs.rst``, "Timings").
-_AT_WORK = 60.0
 #: How many differences an error names.
 _TOLD = 3
 #: What people call values, where it is not the manifest's key.
@@ -473,7 +460,7 @@ class ManifestJournal(Journal):
             return
         if details.jobs:
             raise self._conflict(old.batch_id, text)
-        if not old.refused and time.time() < old.at + _AT_WORK:
+        if old.may_be_sending:
             raise BatchConflict(
                 f"batch {name!r} (id {old.batch_id}) of {self._context.project.host} was "
                 f"submitted with other jobs a moment ago, and they may still appear: {text}; wait "

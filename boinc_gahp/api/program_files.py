@@ -13,14 +13,14 @@ from boinc_gahp.errors import BadRequest, StagingError
 from boinc_gahp.submit.digests import check_link
 from boinc_gahp.submit.generated_files import Member
 from boinc_gahp.submit.trees import look
-from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.submit.types import InlineFile, Input, LocalFile, RemoteFile
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from boinc_gahp.submit.trees import Tree as Look
-    from boinc_gahp.submit.types import File, Input
+    from boinc_gahp.submit.types import File
 
 #: What is in these directories is the system's: in the job, it is the image's.
 _SYSTEM = (
@@ -39,7 +39,6 @@ _SYSTEM = (
 )
 #: A longer word is no path.
 _LONGEST = 4096
-_FILES = (LocalFile, StagedFile, RemoteFile, InlineFile)
 
 
 class Source(NamedTuple):
@@ -206,7 +205,7 @@ class FileFinder:
             )
         if isinstance(given, str):
             given = read_file(given)
-        if isinstance(given, LocalFile) or not isinstance(given, _FILES):
+        if isinstance(given, LocalFile) or not isinstance(given, Input):
             return self.local(plain, path_of(given))
         nbytes = given.nbytes if isinstance(given, RemoteFile) else 0
         if isinstance(given, InlineFile):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from boinc_gahp.api.program_files import FileFinder, together
-from boinc_gahp.api.request import Options, list_of
+from boinc_gahp.api.request import Options, checked, list_of
 from boinc_gahp.api.rows.reading import jobs_from, rows_or_jobs
 from boinc_gahp.api.rows.texts import split_args
 from boinc_gahp.containers.image import read_image
@@ -212,11 +212,7 @@ def made_programs(
         runs.append((str(len(runs)), its_run))
         largest = max(largest, sum(each.nbytes for each in needed))
         sources.update((each.shown, each) for each in needed if hasattr(each.file, "path"))
-    parameters = options.get("parameters") or Parameters()
-    if not isinstance(parameters, Parameters):
-        raise BadRequest(
-            f"parameters is a {type(parameters).__name__}: expected boinc_gahp.Parameters"
-        )
+    parameters = checked(options.get("parameters") or Parameters())
     if parameters.fpops_bound is None:
         parameters = replace(parameters, fpops_bound=FPOPS_BOUND)
     if parameters.disk_bound is None:

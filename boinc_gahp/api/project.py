@@ -17,7 +17,6 @@ from boinc_gahp.config import layers
 from boinc_gahp.config.accounts import authenticator_of, find_project
 from boinc_gahp.errors import BadRequest, GahpError
 from boinc_gahp.quantities import SPAN
-from boinc_gahp.submit.types import Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from boinc_gahp.quantities import Duration
     from boinc_gahp.rpc.types import BatchInfo
     from boinc_gahp.secret import Authenticator
-    from boinc_gahp.submit.types import File, Job, OnProgress, Parameter
+    from boinc_gahp.submit.types import File, Job, Parameter
 
 T = TypeVar("T")
 
@@ -158,20 +157,7 @@ class Project:
         """
         return self.handle(finding.find_batch(self.session, which))
 
-    def submit(
-        self,
-        app: App | str,
-        jobs: Iterable[Job],
-        *,
-        name: str | None = None,
-        parameters: Parameters = Parameters(),  # noqa: B008  (frozen)
-        priority: int | None = None,
-        app_version_num: int | None = None,
-        lease: Duration | None = None,
-        input_template_filename: str | None = None,
-        output_template_filename: str | None = None,
-        progress: OnProgress | bool | None = None,
-    ) -> Batch:
+    def submit(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> Batch:
         """Send files and jobs, so that each job exists exactly once; return their batch.
 
         Called again with the same jobs and the same ``name``, at any time and from any process, it
@@ -215,23 +201,13 @@ class Project:
             RpcError: the project refused, or could not be asked.
         """
         app_name = name_of_app(app)
-        with shown(progress, StepView) as report:
-            request = build_request(
-                app_name,
-                jobs,
-                name=name,
-                parameters=parameters,
-                priority=priority,
-                app_version_num=app_version_num,
-                lease=lease,
-                input_template_filename=input_template_filename,
-                output_template_filename=output_template_filename,
-                progress=report,
-            )
+        with shown(options.get("progress"), StepView) as report:
+            options["progress"] = report
+            request = build_request(app_name, jobs, **options)
             try:
                 sent = submission.submit(self.session, app_name, request)
             except GahpError as error:
-                if name is None and error.is_final:
+                if options.get("name") is None and error.is_final:
                     # Only this call knows the made-up name.
                     submission.drop_begun(self.session, request.batch_name)
                 raise
@@ -294,7 +270,10 @@ class Project:
             BadRequest, JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
                 :meth:`submit`.
         """
-        return submission.estimate(self.session, name_of_app(app), jobs, **options)
+        app_name = name_of_app(app)
+        request = build_request(app_name, jobs, **options)
+        with submission.app_explained(self.session, app_name):
+            return submission.validator(self.session, request).estimate()
 
     def watch(
         self,
@@ -385,18 +364,13 @@ class Project:
             JobRefused, BatchConflict, StagingError, NotFound, PermissionDenied,
                 TemplateError, RpcError: as :meth:`Project.submit`.
         """
-        from boinc_gahp.api.futures.mapping import map_jobs  # noqa: PLC0415  (not for lists of batches)
+        from boinc_gahp.api.futures import mapping  # noqa: PLC0415  (not for lists of batches)
 
-        return map_jobs(
-            self.session,
-            name_of_app(app),
-            rows,
-            partial(self.futures, poll=poll),
-            args=args,
-            inputs=inputs,
-            outputs=outputs,
-            directory=directory,
-            **options,
+        name, jobs = name_of_app(app), mapping.jobs_of(rows, args, inputs)
+        jobs, wanted = mapping.with_outputs(self.session, name, jobs, outputs, options)
+        futures = partial(self.futures, poll=poll)
+        return mapping.mapped(
+            self.session, name, jobs, futures, wanted=wanted, directory=directory, **options
         )
 
     def run(
@@ -460,19 +434,22 @@ class Project:
             JobRefused, BatchConflict, StagingError, NotFound, PermissionDenied,
                 TemplateError, RpcError: as :meth:`Project.submit`.
         """
-        from boinc_gahp.api.futures.mapping import run_program  # noqa: PLC0415  (not for lists of batches)
+        from boinc_gahp.api.futures.mapping import mapped, stem_of  # noqa: PLC0415  (as above)
+        from boinc_gahp.api.programs import program_batch  # noqa: PLC0415  (not for apps)
 
-        return run_program(
+        made = program_batch(
             self.session,
             command,
-            partial(self.futures, poll=poll),
             image=image,
             rows=rows,
             inputs=inputs,
             outputs=outputs,
             find_files=find_files,
-            directory=directory,
             **options,
+        )
+        name, stem, futures = made.app, stem_of(made), partial(self.futures, poll=poll)
+        return mapped(
+            self.session, name, made.jobs, futures, stem=stem, directory=directory, **made.options
         )
 
     def function(

@@ -14,7 +14,7 @@ from itertools import count
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypedDict
 
-from boinc_gahp.api.rows.jobs import plain
+from boinc_gahp.api.rows.jobs import amount, plain
 from boinc_gahp.api.rows.texts import NameInBatch, prefix_of, split_args
 from boinc_gahp.errors import BadRequest, JobRefused
 from boinc_gahp.quantities import JOB_SIZES, LEASE, SIZES
@@ -22,7 +22,6 @@ from boinc_gahp.submit.checks import short_name
 from boinc_gahp.submit.types import (
     InlineFile,
     Job,
-    LocalFile,
     Parameters,
     RemoteFile,
     StagedFile,
@@ -100,6 +99,8 @@ def build_request(
 
     listed = list_of(jobs)
     given: dict[str, Any] = {**options}
+    for unknown in given.keys() - Options.__annotations__.keys():
+        raise TypeError(f"submit() got an unexpected keyword argument {unknown!r}")
     name = given.pop("name", None)
     batch_name = new_batch_name(app_name) if name is None else name
     _check_texts("the batch's ", name=batch_name)
@@ -108,7 +109,7 @@ def build_request(
     for each in ("priority", "app_version_num"):
         _check_whole("", **{each: given.get(each)})
     given["lease"] = _quantity("lease", LEASE, given.get("lease"))
-    given["parameters"] = _checked(given.get("parameters", Parameters()))
+    given["parameters"] = checked(given.get("parameters", Parameters()))
     names = job_names(batch_name, listed)
     for job, job_name in zip(listed, names, strict=True):
         _check_job(job, job_name)
@@ -159,8 +160,8 @@ def list_of(jobs: object) -> list[Job]:
     return listed
 
 
-def _checked(parameters: Parameters) -> Parameters:
-    """Return the parameters with Python's own number types."""
+def checked(parameters: Parameters) -> Parameters:
+    """Return the parameters as Python's own numbers; raises BadRequest."""
     if not isinstance(parameters, Parameters):
         raise BadRequest(
             f"parameters is a {type(parameters).__name__}: expected boinc_gahp.Parameters"
@@ -173,12 +174,7 @@ def _checked(parameters: Parameters) -> Parameters:
 
 def _quantity(what: str, kind: Quantity, given: object) -> float | None:
     """Return an amount as a number; None stays None."""
-    if given is None:
-        return None
-    try:
-        return kind.read(given)
-    except BadRequest as error:
-        raise BadRequest(f"{what}: {error}") from None
+    return None if given is None else amount(what, kind, given)
 
 
 def _check_whole(where: str, **given: object) -> None:
@@ -194,8 +190,6 @@ def _check_texts(where: str, *, optional: bool = False, **given: object) -> None
 
 
 def _check_job(job: Job, name: str) -> None:
-    if isinstance(name, str) and isinstance(job.inputs, dict) and _is_usual(job):
-        return
     _check_texts("a job's ", name=name)
     where = f"job {name!r}: "
     if not isinstance(job.inputs, Mapping):
@@ -228,37 +222,17 @@ def _check_job(job: Job, name: str) -> None:
     for open_name, file in job.files.items():
         at = f"job {name!r}: input {open_name!r}: "
         _check_texts(at, name=open_name)
-        if isinstance(file, StagedFile):
-            _check_texts(at, physical_name=file.physical_name)
-        elif isinstance(file, InlineFile):
-            _check_texts(at, text=file.text)
-        elif isinstance(file, RemoteFile):
+        if isinstance(file, RemoteFile):
             _check_texts(at, url=file.url, md5=file.md5)
             _check_whole(at, nbytes=file.nbytes)
+        elif isinstance(file, (StagedFile, InlineFile)):
+            _check_texts(at, **asdict(file))
         elif not isinstance(getattr(file, "path", None), str):
             found = getattr(file, "path", file)
             raise BadRequest(
                 f"job {name!r}: input {open_name!r} is a {type(found).__name__}: expected a path, "
                 "or a LocalFile, StagedFile, RemoteFile or InlineFile"
             )
-
-
-def _is_usual(job: Job) -> bool:
-    """Tell whether a job only has what nearly all jobs have, so that nothing can be wrong."""
-    return (
-        type(job.args) in (str, tuple, list)
-        and job.priority is None
-        and not job.sizes
-        and job.outputs is None
-        and type(job.parameters) is dict
-        and (job.input_template is None or isinstance(job.input_template, str))
-        and (job.output_template is None or isinstance(job.output_template, str))
-        and all(isinstance(name, str) for name in job.inputs)
-        and all(
-            type(file) is str or (type(file) is LocalFile and type(file.path) is str)
-            for file in job.inputs.values()
-        )
-    )
 
 
 def _resolved(job: Job, name: str, shared: _Shared) -> Job:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.secret import Authenticator
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from boinc_gahp.fetch.context import FetchContext
 
 #: Seconds that a project has at least to answer.
@@ -53,7 +52,9 @@ class Session:
                 # Listing batches, or waiting for one, does not need it.
                 from boinc_gahp.fetch.context import FetchContext  # noqa: PLC0415
 
-                cache = _cache_dir(self.settings)
+                cache = None
+                with suppress(ConfigError):  # a user without a home, which only costs time
+                    cache = cache_dir(self.settings)
                 self._context = FetchContext.of(
                     self.rpc, self.settings, None, cache, self.project_settings
                 )
@@ -113,11 +114,3 @@ def open_session(
     options = ClientOptions.of(settings, project_settings)
     rpc = Rpc(project_settings.url, authenticator, options=options)
     return Session(rpc, settings, project_settings)
-
-
-def _cache_dir(settings: Settings) -> Path | None:
-    """Return the cache's directory; None for a user without a home, which only costs time."""
-    try:
-        return cache_dir(settings)
-    except ConfigError:
-        return None

@@ -7,6 +7,7 @@ name, and a submit of the same jobs under the same name completes the first one,
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,7 +34,7 @@ from boinc_gahp.submit.types import Progress, StagedFile
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from typing_extensions import Unpack
 
@@ -177,9 +178,8 @@ def submit(
     try:
         from boinc_gahp.submit.engine import submit as send  # noqa: PLC0415  (heavy)
 
-        batch_id = send(session.context, request, comparison)
-    except AppNotFound as error:
-        raise unknown_app(session, app_name, error) from error
+        with app_explained(session, app_name):
+            batch_id = send(session.context, request, comparison)
     except BatchTooLarge as error:
         raise _split(session, request, error, lineage) from error
     if not comparison.knows(batch_id):
@@ -188,6 +188,15 @@ def submit(
     session.context.tidy()
     known = comparison.knows(batch_id)
     return Submitted(comparison.batch, comparison.existed, known, comparison.published)
+
+
+@contextmanager
+def app_explained(session: Session, app_name: str) -> Iterator[None]:
+    """Let the error for an app that does not exist suggest another."""
+    try:
+        yield
+    except AppNotFound as error:
+        raise unknown_app(session, app_name, error) from error
 
 
 def _check_buda(session: Session, app_name: str) -> None:
@@ -227,10 +236,8 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
     """
     request = build_request(app_name, jobs, **options)
     _check_buda(session, app_name)
-    try:
+    with app_explained(session, app_name):
         validation = validator(session, request).validation()
-    except AppNotFound as error:
-        raise unknown_app(session, app_name, error) from error
     # Only here and in a submit does a project read the app's template file itself.
     probe = BatchSubmission(project_app(app_name), [JobSubmission(rsc_fpops_est=1.0)])
     session.rpc.estimate_batch(probe)
@@ -272,22 +279,6 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         jobs_with_template=sum(bool(each.elements) for each in validation.filled.values()),
         template_bytes=sum(each.nbytes for each in validation.filled.values()),
     )
-
-
-def estimate(
-    session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]
-) -> float:
-    """Return how many seconds the project thinks the jobs take; creates and sends nothing.
-
-    Raises:
-        BadRequest, JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
-            :func:`submit`.
-    """
-    request = build_request(app_name, jobs, **options)
-    try:
-        return validator(session, request).estimate()
-    except AppNotFound as error:
-        raise unknown_app(session, app_name, error) from error
 
 
 def _sizes(validation: Validation) -> dict[str, tuple[float, float]]:

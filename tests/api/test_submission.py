@@ -269,3 +269,10 @@ def test_names_that_are_given_stay_and_count():
 def test_a_batch_without_a_name_gets_one_of_its_own():
     name = new_batch_name("uppercase")
     assert re.fullmatch(r"uppercase-\d{8}-\d{6}-[a-z]{4}", name)
+
+
+def test_a_keyword_that_there_is_not_is_named():
+    # by_name is one of the request's own.
+    for wrong in ("nmae", "by_name"):
+        with pytest.raises(TypeError, match=rf"submit\(\) got .* keyword argument '{wrong}'"):
+            build_request("app", [Job()], **{wrong: True})

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.api import submission
 from boinc_gahp.api.finding import look_up
 from boinc_gahp.api.futures.collecting import failed_job
-from boinc_gahp.api.known_batch import KnownBatch
+from boinc_gahp.api.known_batch import ENDED, KnownBatch
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import request_md5s
 from boinc_gahp.api.outputs.folders import folder_name
@@ -31,21 +31,19 @@ from boinc_gahp.api.request import build_request, list_of, renamed, similar_name
 from boinc_gahp.api.rows.reading import jobs_from, rows_or_jobs
 from boinc_gahp.api.rows.texts import BATCH
 from boinc_gahp.errors import BadRequest, NotFound, NotOwner
-from boinc_gahp.states import BatchState
 from boinc_gahp.submit.checks import MAX_BATCH_NAME, buda_name, short_name
 from boinc_gahp.text import did_you_mean, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from typing_extensions import Unpack
 
     from boinc_gahp.api.futures.job_futures import JobFutures, JobResult
+    from boinc_gahp.api.programs import ProgramBatch
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.submit.types import File, Job, SubmitRequest
-
-    MakeFutures = Callable[..., JobFutures[JobResult]]
 
 
 #: The name of a batch whose name is not known yet.
@@ -58,83 +56,34 @@ _DIGITS = 12
 _STEM = MAX_BATCH_NAME - 40
 #: What a job's line in the manifest has besides what is sent to the project.
 _NOT_SENT = ("sources", "parameters", "retry_of")
-_TAKES_NO_MORE = (BatchState.ABORTED, BatchState.RETIRED)
 #: How many names an error lists.
 _NAMED = 5
 #: Characters of a program's name that its batch's name does not have.
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-def map_jobs(
-    session: Session,
-    app_name: str,
-    rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Job],
-    futures: MakeFutures,
-    *,
-    args: Sequence[object] | str | None,
-    inputs: Mapping[str, File] | None,
-    outputs: Collection[str] | None,
-    directory: str | os.PathLike[str] | None,
-    **options: Unpack[Options],
-) -> JobFutures[JobResult]:
-    """Submit a job for each row; see :meth:`Project.map`."""
-    jobs = _jobs(rows, args, inputs)
-    wanted = (outputs,) if isinstance(outputs, str) else tuple(outputs or ())
-    if wanted and buda_name(app_name) is not None:
-        jobs = [job if job.outputs else replace(job, outputs=wanted) for job in jobs]
-    elif wanted:
-        _check_outputs(session, app_name, jobs, wanted, options)
-    return _mapped(session, app_name, jobs, wanted, futures, directory=directory, **options)
-
-
-def run_program(
-    session: Session,
-    command: Sequence[object] | str,
-    futures: MakeFutures,
-    *,
-    directory: str | os.PathLike[str] | None,
-    **given: Any,
-) -> JobFutures[JobResult]:
-    """Submit a program; see :meth:`Project.run`."""
-    from boinc_gahp.api.programs import program_batch  # noqa: PLC0415  (not for apps)
-
-    made = program_batch(session, command, **given)
-    words = made.jobs[0].program
-    called = "" if words is None else _ODD.sub("", posixpath.basename(words.command[0]))
-    return _mapped(
-        session,
-        made.app,
-        made.jobs,
-        (),
-        futures,
-        stem=called or made.app,
-        directory=directory,
-        **made.options,
-    )
-
-
-def _mapped(
+def mapped(
     session: Session,
     app_name: str,
     jobs: Sequence[Job],
-    wanted: Collection[str],
-    futures: MakeFutures,
+    futures: Callable[..., JobFutures[JobResult]],
     *,
-    stem: str | None = None,
     directory: str | os.PathLike[str] | None,
+    wanted: Collection[str] = (),
+    stem: str | None = None,
     **options: Unpack[Options],
 ) -> JobFutures[JobResult]:
-    """Submit jobs.
+    """Submit jobs, and return a future for each; see :meth:`Project.map`.
 
     Args:
         session: the project and the account.
         app_name: the app that runs the jobs.
         jobs: the jobs.
-        wanted: open names of the outputs that each job has to have.
-        futures: makes the futures.
-        stem: what the batch's name begins with, if none is given; None: the app's name.
+        futures: makes the futures (:meth:`Project.futures`).
         directory: where the outputs are put; None: a folder with the batch's name in the working
             directory.
+        wanted: open names of the outputs that each job has to have.
+        stem: what the batch's name begins with, if none is given; None: the app's name.
         options: those of :meth:`Project.submit`.
 
     Raises:
@@ -186,7 +135,7 @@ def _checked(wanted: Collection[str], batch: KnownBatch, result: JobResult) -> J
     return result
 
 
-def _jobs(
+def jobs_of(
     rows: Any, args: Sequence[object] | str | None, inputs: Mapping[str, File] | None
 ) -> list[Job]:
     """Return a job for each row; rows may be jobs already."""
@@ -201,21 +150,29 @@ def _jobs(
     return list_of(rows)
 
 
-def _check_outputs(
+def with_outputs(
     session: Session,
     app_name: str,
-    jobs: Sequence[Job],
-    wanted: Collection[str],
+    jobs: list[Job],
+    outputs: Collection[str] | None,
     options: Options,
-) -> None:
-    """Check the names of outputs before jobs are sent that could not have them.
+) -> tuple[list[Job], Collection[str]]:
+    """Return jobs, and the open names of the outputs that each has to have; see Project.map.
+
+    A project does not tell the outputs of a BUDA app, so its jobs name them. Other names are
+    checked before jobs are sent that could not have them.
 
     Raises:
         BadRequest: the app's jobs make no such output.
         NotFound, PermissionDenied, TemplateError, RpcError: the app's templates cannot be read.
     """
+    wanted = (outputs,) if isinstance(outputs, str) else tuple(outputs or ())
+    if not wanted:
+        return jobs, ()
+    if buda_name(app_name) is not None:
+        return [job if job.outputs else replace(job, outputs=wanted) for job in jobs], wanted
     if options.get("output_template_filename") or any(job.output_template for job in jobs):
-        return
+        return jobs, wanted
     made = [info.open_name for info in look_up(session, app_name).outputs if info.open_name]
     for name in wanted:
         if name not in made:
@@ -224,9 +181,17 @@ def _check_outputs(
                 f"outputs has {name!r}, which jobs of {app_name} do not make; their outputs are: "
                 f"{there}{did_you_mean(name, made, show=repr)}"
             )
+    return jobs, wanted
 
 
 # -- names of batches
+
+
+def stem_of(made: ProgramBatch) -> str:
+    """Return what the name of a batch of programs begins with: the program's name."""
+    words = made.jobs[0].program
+    called = "" if words is None else _ODD.sub("", posixpath.basename(words.command[0]))
+    return called or made.app
 
 
 def contents_name(session: Session, stem: str, request: SubmitRequest) -> str:
@@ -264,7 +229,7 @@ def free_name(session: Session, name: str) -> str:
             return each
         except NotOwner:
             continue
-        if found.state not in _TAKES_NO_MORE:
+        if found.state not in ENDED:
             return each
     raise AssertionError("there is always another name")
 

@@ -23,13 +23,14 @@ from boinc_gahp.api.rows.texts import (
 )
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import JOB_SIZES
-from boinc_gahp.submit.types import InlineFile, Job, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.submit.types import InlineFile, Input, Job, RemoteFile
 from boinc_gahp.text import did_you_mean, nearest, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from boinc_gahp.api.rows.texts import Patterns
+    from boinc_gahp.quantities import Quantity
     from boinc_gahp.submit.types import File, Parameter
 
 #: The columns that boinc_gahp uses itself, with all their names; and ``input:NAME``.
@@ -57,10 +58,6 @@ _MOST = 2**31 - 1
 _WHOLE = re.compile(r"[+-]?[0-9]{1,10}")
 #: Keys of an input file that is an object; the first four exclude each other.
 _FILE = ("path", "staged", "url", "inline", "size", "md5")
-
-
-#: What files are in mappings of Python.
-_FILES = (LocalFile, StagedFile, RemoteFile, InlineFile)
 
 
 class _Layout(NamedTuple):
@@ -186,7 +183,9 @@ class RowJobs:
         patterns = self._patterns
         name = self._text("name", given)
         sizes: dict[str, Any] = {
-            each: _size(each, given[each]) for each in JOB_SIZES if each in given
+            each: amount(each, size.quantity, given[each])
+            for each, size in JOB_SIZES.items()
+            if each in given
         }
         return Job(
             args=self._args(given["args"]) if "args" in given else patterns.args(texts),  # type: ignore[arg-type]
@@ -239,7 +238,7 @@ class RowJobs:
     def _given(self, name: str, found: Any) -> File:
         if isinstance(found, str):
             return self._file_of(found)
-        if isinstance(found, (*_FILES, os.PathLike)):
+        if isinstance(found, Input | os.PathLike):
             return self._file(found)
         return self._file(_object(name, found))
 
@@ -286,12 +285,12 @@ def _priority(found: object) -> int:
     return number
 
 
-def _size(column: str, found: object) -> float:
-    """Return the quantity in a column; raises BadRequest."""
+def amount(what: str, kind: Quantity, given: object) -> float:
+    """Return an amount as a number; raises BadRequest, which says of what."""
     try:
-        return JOB_SIZES[column].quantity.read(found)
+        return kind.read(given)
     except BadRequest as error:
-        raise BadRequest(f"{column}: {error}") from None
+        raise BadRequest(f"{what}: {error}") from None
 
 
 def _near(name: str, names: Iterable[str]) -> str:

@@ -328,10 +328,12 @@ def read_file(text: str) -> Input:
         if kind == "inline":
             return InlineFile(rest)
         return LocalFile(rest) if kind == "file" else StagedFile(rest)
-    if kind and _means_something_else(kind, rest):
+    meant = nearest(kind, KINDS, alike=_ALIKE)
+    if meant or (kind and rest.startswith("//")):  # it was probably not meant as a path
+        instead = f"; did you mean {meant}:?" if meant else ""
         raise BadRequest(
             f"input file {quoted(text)}: {kind}: is not a known kind of file; expected "
-            f"{_expected()}{_did_you_mean(kind)}"
+            f"{_expected()}{instead}"
         )
     return LocalFile(text)
 
@@ -412,23 +414,9 @@ def _remote(text: str, rest: str) -> RemoteFile:
             f"input file {quoted(text)}: expected an MD5 of 32 hexadecimal digits at its end, "
             f"found {quoted(md5)}"
         )
-    return RemoteFile(_url(url, text), int(nbytes), md5)
-
-
-def _url(url: str, text: str) -> str:
     if not re.match(r"https?://[^/?#\s]", url, re.IGNORECASE):
         raise BadRequest(f"input file {quoted(text)}: expected a URL http(s)://HOST/…")
-    return url
-
-
-def _means_something_else(kind: str, rest: str) -> bool:
-    """Tell whether a text that begins with a word and a colon was probably not meant as a path."""
-    return rest.startswith("//") or nearest(kind, KINDS, alike=_ALIKE) is not None
-
-
-def _did_you_mean(kind: str) -> str:
-    meant = nearest(kind, KINDS, alike=_ALIKE)
-    return f"; did you mean {meant}:?" if meant else ""
+    return RemoteFile(url, int(nbytes), md5)
 
 
 def _expected() -> str:
