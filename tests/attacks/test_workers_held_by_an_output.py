@@ -84,6 +84,9 @@ class Pieces:
             raise TimeoutError
         return nbytes
 
+    def close(self):
+        pass
+
 
 def reader(pieces):
     """Return what reads them, if at least 100 bytes come in each 10 s."""
