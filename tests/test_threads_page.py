@@ -32,7 +32,7 @@ def names_of_threads(tree):
 
 def test_every_thread_is_on_the_page():
     names = {name for _, tree in sources() for name in names_of_threads(tree)}
-    assert {"ledger-writer", "housekeeping", "manager", "worker", "telling"} <= names
+    assert {"ledger-writer", "housekeeping", "manager", "worker"} <= names
     assert [name for name in sorted(names) if f"``{name}" not in PAGE] == []
 
 

@@ -125,9 +125,10 @@ def carry_out_blah(
 
 def _submission(request: boinc_commands.Submit) -> SubmitRequest:
     given = request.estimates
-    version = _number("app_version_num", given.app_version_num)
+    word = given.get("app_version_num")
+    version = _number("app_version_num", word)
     if version is not None and version != int(version):
-        raise BadRequest(f"app_version_num is {given.app_version_num}; it must be a whole number")
+        raise BadRequest(f"app_version_num is {word}; it must be a whole number")
     # Jobs with the same files share one mapping of them: then they are only looked at once.
     files = {
         inputs: by_open_name((name, LocalFile(_path(source))) for source, name in inputs)
@@ -138,10 +139,7 @@ def _submission(request: boinc_commands.Submit) -> SubmitRequest:
         app_name=request.app,
         jobs=[(job.name, Job(job.args, files[job.inputs])) for job in request.jobs],
         parameters=Parameters(
-            **{
-                size.parameter: _number(size.element, getattr(given, size.element))
-                for size in SIZES
-            }
+            **{size.parameter: _number(size.element, given.get(size.element)) for size in SIZES}
         ),
         app_version_num=None if version is None else int(version),
     )

@@ -33,8 +33,6 @@ _ENDS = frozenset({"4", "5"})
 #: Threads that answer BLAH_JOB_STATUS. One reads the ledger for 20,000 in a second; two would take
 #: turns and half as much time again for it.
 _STATUSES = 1
-#: Threads that record what HTCondor was told; calls at the same time share one commit.
-_TELLERS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,6 @@ class Engine:
                 "status", size=lambda: min(_STATUSES, projects.limits.control_workers)
             ),
         }
-        self._telling = Workers("telling", size=lambda: _TELLERS)
         self._given: list[str] = []  # in the results kept for RESULTS
         self._finished: deque[FinishedRequest] = deque()
         # Counters that only grow; each is written by one thread.
@@ -157,14 +154,9 @@ class Engine:
         return taken
 
     def lines_written(self, ended: Iterable[str]) -> None:
-        """Start recording that HTCondor was told that these jobs have ended."""
+        """Note that HTCondor was told that these jobs have ended; the ledger has it soon."""
         for job_id in ended:
-            if not self._telling.start(partial(self._record_end, job_id)):
-                log.error("Cannot record that HTCondor knows the end of %s: no thread", job_id)
-
-    def finish_telling(self, timeout: float) -> None:
-        """Wait until all that was told is recorded, at most ``timeout`` seconds."""
-        self._telling.close(timeout, drop=False)
+            self._projects.refusals().end_reported(job_id)
 
     def _refusal(self, announcement: bytes, reason: str) -> LineAnswer:
         output = announcement + self.conversation.syntax_error()
@@ -198,9 +190,11 @@ class Engine:
             return LineAnswer(self.conversation.busy(), reason=reason, accepted=False)
         gridmanager = bool(self.conversation.prefix)
         # With the state in force when its line was read.
-        work = partial(self._work, request, self._selection, gridmanager, read_at)
+        do = partial(self._carry_out, request, self._selection, gridmanager, read_at)
         self._accepted += 1
-        if not self._pools[COMMANDS[request.command].pool or "control"].start(work, slot=self._at):
+        if not self._pools[COMMANDS[request.command].pool or "control"].start(
+            partial(self._work, request, do), slot=self._at
+        ):
             self._fail(
                 request,
                 "no thread could be started for this request: see ulimit -u, and try again later",
@@ -209,16 +203,10 @@ class Engine:
 
     # -- on worker threads
 
-    def _work(
-        self,
-        request: AsyncRequest,
-        selection: SelectProject | None,
-        gridmanager: bool,
-        read_at: float,
-    ) -> None:
-        """Carry out a request; it gets exactly one result, whatever happens."""
+    def _work(self, request: AsyncRequest, do: Callable[[], list[str]]) -> None:
+        """Carry out a request with ``do``; it gets exactly one result, whatever happens."""
         try:
-            values = self._carry_out(request, selection, gridmanager, read_at)
+            values = do()
             line = COMMANDS[request.command].form.success(request.request_id, values)
         except GahpError as error:
             # For a gridmanager the name ends the line: it would take a code after it as a part of
@@ -267,14 +255,6 @@ class Engine:
     def _finish(self, finished: FinishedRequest) -> None:
         self._finished.append(finished)
         self._on_result()
-
-    def _record_end(self, job_id: str) -> None:
-        try:
-            self._projects.refusals().end_reported(job_id)
-        except GahpError as error:
-            log.warning("Cannot record that HTCondor knows the end of %s: %s", job_id, error)
-        except BaseException:
-            log.exception("cannot record that HTCondor knows the end of %s", job_id)
 
 
 def _name_in_error(request: AsyncRequest, error: str) -> str:

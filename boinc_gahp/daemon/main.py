@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 #: Seconds after which the shutdown is cut short, in case a disk hangs.
 LEAVING = 5.0
-#: Seconds of these that a hanging disk and a hanging project may each take before that.
-TELLING = 1.0
+#: Seconds of these that a hanging disk or project may take before that.
 CLOSING = 3.0
 
 #: All of them mean: stop now (the gridmanager sends SIGTERM, a terminal the others).
@@ -170,7 +169,6 @@ def _converse(
     finally:
         # Record what HTCondor was told and release its jobs, in a few seconds at most: what is lost
         # if time runs out, the next daemon does again.
-        engine.finish_telling(TELLING)
         projects.close_service(CLOSING)
 
 

@@ -6,13 +6,11 @@ Each command has its request, and its row in :data:`TABLE`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from boinc_gahp.gahp.command import REQUEST_ID, AsyncRequest, Command, Request
 from boinc_gahp.gahp.grammar import (
-    AllOrSome,
     Counted,
-    Key,
     Name,
     Number,
     Optional,
@@ -20,9 +18,7 @@ from boinc_gahp.gahp.grammar import (
     Several,
     Text,
 )
-
-if TYPE_CHECKING:
-    from boinc_gahp.secret import Authenticator
+from boinc_gahp.secret import Authenticator
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,33 +48,21 @@ class SubmitJob(NamedTuple):
     inputs: tuple[tuple[str, str], ...]
 
 
-class Estimates(NamedTuple):
-    """The six trailing arguments of BOINC_SUBMIT as they were written; None: NULL or left out.
-
-    They are the user's own words (``+rsc_fpops_est = "..."`` in a submit file), so one that is not
-    a number must not be a syntax error (``gahp.rst``, "Aborts", 1).
-    """
-
-    rsc_fpops_est: str | None = None
-    rsc_fpops_bound: str | None = None
-    rsc_memory_bound: str | None = None
-    rsc_disk_bound: str | None = None
-    delay_bound: str | None = None
-    app_version_num: str | None = None
-
-
-_NO_ESTIMATES = Estimates()
-
-
 @dataclass(frozen=True, slots=True)
 class Submit(AsyncRequest):
-    """BOINC_SUBMIT."""
+    """BOINC_SUBMIT.
+
+    Attributes:
+        estimates: the six trailing arguments by their names, as they were written; None: NULL or
+            left out. They are the user's own words (``+rsc_fpops_est = "..."`` in a submit file),
+            so one that is not a number must not be a syntax error (``gahp.rst``, "Aborts", 1).
+    """
 
     command = "BOINC_SUBMIT"
     batch: str
     app: str
     jobs: tuple[SubmitJob, ...]
-    estimates: Estimates = _NO_ESTIMATES
+    estimates: dict[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +146,6 @@ _SUBMIT_ARGUMENTS: tuple[Piece, ...] = (
             Number("app_version_num", "use only this version of the app"),
         ),
         "estimates; the app's template has the values of those that are NULL or missing",
-        make=Estimates._make,
     ),
 )
 
@@ -171,7 +154,13 @@ _FETCH_ARGUMENTS: tuple[Piece, ...] = (
     _JOB,
     Text("dir", "the job's directory on this machine"),
     Text("stderr_filename", "file for the job's stderr; NULL or /dev/null: none"),
-    AllOrSome("mode", "fetch all outputs, or only those in the list"),
+    Text(
+        "ALL|SOME",
+        "fetch all outputs, or only those in the list",
+        "ALL or SOME",
+        lambda word: word.upper() in {"ALL", "SOME"},
+        str.upper,
+    ),
     Counted(
         "nspecs",
         (
@@ -252,7 +241,7 @@ Example: BOINC_RETIRE_BATCH 12 sweep""",
         SelectProject,
         (
             Text("url", "the project's address, http:// or https://"),
-            Key("authenticator", "the account's key"),
+            Text("authenticator", "the account's key", make=Authenticator),
         ),
         summary="choose the project for later requests",
         help="""\

@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 from boinc_gahp.gahp import results
-from boinc_gahp.gahp.grammar import Counted, Optional, Piece, RequestId, Several
+from boinc_gahp.gahp.grammar import MAX_DIGITS, Counted, Optional, Piece, Several, Text, is_whole
 
 #: Who carries out a request: the threads for submits and fetches, or those for quick requests.
 #: HTCondor's jobs have threads of their own: a submit waits for a disk, a cancel for a submit that
@@ -41,8 +41,13 @@ class AsyncRequest(Request):
     request_id: str
 
 
-#: The first argument of every asynchronous request.
-REQUEST_ID = RequestId("id", "your number for this request; its result begins with it")
+#: The first argument of every asynchronous request; the Result Line repeats it as it was written.
+REQUEST_ID = Text(
+    "id",
+    "your number for this request; its result begins with it",
+    f"a whole number above 0 of at most {MAX_DIGITS} digits",
+    lambda word: is_whole(word) and bool(word.strip("0")),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.gahp.lines import NULL
-from boinc_gahp.secret import Authenticator
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
@@ -32,6 +31,11 @@ def is_number(word: str) -> bool:
     return len(word) <= 400 and _NUMBER.fullmatch(word) is not None
 
 
+def is_whole(word: str) -> bool:
+    """Whether ``word`` is a whole number, without a sign."""
+    return len(word) <= MAX_DIGITS and word.isascii() and word.isdigit()
+
+
 def wrong(name: str, position: int, word: str, allowed: str) -> BadRequest:
     """Return the error for the argument ``name``, the ``position``-th word of the line."""
     return BadRequest(f"{name} (argument {position}) is {quoted(word)}; it must be {allowed}")
@@ -41,30 +45,38 @@ def wrong(name: str, position: int, word: str, allowed: str) -> BadRequest:
 Read = tuple[Any, int]
 
 
+def _is_text(_word: str) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One argument; any text, even empty, unless a subclass says otherwise."""
+    """One argument.
 
-    #: What is allowed, in words that end "it must be ...".
-    allowed: ClassVar[str] = "some text"
+    Attributes:
+        name: its name.
+        help: its meaning, for people.
+        allowed: what is allowed, in words that end "it must be ...".
+        fits: tells whether a word is allowed.
+        make: returns the value of a word.
+    """
 
     name: str
     help: str
+    allowed: str = "some text"
+    fits: Callable[[str], bool] = _is_text
+    make: Callable[[str], Any] = str
 
     @property
     def syntax(self) -> str:
         """Return how the argument is written in a syntax line."""
         return self.name
 
-    def fits(self, word: str) -> bool:  # noqa: ARG002
-        """Tell whether ``word`` is allowed."""
-        return True
-
     def check(self, word: str, position: int) -> Any:
         """Return the value of ``word``; raises BadRequest."""
         if not self.fits(word):
             raise wrong(self.name, position, word, self.allowed)
-        return word
+        return self.make(word)
 
     def read(self, words: list[str], at: int) -> Read:
         """Read the value at ``words[at]``; raises BadRequest."""
@@ -77,61 +89,9 @@ class Text:
         return self.read
 
 
-class Name(Text):
-    """A name: any text but an empty one."""
-
-    allowed = "a name, not empty"
-
-    def fits(self, word: str) -> bool:
-        """Tell whether it is one."""
-        return bool(word)
-
-
-class Key(Text):
-    """An authenticator."""
-
-    def check(self, word: str, position: int) -> Authenticator:  # noqa: ARG002
-        """Return it so that it cannot be printed."""
-        return Authenticator(word)
-
-
-class RequestId(Text):
-    """A positive whole number, kept as it was written, for the Result Line repeats it."""
-
-    allowed = f"a whole number above 0 of at most {MAX_DIGITS} digits"
-
-    def fits(self, word: str) -> bool:
-        """Tell whether it is one."""
-        return _is_whole(word) and bool(word.strip("0"))
-
-
-class Number(Text):
-    """A number, kept as it was written."""
-
-    allowed = "a number"
-
-    def fits(self, word: str) -> bool:
-        """Tell whether it is one."""
-        return is_number(word)
-
-
-class AllOrSome(Text):
-    """ALL or SOME, in capitals or small letters."""
-
-    allowed = "ALL or SOME"
-
-    @property
-    def syntax(self) -> str:
-        """Return the two words."""
-        return "ALL|SOME"
-
-    def fits(self, word: str) -> bool:
-        """Tell whether it is one of them."""
-        return word.upper() in {"ALL", "SOME"}
-
-    def check(self, word: str, position: int) -> str:
-        """Return the word in capitals."""
-        return str(Text.check(self, word, position)).upper()
+Name = partial(Text, allowed="a name, not empty", fits=bool)
+#: Kept as it was written.
+Number = partial(Text, allowed="a number", fits=is_number)
 
 
 @dataclass(frozen=True)
@@ -158,7 +118,7 @@ class Counted:
 
     @cached_property
     def _plain(self) -> bool:
-        return all(type(field) is Text for field in self.fields)
+        return all(isinstance(each, Text) and each.fits is _is_text for each in self.fields)
 
     def read(self, words: list[str], at: int) -> Read:
         """Read the count at ``words[at]`` and its groups; raises BadRequest."""
@@ -207,7 +167,7 @@ class Counted:
         if at >= len(words):
             raise BadRequest(f"{self.count} (argument {at}) is missing; it must be a whole number")
         word = words[at]
-        count = int(word) if _is_whole(word) else -1
+        count = int(word) if is_whole(word) else -1
         if count < self.minimum:
             raise wrong(self.count, at, word, f"a whole number, {self.minimum} or more")
         # Other groups are read one by one, up to what is missing.
@@ -260,12 +220,11 @@ class Optional:
     """Arguments that may be left out from the right, each a text or None.
 
     NULL and an empty word are None: a user's empty attribute arrives as an empty word. The value is
-    the result of ``make`` for all of them; if there is a single one, that.
+    a dictionary of all of them by their names; if there is a single one, that.
     """
 
     fields: tuple[Text, ...]
     help: str
-    make: Callable[[Iterable[str | None]], Any] = tuple
 
     @property
     def syntax(self) -> str:
@@ -275,14 +234,14 @@ class Optional:
     def read(self, words: list[str], at: int) -> Read:
         """Read the words that are there; never raises."""
         given = words[at : at + len(self.fields)]
-        values = [None if word in ("", NULL) else word for word in given]
-        values += [None] * (len(self.fields) - len(given))
-        return values[0] if len(values) == 1 else self.make(values), at + len(given)
+        values = dict.fromkeys(field.name for field in self.fields)
+        values |= {
+            field.name: None if word in ("", NULL) else word
+            for field, word in zip(self.fields, given, strict=False)
+        }
+        single = self.fields[0].name if len(self.fields) == 1 else None
+        return values if single is None else values[single], at + len(given)
 
 
 #: Any of the pieces.
 Piece = Text | Counted | Several | Optional
-
-
-def _is_whole(word: str) -> bool:
-    return len(word) <= MAX_DIGITS and word.isascii() and word.isdigit()

@@ -46,11 +46,6 @@ class LineSplitter:
         self._escaping = False  # the last byte was a backslash that makes the next byte literal
         self._dropping = False
 
-    @property
-    def incomplete(self) -> bool:
-        """Whether a line has begun and not ended: it is dropped at end of input."""
-        return bool(self._begun) or self._dropping
-
     def feed(self, data: bytes) -> list[bytes | TooLong]:
         """Take the next bytes; return the lines they complete, without line ends."""
         lines: list[bytes | TooLong] = []

@@ -50,7 +50,6 @@ def end(engine):
     """Let an engine start no more requests, and wait for those under way."""
     for pool in engine._pools.values():
         pool.close(20)
-    engine.finish_telling(20)
 
 
 class StoodIn(Projects):

@@ -167,22 +167,3 @@ def _read_all_but(running, kept):
     whole = len(lines.escape(running.service.statuses["big"][1]) + "\n")
     running.read(whole - kept - running.seen_of_big)
     running.seen_of_big = whole - kept
-
-
-def test_the_loop_does_not_wait_for_what_is_recorded(running):
-    os.write(running.to_loop, b"ASYNC_MODE_ON\nBLAH_JOB_STATUS 2 hang\n")
-    running.service.statuses["hang"] = (5, "[ ]")
-    running.thread.start()
-    assert running.service.hanging.acquire(timeout=60)
-    assert running.read(4) == b"S\nS\n"
-    running.service.go.set()
-    assert running.read(2) == b"R\n"
-    running.service.go.clear()
-    os.write(running.to_loop, b"RESULTS\n")
-    assert running.service.hanging.acquire(timeout=60)  # it is being told
-    os.write(running.to_loop, b"ASYNC_MODE_OFF\n")
-    answer = b"S 1\n2 0 NULL 5 [\\ ]\nS\n"
-    assert running.read(len(answer)) == answer
-    assert running.service.tells == []
-    running.service.go.set()
-    wait_for(lambda: running.service.tells == ["hang"], "the service was told")

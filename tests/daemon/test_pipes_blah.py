@@ -2,9 +2,7 @@
 
 import pytest
 
-from tests.daemon.gridmanager import BatchGridmanager
 from tests.daemon.home import Node
-from tests.helpers import wait_for
 from tests.inside import workunit_names
 
 pytestmark = pytest.mark.long
@@ -37,22 +35,6 @@ def test_jobs_go_to_the_project_in_a_batch_and_their_files_come_back(node, proje
     assert len(list(node.directory.rglob("boinc_gahp.log"))) == 1
     assert node.log().count("is submitted: ") < 16
     assert project.authenticator not in node.log()
-
-
-def test_a_daemon_that_is_killed_loses_no_job_and_makes_none_twice(node, project):
-    before = jobs_of(project)
-    ads = [node.ad(f"2.{number}") for number in range(10)]
-    with node.daemon() as daemon:
-        jobs = BatchGridmanager(daemon).submit_all(ads)
-        daemon.process.kill()
-    with node.daemon() as daemon:
-        # As after a result that never came: the same ads again.
-        assert BatchGridmanager(daemon).submit_all(ads) == jobs
-        wait_for(lambda: "submit_batch" in node.log(), "the jobs are being sent")
-        daemon.process.kill()
-    with node.batch_gridmanager() as gridmanager:
-        assert {status.word for status in gridmanager.follow(jobs).values()} == {4}
-    assert jobs_of(project) == before + 10
 
 
 def test_why_a_job_is_refused_is_reported(node):

@@ -6,15 +6,19 @@ from boinc_gahp.gahp import boinc_commands, commands, lines
 from boinc_gahp.gahp.boinc_commands import FetchOutput, SelectProject
 from boinc_gahp.gahp.commands import COMMANDS, parse_request
 from boinc_gahp.gahp.lines import TooLong
+from boinc_gahp.quantities import SIZES
 from boinc_gahp.secret import Authenticator
 
 SUBMIT = "BOINC_SUBMIT 2 b app"
 
 
-def submit_of(*inputs, estimates=()):
+ESTIMATES = (*(size.element for size in SIZES), "app_version_num")
+
+
+def submit_of(*inputs, **estimates):
     """Return the request for a batch of one job."""
     job = boinc_commands.SubmitJob("j", (), inputs)
-    return boinc_commands.Submit("2", "b", "app", (job,), boinc_commands.Estimates(*estimates))
+    return boinc_commands.Submit("2", "b", "app", (job,), dict.fromkeys(ESTIMATES) | estimates)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +45,8 @@ def submit_of(*inputs, estimates=()):
         ("BOINC_SET_LEASE 2 b 1.8e9", boinc_commands.SetLease("2", "b", "1.8e9")),
         (f"{SUBMIT} 1 j 0 0", submit_of()),
         (f"{SUBMIT} 1 j 0 1 /home/a/dir/ ", submit_of(("/home/a/dir/", ""))),
-        (f"{SUBMIT} 1 j 0 0 1e9 NULL", submit_of(estimates=["1e9"])),
-        (f"{SUBMIT} 1 j 0 0  fast\\ enough", submit_of(estimates=[None, "fast enough"])),
+        (f"{SUBMIT} 1 j 0 0 1e9 NULL", submit_of(rsc_fpops_est="1e9")),
+        (f"{SUBMIT} 1 j 0 0  fast\\ enough", submit_of(rsc_fpops_bound="fast enough")),
     ],
 )
 def test_a_line_makes_its_request(line, expected):
@@ -171,4 +175,4 @@ def test_a_submit_gives_back_the_jobs_that_it_was_made_of(jobs):
         line += [one.name, str(len(one.args)), *one.args, str(len(one.inputs))]
         line += [text for pair in one.inputs for text in pair]
     request = parse_request(lines.join(line))
-    assert request == boinc_commands.Submit("2", "b", "app", tuple(jobs))
+    assert request.jobs == tuple(jobs)

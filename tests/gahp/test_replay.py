@@ -101,7 +101,14 @@ def test_arguments_of_a_submit_arrive_as_they_were_meant():
                 "b#1.9", ("line\nend", "cr\r\nlf"), (("/home/a/in put", "in"), ("/home/a/x", "x"))
             ),
         ),
-        boinc_commands.Estimates("1e12", "86400.0", None, None, None, "12"),
+        {
+            "rsc_fpops_est": "1e12",
+            "rsc_fpops_bound": "86400.0",
+            "rsc_memory_bound": None,
+            "rsc_disk_bound": None,
+            "delay_bound": None,
+            "app_version_num": "12",
+        },
     )
 
 

@@ -1,8 +1,10 @@
 """HTCondor's requests, answered from the ledger; another process holds the manager's lock here."""
 
 import re
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -139,6 +141,16 @@ def test_a_job_whose_end_is_the_first_news_of_it_is_running_once_before(service,
     wait_for(lambda: row_of(jobs, job_id).end_reported, "the note")
     with site.service() as another:
         assert another.status(job_id)[0] == 4
+
+
+def test_the_loop_of_a_daemon_does_not_wait_for_what_is_noted(service, site, jobs):
+    job_id = service.submit(site.job().ad)
+    jobs.hold([running(jobs, job_id)], Hold("it crashed", 2304, 11))
+    with closing(sqlite3.connect(jobs.store.path, isolation_level=None)) as another_process:
+        another_process.execute("BEGIN IMMEDIATE")
+        service.end_reported(job_id)
+        assert not row_of(jobs, job_id).end_reported
+    wait_for(lambda: row_of(jobs, job_id).end_reported, "the note")
 
 
 def test_a_note_that_cannot_be_written_is_tried_now_and_then(
