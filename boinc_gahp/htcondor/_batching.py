@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.htcondor._context import AccountContext
     from boinc_gahp.htcondor._description import JobDescription
-    from boinc_gahp.ledger.rows import BatchRow, JobRow, Waiting
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
     from boinc_gahp.submit.container_jobs import ContainerJob
 
 
@@ -35,8 +35,8 @@ _SMALLEST = 10_000
 
 
 def due_batches(
-    waiting: Iterable[Waiting], now: float, htcondor: HTCondor, most_bytes: Callable[[str], int]
-) -> tuple[list[list[Waiting]], float | None]:
+    waiting: Iterable[JobRow], now: float, htcondor: HTCondor, most_bytes: Callable[[str], int]
+) -> tuple[list[list[JobRow]], float | None]:
     """Return the batches to make now, each a list of jobs, and when to look again.
 
     Args:
@@ -49,10 +49,10 @@ def due_batches(
     Returns:
         The batches in the order of their oldest jobs' groups; a time, None if nothing else waits.
     """
-    groups: dict[str, list[Waiting]] = {}
+    groups: dict[str, list[JobRow]] = {}
     for job in waiting:
         groups.setdefault(job.group_key, []).append(job)
-    batches: list[list[Waiting]] = []
+    batches: list[list[JobRow]] = []
     times: list[float] = []
     for group in groups.values():
         most = most_bytes(group[0].group_key)

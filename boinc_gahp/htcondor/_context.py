@@ -106,38 +106,35 @@ class AccountContext:
     work uses the new ones.
 
     Args:
-        project: the project; its settings can be changed.
+        project: the project as the account sees it; its settings can be changed.
         jobs: the ledger of jobs.
-        url: the project's address, as the ledger has it.
-        account: the account on it (:attr:`Authenticator.account`).
+        owner: the project's URL and the account (:attr:`Authenticator.account`), as the ledger has
+            them.
         settings: all settings.
-        wake: makes the manager look for work at once.
-        stopping: set when the process is about to end: begin nothing long.
         scopes: the cancel scopes of this process.
 
     Attributes:
+        url: the project's URL.
+        news: set when there may be work.
+        stopping: set when the process is about to end: begin nothing long.
         pauses: what has to wait, and until when.
     """
 
     def __init__(
         self,
-        *,
         project: FetchContext,
         jobs: JobLedger,
-        url: str,
-        account: str,
+        owner: tuple[str, str],
         settings: Settings,
-        wake: Callable[[], None],
-        stopping: threading.Event,
         scopes: CancelScopes,
     ) -> None:
         self._now = (settings, project)
         self.jobs = jobs
-        self.url = url
-        self.account = account
-        self.wake = wake
-        self.stopping = stopping
+        self.owner = owner
+        self.url = owner[0]
         self.scopes = scopes
+        self.news = threading.Event()
+        self.stopping = threading.Event()
         self.pauses = Pauses(self)
 
     @property
@@ -159,6 +156,10 @@ class AccountContext:
     def project(self) -> FetchContext:
         """The project, for work that is begun now."""
         return self._now[1]
+
+    def wake(self) -> None:
+        """Have the manager look soon for work to do; returns at once."""
+        self.news.set()
 
     def change(self, settings: Settings, project: FetchContext) -> None:
         """Use these for all work that is begun from now on."""
@@ -188,42 +189,32 @@ def going(now: float) -> Callable[[], float]:
 
 
 class FailureBackoff:
-    """Ever longer pauses between attempts; thread-safe. Times are seconds since the epoch."""
+    """Ever longer pauses between attempts that fail; times are seconds since the epoch."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._failures = 0
-        self._since = -math.inf
+        self._since = time.monotonic()
         self._until = 0.0
         # The same by a clock that cannot be set.
         self._end = -math.inf
 
     @property
     def until(self) -> float:
-        """The time before which nothing should be tried; 0 if all is well."""
+        """The time before which nothing should be tried."""
         return self._until if time.monotonic() < self._end else min(self._until, time.time())
 
     @property
     def lasted(self) -> float:
-        """Seconds since the first failure; 0 if all is well."""
-        return time.monotonic() - self._since if self._failures else 0.0
+        """Seconds since the first failure."""
+        return time.monotonic() - self._since
 
     def failed(self, now: float, htcondor: HTCondor) -> float:
         """Note that an attempt has failed; return the time of the next one."""
         pauses = Backoff(htcondor.poll_shortest, htcondor.poll_longest, jitter=_JITTER)
-        with self._lock:
-            if not self._failures:
-                self._since = time.monotonic()
-            pause = pauses.seconds(self._failures)
-            self._failures += 1
-            self._until, self._end = now + pause, time.monotonic() + pause
-            return self._until
-
-    def succeeded(self) -> bool:
-        """Note that all is well; return whether it was not before."""
-        with self._lock:
-            before, self._failures, self._until = self._failures, 0, 0.0
-            return before > 0
+        pause = pauses.seconds(self._failures)
+        self._failures += 1
+        self._until, self._end = now + pause, time.monotonic() + pause
+        return self._until
 
 
 class Pauses:
@@ -234,8 +225,8 @@ class Pauses:
     its own pauses. All of them wait only if the project cannot be used at all: if it says so
     itself, or does not answer a ping either.
 
-    A key is a tuple of an action and its object, such as ``("retire", 17)``. Times are
-    seconds since the epoch.
+    A key is a tuple of an action and its object, such as ``("retire", 17)``; None stands for the
+    whole project. Times are seconds since the epoch.
 
     Args:
         context: the account's.
@@ -243,9 +234,9 @@ class Pauses:
 
     def __init__(self, context: AccountContext) -> None:
         self._context = context
-        self._project = FailureBackoff()
         self._last_message = ""
         self._lock = threading.Lock()
+        #: Of what has failed since it last succeeded.
         self._backoffs: dict[Hashable, FailureBackoff] = {}
         self._pinging = threading.Lock()
         self._pinged = -math.inf
@@ -253,8 +244,8 @@ class Pauses:
 
     def until(self, key: Hashable = None) -> float:
         """Return when to ask about a thing, or about anything; 0 if there is no trouble."""
-        backoff = self._backoffs.get(key)
-        return max(self._project.until, 0.0 if backoff is None else backoff.until)
+        failing = filter(None, map(self._backoffs.get, (None, key)))
+        return max((backoff.until for backoff in failing), default=0.0)
 
     def wait(self, key: Hashable, now: float, not_before: float = 0.0) -> float:
         """Return when to ask about a thing, if that is in the future; 0 for now.
@@ -274,23 +265,22 @@ class Pauses:
         May send the project a ping.
         """
         if self.is_of_project(error, now):
-            return self._project.until
+            return self.until()
         return self.later(key, now)
 
     def later(self, key: Hashable, now: float | None = None) -> float:
         """Let a thing wait, without asking the project; return until when."""
         with self._lock:
             backoff = self._backoffs.setdefault(key, FailureBackoff())
-        return backoff.failed(time.time() if now is None else now, self._context.htcondor)
+            return backoff.failed(time.time() if now is None else now, self._context.htcondor)
 
     def is_of_project(self, error: GahpError, now: float | None = None) -> bool:
         """Tell whether other requests would fail, too; if so, all wait for a while."""
         if not isinstance(error, RpcError) or not self._is_everywhere(error):
             return False
-        now = time.time() if now is None else now
         # Requests that fail at the same time count as one failure.
-        if not self._project.until > now:
-            self._project.failed(now, self._context.htcondor)
+        if self.until() <= (time.time() if now is None else now):
+            self.later(None, now)
         words = str(error)
         log.log(
             logging.DEBUG if words == self._last_message else logging.WARNING,
@@ -312,20 +302,18 @@ class Pauses:
 
         From now on nothing has to wait because of the project.
         """
-        with self._lock:
-            before = self._backoffs.pop(key, None) is not None
-        if self._project.succeeded():
+        project_failed = self.forget(None)
+        if project_failed:
             log.info("%s answers again", self._context.url)
             self._context.wake()
-            before = True
         self._last_message = ""
         self._note(None)
-        return before
+        return self.forget(key) or project_failed
 
-    def forget(self, key: Hashable) -> None:
-        """Forget a thing that will not be asked about again."""
+    def forget(self, key: Hashable) -> bool:
+        """Forget the failures of a thing; return whether there were any."""
         with self._lock:
-            self._backoffs.pop(key, None)
+            return self._backoffs.pop(key, None) is not None
 
     # -- whose it is
 
@@ -353,7 +341,7 @@ class Pauses:
         if context.stopping.is_set():
             return  # work under way fails because connections are closed
         try:
-            context.jobs.project_trouble(context.url, context.account, words)
+            context.jobs.project_trouble(*context.owner, words)
         except LedgerError as error:
             log.warning("Cannot record whether %s answers: %s", self._context.url, error)
 

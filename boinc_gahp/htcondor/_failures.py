@@ -12,6 +12,7 @@ what to do.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.urls import ProjectUrl
@@ -86,7 +87,8 @@ def fail(context: AccountContext, job: JobRow) -> bool:
             log.info("Job %d is to be completed with exit code %d: %s", job.id, status, reason)
             return True
         hold = Hold(reason, HoldCode.FAILED, status)
-    context.jobs.hold([job.id], hold, status if end.exit_statuses else None, end.cpu_time)
+    exit_code = status if end.exit_statuses else None
+    context.jobs.hold([job.id], replace(hold, exit_code=exit_code, cpu_time=end.cpu_time))
     log.info("Job %d is held: %s", job.id, hold.reason)
     return True
 

@@ -249,7 +249,7 @@ class FetchQueue:
         # Taken before the ledger is read: a job that has ended by then is not read any more.
         taken = self._taken | self._later.keys()
         context = self._context
-        rows = context.jobs.to_fetch(context.url, context.account, limit + len(taken), **which)
+        rows = context.jobs.to_fetch(*context.owner, limit + len(taken), **which)
         new = [job for job in rows if job.id not in taken]
         self._taken.update(job.id for job in new)
         self._next.extend(new)

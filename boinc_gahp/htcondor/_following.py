@@ -78,6 +78,9 @@ class _Followed:
         alone: whether it has made a request fail, and so is asked for by its id.
         probe: whether to ask for it by its name again, although it is ``alone``.
         trouble: why it cannot be asked about, for people.
+        is_without_done: whether no job was done at the last poll.
+        looked: when its jobs' attempts were looked at last.
+        attempts: which attempts had failed then, for people.
     """
 
     row: BatchRow
@@ -88,6 +91,9 @@ class _Followed:
     alone: bool = False
     probe: bool = False
     trouble: str = ""
+    is_without_done: bool = False
+    looked: float = -math.inf
+    attempts: str = ""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -129,14 +135,10 @@ class Follower:
         self._clock: Callable[[], float] = time.time
         self._unanswered = 0
         self._recorded = -math.inf
-        #: Which attempts have failed in batches of which no job is done yet, by their ids.
-        self.attempts: dict[int, str] = {}
-        self._looked: dict[int, float] = {}
-        self._without_done: dict[int, BatchRow] = {}
         #: Looking at attempts takes requests of its own: news of jobs does not wait for these.
         self.task = PeriodicTask(
             "attempts",
-            lambda _: 0.0 if self._without_done else math.inf,
+            lambda _: 0.0 if self._without_done() else math.inf,
             self._look_at_attempts,
             lambda: _LOOK,
         )
@@ -172,14 +174,9 @@ class Follower:
         ended = self._clock()
         if self._pauses.wait(None, ended):
             return self._pauses.until()
-        self._without_done = {
-            batch.row.id: batch.row
-            for batch in self._batches.values()
-            if batch.words and JobState.DONE not in map(job_state, batch.words.values())
-        }
-        for other in (set(self._looked) | set(self.attempts)) - self._without_done.keys():
-            self._looked.pop(other, None)
-            self.attempts.pop(other, None)
+        for batch in self._batches.values():
+            words = batch.words.values()
+            batch.is_without_done = bool(words) and JobState.DONE not in map(job_state, words)
         self._fail()
         return self._next(ended, goes_on=goes_on)
 
@@ -198,7 +195,7 @@ class Follower:
     # -- what to ask
 
     def _update_batches(self) -> None:
-        alive = self._jobs.on_project(self._context.url, self._context.account)
+        alive = self._jobs.on_project(*self._context.owner)
         for gone in self._batches.keys() - alive.keys():
             self._pauses.forget(self._batches.pop(gone).key)
         for batch_id in alive.keys() - self._batches.keys():
@@ -284,7 +281,7 @@ class Follower:
             return
         self._recorded = now
         try:
-            self._jobs.polled(self._context.url, self._context.account, now)
+            self._jobs.polled(*self._context.owner, now)
         except LedgerError as error:
             # The answer itself matters more: if that cannot be written, an error is raised.
             log.debug("Cannot record when %s last answered: %s", self._context.url, error)
@@ -357,17 +354,26 @@ class Follower:
             self._changed = True
             self._context.wake()
 
+    def attempts(self, batch_id: int) -> str:
+        """Return which attempts at a batch's jobs have failed; "": none are known."""
+        batch = self._batches.get(batch_id)
+        return batch.attempts if batch is not None and batch.is_without_done else ""
+
+    def _without_done(self) -> list[_Followed]:
+        return [batch for batch in list(self._batches.values()) if batch.is_without_done]
+
     def _look_at_attempts(self, now: float, _goes_on: Callable[[], bool]) -> None:
         """Learn which attempts have failed in one batch of which no job is done yet."""
         waiting = [
-            row
-            for row in self._without_done.values()
-            if now - self._looked.get(row.id, -math.inf) >= _LOOK_PART * (now - row.created)
+            batch
+            for batch in self._without_done()
+            if now - batch.looked >= _LOOK_PART * (now - batch.row.created)
         ]
         if not waiting:
             return
-        batch = min(waiting, key=lambda row: self._looked.get(row.id, 0.0))
-        self._looked[batch.id] = now
+        followed = min(waiting, key=lambda batch: batch.looked)
+        followed.looked = now
+        batch = followed.row
         if batch.project_batch_id is None:
             return
         try:
@@ -379,7 +385,7 @@ class Follower:
         if on_project and any(job.failed_attempts for job in jobs):
             image = _failures.image_of(on_project[0])
             jobs = [replace(job, image=image) for job in jobs]
-        self.attempts[batch.id] = attempts_words(jobs, none_is_done=True)
+        followed.attempts = attempts_words(jobs, none_is_done=True)
 
     def _fail(self) -> None:
         """Hold the jobs that are in error; those for which there is no time now wait."""

@@ -14,33 +14,28 @@ import threading
 import time
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.htcondor._context import AccountContext, ErrorGuard, drop_past, is_ahead
+from boinc_gahp.htcondor._context import ErrorGuard, drop_past, is_ahead
 from boinc_gahp.htcondor._fetching import FetchQueue
 from boinc_gahp.htcondor._following import Follower
 from boinc_gahp.htcondor._sending import Sender
 from boinc_gahp.htcondor._upkeep import Upkeep
 from boinc_gahp.ledger.account_lock import AccountLock
-from boinc_gahp.ledger.rows import ALIVE
+from boinc_gahp.ledger.rows import ALIVE, UNCLEAR
 from boinc_gahp.submit.control import reconcile
 from boinc_gahp.threads import Workers, start
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from boinc_gahp.config.settings import Settings
     from boinc_gahp.fetch.context import FetchContext
-    from boinc_gahp.htcondor._context import CancelScopes
+    from boinc_gahp.htcondor._context import AccountContext
     from boinc_gahp.htcondor._upkeep import PeriodicTask
-    from boinc_gahp.ledger.jobs import JobLedger
     from boinc_gahp.ledger.rows import BatchRow
 
 log = logging.getLogger("boinc_gahp.htcondor")
 
-#: States of a batch in which it is not certain what the project has of it.
-UNCLEAR: Final = ("planned", "sent", "giving_up")
 #: Batches at a time, of each kind: those with long uploads, the others, and those that are rolled
 #: back. So small batches do not wait for uploads that take hours.
 SLOTS = 4
@@ -62,43 +57,20 @@ class AccountManager:
     """Works on the jobs of one account on one project, once no other process does.
 
     Args:
-        project: the project as the account sees it; :meth:`close` closes it.
-        jobs: the ledger of jobs.
-        owner: the project's URL and the account, as the ledger has them.
-        settings: all settings.
-        scopes: the cancel scopes of this process.
-        state_dir: the directory of the manager's lock.
+        context: what its parts share; :meth:`close` closes its project.
     """
 
-    def __init__(
-        self,
-        project: FetchContext,
-        jobs: JobLedger,
-        owner: tuple[str, str],
-        *,
-        settings: Settings,
-        scopes: CancelScopes,
-        state_dir: Path,
-    ) -> None:
-        self._jobs = jobs
-        self._owner = owner
-        self._lock = AccountLock(state_dir, *owner)
-        self._news = threading.Event()
-        self._stopping = threading.Event()
-        self._context = AccountContext(
-            project=project,
-            jobs=jobs,
-            url=owner[0],
-            account=owner[1],
-            settings=settings,
-            wake=self.wake,
-            stopping=self._stopping,
-            scopes=scopes,
-        )
+    def __init__(self, context: AccountContext) -> None:
+        self._context = context
+        self._jobs = context.jobs
+        self._owner = context.owner
+        self._news = context.news
+        self._stopping = context.stopping
+        self._lock = AccountLock(context.jobs.store.path.parent, *context.owner)
         self._sender = Sender(self._context)
         self._follower = Follower(self._context)
-        self._workers = Workers(f"worker {owner[0]}", self.wake)
-        self._guard = ErrorGuard(f"the manager of the jobs for {owner[0]}")
+        self._workers = Workers(f"worker {context.url}", context.wake)
+        self._guard = ErrorGuard(f"the manager of the jobs for {context.url}")
         self._fetches = FetchQueue(self._context, self._workers, self._guard)
         self._upkeep = Upkeep(
             self._context, lambda batch: self._workers.is_running(("send", batch))
@@ -114,8 +86,6 @@ class AccountManager:
         self._next_send: dict[int, float] = {}
         self._has_sent = threading.Event()
         self._next_poll = -math.inf
-        # Whether that is because the project has trouble: then it waits no longer than the others.
-        self._poll_waits = False
         # Contexts of earlier settings, with the work that may still use them.
         self._old_projects: list[tuple[FetchContext, frozenset[int]]] = []
 
@@ -145,11 +115,11 @@ class AccountManager:
 
     def attempts(self, batch_id: int | None) -> str:
         """Return which attempts at a batch's jobs have failed; "": none are known."""
-        return self._follower.attempts.get(batch_id or 0, "")
+        return self._follower.attempts(batch_id or 0)
 
     def wake(self) -> None:
         """Look soon for work to do; returns at once."""
-        self._news.set()
+        self._context.wake()
 
     def stop(self) -> None:
         """Begin nothing more; returns at once."""
@@ -300,17 +270,18 @@ class AccountManager:
             # New jobs should not wait as long as those that were there before.
             self._has_sent.clear()
             self._next_poll = min(self._next_poll, now + self._context.htcondor.poll_shortest)
-        project_is_back = self._poll_waits and not self._context.pauses.wait(None, now)
-        if is_ahead(self._next_poll, now, self._context.longest_pause) and not project_is_back:
-            return self._next_poll
+        at = max(self._next_poll, self._context.pauses.wait(None, now))
+        if is_ahead(at, now, self._context.longest_pause):
+            return at
         if not self._jobs.on_project(*self._owner):
             return None
         self._workers.start(self._poll_once, "poll")
         return None
 
     def _poll_once(self) -> None:
-        self._next_poll = self._guard("ask about jobs", lambda: self._follower.poll(time.time()))
-        self._poll_waits = self._context.pauses.wait(None, time.time()) > 0
+        at = self._guard("ask about jobs", lambda: self._follower.poll(time.time()))
+        # If the project has trouble, it waits no longer than the others.
+        self._next_poll = -math.inf if self._context.pauses.wait(None, time.time()) else at
 
     def _close_scopes(self) -> None:
         """Stop fetches of jobs that another process has cancelled; that process waits for it."""

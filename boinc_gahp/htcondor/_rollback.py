@@ -53,8 +53,6 @@ class BatchRollback:
         self._jobs = context.jobs
         #: Why batches are rolled back, as far as this process knows.
         self._reasons: dict[int, tuple[Attempt, GahpError]] = {}
-        #: Batches for which no submit_batch can be running on the project.
-        self._clear: set[int] = set()
 
     def begin(self, batch: BatchRow, attempt: Attempt, error: GahpError) -> bool:
         """Begin to roll back a batch whose jobs may exist; return whether to go on at once.
@@ -71,8 +69,6 @@ class BatchRollback:
         self._reasons[batch.id] = (attempt, error)
         self._jobs.begin_abort(batch.id, time.time() + (0.0 if clear else ABORT_AGAIN))
         log.info("Batch %s is given up: %s", batch.name, error)
-        if clear:
-            self._clear.add(batch.id)
         return clear
 
     def go_on(self, batch: BatchRow) -> bool:
@@ -87,7 +83,8 @@ class BatchRollback:
         """
         if batch.project_batch_id is None or self._is_time(batch, batch.project_batch_id):
             njobs = len(self._jobs.jobs_of(batch.id, described=False))
-            is_clear = batch.id in self._clear
+            attempt, _ = self._reasons.get(batch.id, (None, None))
+            is_clear = attempt is not None and not attempt.sending.unclear
             project = self._context.project
             if abort_until_certain(project, batch, self._jobs, njobs=njobs, is_clear=is_clear):
                 self._is_over(batch)
@@ -116,7 +113,6 @@ class BatchRollback:
         """Decide what becomes of the jobs of a batch that is aborted for good."""
         jobs = self._jobs.jobs_of(batch.id, "sending")
         attempt, error = self._reasons.pop(batch.id, (None, None))
-        self._clear.discard(batch.id)
         self._context.pauses.forget(("roll back", batch.id))
         log.info(
             "Batch %s is over on the project, but %d of its jobs are not", batch.name, len(jobs)

@@ -109,22 +109,19 @@ class Sender:
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
-        waiting = self._jobs.waiting(self._context.url, self._context.account)
-        if not waiting:
-            return None
         until = self._pauses.wait(_PLANS, now)
         if until:
             return until
+        waiting = self._jobs.waiting(*self._context.owner)
         htcondor = self._context.htcondor
         groups, next_ = due_batches(waiting, now, htcondor, self.sizes.most_bytes)
         for group in groups:
             batch = self._jobs.plan(
-                self._context.url,
-                self._context.account,
+                *self._context.owner,
                 new_name(),
                 group[0].app_name,
                 group[0].group_key,
-                [job.job_id for job in group],
+                [job.id for job in group],
                 now + htcondor.lease,
             )
             if batch is not None:
@@ -273,7 +270,7 @@ class Sender:
 
         Its other jobs may be from another submit node, so the project is asked.
         """
-        if self._jobs.on_project(self._context.url, self._context.account):
+        if self._jobs.on_project(*self._context.owner):
             return False
         try:
             batches = self._context.project.cache.batches()

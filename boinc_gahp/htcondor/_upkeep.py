@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.errors import ProjectError
     from boinc_gahp.htcondor._context import AccountContext
-    from boinc_gahp.ledger.rows import BatchRow, PendingAbort
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
 
 log = logging.getLogger("boinc_gahp.htcondor")
 
@@ -41,7 +41,7 @@ _JOBS_PER_ABORT = 1_000
 #: batch's lease ends it.
 RETIRE_AGAIN = 60.0
 #: States of a batch in which it is certain whether its jobs are on the project.
-_CERTAIN = frozenset({"submitted", "ended", "retired"})
+_CERTAIN = ("submitted", "ended", "retired")
 
 
 class PeriodicTask:
@@ -108,7 +108,7 @@ class Upkeep:
         self._context = context
         self._is_sending = is_sending
         self._jobs = context.jobs
-        self._owner = (context.url, context.account)
+        self._owner = context.owner
         self._pauses = context.pauses
         self._overdue: set[int] = set()
         #: Names of retired batches, with the time to retire them again; in the order of time.
@@ -139,7 +139,7 @@ class Upkeep:
         Returns:
             The time at which the next of them will have waited long enough, or None.
         """
-        next_: float | None = None
+        times = []
         wait = self._context.htcondor.retire_wait
         for batch in self._jobs.batches(*self._owner, "ended"):
             if batch.id in self._overdue:
@@ -147,7 +147,7 @@ class Upkeep:
             waiting = self._jobs.jobs_of(batch.id, "fetched", described=False)
             end = min((job.changed for job in waiting), default=now - wait) + wait
             if is_ahead(end, now, wait):
-                next_ = end if next_ is None else min(next_, end)
+                times.append(end)
                 continue
             if waiting:
                 log.warning(
@@ -156,7 +156,7 @@ class Upkeep:
                 )
                 self._jobs.close_batch(batch.id, retired=False)
             self._overdue.add(batch.id)
-        return next_
+        return min(times, default=None)
 
     def _aborts_due(self, now: float) -> float:
         return min(
@@ -191,7 +191,7 @@ class Upkeep:
         todo = [due[at : at + _JOBS_PER_ABORT] for at in range(0, len(due), _JOBS_PER_ABORT)]
         while todo and goes_on():
             jobs = todo.pop(0)
-            names = {one.job_name: one for one in jobs}
+            names = {str(one.job_name): one for one in jobs}
             try:
                 refused = abort_each(self._context.project, list(names))
             except RpcError as error:
@@ -210,18 +210,18 @@ class Upkeep:
             over = [one for one in jobs if one.job_name not in left]
             for one in over:
                 self._pauses.forget(_abort_of(one))
-            self._jobs.abort_done([one.job_id for one in over])
+            self._jobs.abort_done([one.id for one in over])
             log.info("Aborted on %s: %s", self._context.url, count(len(over), "job"))
 
-    def _put_off(self, job: PendingAbort, error: RpcError, now: float) -> None:
+    def _put_off(self, job: JobRow, error: RpcError, now: float) -> None:
         """Try to abort a job again later."""
         key = _abort_of(job)
         level = logging.DEBUG if self._pauses.lasted(key) else logging.WARNING
         log.log(level, "Job %s is still to be aborted: %s", job.job_name, error)
         self._pauses.later(key, now)
-        self._jobs.job_trouble([job.job_id], str(error))
+        self._jobs.job_trouble([job.id], str(error))
 
-    def _is_left(self, job: PendingAbort, error: ProjectError) -> bool:
+    def _is_left(self, job: JobRow, error: ProjectError) -> bool:
         """Tell whether an abort that the project has refused stays pending.
 
         A job that the project does not have was never made, and one that it will not abort is over.
@@ -319,14 +319,13 @@ class Upkeep:
         self._pauses.succeeded(key)
         return None
 
-    def _aborts(self) -> Sequence[PendingAbort]:
+    def _aborts(self) -> Sequence[JobRow]:
         """Return the pending aborts that can be done now."""
-        pending = self._jobs.pending_aborts(*self._owner)
-        return [one for one in pending if one.batch_state in _CERTAIN]
+        return self._jobs.pending_aborts(*self._owner, *_CERTAIN)
 
 
-def _abort_of(job: PendingAbort) -> tuple[str, int]:
-    return "abort", job.job_id
+def _abort_of(job: JobRow) -> tuple[str, int]:
+    return "abort", job.id
 
 
 def _retirement_of(batch: BatchRow) -> tuple[str, int]:

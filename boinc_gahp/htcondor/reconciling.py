@@ -7,9 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config.places import state_dir
 from boinc_gahp.errors import ConfigError, GahpError
-from boinc_gahp.htcondor._context import CancelScopes
+from boinc_gahp.htcondor._context import AccountContext, CancelScopes
 from boinc_gahp.htcondor._manager import AccountManager
 from boinc_gahp.htcondor.owners import explain_unknown, known_owners, owner_key
 from boinc_gahp.ledger.jobs import JobLedger
@@ -71,13 +70,9 @@ def reconcile(settings: Settings, opener: Opener, deadline: float) -> tuple[Reco
         try:
             if project is None:
                 raise ConfigError(explain_unknown(url, account, name, settings))
+            opened = opener.open(settings, project)
             manager = AccountManager(
-                opener.open(settings, project),
-                jobs,
-                (url, account),
-                settings=settings,
-                scopes=CancelScopes(),
-                state_dir=state_dir(settings),
+                AccountContext(opened, jobs, (url, account), settings, CancelScopes())
             )
             try:
                 pending = manager.reconcile_once(deadline)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.config.accounts import authenticator_of, find_project, no_account
 from boinc_gahp.config.places import state_dir
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError, NoSuchJob
-from boinc_gahp.htcondor._context import CancelScopes
+from boinc_gahp.htcondor._context import AccountContext, CancelScopes
 from boinc_gahp.htcondor._fetching import clear_away
 from boinc_gahp.htcondor._job_ad import job_directory, read_ad
 from boinc_gahp.htcondor._manager import AccountManager
@@ -452,13 +452,9 @@ class Service:
             chosen = replace(self._settings, timeouts=timeouts), self._owners.get(owner, project)
             manager = self._managers.get(owner)
             if manager is None:
+                opened, its = self._opener.open(*chosen), (project.url, owner[1])
                 manager = AccountManager(
-                    self._opener.open(*chosen),
-                    self._ledger,
-                    (project.url, owner[1]),
-                    settings=chosen[0],
-                    scopes=self._scopes,
-                    state_dir=state_dir(self._settings),
+                    AccountContext(opened, self._ledger, its, chosen[0], self._scopes)
                 )
                 manager.start()
                 self._managers[owner], self._opened[owner] = manager, chosen

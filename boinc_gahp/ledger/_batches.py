@@ -11,18 +11,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Literal
 
-from boinc_gahp.ledger._requests import Requests, end_if_last
+from boinc_gahp.ledger._requests import Requests, change_batch, end_if_last
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.rows import (
     ALIVE_SQL,
     BATCH_STATES,
     HAS_WORK,
-    JOB_NAME,
     STATES,
+    UNCLEAR,
     BatchRow,
     JobRow,
-    PendingAbort,
-    Waiting,
     batch_rows,
     column,
     project_id,
@@ -32,6 +30,10 @@ from boinc_gahp.ledger.rows import (
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Mapping, Sequence
+
+#: States of a batch that may still be sent.
+_UNSUBMITTED = ("planned", "sent")
+_NO_TROUBLE = "trouble = NULL, trouble_since = NULL"
 
 
 class Batches(Requests):
@@ -45,14 +47,13 @@ class Batches(Requests):
             )
         )
 
-    def waiting(self, url: str, account: str) -> list[Waiting]:
-        """Return the jobs that are not in a batch, oldest first."""
-        rows = self.store.rows(
-            "SELECT id, group_key, app_name, accepted, size FROM job "
-            "WHERE project_id = ? AND state = 'waiting' ORDER BY id",
+    def waiting(self, url: str, account: str) -> list[JobRow]:
+        """Return the jobs that are not in a batch, oldest first, without their descriptions."""
+        return self._job_rows(
+            "WHERE job.project_id = ? AND job.state = 'waiting' ORDER BY job.id",
             self._owner(url, account),
+            described=False,
         )
-        return [Waiting(*row) for row in rows]
 
     def plan(  # noqa: PLR0917
         self,
@@ -73,17 +74,11 @@ class Batches(Requests):
 
         def change(connection: sqlite3.Connection) -> BatchRow | None:
             owner = project_id(connection, url, account)
-            waiting = column(
-                connection,
-                "SELECT id FROM job WHERE project_id = ? AND state = 'waiting'",
-                (owner,),
-            )
-            chosen = _in_order(wanted, waiting)
-            if not chosen:
-                return None
+            waiting = "SELECT id FROM job WHERE project_id = ? AND state = 'waiting'"
             values = (text(name), owner, text(app_name), text(group_key), lease_until, None)
-            batch_id = _plan(connection, values, chosen)
-            return batch_rows(connection, "WHERE batch.id = ?", (batch_id,))[0]
+            batch_id = _plan(connection, values, wanted, column(connection, waiting, (owner,)))
+            rows = batch_rows(connection, "WHERE batch.id = ?", (batch_id,))
+            return rows[0] if rows else None
 
         return self.store.write(change)
 
@@ -129,16 +124,19 @@ class Batches(Requests):
 
         def change(connection: sqlite3.Connection) -> Literal["go", "changed", "over"]:
             row = connection.execute("SELECT state FROM batch WHERE id = ?", (batch_id,)).fetchone()
-            if row is None or row[0] not in {"planned", "sent"}:
+            if row is None or row[0] not in _UNSUBMITTED:
                 return "over"
             states = dict(
                 connection.execute("SELECT id, state FROM job WHERE batch_id = ?", (batch_id,))
             )
             if row[0] == "planned" and any(states.get(job_id) != "sending" for job_id in sent):
                 return "changed"
-            connection.execute(
-                "UPDATE batch SET state = 'sent', project_batch_id = ?, changed = ? WHERE id = ?",
-                (project_batch_id, time.time(), batch_id),
+            change_batch(
+                connection,
+                batch_id,
+                _UNSUBMITTED,
+                "state = 'sent', project_batch_id = ?",
+                project_batch_id,
             )
             connection.executemany(
                 "UPDATE job SET batch_id = NULL, number = NULL, abort_pending = 0 WHERE id = ?",
@@ -152,18 +150,12 @@ class Batches(Requests):
         """Note that all jobs of the batch are on the project: jobs being sent become queued."""
 
         def change(connection: sqlite3.Connection) -> None:
-            now = time.time()
-            changed = connection.execute(
-                "UPDATE batch SET state = 'submitted', project_batch_id = ?, changed = ?, "
-                "not_before = 0, trouble = NULL, trouble_since = NULL "
-                "WHERE id = ? AND state IN ('planned', 'sent')",
-                (project_batch_id, now, batch_id),
-            )
-            if changed.rowcount == 1:
+            what = "state = 'submitted', project_batch_id = ?, not_before = 0, " + _NO_TROUBLE
+            if change_batch(connection, batch_id, _UNSUBMITTED, what, project_batch_id):
                 connection.execute(
                     "UPDATE job SET state = 'queued', changed = ? "
                     "WHERE batch_id = ? AND state = 'sending'",
-                    (now, batch_id),
+                    (time.time(), batch_id),
                 )
                 end_if_last(connection, batch_id)
 
@@ -177,42 +169,28 @@ class Batches(Requests):
         """
 
         def change(connection: sqlite3.Connection) -> None:
-            now = time.time()
-            changed = connection.execute(
-                "UPDATE batch SET state = 'retired', changed = ? "
-                "WHERE id = ? AND state IN ('planned', 'sent', 'giving_up')",
-                (now, batch_id),
-            )
-            if changed.rowcount == 1:
-                _give_back(connection, batch_id, now)
+            if change_batch(connection, batch_id, UNCLEAR, "state = 'retired'"):
+                _give_back(connection, batch_id)
 
         self.store.write(change)
 
     def begin_abort(self, batch_id: int, not_before: float) -> None:
         """Note that the batch must be aborted for good, at ``not_before`` or later."""
-        self.store.execute(
-            "UPDATE batch SET state = 'giving_up', not_before = ?, changed = ? "
-            "WHERE id = ? AND state IN ('planned', 'sent', 'giving_up')",
-            (not_before, time.time(), batch_id),
-        )
+        what = "state = 'giving_up', not_before = ?"
+        self.store.write(lambda ledger: change_batch(ledger, batch_id, UNCLEAR, what, not_before))
 
     def close_batch(self, batch_id: int, retired: bool) -> None:
         """Mark the jobs of an ended batch as done; ``retired``: it needs no retirement any more."""
 
         def change(connection: sqlite3.Connection) -> None:
-            now = time.time()
             # Only a batch that has ended has such jobs.
             connection.execute(
                 "UPDATE job SET state = 'done', changed = ? "
                 "WHERE batch_id = ? AND state = 'fetched'",
-                (now, batch_id),
+                (time.time(), batch_id),
             )
             if retired:
-                connection.execute(
-                    "UPDATE batch SET state = 'retired', changed = ?, trouble = NULL, "
-                    "trouble_since = NULL WHERE id = ? AND state = 'ended'",
-                    (now, batch_id),
-                )
+                change_batch(connection, batch_id, ["ended"], f"state = 'retired', {_NO_TROUBLE}")
 
         self.store.write(change)
 
@@ -226,15 +204,17 @@ class Batches(Requests):
         )
         return dict(rows)
 
-    def pending_aborts(self, url: str, account: str) -> list[PendingAbort]:
-        """Return the cancelled jobs that must still be aborted on the project."""
-        rows = self.store.rows(
-            f"SELECT job.id, {JOB_NAME}, batch.id, batch.state "  # noqa: S608
-            "FROM job CROSS JOIN batch ON batch.id = job.batch_id "
-            "WHERE job.project_id = ? AND job.abort_pending = 1 ORDER BY job.id",
+    def pending_aborts(self, url: str, account: str, *states: str) -> list[JobRow]:
+        """Return the cancelled jobs that must still be aborted on the project.
+
+        ``states``: only jobs of batches in these states (without any: in all states).
+        """
+        return self._job_rows(
+            "WHERE job.project_id = ? AND job.abort_pending = 1 "
+            f"AND batch.state IN {sql_set(states or BATCH_STATES)} ORDER BY job.id",
             self._owner(url, account),
+            described=False,
         )
-        return [PendingAbort(*row) for row in rows]
 
     def abort_done(self, job_ids: Iterable[int]) -> None:
         """Note that these jobs were aborted, or that this is not needed any more."""
@@ -261,10 +241,8 @@ class Batches(Requests):
 
     def leased(self, batch_id: int, until: float) -> None:
         """Note when the project may expire the batch."""
-        self.store.execute(
-            "UPDATE batch SET lease_until = ?, changed = ? WHERE id = ?",
-            (until, time.time(), batch_id),
-        )
+        what = "lease_until = ?"
+        self.store.write(lambda ledger: change_batch(ledger, batch_id, BATCH_STATES, what, until))
 
     # -- batches that a project refuses without saying which job is to blame
 
@@ -303,28 +281,19 @@ class Batches(Requests):
         """
 
         def change(connection: sqlite3.Connection) -> bool:
-            now = time.time()
-            changed = connection.execute(
-                "UPDATE batch SET changed = ?, not_before = 0, "
-                "state = CASE state WHEN 'planned' THEN 'ended' ELSE 'retired' END "
-                "WHERE id = ? AND state IN ('planned', 'giving_up')",
-                (now, batch_id),
-            )
-            if changed.rowcount != 1:
+            over = "state = CASE state WHEN 'planned' THEN 'ended' ELSE 'retired' END"
+            its = ("planned", "giving_up")
+            if not change_batch(connection, batch_id, its, f"{over}, not_before = 0"):
                 return False
-            alive = column(
-                connection,
-                "SELECT id FROM job WHERE batch_id = ? AND state = 'sending'",
-                (batch_id,),
-            )
+            sending = "SELECT id FROM job WHERE batch_id = ? AND state = 'sending'"
+            alive = column(connection, sending, (batch_id,))
             owner, app_name = connection.execute(
                 "SELECT project_id, app_name FROM batch WHERE id = ?", (batch_id,)
             ).fetchone()
             for name, job_ids in parts.items():
-                if chosen := _in_order(job_ids, alive):
-                    values = (text(name), owner, app_name, group_key, lease_until, text(trouble))
-                    _plan(connection, values, chosen)
-            _give_back(connection, batch_id, now)
+                values = (text(name), owner, app_name, group_key, lease_until, text(trouble))
+                _plan(connection, values, job_ids, alive)
+            _give_back(connection, batch_id)
             return True
 
         return self.store.write(change)
@@ -344,16 +313,21 @@ class Batches(Requests):
         return 0 if accepted else len(refused)
 
 
-def _in_order(wanted: Iterable[int], present: Iterable[int]) -> list[int]:
-    """Return those of the wanted jobs that are present, in the order in which they are wanted."""
-    there = frozenset(present)
-    return [job_id for job_id in wanted if job_id in there]
-
-
 def _plan(
-    connection: sqlite3.Connection, values: tuple[object, ...], job_ids: Iterable[int]
+    connection: sqlite3.Connection,
+    values: tuple[object, ...],
+    wanted: Iterable[int],
+    present: Iterable[int],
 ) -> int | None:
-    """Make a batch of jobs, numbered from 1; return its id."""
+    """Make a batch of those of the wanted jobs that are present, numbered from 1 in that order.
+
+    Returns:
+        Its id; None if none of them is present.
+    """
+    there = frozenset(present)
+    job_ids = [job_id for job_id in wanted if job_id in there]
+    if not job_ids:
+        return None
     now = time.time()
     batch_id = connection.execute(
         "INSERT INTO batch (name, project_id, app_name, group_key, lease_until, trouble, state, "
@@ -368,7 +342,7 @@ def _plan(
     return batch_id
 
 
-def _give_back(connection: sqlite3.Connection, batch_id: int, now: float) -> None:
+def _give_back(connection: sqlite3.Connection, batch_id: int) -> None:
     """Let the jobs of a batch that is over wait again; none of its jobs is to be aborted."""
     connection.execute(
         "UPDATE job SET abort_pending = 0 WHERE batch_id = ? AND abort_pending = 1", (batch_id,)
@@ -376,5 +350,5 @@ def _give_back(connection: sqlite3.Connection, batch_id: int, now: float) -> Non
     connection.execute(
         "UPDATE job SET state = 'waiting', changed = ?, batch_id = NULL, number = NULL "
         "WHERE batch_id = ? AND state = 'sending'",
-        (now, batch_id),
+        (time.time(), batch_id),
     )

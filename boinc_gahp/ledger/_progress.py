@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Final, Literal
 
 from boinc_gahp.ledger._requests import Requests, end_if_last
@@ -30,19 +31,13 @@ DAY: Final = 86400.0
 class Progress(Requests):
     """The manager's changes to jobs. A change that the state does not allow changes nothing."""
 
-    def hold(
-        self,
-        job_ids: Iterable[int],
-        hold: Hold,
-        exit_code: int | None = None,
-        cpu_time: float | None = None,
-    ) -> None:
+    def hold(self, job_ids: Iterable[int], hold: Hold) -> None:
         """Let live jobs fail, all for the same reason; a batch ends with its last live job."""
         wanted = list(job_ids)
 
         def change(connection: sqlite3.Connection) -> None:
             for job_id in wanted:
-                fail_job(connection, job_id, hold, exit_code, cpu_time)
+                fail_job(connection, job_id, hold)
 
         self.store.write(change)
 
@@ -293,13 +288,7 @@ class Progress(Requests):
         return changed == 1
 
 
-def fail_job(
-    connection: sqlite3.Connection,
-    job_id: int,
-    hold: Hold,
-    exit_code: int | None = None,
-    cpu_time: float | None = None,
-) -> None:
+def fail_job(connection: sqlite3.Connection, job_id: int, hold: Hold) -> None:
     """Let a live job fail, inside a change; its batch ends if this was its last live job."""
     row = connection.execute(
         f"SELECT batch_id FROM job WHERE id = ? AND state IN {ALIVE_SQL}",  # noqa: S608
@@ -308,17 +297,9 @@ def fail_job(
     if row is None:
         return
     connection.execute(
-        "UPDATE job SET state = 'failed', changed = ?, writing = 0, exit_code = ?, cpu_time = ?, "
-        "hold_reason = ?, hold_code = ?, hold_subcode = ? WHERE id = ?",
-        (
-            time.time(),
-            exit_code,
-            cpu_time,
-            text(hold.reason),
-            hold.code,
-            hold.subcode,
-            job_id,
-        ),
+        "UPDATE job SET state = 'failed', changed = ?, writing = 0, hold_reason = ?, "
+        "hold_code = ?, hold_subcode = ?, exit_code = ?, cpu_time = ? WHERE id = ?",
+        (time.time(), text(hold.reason), *astuple(hold)[1:], job_id),
     )
     if row[0] is not None:
         end_if_last(connection, row[0])

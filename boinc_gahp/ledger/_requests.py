@@ -16,6 +16,7 @@ from boinc_gahp.ledger.rows import (
     batch_rows,
     job_rows,
     project_id,
+    sql_set,
 )
 
 if TYPE_CHECKING:
@@ -192,18 +193,32 @@ def end_if_last(connection: sqlite3.Connection, batch_id: int) -> None:
     ).fetchone()
     if alive is not None:
         return
-    now = time.time()
     connection.execute(
         "UPDATE job SET abort_pending = 0 WHERE batch_id = ? AND abort_pending = 1 "
         "AND EXISTS (SELECT * FROM batch WHERE id = ? AND state = 'planned')",
         (batch_id, batch_id),
     )
-    connection.execute(
-        "UPDATE batch SET changed = ?, not_before = 0, "
-        "state = CASE state WHEN 'sent' THEN 'giving_up' ELSE 'ended' END "
-        "WHERE id = ? AND state IN ('planned', 'sent', 'submitted')",
-        (now, batch_id),
+    change_batch(
+        connection,
+        batch_id,
+        ("planned", "sent", "submitted"),
+        "state = CASE state WHEN 'sent' THEN 'giving_up' ELSE 'ended' END, not_before = 0",
     )
+
+
+def change_batch(
+    connection: sqlite3.Connection,
+    batch_id: int,
+    states: Iterable[str],
+    what: str,
+    *values: object,
+) -> bool:
+    """Change a batch if it is in one of ``states``, inside a change; return whether it was.
+
+    ``what``: the SET clause, with its ``values``.
+    """
+    statement = f"UPDATE batch SET changed = ?, {what} WHERE id = ? AND state IN {sql_set(states)}"  # noqa: S608
+    return connection.execute(statement, (time.time(), *values, batch_id)).rowcount == 1
 
 
 def _latest(connection: sqlite3.Connection, directory: str) -> JobRow | None:

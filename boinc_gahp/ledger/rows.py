@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 from boinc_gahp.config.urls import url_identity
 from boinc_gahp.errors import OutputError
+from boinc_gahp.states import LEDGER_WORDS
 
 if TYPE_CHECKING:
     import sqlite3
@@ -17,18 +18,7 @@ if TYPE_CHECKING:
 #: over on the project; its outputs must be fetched, or the report of its program's failure written
 #: (:attr:`JobRow.exit_reason`). ``fetched``: they are in place, and its batch is being retired.
 #: ``done``, ``failed`` (held by HTCondor): over. ``cancelled``: HTCondor does not want it any more.
-State = Literal[
-    "waiting",
-    "sending",
-    "queued",
-    "running",
-    "finished",
-    "fetched",
-    "done",
-    "failed",
-    "cancelled",
-]
-STATES: Final[tuple[State, ...]] = get_args(State)
+STATES: Final = tuple(LEDGER_WORDS)
 ENDED: Final[frozenset[str]] = frozenset({"done", "failed", "cancelled"})
 ALIVE: Final[frozenset[str]] = frozenset(STATES) - ENDED
 
@@ -38,6 +28,8 @@ ALIVE: Final[frozenset[str]] = frozenset(STATES) - ENDED
 #: ``retired``: over, even if it was never created on the project.
 BatchState = Literal["planned", "sent", "submitted", "giving_up", "ended", "retired"]
 BATCH_STATES: Final[tuple[BatchState, ...]] = get_args(BatchState)
+#: Of these it is not certain what the project has.
+UNCLEAR: Final = ("planned", "sent", "giving_up")
 
 #: Seconds after which HTCondor has asked about all jobs that it still has: with 10,000 jobs it asks
 #: every 2,000 s (``gridmanager-batch.rst``, "Life of a job").
@@ -88,11 +80,16 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Why HTCondor is to hold a job: HoldReason, HoldReasonCode and HoldReasonSubCode."""
+    """Why HTCondor is to hold a job: HoldReason, HoldReasonCode and HoldReasonSubCode.
+
+    ``exit_code`` and ``cpu_time`` are its program's, as in :class:`JobRow`.
+    """
 
     reason: str
     code: int
     subcode: int
+    exit_code: int | None = None
+    cpu_time: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +144,7 @@ class JobRow(NamedTuple):
     group_key: str
     size: int
     description: str
-    state: State
+    state: str
     batch_id: int | None
     job_name: str | None
     accepted: float
@@ -218,25 +215,6 @@ class BatchRow(NamedTuple):
     trouble_since: float | None = None
     listed: int | None = None
     sent: float | None = None
-
-
-class Waiting(NamedTuple):
-    """A waiting job, with the data needed for planning a batch."""
-
-    job_id: int
-    group_key: str
-    app_name: str
-    accepted: float
-    size: int
-
-
-class PendingAbort(NamedTuple):
-    """A cancelled job that must still be aborted on the project."""
-
-    job_id: int
-    job_name: str
-    batch_id: int
-    batch_state: BatchState
 
 
 #: A job's name on the project.

@@ -156,7 +156,7 @@ def test_what_there_is_not_is_not_found(ledger, jobs, name):
 
 def test_all_that_is_known_of_a_job_is_shown(ledger, jobs):
     _, ids = on_project(jobs, 11, 12)
-    jobs.hold([ids[0]], Hold("exit status 11", 2304, 11), exit_code=11, cpu_time=2.5)
+    jobs.hold([ids[0]], Hold("exit status 11", 2304, 11, exit_code=11, cpu_time=2.5))
     out = ledger.prints("show", "1")
     for part in (
         "on hold (failed)",

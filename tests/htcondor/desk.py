@@ -25,8 +25,7 @@ def hand_over(context, description):
     """Have the ledger accept a job; return its id."""
     job = NewJob(
         description.job_directory,
-        context.url,
-        context.account,
+        *context.owner,
         "",
         description.app_name,
         description.group_key,
@@ -94,7 +93,7 @@ class Desk:
     # -- work
 
     def batches(self, *states):
-        return self.context.jobs.batches(self.context.url, self.context.account, *states)
+        return self.context.jobs.batches(*self.context.owner, *states)
 
     def turn(self):
         """Do what a manager does about sending when it wakes."""
@@ -110,7 +109,7 @@ class Desk:
     def is_idle(self):
         """Take a turn; tell whether nothing is left to be sent."""
         self.turn()
-        waiting = self.context.jobs.waiting(self.context.url, self.context.account)
+        waiting = self.context.jobs.waiting(*self.context.owner)
         return not waiting and not self.batches(*UNCLEAR)
 
     def run(self, timeout=30.0):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from threading import Event
 
 from boinc_gahp.config.settings import (
     HTCondor,
@@ -148,16 +147,9 @@ class Site:
                 project, settings, ledger, self.directory / "cache", self.project
             )
             try:
-                yield AccountContext(
-                    project=opened,
-                    jobs=JobLedger(ledger.store),
-                    url=project.url,
-                    account=project.account,
-                    settings=settings,
-                    wake=lambda: None,
-                    stopping=Event(),
-                    scopes=CancelScopes(),
-                )
+                owner = (project.url, project.account)
+                jobs = JobLedger(ledger.store)
+                yield AccountContext(opened, jobs, owner, settings, CancelScopes())
             finally:
                 opened.close()
 

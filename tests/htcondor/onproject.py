@@ -94,7 +94,7 @@ def plan(site, context, *arguments, app="uppercase", text=b"text", lease=2e9, **
             inputs[open_name] = LocalFile(path)
         job = Job(tuple(args), inputs, output_template=about.output_template)
         requests.append((f"{name}-{place}", job))
-    row = context.jobs.plan(context.url, context.account, name, app, about.group_key, ids, lease)
+    row = context.jobs.plan(*context.owner, name, app, about.group_key, ids, lease)
     return Sent(context, row.id, tuple(iwds), requests)
 
 

@@ -1,13 +1,13 @@
 """Which waiting jobs go together, and when."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.htcondor._batching import due_batches
-from boinc_gahp.ledger.rows import Waiting
 
 NOW = 1_800_000_000.0
 SETTINGS = HTCondor(send_after=2.0, longest_wait=10.0, batch_jobs=100)
@@ -17,11 +17,14 @@ def most_bytes(group_key):
     return 500 if group_key == "x" else 10_000
 
 
+def job(number, group_key, age, size):
+    """Return what is needed of a job in the ledger."""
+    return SimpleNamespace(id=number, group_key=group_key, accepted=NOW - age, size=size)
+
+
 def waiting(*ages, group_key="a", size=10, first=1):
     """Return jobs that were accepted so many seconds ago."""
-    return [
-        Waiting(number, group_key, "app", NOW - age, size) for number, age in enumerate(ages, first)
-    ]
+    return [job(number, group_key, age, size) for number, age in enumerate(ages, first)]
 
 
 @pytest.mark.parametrize(
@@ -58,21 +61,18 @@ def test_full_batches_go_at_once_and_the_rest_waits():
 
 @given(
     st.lists(
-        st.tuples(st.floats(0, 30), st.sampled_from("xyz"), st.integers(1, 20_000)), max_size=40
+        st.tuples(st.sampled_from("xyz"), st.floats(0, 30), st.integers(1, 20_000)), max_size=40
     ),
     st.integers(1, 7),
 )
 def test_each_job_is_in_one_batch_at_most_in_order_and_no_batch_is_too_large(given_jobs, most):
     settings = replace(SETTINGS, batch_jobs=most)
-    jobs = [
-        Waiting(number, group_key, "app", NOW - age, size)
-        for number, (age, group_key, size) in enumerate(given_jobs)
-    ]
+    jobs = [job(number, *each) for number, each in enumerate(given_jobs)]
     batches, at = due_batches(jobs, NOW, settings, most_bytes)
-    planned = [job.job_id for batch in batches for job in batch]
+    planned = [job.id for batch in batches for job in batch]
     assert len(planned) == len(set(planned))
     for batch in batches:
-        ids = [job.job_id for job in batch]
+        ids = [job.id for job in batch]
         assert ids == sorted(ids)
         assert len({job.group_key for job in batch}) == 1
         assert len(batch) <= most

@@ -58,17 +58,17 @@ def test_failed_attempts_are_known_until_a_job_is_done(site, context):
     follower.poll(1000.0)
     assert follower.task.due(1000.0) <= 1000.0
     follower.task.run(1000.0, lambda: True)
-    assert follower.attempts == {sent.batch.id: ""}
+    assert follower.attempts(sent.batch.id) == ""
     fail_attempts(site.local, sent.batch.project_batch_id)
     assert follower.task.due(1001.0) == 1060.0, "a look a minute"
     follower.task.run(1060.0, lambda: True)
-    assert follower.attempts[sent.batch.id].startswith(
+    assert follower.attempts(sent.batch.id).startswith(
         "no job is done yet, and 2 attempts have failed, the last (job "
     )
     finish_workunit(site.local, sent.jobs[0].job_name)
     follower.poll(1062.0)
     assert follower.task.due(1200.0) == math.inf
-    assert follower.attempts == {}
+    assert follower.attempts(sent.batch.id) == ""
 
 
 def polled(site, context):
@@ -303,7 +303,7 @@ def test_trouble_of_the_project_is_noted_and_passes(site, context):
             second = follower.poll(first)
             assert second - first > 0.7, case
             now = second + 10.0
-            trouble, _ = context.jobs.troubles()[context.url, context.account]
+            trouble, _ = context.jobs.troubles()[context.owner]
             assert "asked to list jobs" in trouble, case
             site.proxy.heal()
         site.local.resume_volunteers()

@@ -162,7 +162,7 @@ def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_someb
         service.end_reported(job_id)
         service.cancel(job_id)
         [pending] = jobs.pending_aborts(*site.owner)
-        assert pending.job_id == row_of(jobs, job_id).id
+        assert pending.id == row_of(jobs, job_id).id
     assert len(site.failed()) == 0
     with site.service() as service:
         service.ping()

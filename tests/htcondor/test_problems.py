@@ -65,7 +65,7 @@ def test_of_three_cancelled_jobs_two_are_aborted_though_the_third_s_batch_is_ano
     runner = TaskRunner(context)
     now = time.time()
     runner.run(now)
-    assert [one.job_id for one in context.jobs.pending_aborts(*site.owner)] == [bad.id]
+    assert [one.id for one in context.jobs.pending_aborts(*site.owner)] == [bad.id]
     assert len(site.failed()) == 2
     # It has pauses of its own, which grow.
     asked = site.proxy.count("abort_jobs")
@@ -92,7 +92,7 @@ def test_a_job_whose_abort_takes_too_long_keeps_no_other_from_being_aborted(site
     site.proxy.fail("abort_jobs", fault, times=None)
     runner = TaskRunner(context)
     runner.run(time.time())
-    assert [one.job_id for one in context.jobs.pending_aborts(*site.owner)] == [bad.id]
+    assert [one.id for one in context.jobs.pending_aborts(*site.owner)] == [bad.id]
     assert len(site.failed()) == 3
 
 

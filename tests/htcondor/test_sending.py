@@ -61,9 +61,8 @@ def test_a_night_s_jobs_wait_and_go_in_one_batch(site):
     with desk_of(site) as desk:
         first = desk.accept(1)
         desk.turn()
-        url = desk.context.url
         assert "-183" in str(desk.batches("planned")[0].trouble) or desk.context.jobs.troubles()
-        assert desk.context.jobs.troubles()[url, desk.context.account]
+        assert desk.context.jobs.troubles()[desk.context.owner]
         ids = []
         for _ in range(9):
             ids += desk.accept(1)
@@ -140,7 +139,7 @@ def test_jobs_that_are_cancelled_before_they_are_sent_are_left_out(site, desk):
     desk.context.jobs.cancel(ids[1])
     desk.run()
     desk.check_once([ids[0], ids[2]])
-    assert not desk.context.jobs.pending_aborts(desk.context.url, desk.context.account)
+    assert not desk.context.jobs.pending_aborts(*desk.context.owner)
 
 
 def test_jobs_that_are_cancelled_when_they_may_be_sent_stay_in_the_request(site, desk):
@@ -155,8 +154,8 @@ def test_jobs_that_are_cancelled_when_they_may_be_sent_stay_in_the_request(site,
     desk.run()
     assert desk.states([ids[1], ids[3]]) == ["queued", "queued"]
     assert len(site.workunits()) == 3
-    (pending,) = desk.context.jobs.pending_aborts(desk.context.url, desk.context.account)
-    assert pending.job_id == ids[2]
+    (pending,) = desk.context.jobs.pending_aborts(*desk.context.owner)
+    assert pending.id == ids[2]
 
 
 def test_a_batch_all_of_whose_jobs_are_cancelled_when_it_may_be_sent_is_aborted(site, desk):
@@ -169,7 +168,7 @@ def test_a_batch_all_of_whose_jobs_are_cancelled_when_it_may_be_sent_is_aborted(
     site.proxy.heal()
     desk.run()
     assert desk.alive_workunits() == []
-    assert not desk.context.jobs.pending_aborts(desk.context.url, desk.context.account)
+    assert not desk.context.jobs.pending_aborts(*desk.context.owner)
 
 
 def test_a_file_that_vanishes_when_its_job_may_be_sent_costs_a_batch_and_no_second_workunit(

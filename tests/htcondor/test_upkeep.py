@@ -35,7 +35,7 @@ def finish(context, job):
 
 
 def pending(context):
-    return len(context.jobs.pending_aborts(context.url, context.account))
+    return len(context.jobs.pending_aborts(*context.owner))
 
 
 def test_cancelled_jobs_are_aborted_and_the_others_let_be(context, site):

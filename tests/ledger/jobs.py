@@ -2,6 +2,7 @@
 
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
 
 from boinc_gahp.config.urls import are_one_project
 from boinc_gahp.ledger.account_lock import AccountLock
@@ -86,7 +87,7 @@ def in_state(jobs, state, directory="d"):
     if state == "running":
         jobs.statuses(jobs.job(job_id).batch_id or 0, {"bg-1-1": "running"})
     elif state == "failed":
-        jobs.hold([job_id], HOLD, exit_code=1, cpu_time=2.0)
+        jobs.hold([job_id], replace(HOLD, exit_code=1, cpu_time=2.0))
     elif state == "cancelled":
         jobs.cancel(job_id)
     elif state != "queued":

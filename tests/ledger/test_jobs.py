@@ -126,7 +126,7 @@ def test_a_job_that_fails_has_its_reason_and_where_it_was(jobs, status):
     """Which jobs can fail: ``test_machine.py``."""
     job_id = in_state(jobs, "running")
     before = jobs.job(job_id)
-    jobs.hold([job_id], HOLD, **status)
+    jobs.hold([job_id], replace(HOLD, **status))
     row = jobs.job(job_id)
     assert (row.hold_reason, row.hold_code, row.hold_subcode) == ("the app crashed", 2304, 11)
     assert (row.batch_id, row.job_name) == (before.batch_id, before.job_name)

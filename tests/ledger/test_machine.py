@@ -415,7 +415,7 @@ class Ledgers(RuleBasedStateMachine):
             assert jobs.batch(batch.id).state == batch.state
             assert [row.id for row in jobs.jobs_of(batch.id)] == [job.id for job in batch.jobs]
         submitted = [batch for batch in self.batches.values() if batch.state == "submitted"]
-        assert {pending.job_id for pending in jobs.pending_aborts(*MINE)} == {
+        assert {pending.id for pending in jobs.pending_aborts(*MINE)} == {
             job.id for job in self.model.values() if job.aborts
         }
         assert alive(jobs) == sum(job.is_alive for job in self.model.values())
@@ -426,7 +426,7 @@ class Ledgers(RuleBasedStateMachine):
         alive_or_pending = any(job.is_alive or job.aborts for job in self.model.values())
         open_batches = any(batch.state != "retired" for batch in self.batches.values())
         assert bool(jobs.owners()) == (alive_or_pending or open_batches)
-        assert [each.job_id for each in jobs.waiting(*MINE)] == [
+        assert [each.id for each in jobs.waiting(*MINE)] == [
             job.id for job in self.model.values() if job.state == "waiting"
         ]
 

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from boinc_gahp.ledger.jobs import JobLedger
-from boinc_gahp.ledger.rows import ALIVE, STATES, PendingAbort
+from boinc_gahp.ledger.rows import ALIVE, STATES
 from tests.ledger.crowd import Crowd
 from tests.ledger.jobs import HOLD, LEASE, MINE, URL, in_state, new_job, planned, prune, submitted
 
@@ -18,10 +18,10 @@ def test_pending_aborts_come_with_what_is_needed_to_send_them(jobs):
     batch, ids = submitted(jobs, "a", "b", "c")
     jobs.cancel(ids[0])
     jobs.cancel(ids[2])
-    assert jobs.pending_aborts(*MINE) == [
-        PendingAbort(ids[0], "bg-1-1", batch.id, "submitted"),
-        PendingAbort(ids[2], "bg-1-3", batch.id, "submitted"),
-    ]
+    found = [(job.id, job.job_name, job.batch_id) for job in jobs.pending_aborts(*MINE)]
+    assert found == [(ids[0], "bg-1-1", batch.id), (ids[2], "bg-1-3", batch.id)]
+    assert len(jobs.pending_aborts(*MINE, "submitted", "ended")) == 2
+    assert jobs.pending_aborts(*MINE, "sent") == []
     assert jobs.pending_aborts(URL, "another") == []
 
 

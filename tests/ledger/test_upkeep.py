@@ -75,7 +75,7 @@ def test_what_htcondor_asks_about_or_the_project_may_still_have_stays(jobs):
     jobs.leased(batch.id, time.time() - DAY)
     jobs.htcondor_polled({job_id: time.time()})
     assert forget(jobs) == 0
-    assert [pending.job_id for pending in jobs.pending_aborts(*MINE)] == [job_id]
+    assert [pending.id for pending in jobs.pending_aborts(*MINE)] == [job_id]
 
 
 def test_old_aborted_jobs_and_pending_aborts_of_boinc_requests_go(store):

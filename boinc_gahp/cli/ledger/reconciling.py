@@ -136,10 +136,9 @@ def _reasons(store: Store, reconciliation: Reconciliation) -> Iterator[str]:
     for batch in jobs.batches(*owner, "planned", "sent", "giving_up", "ended"):
         for note in showing.batch_notes(batch, now):
             yield f"batch {printable(batch.name)}: {note}"
-    for abort in jobs.pending_aborts(*owner):
-        job = jobs.job(abort.job_id)
-        if job is not None and job.trouble:
-            yield f"job {abort.job_name}: {printable(job.trouble)}"
+    for job in jobs.pending_aborts(*owner):
+        if job.trouble:
+            yield f"job {job.job_name}: {printable(job.trouble)}"
 
 
 def _submit_aborts(store: Store) -> dict[tuple[str, str], list[BatchRow]]:
