@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.api import finding
-from boinc_gahp.api.family import number_of, parent_of, retry_name, standing_of
+from boinc_gahp.api.family import parent_of, retry_name, standing_of
 from boinc_gahp.api.known_batch import ENDED, KnownBatch
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
@@ -57,6 +57,7 @@ class RetryPlan:
 
     Attributes:
         parent: the batch whose jobs are sent again.
+        number: of the retry, from 1.
         name: the name of the new batch.
         jobs: the parent's jobs that it sends, by their names.
         left: how many more jobs failed that it leaves out, because it completes a retry that was
@@ -66,6 +67,7 @@ class RetryPlan:
     """
 
     parent: KnownBatch
+    number: int
     name: str
     jobs: tuple[str, ...]
     left: int
@@ -115,6 +117,7 @@ def plan_retry(batch: KnownBatch, jobs: Iterable[int | str] | None = None) -> Re
         chosen = [name for name in chosen if name not in sent]
     return RetryPlan(
         parent,
+        number,
         retry_name(parent.name, number, MAX_BATCH_NAME),
         tuple(chosen),
         len(set(failed) - set(chosen)),
@@ -190,9 +193,7 @@ def _send(plan: RetryPlan, progress: OnProgress | None) -> Submitted:
     """Send what was planned; raises what :func:`retry` raises."""
     from boinc_gahp.api.manifest import Lineage  # noqa: PLC0415  (not for lists of batches)
 
-    number = number_of(plan.name)
-    assert number is not None  # noqa: S101  (retry_name has made it)
-    names = {name: retry_name(name, number, MAX_JOB_NAME) for name in plan.jobs}
+    names = {name: retry_name(name, plan.number, MAX_JOB_NAME) for name in plan.jobs}
     lineage = Lineage(plan.parent.id, {again: name for name, again in names.items()})
     return send_again(
         plan.parent, plan.manifest, names, plan.name, progress=progress, lineage=lineage

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 #: The note's file name.
 NOTE = f"{OWN}.json"
 
-#: The file name of stderr, and the one used if an output has that name.
-_STDERR = ("stderr.txt", "stderr.boinc.txt")
+#: The file names of the standard streams, and those that are used if an output has them.
+_STREAMS = {STDOUT: ("stdout.txt", "stdout.boinc.txt"), STDERR: ("stderr.txt", "stderr.boinc.txt")}
 
 _FORMAT = 1
 #: How many bytes a folder's name may have, and the digest that replaces the rest.
@@ -239,7 +239,7 @@ class Folder(JobPlace):
         self._outputs = {item.output: self._name(item.destination) for item in found}
         if not self.wants_stderr:
             return Placements(found)
-        free = (name for name in _STDERR if name not in self._outputs.values())
+        free = (name for name in _STREAMS[STDERR] if name not in self._outputs.values())
         self._stderr = next(free, f"{OWN}.stderr")
         return Placements(found, stderr=self._placement("stderr", self._stderr))
 
@@ -357,8 +357,6 @@ def _clear(folder: Path) -> None:
 _MOST_UNKNOWN = 100
 #: Bytes; [jobs] max_output_bytes applies all the same.
 _NO_LIMIT = 1e15
-#: The file names of the standard streams, and those that are used if an output has them.
-_STREAMS = {STDOUT: ("stdout.txt", "stdout.boinc.txt"), STDERR: ("stderr.txt", "stderr.boinc.txt")}
 
 
 class ProgramFolder(Folder):

@@ -21,7 +21,6 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -55,18 +54,10 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A job, and the line on which it begins, from 1."""
-
-    line: int
-    job: Job
-
-
 def read_rows(
     path: str | os.PathLike[str], form: Format | None = None, patterns: Patterns | None = None
-) -> Iterator[Row]:
-    """Yield the jobs of a file; ``-`` is standard input.
+) -> Iterator[tuple[int, Job]]:
+    """Yield the jobs of a file, each with the line on which it begins; ``-`` is standard input.
 
     Args:
         path: the file's path.
@@ -100,8 +91,8 @@ def rows_of(
     *,
     name: str = "rows",
     directory: str | os.PathLike[str] = "",
-) -> Iterator[Row]:
-    """Yield the jobs from lines of bytes in UTF-8, with or without a byte order mark.
+) -> Iterator[tuple[int, Job]]:
+    """Yield the jobs, with their lines, from bytes in UTF-8, with or without a byte order mark.
 
     Args:
         stream: the lines, with their ends.
@@ -128,7 +119,7 @@ def rows_of(
     jobs = RowJobs(name, patterns or Patterns(), parameter, start)
     read = _csv_rows if form == "csv" else _json_rows
     for number, row in read(head, lines, jobs):
-        yield Row(number, jobs.job(number, row))
+        yield number, jobs.job(number, row)
 
 
 def _lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
@@ -377,7 +368,7 @@ def jobs_from(
     """
     patterns = Patterns(args, inputs, name, as_data=as_data)
     if isinstance(rows, (str, os.PathLike)):
-        return [row.job for row in read_rows(rows, patterns=patterns)]
+        return [job for _, job in read_rows(rows, patterns=patterns)]
     parameter = partial(parameter_of, written=str)
     jobs = RowJobs("rows", patterns, parameter, place="{name}[{number}]")
     made = []

@@ -410,15 +410,16 @@ def _row_jobs(
     from boinc_gahp.api.rows.reading import read_rows
 
     made = CommandLineJobs(rows="standard input" if options.rows == "-" else options.rows)
-    for number, row in enumerate(read_rows(options.rows, None, patterns)):
-        job = row.job
+    for number, (line, job) in enumerate(read_rows(options.rows, None, patterns)):
         if number % _ROWS == 0:
             work.show("reading rows", number, 0)
-        for kind, text in templates.items():
-            if text is not None and getattr(job, kind) is None:
-                job = replace(job, **{kind: text})  # type: ignore[arg-type]
-        made.jobs.append(job)
-        made.lines.append(row.line)
+        lacks = {
+            kind: text
+            for kind, text in templates.items()
+            if text is not None and getattr(job, kind) is None
+        }
+        made.jobs.append(replace(job, **lacks) if lacks else job)  # type: ignore[arg-type]
+        made.lines.append(line)
     if not made.jobs:
         raise BadRequest(f"{made.rows}: it has no rows, so there are no jobs")
     settings = patterns.settings
