@@ -305,9 +305,7 @@ def fetch_container(
     """
     scope.check()
     located, completed = locate.find(context, request.job_name, request.batch_id)
-    if located is not None and not located.job.canonical_instance_id:
-        raise locate.no_result(context, request.job_name)
-    completed = locate.completed_job(context, request.job_name, completed, scope)
+    completed = locate.completed_job(context, request.job_name, located, completed, scope)
     place = ContainerDirectory(request)
     fetched = fetch(
         context, located, place, scope, completed=completed, own_template=request.output_template

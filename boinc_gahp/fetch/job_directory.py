@@ -266,13 +266,11 @@ def fetch_output(
     """
     scope.check()
     located, completed = locate.find(context, request.job_name, request.batch_id)
-    if located is not None and not located.job.canonical_instance_id:
-        if request.is_ad:
-            raise locate.no_result(context, request.job_name)
+    if located is not None and not (request.is_ad or located.job.canonical_instance_id):
         result, text = failed_job(context, request.job_name, located)
         fetch_failed(context, request, text, scope)
         return result
-    completed = locate.completed_job(context, request.job_name, completed, scope)
+    completed = locate.completed_job(context, request.job_name, located, completed, scope)
     fetched = fetch(
         context,
         located,

@@ -35,15 +35,6 @@ class Located:
     job: JobInfo
 
 
-def no_result(context: FetchContext, job_name: str) -> JobFailed:
-    """Return the error for a job of HTCondor without a canonical instance."""
-    return JobFailed(
-        f"job {job_name!r} has no result on {context.project.host}: it is not finished, or it "
-        "failed",
-        job=job_name,
-    )
-
-
 def find(
     context: FetchContext, job_name: str, batch_id: int | None = None
 ) -> tuple[Located | None, CompletedJob | None]:
@@ -83,14 +74,25 @@ def find(
 
 
 def completed_job(
-    context: FetchContext, job_name: str, completed: CompletedJob | None, scope: CancelScope
+    context: FetchContext,
+    job_name: str,
+    located: Located | None,
+    completed: CompletedJob | None,
+    scope: CancelScope,
 ) -> CompletedJob:
     """Return what the project tells about a finished job, which is asked if it was not yet.
 
     Raises:
-        OutputError: the job has no canonical instance.
+        JobFailed: the job is there, and has no canonical instance.
+        OutputError: no batch has it, and it has no canonical instance.
         RpcError: the project could not be reached.
     """
+    if located is not None and not located.job.canonical_instance_id:
+        raise JobFailed(
+            f"job {job_name!r} has no result on {context.project.host}: it is not finished, or it "
+            "failed",
+            job=job_name,
+        )
     scope.check()
     if completed is None:
         completed = context.project.query_completed_job(job_name)
